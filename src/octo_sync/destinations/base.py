@@ -1,0 +1,225 @@
+"""What a warehouse must do: the one Protocol every destination keeps.
+
+A destination owns SQL and transactions, nothing else: it neither fetches nor decides. All of it is synchronous and called
+from one thread at a time; reading methods may be called while nothing lands.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from octo_sync.model import Source, Subject, Window
+
+__all__ = [
+    "Absence",
+    "Answered",
+    "Catalog",
+    "CatalogOption",
+    "Covered",
+    "Destination",
+    "Drift",
+    "Landing",
+    "LandingReport",
+    "Payload",
+    "Rows",
+    "TableDigest",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """A record as received, for `raw.records`."""
+
+    resource: str
+    key: str
+    body: bytes
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Something a service sent that no table expects."""
+
+    connection: str
+    resource: str
+    kind: str
+    name: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A subject whose answer is ready to land.
+
+    `noun` and `lines` are the checked records for the spool, one JSON object a line. `unchanged` means that the answer's
+    bytes equal the last landed ones: only coverage is renewed. `not_found` means a typed "this id does not exist".
+    `complete` is False when a record was set aside or the list was cut: then nothing is concluded from absence (R7).
+    """
+
+    subject: Subject
+    request_seq: int
+    fetched_at: datetime
+    source: Source
+    answer_hash: str
+    noun: str = ""
+    lines: tuple[bytes, ...] = ()
+    window: Window | None = None
+    row_count: int = 0
+    complete: bool = True
+    unchanged: bool = False
+    not_found: bool = False
+    missing_capabilities: tuple[str, ...] = ()
+    date_meaning: str = "travel"
+    payloads: tuple[Payload, ...] = ()
+    drift: tuple[Drift, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes it holds in memory until it is landed."""
+        return sum(map(len, self.lines)) + sum(len(p.body) for p in self.payloads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """What one transaction lands. `fence` is the writer's token: a higher one in the warehouse refuses it (R9)."""
+
+    run_id: str
+    fence: int
+    now: datetime
+    answered: Sequence[Answered]
+
+
+@dataclass(slots=True)
+class LandingReport:
+    """What a landing did: rows written per table, and the subjects whose answers came too late to count (R6)."""
+
+    written: dict[str, int] = field(default_factory=dict)
+    stale: list[Subject] = field(default_factory=list)
+    absent: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows inserted, changed or marked deleted in all tables."""
+        return sum(self.written.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What is known of a subject's last landing."""
+
+    request_seq: int
+    answer_hash: str | None
+    window: Window | None
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A live row that complete answers no longer had. `ask` is the subject that can tell."""
+
+    connection: str
+    table: str
+    key: str
+    ask: Subject
+    misses: int
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogOption:
+    """An option that is offered now, with its product's time zone."""
+
+    connection: str
+    product_id: str
+    option_id: str
+    time_zone: str | None
+
+
+Catalog = Sequence[CatalogOption]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """An answer to a query. `truncated` when the row limit cut it."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    types: tuple[str, ...] = ()
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableDigest:
+    """Row count and order-independent hash of one table's live rows in canonical form."""
+
+    table: str
+    rows: int
+    digest: str
+
+
+class Destination(Protocol):
+    """A warehouse."""
+
+    def claim_writer(self, fence: int, owner: str) -> None:
+        """Take over as the writer.
+
+        Raises:
+            WriterFenced: A writer with a higher token was here.
+        """
+        ...
+
+    def highest_numbers(self) -> tuple[int, int]:
+        """The highest request number and fencing token ever landed, for a journal that was lost and made anew."""
+        ...
+
+    def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
+        """The last landing of each of the subjects that has one."""
+        ...
+
+    def land(self, landing: Landing) -> LandingReport:
+        """Land everything in one transaction, together with its coverage (R8), or nothing.
+
+        Raises:
+            WriterFenced: A newer writer took over; nothing was kept.
+            WarehouseError: It cannot be written; nothing was kept.
+        """
+        ...
+
+    def absences(self) -> list[Absence]:
+        """Rows that are missed at present."""
+        ...
+
+    def live_rows(self) -> Mapping[tuple[str, str], int]:
+        """Live rows per (connection, merged table)."""
+        ...
+
+    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
+        """Mark proven deletions, with what hangs on them, in one transaction; how many rows were marked."""
+        ...
+
+    def catalog(self) -> Catalog:
+        """The options that are offered now."""
+        ...
+
+    def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
+        """Upsert rows of a log table by its key; with `replace` the table holds just these afterwards."""
+        ...
+
+    def query(
+        self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None
+    ) -> Rows:
+        """Run one reading statement."""
+        ...
+
+    def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
+        """Count and hash the live rows of the core tables."""
+        ...
+
+    def publish(self, target: Path, *, contacts: Path | None = None) -> int:
+        """Make a consistent copy for readers and put it in place atomically; its size in bytes."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
+        ...

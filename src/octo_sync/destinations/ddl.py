@@ -1,0 +1,65 @@
+"""DDL from the tables' definitions: the same text creates the tables, fills `warehouse/core/*.sql` and is tested current."""
+
+from collections.abc import Iterable
+
+from octo_sync.schema import Merge, Table
+
+__all__ = ["SCHEMA_VERSION", "comments", "create_table", "script"]
+
+SCHEMA_VERSION = 1
+"""Version of the warehouse's schema; every change adds a migration."""
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def create_table(table: Table, *, prefix: str = "") -> str:
+    """`CREATE TABLE IF NOT EXISTS`, with the common type names of DuckDB and PostgreSQL.
+
+    There is no PRIMARY KEY: on DuckDB it makes bulk landings twenty times slower and files five times larger, and the
+    landing keeps keys unique; `warehouse/checks/unique_keys.sql` proves it before every publish.
+    """
+    width = max(len(c.name) for c in table.all_columns)
+    lines = []
+    for c in table.all_columns:
+        compression = f" using compression {c.compression}" if c.compression and prefix else ""
+        not_null = " not null" if c.name in table.key else ""
+        lines.append(f"  {c.name:{width}} {c.type}{compression}{not_null}")
+    return f"create table if not exists {prefix}{table.full_name} (\n" + ",\n".join(lines) + "\n)"
+
+
+def comments(table: Table, *, prefix: str = "") -> list[str]:
+    """`COMMENT ON` for the table and each column, so that BI tools show what they mean."""
+    grain = f"{table.description} One row: {table.grain[0].lower()}{table.grain[1:]}"
+    return [
+        f"comment on table {prefix}{table.full_name} is {_quoted(grain)}",
+        *(
+            f"comment on column {prefix}{table.full_name}.{c.name} is {_quoted(c.description)}"
+            for c in table.all_columns
+        ),
+    ]
+
+
+def script(table: Table) -> str:
+    """The file `warehouse/core/<schema>.<table>.sql`: for reading, and for making the tables by hand."""
+    how = {
+        Merge.MERGE: "merged by key; deletions are marked, never made",
+        Merge.REPLACE: f"replaced together with its row in {table.parent}",
+        Merge.VERSIONS: "one row a version",
+        Merge.LOG: "written by octo-sync itself",
+    }[table.merge]
+    head = [
+        f"-- name: {table.full_name}",
+        f"-- grain: {table.grain}",
+        f"-- description: {table.description}",
+        f"-- key: {', '.join(table.key)}",
+        f"-- landing: {how}",
+        "-- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.",
+    ]
+    return "\n".join([*head, create_table(table) + ";", *(f"{c};" for c in comments(table))]) + "\n"
+
+
+def schemas(tables: Iterable[Table]) -> list[str]:
+    """The schemas the tables are in, in order."""
+    return sorted({t.schema for t in tables})

@@ -1,0 +1,224 @@
+"""How staged rows become table rows on DuckDB: SQL for each rule of `schema.Merge`.
+
+Every statement here runs inside the landing transaction that the caller opened. Rows are compared by `row_hash`, so that
+an unchanged row is never written. Work tables (`diff`, `changed_…`) are temporary and replaced each time.
+"""
+
+from collections.abc import Sequence
+
+import duckdb
+
+from octo_sync.schema import Merge, Noun, Table
+
+__all__ = ["Merger"]
+
+_FLAGS = {"pricing": "has_pricing", "content": "has_content", "extras": "has_extras"}
+
+
+def _and(*conditions: str) -> str:
+    return " and ".join(c for c in conditions if c) or "true"
+
+
+def _equal(columns: Sequence[str], left: str, right: str) -> str:
+    return _and(*(f"{left}.{c} = {right}.{c}" for c in columns))
+
+
+def key_json(table: Table, alias: str) -> str:
+    """The row's key without the connection, as one text: what `ops.absences.key` holds."""
+    return f"to_json([{', '.join(f'{alias}.{c}' for c in table.key if c != 'connection_id')}])::varchar"
+
+
+class Merger:
+    """Merges one noun's staged rows into its tables. `written` counts the rows it touched, per table."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *, catalog: str, noun: Noun) -> None:
+        self.connection = connection
+        self.catalog = catalog
+        self.noun = noun
+        self.written: dict[str, int] = {}
+        self.absent = 0
+
+    def merge(self, table: Table) -> None:
+        """Bring the table up to date with what is staged."""
+        if table.merge is Merge.MERGE:
+            self._merge(table)
+        elif table.merge is Merge.REPLACE:
+            self._replace(table)
+        elif table.merge is Merge.VERSIONS:
+            self._versions(table)
+
+    def _run(self, sql: str) -> int:
+        """Run a statement; rows it touched."""
+        row = self.connection.execute(sql).fetchone()
+        return int(row[0]) if row and isinstance(row[0], int) else 0
+
+    def _count(self, table: Table, rows: int) -> None:
+        if rows:
+            self.written[table.full_name] = self.written.get(table.full_name, 0) + rows
+
+    def _incoming(self, table: Table) -> str:
+        """The rows as they came, with the flags of the capabilities that the answer really had (R10)."""
+        columns = ", ".join(f"{c.sql} as {c.name}" for c in table.columns)
+        flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
+        own = [_FLAGS[table.capability]] if table.capability else []
+        extra = "".join(f", {f}" for f in sorted({*flags, *own}))
+        content = f", {table.content} as _content" if table.content else ""
+        where = f" where {own[0]}" if own else ""
+        return f"select {columns}{extra}{content} from {table.source}{where}"
+
+    def _merge(self, table: Table) -> None:
+        target = f"{self.catalog}.{table.full_name}"
+        hashed = ", ".join([c.name for c in table.tracked] + (["_content"] if table.content else []))
+        kept = ", ".join(
+            f"case when i.{_FLAGS[c.capability]} then i.{c.name} else t.{c.name} end as {c.name}"
+            if c.capability
+            else f"i.{c.name}"
+            for c in table.columns
+        )
+        self._run(
+            f"create or replace temp table diff as "
+            f"with incoming as (select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})) "
+            f"select {kept}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen "
+            f"from incoming i left join {target} t on {_equal(table.key, 't', 'i')}{self._prune(table)} "
+            f"where t.row_hash is null or t.row_hash <> i.row_hash or t.is_deleted"
+        )
+        names = ", ".join(c.name for c in table.columns)
+        self._run(f"delete from {target} where rowid in (select old_row from diff where old_row is not null)")
+        self._count(
+            table,
+            self._run(
+                f"insert into {target} ({names}, first_seen_at_utc, last_seen_at_utc, is_deleted, deleted_at_utc, "
+                f"row_hash) select {names}, coalesce(old_seen, landing_now()), landing_now(), false, null, row_hash "
+                f"from diff"
+            ),
+        )
+        parent = table.full_name.replace(".", "_")
+        keys = ", ".join(table.key)
+        self._run(
+            f"create or replace temp table changed_{parent} as select {keys}, old_row is not null as is_update from diff"
+        )
+        if table.absent_is_gone:
+            self._gone(table, target)
+
+    def _prune(self, table: Table) -> str:
+        """Bounds that let DuckDB skip row groups: rows of other months cannot match."""
+        if self.noun.name != "availability":
+            return ""
+        low, high = self.connection.execute(
+            "select min(window_start), max(window_end) from staged_availability"
+        ).fetchone() or (None, None)
+        return f" and t.local_date between date '{low}' and date '{high}'" if low else ""
+
+    def _gone(self, table: Table, target: str) -> None:
+        """Rows that the parent's own document no longer lists."""
+        flag = f" and p.{_FLAGS[table.capability]}" if table.capability else ""
+        rows = self._run(
+            f"update {target} t set is_deleted = true, deleted_at_utc = landing_now() "
+            f"from ({self.noun.scope}) p where {_equal(table.scope, 't', 'p')}{flag} and not t.is_deleted "
+            f"and not exists (select 1 from ({self._incoming(table)}) i where {_equal(table.key, 't', 'i')})"
+        )
+        self._count(table, rows)
+
+    def _replace(self, table: Table) -> None:
+        target = f"{self.catalog}.{table.full_name}"
+        parent = f"changed_{table.parent.replace('.', '_')}"
+        same = _equal(table.parent_key, "t", "p")
+        row = self.connection.execute(f"select count(*), count(*) filter (is_update) from {parent}").fetchone()
+        changed, updates = row or (0, 0)
+        if not changed:
+            return
+        if updates:
+            has = f"has_{table.capability}" if table.capability else "true"
+            parts = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in table.parent_key)
+            # Details of a capability that the answer lacked stay as they are (R10).
+            answered = f"select distinct {parts} from staged_{self.noun.name} where {has}"
+            self._run(
+                f"delete from {target} t using {parent} p, ({answered}) a "
+                f"where p.is_update and {same} and {_equal(table.parent_key, 't', 'a')}"
+            )
+        names = ", ".join(c.name for c in table.columns)
+        keys = ", ".join(table.key)
+        self._count(
+            table,
+            self._run(
+                f"insert into {target} ({names}) select {names} from ({self._incoming(table)}) t "
+                f"semi join {parent} p on {same} qualify row_number() over (partition by {keys}) = 1"
+                if self.noun.name != "availability"
+                else f"insert into {target} ({names}) select {names} from ({self._incoming(table)}) t "
+                f"semi join {parent} p on {same}"
+            ),
+        )
+
+    def _versions(self, table: Table) -> None:
+        target = f"{self.catalog}.{table.full_name}"
+        key = [k for k in table.key if k != "valid_from_utc"]
+        differs = " or ".join(f"t.{c.name} is distinct from i.{c.name}" for c in table.tracked if c.name not in key)
+        names = ", ".join(c.name for c in table.columns)
+        self._run(
+            f"create or replace temp table diff as "
+            f"with incoming as (select distinct on ({', '.join(key)}) * from ({self._incoming(table)})) "
+            f"select {', '.join('i.' + c.name for c in table.columns)}, t.rowid as old_row "
+            f"from incoming i left join {target} t on {_equal(key, 't', 'i')} and t.is_current "
+            f"where t.is_current is null or {differs}"
+        )
+        closed = "set valid_to_utc = landing_now(), is_current = false"
+        rows = self._run(
+            f"update {target} t {closed} where t.rowid in (select old_row from diff where old_row is not null)"
+        )
+        flag = f" and p.{_FLAGS[table.capability]}" if table.capability else ""
+        rows += self._run(
+            f"update {target} t {closed} from ({self.noun.scope}) p "
+            f"where {_equal(table.scope, 't', 'p')}{flag} and t.is_current "
+            f"and not exists (select 1 from ({self._incoming(table)}) i where {_equal(key, 't', 'i')})"
+        )
+        rows += self._run(f"insert into {target} ({names}) select {names} from diff")
+        self._count(table, rows)
+
+    def note_absences(self, table: Table, scope: str) -> None:
+        """Record live rows inside `scope` that the complete answers did not have; forget those that came back.
+
+        `scope` is a select of the table's scope columns and `resource, subject_key, request_seq` of the subject to ask
+        again, with an optional `condition` on `t`. A miss counts once per request (R7).
+        """
+        target = f"{self.catalog}.{table.full_name}"
+        absences = f"{self.catalog}.ops.absences"
+        key = key_json(table, "t")
+        incoming = f"(select {', '.join(table.key)} from ({self._incoming(table)}))"
+        if self._run(f"select count(*) from {absences} where table_name = '{table.full_name}'"):
+            self._run(
+                f"delete from {absences} a where table_name = '{table.full_name}' and exists (select 1 from {incoming} t "
+                f"where t.connection_id = a.connection_id and {key} = a.key)"
+            )
+        if table.own_subject:
+            ask, subject_key, misses = f"'{table.own_subject}'", key, "0"
+        else:
+            ask, subject_key, misses = "p.resource", "p.subject_key", "1"
+        self._run(
+            f"create or replace temp table missed as select t.connection_id, {key} as key, {ask} as resource, "
+            f"{subject_key} as subject_key, {misses} as misses, max(p.request_seq) as request_seq "
+            f"from {target} t join ({scope}) p on {_equal(table.scope, 't', 'p')}{self._within(table)} "
+            f"where not t.is_deleted and not exists (select 1 from {incoming} i where {_equal(table.key, 't', 'i')}) "
+            f"group by all"
+        )
+        self.absent += self._run("select count(*) from missed")
+        self._run(
+            f"update {absences} a set misses = a.misses + m.misses, request_seq = m.request_seq from missed m "
+            f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key "
+            f"and m.request_seq > a.request_seq"
+        )
+        self._run(
+            f"insert into {absences} select connection_id, '{table.full_name}', key, resource, subject_key, misses, "
+            f"request_seq, landing_now() from missed m where not exists (select 1 from {absences} a "
+            f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key)"
+        )
+
+    @staticmethod
+    def _within(table: Table) -> str:
+        if table.full_name == "core.availability":
+            return " and t.local_date between p.window_start and p.window_end"
+        if table.full_name == "core.bookings":
+            return (
+                " and case p.date_meaning when 'creation' then t.utc_created_at::date else t.local_date end "
+                "between p.window_start and p.window_end"
+            )
+        return ""

@@ -1,0 +1,153 @@
+"""Checked records become a temporary relation: spool file in, `staged_<noun>` out.
+
+The spool is newline-delimited JSON, mode 0600, working storage only: it is gone before the landing commits. It holds what
+the shape check re-encoded, so that the loader cannot read anything else than what was checked.
+"""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from octo_sync.destinations.base import Answered
+from octo_sync.model import SubjectKind
+from octo_sync.schema import STAGED, Noun, Table
+
+__all__ = ["Stage"]
+
+_ROW_LIMIT = 1 << 30
+"""Largest spool line DuckDB may read, bytes; a body was capped long before."""
+
+
+class Stage:
+    """One noun's answers of one landing."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, noun: Noun, answered: Sequence[Answered], *, spool: Path
+    ) -> None:
+        self._db = connection
+        self.noun = noun
+        self._answered = answered
+        self._spool = spool
+
+    def load(self) -> None:
+        """Read the spool into `staged_<noun>` and leave out what is not for this landing."""
+        handle, name = tempfile.mkstemp(suffix=".ndjson", dir=self._spool)  # made with mode 0600
+        file = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                # By travel month, product and option, so that what is asked for together lies together on disk.
+                for a in sorted(self._answered, key=lambda a: (a.subject.parts[-1:], a.subject.parts)):
+                    for line in a.lines:
+                        out.write(line)
+                        out.write(b"\n")
+            columns = ", ".join(f"{column}: '{kind}'" for column, kind in STAGED)
+            record = self.noun.record.replace("'", "''")
+            self._db.execute(
+                f"create or replace temp table staged_{self.noun.name} as select * exclude (records), "
+                f"unnest(records) as r from read_json($1, format = 'newline_delimited', records = 'true', "
+                f"columns = {{{columns}, records: '{record}[]'}}, maximum_object_size = {_ROW_LIMIT})",
+                [name],
+            )
+        finally:
+            file.unlink(missing_ok=True)
+        self._leave_out()
+
+    def _leave_out(self) -> None:
+        staged = f"staged_{self.noun.name}"
+        if self.noun.name == "availability":
+            # A slot outside the days that were asked for belongs to another subject.
+            self._db.execute(
+                f"delete from {staged} where left(r.\"localDateTimeStart\", 10)::date "
+                f"not between window_start and window_end"
+            )
+        elif self.noun.name == "products":
+            self._newest("r.id, language")
+            # R6 between a list and a single product: the later request wins.
+            self._db.execute(
+                f"delete from {staged} s where exists (select 1 from ops.coverage c "
+                f"where c.connection_id = s.connection_id and c.request_seq > s.request_seq and "
+                f"(c.resource = 'products' and s.resource = 'product' "
+                f"or c.resource = 'product' and c.product_id = s.r.id))"
+            )
+        elif self.noun.name == "bookings":
+            self._newest("r.uuid")
+            self._db.execute(
+                f"delete from {staged} s where exists (select 1 from ops.coverage c "
+                f"where c.connection_id = s.connection_id and c.resource = 'booking' "
+                f"and c.key = to_json([s.r.uuid])::varchar and c.request_seq > s.request_seq)"
+            )
+            self._db.execute(
+                f"delete from {staged} s where s.resource = 'booking' and exists (select 1 from core.bookings t "
+                f"join ops.coverage c on c.connection_id = t.connection_id and c.resource = 'bookings' "
+                f"and t.local_date between c.window_start and c.window_end "
+                f"where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid and not t.is_deleted "
+                f"and c.request_seq > s.request_seq)"
+            )
+
+    def _newest(self, key: str) -> None:
+        """Several answers of one landing may hold the same record: the one whose request started last counts."""
+        if len(self._answered) > 1:
+            staged = f"staged_{self.noun.name}"
+            self._db.execute(
+                f"delete from {staged} where rowid in (select rowid from {staged} "
+                f"qualify row_number() over (partition by connection_id, {key} order by request_seq desc) > 1)"
+            )
+
+    def absence_scope(self, table: Table) -> str | None:
+        """Which rows of the table the complete answers speak for: a relation for `Merger.note_absences`, or None."""
+        name = table.full_name
+        complete = [a for a in self._answered if a.complete]
+        if name == "core.products":
+            complete = [a for a in complete if a.subject.kind is SubjectKind.PRODUCTS]
+        elif name == "core.bookings":
+            complete = [
+                a
+                for a in complete
+                if a.subject.kind is SubjectKind.BOOKINGS and a.date_meaning in ("travel", "creation")
+            ]
+        if not complete:
+            return None
+        if self.noun.name == "products" and name != "core.products":
+            flag = f" where has_{table.capability}" if table.capability else ""
+            # A product's own document is asked again, whichever answer it was missed in.
+            return (
+                "select connection_id, product_id, 'product' as resource, to_json([product_id])::varchar as subject_key, "
+                f"max(request_seq) as request_seq from ({self.noun.scope}){flag} group by all"
+            )
+        self._db.execute(
+            "create or replace temp table answered_scope as select unnest($1::varchar[]) as connection_id, "
+            "unnest($2::varchar[]) as resource, unnest($3::varchar[]) as subject_key, "
+            "unnest($4::bigint[]) as request_seq, unnest($5::varchar[]) as product_id, "
+            "unnest($6::varchar[]) as option_id, unnest($7::date[]) as window_start, unnest($8::date[]) as window_end, "
+            "unnest($9::varchar[]) as date_meaning",
+            [
+                [a.subject.connection for a in complete],
+                [str(a.subject.kind) for a in complete],
+                [a.subject.key for a in complete],
+                [a.request_seq for a in complete],
+                [(a.subject.parts or (None,))[0] for a in complete],
+                [a.subject.parts[1] if len(a.subject.parts) > 1 else None for a in complete],
+                [a.window.start if a.window else None for a in complete],
+                [a.window.end if a.window else None for a in complete],
+                [a.date_meaning for a in complete],
+            ],
+        )
+        return "select * from answered_scope"
+
+    def forget_answers_about_changed_bookings(self) -> None:
+        """A booking that changed by its own road makes the last answer of its window old news.
+
+        Without this, a window whose bytes go back to what they were would be taken for unchanged.
+        """
+        self._db.execute(
+            "update ops.coverage c set answer_hash = null from (select s.connection_id, t.local_date, "
+            "t.utc_created_at::date as created_date from staged_bookings s join changed_core_bookings d "
+            "on d.connection_id = s.connection_id and d.booking_uuid = s.r.uuid "
+            "join core.bookings t on t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid "
+            "where s.resource = 'booking') b where c.connection_id = b.connection_id and c.resource = 'bookings' "
+            "and (b.local_date between c.window_start and c.window_end "
+            "or b.created_date between c.window_start and c.window_end)"
+        )

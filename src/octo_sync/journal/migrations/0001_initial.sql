@@ -1,0 +1,113 @@
+-- 0001: the journal as of octo-sync 0.1. The same schema as journal/models.py, where every column is explained;
+-- tests/journal/test_schema.py compares the two. A migration is never edited once released: write the next number.
+
+CREATE TABLE schema_version (
+  version INTEGER NOT NULL,
+  applied_at TEXT NOT NULL,
+  PRIMARY KEY (version)
+) STRICT;
+
+CREATE TABLE counters (
+  name TEXT NOT NULL,
+  value INTEGER NOT NULL,
+  PRIMARY KEY (name),
+  CONSTRAINT counter_not_negative CHECK (value >= 0)
+) STRICT;
+
+CREATE TABLE subjects (
+  id INTEGER NOT NULL,
+  connection TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  "key" TEXT NOT NULL,
+  wanted_seq INTEGER NOT NULL,
+  landed_seq INTEGER DEFAULT 0 NOT NULL,
+  priority INTEGER DEFAULT 0 NOT NULL,
+  source TEXT NOT NULL,
+  marked_at TEXT NOT NULL,
+  due_at TEXT,
+  landed_at TEXT,
+  attempts INTEGER DEFAULT 0 NOT NULL,
+  failed_at TEXT,
+  error_code TEXT,
+  error_message TEXT,
+  quarantined_at TEXT,
+  run_id TEXT,
+  kind_rank INTEGER GENERATED ALWAYS AS (CASE kind WHEN 'subscription' THEN 0 WHEN 'supplier' THEN 1 WHEN 'products' THEN 2 WHEN 'product' THEN 3 WHEN 'availability' THEN 4 WHEN 'bookings' THEN 5 WHEN 'booking' THEN 6 ELSE 7 END) VIRTUAL,
+  month TEXT GENERATED ALWAYS AS (CASE kind WHEN 'availability' THEN json_extract("key", '$[2]') WHEN 'bookings' THEN json_extract("key", '$[0]') ELSE '' END) VIRTUAL,
+  PRIMARY KEY (id),
+  CONSTRAINT subject_once UNIQUE (connection, kind, "key"),
+  CONSTRAINT subject_named CHECK (length(connection) > 0 AND length(kind) > 0 AND length(source) > 0),
+  CONSTRAINT key_is_json CHECK (json_valid("key")),
+  CONSTRAINT landed_at_most_wanted CHECK (landed_seq >= 0 AND wanted_seq >= landed_seq),
+  CONSTRAINT attempts_not_negative CHECK (attempts >= 0),
+  CONSTRAINT clean_has_no_trouble CHECK (wanted_seq > landed_seq OR (attempts = 0 AND due_at IS NULL AND error_code IS NULL AND quarantined_at IS NULL)),
+  CONSTRAINT quarantine_has_a_reason CHECK (quarantined_at IS NULL OR error_code IS NOT NULL)
+) STRICT;
+
+CREATE INDEX subjects_dirty ON subjects (priority DESC, kind_rank, month, "key", connection, kind, due_at)
+  WHERE wanted_seq > landed_seq AND quarantined_at IS NULL;
+
+CREATE INDEX subjects_quarantined ON subjects (quarantined_at) WHERE quarantined_at IS NOT NULL;
+
+CREATE TABLE quarantined_records (
+  id INTEGER NOT NULL,
+  connection TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  "key" TEXT NOT NULL,
+  path TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  payload_digest TEXT NOT NULL,
+  subject_kind TEXT,
+  subject_key TEXT,
+  count INTEGER DEFAULT 1 NOT NULL,
+  first_at TEXT NOT NULL,
+  last_at TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  PRIMARY KEY (id),
+  CONSTRAINT record_once UNIQUE (connection, resource, "key", path),
+  CONSTRAINT record_named CHECK (length(connection) > 0 AND length(resource) > 0),
+  CONSTRAINT record_counted CHECK (count >= 1),
+  CONSTRAINT record_subject_whole CHECK ((subject_kind IS NULL) = (subject_key IS NULL))
+) STRICT;
+
+CREATE TABLE runs (
+  id INTEGER NOT NULL,
+  run_id TEXT NOT NULL,
+  command TEXT NOT NULL,
+  pipeline TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  options TEXT NOT NULL,
+  status TEXT DEFAULT 'running' NOT NULL,
+  started_at TEXT NOT NULL,
+  ended_at TEXT,
+  counts TEXT DEFAULT '{}' NOT NULL,
+  error TEXT,
+  PRIMARY KEY (id),
+  CONSTRAINT run_once UNIQUE (run_id),
+  CONSTRAINT run_status_known CHECK (status IN ('running', 'ok', 'partial', 'failed', 'interrupted', 'killed')),
+  CONSTRAINT run_ends_once CHECK ((status = 'running') = (ended_at IS NULL)),
+  CONSTRAINT run_json CHECK (json_valid(options) AND json_valid(counts))
+) STRICT;
+
+CREATE INDEX runs_open ON runs (id) WHERE status = 'running';
+
+CREATE TABLE leases (
+  name TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  owner TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  host TEXT NOT NULL,
+  acquired_at TEXT NOT NULL,
+  released_at TEXT,
+  PRIMARY KEY (name),
+  CONSTRAINT fence_not_negative CHECK (fence >= 0)
+) STRICT;
+
+CREATE TABLE settings (
+  connection TEXT NOT NULL,
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  changed_at TEXT NOT NULL,
+  PRIMARY KEY (connection, name),
+  CONSTRAINT setting_named CHECK (length(name) > 0)
+) STRICT;

@@ -1,0 +1,294 @@
+"""The journal's tables, column by column.
+
+These classes are the description of the schema and the typed way to the small tables. What really creates the tables
+are the numbered files in `journal/migrations/`; a test proves that both roads meet. The bulk statements are in
+`journal/sql.py`.
+
+Instants are texts of one width, `2026-11-20T20:05:00.000000Z`, so that they sort as they are and read well in
+`sqlite3`.
+"""
+
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import CheckConstraint, Computed, Dialect, Index, Integer, MetaData, Text, UniqueConstraint, text
+from sqlalchemy.types import TypeDecorator
+from sqlmodel import Field, SQLModel
+
+__all__ = [
+    "CounterRecord",
+    "LeaseRecord",
+    "QuarantinedRecord",
+    "RunRecord",
+    "SchemaVersionRecord",
+    "SettingRecord",
+    "SubjectRecord",
+    "from_text",
+    "metadata",
+    "to_text",
+]
+
+
+def to_text(moment: datetime) -> str:
+    """The instant as stored; a naive one is a mistake of the caller (ValueError)."""
+    if moment.tzinfo is None:
+        raise ValueError("the journal stores instants: give it a timezone-aware datetime")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def from_text(stored: str) -> datetime:
+    """The inverse of `to_text`."""
+    return datetime.fromisoformat(stored)
+
+
+class Instant(TypeDecorator[datetime]):
+    """An aware datetime in Python, a sortable text in the database."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
+        """Python to database."""
+        del dialect
+        return None if value is None else to_text(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
+        """Database to Python."""
+        del dialect
+        return None if value is None else from_text(value)
+
+
+metadata = MetaData()
+_STRICT = {"sqlite_strict": True}
+
+
+class _Base(SQLModel):
+    """Own metadata: the journal's tables and nobody else's."""
+
+    metadata: ClassVar[MetaData] = metadata
+
+
+class SchemaVersionRecord(_Base, table=True):
+    """One row per migration that was applied; the largest is the schema's version."""
+
+    __tablename__ = "schema_version"
+    __table_args__ = (_STRICT,)
+
+    version: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
+    applied_at: datetime = Field(sa_type=Instant)
+
+
+class CounterRecord(_Base, table=True):
+    """`seq` is the one counter of octo-sync: marks, request numbers (R6). It only grows, also when rebuilt."""
+
+    __tablename__ = "counters"
+    __table_args__ = (CheckConstraint("value >= 0", name="counter_not_negative"), _STRICT)
+
+    name: str = Field(primary_key=True, sa_type=Text)
+    value: int = Field(sa_type=Integer)
+    """The last number given out."""
+
+
+_KIND_RANK = (
+    "CASE kind WHEN 'subscription' THEN 0 WHEN 'supplier' THEN 1 WHEN 'products' THEN 2 WHEN 'product' THEN 3 "
+    "WHEN 'availability' THEN 4 WHEN 'bookings' THEN 5 WHEN 'booking' THEN 6 ELSE 7 END"
+)
+_MONTH = (
+    "CASE kind WHEN 'availability' THEN json_extract(\"key\", '$[2]') "
+    "WHEN 'bookings' THEN json_extract(\"key\", '$[0]') ELSE '' END"
+)
+
+
+class SubjectRecord(_Base, table=True):
+    """One subject and what is owed to it.
+
+    ```
+               mark                    claim (memory only)          landed, wanted_seq unchanged
+    (no row) ────────▶ dirty, due ──────────────────────▶ in work ───────────────────────────────▶ clean ──mark──▶ dirty
+                         ▲   ▲ │ due_at in the future       │ │ landed, but marked meanwhile (R2) ──▶ dirty
+                         │   │ ▼                            │ └ release, or the process died ───────▶ dirty, as before
+                         │  dirty, not yet due ◀────────────┘ failed: attempts + 1, due_at = retry_at
+                         │                                  │
+                         └── mark by a person, a ──── quarantined ◀── failed with quarantine=True
+                             notification, a repair
+    ```
+
+    dirty: `wanted_seq > landed_seq`. due: dirty and `due_at` is null or past. quarantined: `quarantined_at` is set.
+    "In work" is deliberately not in the database: a killed process takes its claims with it.
+    """
+
+    __tablename__ = "subjects"
+    __table_args__ = (
+        UniqueConstraint("connection", "kind", "key", name="subject_once"),
+        CheckConstraint("length(connection) > 0 AND length(kind) > 0 AND length(source) > 0", name="subject_named"),
+        CheckConstraint('json_valid("key")', name="key_is_json"),
+        CheckConstraint("landed_seq >= 0 AND wanted_seq >= landed_seq", name="landed_at_most_wanted"),
+        CheckConstraint("attempts >= 0", name="attempts_not_negative"),
+        CheckConstraint(
+            "wanted_seq > landed_seq OR "
+            "(attempts = 0 AND due_at IS NULL AND error_code IS NULL AND quarantined_at IS NULL)",
+            name="clean_has_no_trouble",
+        ),
+        CheckConstraint("quarantined_at IS NULL OR error_code IS NOT NULL", name="quarantine_has_a_reason"),
+        # The order in which work is handed out, with all that a claim filters on, and only what can be claimed.
+        Index(
+            "subjects_dirty",
+            text("priority DESC"),
+            "kind_rank",
+            "month",
+            "key",
+            "connection",
+            "kind",
+            "due_at",
+            sqlite_where=text("wanted_seq > landed_seq AND quarantined_at IS NULL"),
+        ),
+        Index("subjects_quarantined", "quarantined_at", sqlite_where=text("quarantined_at IS NOT NULL")),
+        _STRICT,
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    connection: str = Field(sa_type=Text)
+    """The connection's name; ids are unique per connection only."""
+    kind: str = Field(sa_type=Text)
+    """`SubjectKind`. Not a closed list in the database, so that a new kind needs no migration."""
+    key: str = Field(sa_type=Text)
+    """`Subject.key`: the parts as a JSON array."""
+    wanted_seq: int = Field(sa_type=Integer)
+    """The number of the last mark."""
+    landed_seq: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": text("0")})
+    """The `wanted_seq` read before the fetch whose result is committed in the warehouse; 0: never landed."""
+    priority: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": text("0")})
+    """Higher is handed out first; the highest of all unanswered marks."""
+    source: str = Field(sa_type=Text)
+    """`Source`; of several unanswered marks the one that asks for most (`sql.SOURCE_RANK`)."""
+    marked_at: datetime = Field(sa_type=Instant)
+    """When the oldest unanswered mark was made (never younger than that); of a clean subject, its last one's."""
+    due_at: datetime | None = Field(default=None, sa_type=Instant)
+    """Not to be fetched before; null: at once. The earliest of all unanswered marks, or the retry's time."""
+    landed_at: datetime | None = Field(default=None, sa_type=Instant)
+    """When it last landed: the verification time that coverage shows."""
+    attempts: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": text("0")})
+    """Failures in a row. Back to 0 by a landing or by a person's mark, not by any other mark."""
+    failed_at: datetime | None = Field(default=None, sa_type=Instant)
+    """When it last failed; kept after a landing."""
+    error_code: str | None = Field(default=None, sa_type=Text)
+    """What the last failure was, one word; null once landed."""
+    error_message: str | None = Field(default=None, sa_type=Text)
+    """The same as a sentence; never a payload or a token."""
+    quarantined_at: datetime | None = Field(default=None, sa_type=Instant)
+    """Since when it is left alone (R11)."""
+    run_id: str | None = Field(default=None, sa_type=Text)
+    """The run that last landed, failed or quarantined it."""
+    kind_rank: int | None = Field(
+        default=None, sa_type=Integer, sa_column_args=(Computed(_KIND_RANK, persisted=False),)
+    )
+    """The order of the kinds: what others need comes first. Subscriptions lead: one request every delivery hangs on."""
+    month: str | None = Field(default=None, sa_type=Text, sa_column_args=(Computed(_MONTH, persisted=False),))
+    """`YYYY-MM` of those kinds that have one: landings are clustered by travel month, then product and option."""
+
+
+class QuarantinedRecord(_Base, table=True):
+    """One record of an answer that did not land, though its neighbours did (R11)."""
+
+    __tablename__ = "quarantined_records"
+    __table_args__ = (
+        UniqueConstraint("connection", "resource", "key", "path", name="record_once"),
+        CheckConstraint("length(connection) > 0 AND length(resource) > 0", name="record_named"),
+        CheckConstraint("count >= 1", name="record_counted"),
+        CheckConstraint("(subject_kind IS NULL) = (subject_key IS NULL)", name="record_subject_whole"),
+        _STRICT,
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    connection: str = Field(sa_type=Text)
+    resource: str = Field(sa_type=Text)
+    """What it is a record of: `bookings`, `availability`, …"""
+    key: str = Field(sa_type=Text)
+    """Its own id or ids, as text."""
+    path: str = Field(sa_type=Text)
+    """Where in the record the trouble is, e.g. `$.unitItems[3].status`."""
+    reason: str = Field(sa_type=Text)
+    payload_digest: str = Field(sa_type=Text)
+    """Tells "the same again" from "still wrong, differently" without keeping the payload here."""
+    subject_kind: str | None = Field(default=None, sa_type=Text)
+    """The subject to mark for a retry; null when the caller named none."""
+    subject_key: str | None = Field(default=None, sa_type=Text)
+    count: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": text("1")})
+    """How often it was seen."""
+    first_at: datetime = Field(sa_type=Instant)
+    last_at: datetime = Field(sa_type=Instant)
+    run_id: str = Field(sa_type=Text)
+    """The run that saw it last."""
+
+
+class RunRecord(_Base, table=True):
+    """One run of a command that may write.
+
+    `running` → `ok` | `partial` (some subjects failed) | `failed` | `interrupted` (Ctrl-C, SIGTERM), said by the run
+    itself;
+    `running` → `killed`, said by the next owner of the lease. An ended run never changes again.
+    """
+
+    __tablename__ = "runs"
+    __table_args__ = (
+        UniqueConstraint("run_id", name="run_once"),
+        CheckConstraint(
+            "status IN ('running', 'ok', 'partial', 'failed', 'interrupted', 'killed')", name="run_status_known"
+        ),
+        CheckConstraint("(status = 'running') = (ended_at IS NULL)", name="run_ends_once"),
+        CheckConstraint("json_valid(options) AND json_valid(counts)", name="run_json"),
+        Index("runs_open", "id", sqlite_where=text("status = 'running'")),
+        _STRICT,
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    run_id: str = Field(sa_type=Text)
+    command: str = Field(sa_type=Text)
+    pipeline: str = Field(sa_type=Text)
+    fence: int = Field(sa_type=Integer)
+    """The lease it ran under (R9)."""
+    options: str = Field(sa_type=Text)
+    """A JSON object."""
+    status: str = Field(sa_type=Text, sa_column_kwargs={"server_default": text("'running'")})
+    started_at: datetime = Field(sa_type=Instant)
+    ended_at: datetime | None = Field(default=None, sa_type=Instant)
+    counts: str = Field(sa_type=Text, sa_column_kwargs={"server_default": text("'{}'")})
+    """A JSON object, e.g. `{"landed": 120, "failed": 1}`."""
+    error: str | None = Field(default=None, sa_type=Text)
+    """One sentence."""
+
+
+class LeaseRecord(_Base, table=True):
+    """Who writes, or wrote last. The lock itself is the operating system's; this is its number and its name-plate."""
+
+    __tablename__ = "leases"
+    __table_args__ = (CheckConstraint("fence >= 0", name="fence_not_negative"), _STRICT)
+
+    name: str = Field(primary_key=True, sa_type=Text)
+    fence: int = Field(sa_type=Integer)
+    """Grows by one with every owner, for ever."""
+    owner: str = Field(sa_type=Text)
+    """What the owner is doing, e.g. `octo-sync run sandbox`."""
+    pid: int = Field(sa_type=Integer)
+    host: str = Field(sa_type=Text)
+    acquired_at: datetime = Field(sa_type=Instant)
+    released_at: datetime | None = Field(default=None, sa_type=Instant)
+    """Null while held, and after a kill."""
+
+
+class SettingRecord(_Base, table=True):
+    """What was found out and is worth keeping, e.g. what a service means by a booking's date."""
+
+    __tablename__ = "settings"
+    __table_args__ = (CheckConstraint("length(name) > 0", name="setting_named"), _STRICT)
+
+    connection: str = Field(primary_key=True, sa_type=Text)
+    """The connection's name; empty: of the whole project."""
+    name: str = Field(primary_key=True, sa_type=Text)
+    value: str = Field(sa_type=Text)
+    changed_at: datetime = Field(sa_type=Instant)
+
+
+def columns(record: type[SQLModel]) -> Any:  # noqa: ANN401 - SQLAlchemy's own column collection
+    """The table's columns, for statements."""
+    return record.__table__.c  # type: ignore[attr-defined]

@@ -1,0 +1,166 @@
+"""What is left alone, with its reason, until someone looks (R11): failing subjects and single records."""
+
+from collections.abc import Collection, Iterable
+from typing import Literal
+
+from sqlalchemy import delete, select
+
+from octo_sync.errors import JournalError
+from octo_sync.journal import sql
+from octo_sync.journal.models import QuarantinedRecord, SubjectRecord, columns, to_text
+from octo_sync.journal.rows import QuarantineEntry
+from octo_sync.journal.subjects import Subjects
+from octo_sync.model import Source, Subject
+
+__all__ = ["Quarantine"]
+
+_LONGEST_REASON = 2000
+
+
+class Quarantine(Subjects):
+    """The `quarantined_records` table and the quarantined rows of `subjects`."""
+
+    def quarantine_subject(self, subject: Subject, *, error_code: str, message: str, run_id: str) -> None:
+        """Leave a subject alone without a failed fetch, e.g. because its configuration is impossible.
+
+        A clean or unknown subject becomes dirty first: what is quarantined is owed.
+        """
+        key = (subject.connection, subject.kind.value, subject.key)
+        with self._writing() as connection:
+            now = to_text(self._clock.now())
+            number = self._next_number(connection)
+            connection.exec_driver_sql(sql.MARK, (*key, number, 0, Source.SCHEDULE.value, now, None))
+            connection.exec_driver_sql(
+                sql.QUARANTINE_SUBJECT, (*key, now, run_id, error_code, message[:_LONGEST_REASON])
+            )
+
+    def quarantine_record(
+        self,
+        connection: str,
+        resource: str,
+        key: str,
+        path: str,
+        reason: str,
+        payload_digest: str,
+        run_id: str,
+        *,
+        subject: Subject | None = None,
+    ) -> None:
+        """Note a record that did not land; once per connection, resource, key and path, however often it is seen.
+
+        `subject` is what a retry marks.
+        """
+        row = (
+            connection,
+            resource,
+            key,
+            path,
+            reason[:_LONGEST_REASON],
+            payload_digest,
+            subject.kind.value if subject else None,
+            subject.key if subject else None,
+            to_text(self._clock.now()),
+            run_id,
+        )
+        with self._writing() as opened:
+            opened.exec_driver_sql(sql.QUARANTINE_RECORD, row)
+
+    def clear_records(self, connection: str, resource: str, key: str | Iterable[str]) -> int:
+        """The record landed fine: its notes go, whatever their paths. Several keys at once are one transaction."""
+        keys = [key] if isinstance(key, str) else list(key)
+        with self._reading() as opened:
+            if opened.exec_driver_sql("SELECT NOT EXISTS (SELECT 1 FROM quarantined_records)").scalar_one():
+                return 0  # the usual case costs no commit
+        with self._writing() as opened:
+            return sum(
+                opened.exec_driver_sql(
+                    'DELETE FROM quarantined_records WHERE connection = ? AND resource = ? AND "key" = ?',
+                    (connection, resource, one),
+                ).rowcount
+                for one in keys
+            )
+
+    def quarantined(self) -> list[QuarantineEntry]:
+        """Everything that is left alone: subjects first, each by age."""
+        subject, record = columns(SubjectRecord), columns(QuarantinedRecord)
+        with self._reading() as connection:
+            subjects = connection.execute(
+                select(subject).where(subject.quarantined_at.is_not(None)).order_by(subject.quarantined_at, subject.id)
+            ).all()
+            records = connection.execute(select(record).order_by(record.first_at, record.id)).all()
+        return [
+            QuarantineEntry(
+                id=f"subject-{row.id}",
+                what="subject",
+                connection=row.connection,
+                resource=row.kind,
+                key=row.key,
+                path="",
+                reason=f"{row.error_code}: {row.error_message}",
+                count=row.attempts,
+                first_at=row.quarantined_at,
+                last_at=row.failed_at,
+                run_id=row.run_id,
+                payload_digest="",
+                subject=Subject.from_key(row.connection, row.kind, row.key),
+            )
+            for row in subjects
+        ] + [
+            QuarantineEntry(
+                id=f"record-{row.id}",
+                what="record",
+                connection=row.connection,
+                resource=row.resource,
+                key=row.key,
+                path=row.path,
+                reason=row.reason,
+                count=row._mapping["count"],  # noqa: SLF001 - `Row.count` is the tuple's method
+                first_at=row.first_at,
+                last_at=row.last_at,
+                run_id=row.run_id,
+                payload_digest=row.payload_digest,
+                subject=(
+                    Subject.from_key(row.connection, row.subject_kind, row.subject_key) if row.subject_kind else None
+                ),
+            )
+            for row in records
+        ]
+
+    def quarantine_retry(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
+        """Mark what they stand for as a person would: due at once, failures forgiven. The entries that were named.
+
+        A record's note stays until the record lands fine (`clear_records`). An unknown id is a JournalError, and
+        nothing is marked.
+        """
+        with self._lock:
+            entries = self._named(ids)
+            if subjects := list(dict.fromkeys(entry.subject for entry in entries if entry.subject is not None)):
+                self.mark(subjects, Source.USER)
+        return entries
+
+    def quarantine_drop(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
+        """Take them off the list without a retry; the entries that were named.
+
+        A record's note goes. A subject's row goes: it counts as never verified, and the next mark starts it afresh.
+        """
+        with self._lock:
+            entries = self._named(ids)
+            with self._writing() as connection:
+                for entry in entries:
+                    table = SubjectRecord if entry.what == "subject" else QuarantinedRecord
+                    row_id = int(entry.id.rpartition("-")[2])
+                    connection.execute(delete(table).where(columns(table).id == row_id))
+            for entry in entries:
+                if entry.what == "subject" and entry.subject is not None:
+                    self._held.pop(entry.subject, None)
+        return entries
+
+    def _named(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
+        entries = self.quarantined()
+        if ids == "all":
+            return entries
+        if unknown := sorted(set(ids) - {entry.id for entry in entries}):
+            raise JournalError(
+                f"Nothing in quarantine is called {', '.join(unknown)}; list the quarantine to see the ids."
+            )
+        return [entry for entry in entries if entry.id in ids]

@@ -1,0 +1,125 @@
+"""What the journal answers with: plain values, no database behind them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from octo_sync.model import Source, Subject, SubjectKind
+
+__all__ = ["Backlog", "EndStatus", "Freshness", "LeaseRow", "QuarantineEntry", "Run", "RunStatus", "SubjectRow"]
+
+EndStatus = Literal["ok", "partial", "failed", "interrupted"]
+RunStatus = Literal["running", "ok", "partial", "failed", "interrupted", "killed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectRow:
+    """One subject as the journal knows it; `journal/models.py` explains every field."""
+
+    subject: Subject
+    wanted_seq: int
+    landed_seq: int
+    priority: int
+    source: Source
+    marked_at: datetime
+    due_at: datetime | None
+    landed_at: datetime | None
+    attempts: int
+    error_code: str | None
+    error_message: str | None
+    failed_at: datetime | None
+    quarantined_at: datetime | None
+    run_id: str | None
+
+    @property
+    def dirty(self) -> bool:
+        """Whether something is owed to it."""
+        return self.wanted_seq > self.landed_seq
+
+    @property
+    def last_error(self) -> str | None:
+        """The failure since the last landing as `code: sentence`, or None."""
+        return None if self.error_code is None else f"{self.error_code}: {self.error_message}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What is owed to one kind of subject at one connection."""
+
+    connection: str
+    kind: SubjectKind
+    dirty: int
+    """Can be worked on, now or later; without the quarantined."""
+    due: int
+    """Of these: now."""
+    quarantined: int
+    oldest_marked_at: datetime
+    """Age of the oldest unanswered mark, the quarantined included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """How fresh the copy of one kind of subject at one connection is."""
+
+    connection: str
+    kind: SubjectKind
+    subjects: int
+    landed: int
+    """Of these: landed at least once."""
+    last_landed_at: datetime | None
+    oldest_landed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantineEntry:
+    """A subject that keeps failing, or a record that did not land though its neighbours did."""
+
+    id: str
+    """`subject-<n>` or `record-<n>`; for `quarantine_retry` and `quarantine_drop`."""
+    what: Literal["subject", "record"]
+    connection: str
+    resource: str
+    """The subject's kind, or what the record is one of."""
+    key: str
+    path: str
+    """Where in the record; empty for a subject."""
+    reason: str
+    count: int
+    """Failed attempts, or how often the record was seen."""
+    first_at: datetime
+    last_at: datetime
+    run_id: str | None
+    payload_digest: str
+    """Empty for a subject."""
+    subject: Subject | None
+    """What a retry marks; None for a record whose subject was not told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of a command."""
+
+    run_id: str
+    command: str
+    pipeline: str
+    fence: int
+    options: Mapping[str, object]
+    status: RunStatus
+    started_at: datetime
+    ended_at: datetime | None
+    counts: Mapping[str, object]
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRow:
+    """Who writes, or wrote last."""
+
+    name: str
+    fence: int
+    owner: str
+    pid: int
+    host: str
+    acquired_at: datetime
+    released_at: datetime | None

@@ -1,0 +1,178 @@
+"""The journal's hand-tuned statements, each named and described.
+
+`?1`-style parameters are numbered because one value is often used more than once. Lists travel as one JSON text
+(`json_each`), so that a statement's text never depends on how many there are. The condition
+`wanted_seq > landed_seq AND quarantined_at IS NULL` is spelled exactly as in the index `subjects_dirty`: SQLite uses a
+partial index only then.
+"""
+
+__all__ = [
+    "BACKLOG",
+    "CLAIM",
+    "DIRTY_COUNT",
+    "FAILED",
+    "FORGET",
+    "FRESHNESS",
+    "LANDED",
+    "MARK",
+    "NEXT_DUE_AT",
+    "NEXT_NUMBERS",
+    "QUARANTINE_RECORD",
+    "QUARANTINE_SUBJECT",
+    "SUBJECTS_PAGE",
+]
+
+# Which of several unanswered marks names the subject's source. A notification outranks all, because it alone asks for
+# confirming fetches (R5) and must not be hidden by a nightly schedule that marks the same subject a second later.
+SOURCE_RANK = (
+    "CASE {column} WHEN 'notification' THEN 4 WHEN 'user' THEN 3 WHEN 'repair' THEN 2 WHEN 'confirm' THEN 1 ELSE 0 END"
+)
+
+# Gives out ?1 numbers and returns the last of them. The caller's transaction makes them durable.
+NEXT_NUMBERS = "UPDATE counters SET value = value + ?1 WHERE name = 'seq' RETURNING value"
+
+# One mark of one subject: ?1 connection, ?2 kind, ?3 key, ?4 number, ?5 priority, ?6 source, ?7 now, ?8 due_at or null.
+# - Clean or unknown: everything is set anew.
+# - Dirty: the earliest due_at and the highest priority stand; null is the earliest there is.
+# - Backing off (attempts > 0): the retry's time stands, however often the subject is marked, so that a stream of
+#   notifications never hammers a service that has asked for patience. A person's mark goes through.
+# - Quarantined: a person's mark lifts the quarantine and forgives the failures; a notification or a repair is evidence
+#   that something changed, so it lifts it too but leaves the failures counted: one more try, not N. A schedule or a
+#   confirmation only makes the number grow.
+MARK = f"""
+INSERT INTO subjects (connection, kind, "key", wanted_seq, priority, source, marked_at, due_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (connection, kind, "key") DO UPDATE SET
+  wanted_seq = excluded.wanted_seq,
+  priority = CASE WHEN wanted_seq = landed_seq THEN excluded.priority ELSE max(priority, excluded.priority) END,
+  source = CASE
+    WHEN wanted_seq = landed_seq
+      OR {SOURCE_RANK.format(column="excluded.source")} > {SOURCE_RANK.format(column="source")}
+    THEN excluded.source ELSE source END,
+  marked_at = CASE WHEN wanted_seq = landed_seq THEN excluded.marked_at ELSE marked_at END,
+  due_at = CASE
+    WHEN wanted_seq = landed_seq THEN excluded.due_at
+    WHEN quarantined_at IS NOT NULL AND excluded.source IN ('user', 'notification', 'repair') THEN excluded.due_at
+    WHEN quarantined_at IS NOT NULL OR (attempts > 0 AND excluded.source <> 'user') THEN due_at
+    WHEN due_at IS NULL OR excluded.due_at IS NULL THEN NULL
+    ELSE min(due_at, excluded.due_at) END,
+  attempts = CASE WHEN excluded.source = 'user' THEN 0 ELSE attempts END,
+  quarantined_at = CASE WHEN excluded.source IN ('user', 'notification', 'repair') THEN NULL ELSE quarantined_at END
+"""  # noqa: S608 - no value from outside
+
+# The next subjects to work on: ?1 now, ?2 limit, ?3 kinds, ?4 connections (JSON arrays or null for all), ?5 row ids
+# that are in work, ?6 subjects not wanted now (JSON array of [connection, kind, key]). Walks the index in handing-out
+# order and stops at the limit; nothing is sorted.
+CLAIM = """
+SELECT id, connection, kind, "key", wanted_seq, attempts, source
+FROM subjects INDEXED BY subjects_dirty
+WHERE wanted_seq > landed_seq AND quarantined_at IS NULL
+  AND (due_at IS NULL OR due_at <= ?1)
+  AND (?3 IS NULL OR kind IN (SELECT value FROM json_each(?3)))
+  AND (?4 IS NULL OR connection IN (SELECT value FROM json_each(?4)))
+  AND id NOT IN (SELECT value FROM json_each(?5))
+  AND (connection, kind, "key") NOT IN (
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?6))
+ORDER BY priority DESC, kind_rank, month, "key", connection, kind
+LIMIT ?2
+"""
+
+# A landing: ?1 connection, ?2 kind, ?3 key, ?4 the claim's wanted_seq, ?5 now, ?6 run, ?7 when it was claimed or null.
+# A number that grew since the claim keeps the subject dirty (R2): then the marks still unanswered were made after the
+# claim, so the claim's time is the youngest that their age can honestly be said to be. A claim older than what has
+# landed, or from another life of the journal, changes nothing.
+LANDED = """
+UPDATE subjects SET
+  landed_seq = ?4,
+  landed_at = ?5,
+  attempts = 0,
+  error_code = NULL,
+  error_message = NULL,
+  quarantined_at = NULL,
+  due_at = CASE WHEN wanted_seq > ?4 THEN due_at END,
+  marked_at = CASE WHEN wanted_seq > ?4 AND ?7 > marked_at THEN ?7 ELSE marked_at END,
+  run_id = ?6
+WHERE connection = ?1 AND kind = ?2 AND "key" = ?3 AND landed_seq <= ?4 AND wanted_seq >= ?4
+"""
+
+# A failure: ?1 connection, ?2 kind, ?3 key, ?4 the claim's wanted_seq, ?5 now, ?6 run, ?7 code, ?8 message, ?9 retry
+# at, ?10 quarantine. A mark made during the failing fetch is news that this failure does not answer, so it is tried
+# once before the quarantine. A subject that has landed meanwhile is left alone.
+FAILED = """
+UPDATE subjects SET
+  attempts = attempts + 1,
+  failed_at = ?5,
+  error_code = ?7,
+  error_message = ?8,
+  due_at = ?9,
+  quarantined_at = CASE WHEN ?10 AND wanted_seq = ?4 THEN ?5 ELSE quarantined_at END,
+  run_id = ?6
+WHERE connection = ?1 AND kind = ?2 AND "key" = ?3 AND landed_seq < ?4
+"""
+
+# Quarantine without a fetch: ?1 connection, ?2 kind, ?3 key, ?4 now, ?5 run, ?6 code, ?7 message. It must be dirty.
+QUARANTINE_SUBJECT = """
+UPDATE subjects SET
+  failed_at = ?4, error_code = ?6, error_message = ?7, quarantined_at = coalesce(quarantined_at, ?4), run_id = ?5
+WHERE connection = ?1 AND kind = ?2 AND "key" = ?3
+"""
+
+# The subject does not exist any more: ?1 connection, ?2 kind, ?3 key, ?4 the wanted_seq that this conclusion answers,
+# or null. Marked again since: it stays, and the next fetch concludes anew (R2).
+FORGET = """
+DELETE FROM subjects WHERE connection = ?1 AND kind = ?2 AND "key" = ?3 AND (?4 IS NULL OR wanted_seq <= ?4)
+"""
+
+# How much can still be worked on, now or later: ?1 kinds, ?2 connections.
+DIRTY_COUNT = """
+SELECT count(*) FROM subjects INDEXED BY subjects_dirty
+WHERE wanted_seq > landed_seq AND quarantined_at IS NULL
+  AND (?1 IS NULL OR kind IN (SELECT value FROM json_each(?1)))
+  AND (?2 IS NULL OR connection IN (SELECT value FROM json_each(?2)))
+"""
+
+# When the next not yet due subject becomes due: ?1 now.
+NEXT_DUE_AT = """
+SELECT min(due_at) FROM subjects INDEXED BY subjects_dirty
+WHERE wanted_seq > landed_seq AND quarantined_at IS NULL AND due_at > ?1
+"""
+
+# What is owed, per connection and kind: ?1 now.
+BACKLOG = """
+SELECT connection, kind,
+  sum(quarantined_at IS NULL),
+  sum(quarantined_at IS NULL AND (due_at IS NULL OR due_at <= ?1)),
+  sum(quarantined_at IS NOT NULL),
+  min(marked_at)
+FROM subjects WHERE wanted_seq > landed_seq
+GROUP BY connection, kind ORDER BY connection, min(kind_rank)
+"""
+
+# How fresh the copy is, per connection and kind.
+FRESHNESS = """
+SELECT connection, kind, count(*), sum(landed_seq > 0), max(landed_at), min(landed_at)
+FROM subjects GROUP BY connection, kind ORDER BY connection, min(kind_rank)
+"""
+
+# One page of all subjects after (?1, ?2, ?3), by connection, kind and key: ?4 connection or null, ?5 kind or null, ?6
+# size. Paged, so that a slow reader never holds a transaction open.
+SUBJECTS_PAGE = """
+SELECT connection, kind, "key", wanted_seq, landed_seq, priority, source, marked_at, due_at, landed_at, attempts,
+  error_code, error_message, failed_at, quarantined_at, run_id
+FROM subjects
+WHERE (connection, kind, "key") > (?1, ?2, ?3) AND (?4 IS NULL OR connection = ?4) AND (?5 IS NULL OR kind = ?5)
+ORDER BY connection, kind, "key" LIMIT ?6
+"""
+
+# One record that did not land: ?1 connection, ?2 resource, ?3 key, ?4 path, ?5 reason, ?6 digest, ?7 subject kind,
+# ?8 subject key, ?9 now, ?10 run. Seen again: counted, with the newest reason.
+QUARANTINE_RECORD = """
+INSERT INTO quarantined_records
+  (connection, resource, "key", path, reason, payload_digest, subject_kind, subject_key, first_at, last_at, run_id)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)
+ON CONFLICT (connection, resource, "key", path) DO UPDATE SET
+  reason = excluded.reason, payload_digest = excluded.payload_digest, count = count + 1, last_at = excluded.last_at,
+  run_id = excluded.run_id,
+  subject_kind = coalesce(excluded.subject_kind, subject_kind),
+  subject_key = coalesce(excluded.subject_key, subject_key)
+"""

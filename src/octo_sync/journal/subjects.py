@@ -1,0 +1,302 @@
+"""What is owed: marking, claiming, landing."""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from octo_sync.journal import sql
+from octo_sync.journal.models import from_text, to_text
+from octo_sync.journal.rows import Backlog, Freshness, SubjectRow
+from octo_sync.journal.store import Store
+from octo_sync.model import Claim, Clock, Source, Subject, SubjectKind
+
+__all__ = ["Subjects"]
+
+_PAGE = 1000
+_LONGEST_MESSAGE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A claim of this process. In memory only: whoever kills the process gives its claims back."""
+
+    row_id: int
+    wanted_seq: int
+    run_id: str
+    claimed_at: str
+
+
+class Subjects(Store):
+    """The `subjects` table and the one counter."""
+
+    def __init__(self, path: Path, *, clock: Clock, recovered_from: Path | None = None) -> None:
+        super().__init__(path, clock=clock, recovered_from=recovered_from)
+        self._held: dict[Subject, _Held] = {}
+
+    # ── saying "look again" ───────────────────────────────────────────────────────────────────────────────────────
+
+    def mark(
+        self, subjects: Iterable[Subject], source: Source, *, due_at: datetime | None = None, priority: int = 0
+    ) -> int:
+        """Say "look again" for all of them, in one durable transaction; the number of this mark.
+
+        Marking never loses anything and may be repeated at will. `due_at` is when the subject may be fetched (None: at
+        once); a clean subject marked for later is dirty but not yet due. Of several unanswered marks the earliest
+        `due_at`, the highest `priority` and the most demanding source stand (notification, user, repair, confirm,
+        schedule). A confirming fetch is therefore marked *after* the landing that it confirms: before, it would merge
+        with it.
+
+        A subject that is backing off keeps its retry's time. A quarantined one becomes due again by a person's mark
+        (failures forgiven), by a notification or by a repair (failures still counted: one more try); not by a schedule
+        or a confirmation. See `sql.MARK`.
+        """
+        due = None if due_at is None else to_text(due_at)
+        keys = [(subject.connection, subject.kind.value, subject.key) for subject in subjects]
+        with self._writing() as connection:
+            number = self._next_number(connection)
+            if keys:
+                now = to_text(self._clock.now())
+                rows = [(*key, number, priority, source.value, now, due) for key in keys]
+                connection.exec_driver_sql(sql.MARK, rows)
+        return number
+
+    def reserve(self, count: int) -> range:
+        """A durable block of numbers from the same counter, never given out again; for `request_seq` (R6)."""
+        if count < 1:
+            raise ValueError("reserve at least one number")
+        with self._writing() as connection:
+            last = self._next_number(connection, count)
+        return range(last - count + 1, last + 1)
+
+    def at_least(self, *, seq: int = 0, fence: int = 0) -> bool:
+        """Lift the counters to what the warehouse has seen; whether that was needed.
+
+        True means that this journal is older than the warehouse: it was restored, or lost commits. Then mark
+        everything. A lease that was taken before must be taken again for the lifted fence.
+        """
+        with self._writing() as connection:
+            counters = connection.exec_driver_sql(
+                "UPDATE counters SET value = ?1 WHERE name = 'seq' AND value < ?1", (seq,)
+            )
+            leases = connection.exec_driver_sql(
+                "UPDATE leases SET fence = ?1 WHERE name = 'writer' AND fence < ?1", (fence,)
+            )
+            return counters.rowcount + leases.rowcount > 0
+
+    # ── working it off ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def claim(
+        self,
+        limit: int,
+        *,
+        run_id: str,
+        kinds: Collection[SubjectKind] | None = None,
+        connections: Collection[str] | None = None,
+        exclude: Collection[Subject] = (),
+    ) -> list[Claim]:
+        """Up to `limit` subjects to fetch now: dirty, due, not quarantined, in nobody's hands here, not in `exclude`.
+
+        Highest priority first; then subscription, supplier, products, product, availability, bookings, booking; within
+        a kind by travel month, then key (product, option). Each claim carries the `wanted_seq` to hand back (R2).
+        Claims live in this object's memory and nowhere else: a killed process takes them along, and its successor finds
+        the subjects dirty as before. They end with `landed`, `failed`, `release`, `forget` or the run's `end_run`.
+        """
+        unwanted = [(subject.connection, subject.kind.value, subject.key) for subject in exclude]
+        with self._reading() as connection:
+            now = to_text(self._clock.now())
+            rows = connection.exec_driver_sql(
+                sql.CLAIM,
+                (
+                    now,
+                    limit,
+                    _listed(kinds),
+                    _listed(connections),
+                    json.dumps([held.row_id for held in self._held.values()]),
+                    json.dumps(unwanted),
+                ),
+            ).all()
+            claims = []
+            for row_id, connection_name, kind, key, wanted_seq, attempts, source in rows:
+                subject = Subject.from_key(connection_name, kind, key)
+                self._held[subject] = _Held(row_id, wanted_seq, run_id, now)
+                claims.append(Claim(subject, wanted_seq, attempts, Source(source)))
+            return claims
+
+    def landed(self, claims: Sequence[Claim], *, run_id: str) -> None:
+        """Their results are committed in the warehouse. Marked again meanwhile: still dirty (R2)."""
+        if not claims:
+            return
+        with self._lock:
+            now = to_text(self._clock.now())
+            held = [self._held_of(claim) for claim in claims]
+            with self._writing() as connection:
+                connection.exec_driver_sql(
+                    sql.LANDED,
+                    [
+                        (*_key(claim.subject), claim.wanted_seq, now, run_id, mine.claimed_at if mine else None)
+                        for claim, mine in zip(claims, held, strict=True)
+                    ],
+                )
+            self.release(claims)
+
+    def failed(
+        self,
+        claim: Claim,
+        *,
+        error_code: str,
+        message: str,
+        retry_at: datetime | None,
+        quarantine: bool,
+        run_id: str,
+    ) -> None:
+        """The fetch or the landing failed: one more attempt, due again at `retry_at` (None: at once).
+
+        `quarantine=True`: left alone from now on (R11), unless it was marked again during the attempt: that mark is
+        news and gets its own try first.
+        """
+        with self._lock:
+            with self._writing() as connection:
+                connection.exec_driver_sql(
+                    sql.FAILED,
+                    (
+                        *_key(claim.subject),
+                        claim.wanted_seq,
+                        to_text(self._clock.now()),
+                        run_id,
+                        error_code,
+                        message[:_LONGEST_MESSAGE],
+                        None if retry_at is None else to_text(retry_at),
+                        quarantine,
+                    ),
+                )
+            self.release([claim])
+
+    def release(self, claims: Iterable[Claim]) -> None:
+        """Give claims back untouched (Ctrl-C, shutdown). Nothing is written."""
+        with self._lock:
+            for claim in claims:
+                if self._held_of(claim) is not None:
+                    del self._held[claim.subject]
+
+    def forget(self, subjects: Iterable[Subject | Claim]) -> None:
+        """These do not exist any more: their rows go. A claim's row stays when it was marked again meanwhile (R2)."""
+        with self._lock:
+            wanted = list(subjects)
+            rows = [
+                (*_key(one.subject), one.wanted_seq) if isinstance(one, Claim) else (*_key(one), None) for one in wanted
+            ]
+            if not rows:
+                return
+            with self._writing() as connection:
+                connection.exec_driver_sql(sql.FORGET, rows)
+            for one in wanted:
+                if isinstance(one, Claim):
+                    self.release([one])
+                else:
+                    self._held.pop(one, None)
+
+    # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def dirty_count(
+        self, kinds: Collection[SubjectKind] | None = None, connections: Collection[str] | None = None
+    ) -> int:
+        """How many subjects can still be worked on, now or later; the quarantined are not among them."""
+        with self._reading() as connection:
+            row = connection.exec_driver_sql(sql.DIRTY_COUNT, (_listed(kinds), _listed(connections)))
+            return int(row.scalar_one())
+
+    def next_due_at(self) -> datetime | None:
+        """When the next not yet due subject becomes due; None when nothing waits for a time."""
+        with self._reading() as connection:
+            due = connection.exec_driver_sql(sql.NEXT_DUE_AT, (to_text(self._clock.now()),)).scalar_one()
+            return None if due is None else from_text(due)
+
+    def backlog(self) -> list[Backlog]:
+        """What is owed, per connection and kind; kinds that nothing is owed to are not listed."""
+        with self._reading() as connection:
+            rows = connection.exec_driver_sql(sql.BACKLOG, (to_text(self._clock.now()),)).all()
+        return [
+            Backlog(
+                connection=name,
+                kind=SubjectKind(kind),
+                dirty=dirty,
+                due=due,
+                quarantined=quarantined,
+                oldest_marked_at=from_text(oldest),
+            )
+            for name, kind, dirty, due, quarantined, oldest in rows
+        ]
+
+    def freshness(self) -> list[Freshness]:
+        """When what was last verified, per connection and kind."""
+        with self._reading() as connection:
+            rows = connection.exec_driver_sql(sql.FRESHNESS).all()
+        return [
+            Freshness(
+                connection=name,
+                kind=SubjectKind(kind),
+                subjects=subjects,
+                landed=landed,
+                last_landed_at=_instant(last),
+                oldest_landed_at=_instant(oldest),
+            )
+            for name, kind, subjects, landed, last, oldest in rows
+        ]
+
+    def subjects(self, connection: str | None = None, kind: SubjectKind | None = None) -> Iterator[SubjectRow]:
+        """All subjects by connection, kind and key. Read in pages: what changes meanwhile may be seen old or new."""
+        after = (connection or "", kind.value if connection and kind else "", "")
+        while True:
+            with self._reading() as opened:
+                rows = opened.exec_driver_sql(
+                    sql.SUBJECTS_PAGE, (*after, connection, None if kind is None else kind.value, _PAGE)
+                ).all()
+            for row in rows:
+                yield SubjectRow(
+                    subject=Subject.from_key(*row[:3]),
+                    wanted_seq=row.wanted_seq,
+                    landed_seq=row.landed_seq,
+                    priority=row.priority,
+                    source=Source(row.source),
+                    marked_at=from_text(row.marked_at),
+                    due_at=_instant(row.due_at),
+                    landed_at=_instant(row.landed_at),
+                    attempts=row.attempts,
+                    error_code=row.error_code,
+                    error_message=row.error_message,
+                    failed_at=_instant(row.failed_at),
+                    quarantined_at=_instant(row.quarantined_at),
+                    run_id=row.run_id,
+                )
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1][:3]
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _next_number(self, connection: Connection, count: int = 1) -> int:
+        return int(connection.exec_driver_sql(sql.NEXT_NUMBERS, (count,)).scalar_one())
+
+    def _held_of(self, claim: Claim) -> _Held | None:
+        held = self._held.get(claim.subject)
+        return held if held is not None and held.wanted_seq == claim.wanted_seq else None
+
+    def _release_run(self, run_id: str) -> None:
+        with self._lock:
+            self._held = {subject: held for subject, held in self._held.items() if held.run_id != run_id}
+
+
+def _key(subject: Subject) -> tuple[str, str, str]:
+    return subject.connection, subject.kind.value, subject.key
+
+
+def _listed(values: Collection[str] | None) -> str | None:
+    return None if values is None else json.dumps([str(value) for value in values])
+
+
+def _instant(stored: str | None) -> datetime | None:
+    return None if stored is None else from_text(stored)

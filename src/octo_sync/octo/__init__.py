@@ -1,0 +1,1 @@
+"""The wire: the OCTO client, its endpoints, and what real services do differently."""

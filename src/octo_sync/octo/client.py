@@ -1,0 +1,365 @@
+"""The OCTO client: one connection's calls, with everything that keeps a hostile or sick service from doing harm.
+
+This is the only module that knows httpx; its errors are translated here, once. `send` carries out a `Call` and gives an
+`Answer` (bytes); the typed methods of `Operations` give records. A connection to an unknown service goes wrong in many
+ways, and each has its place: too fast or too many (`budget.Budget`), refused tokens (`budget.Gate`), bodies
+(`body.Body`), what an answer means (`verdict.judge`).
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
+from typing import Self
+
+import httpx
+import msgspec
+import stamina
+
+from octo_sync.errors import (
+    AnswerInvalid,
+    AnswerTooLarge,
+    AuthenticationRefused,
+    ConfigError,
+    RateLimited,
+    RequestRefused,
+    ServiceError,
+    ServiceUnavailable,
+)
+from octo_sync.model import Clock, Connection, Secret
+from octo_sync.octo import verdict
+from octo_sync.octo.answer import Answer, Reply
+from octo_sync.octo.body import Body, BodyBroken, BodyInvalid, BodyTooLarge
+from octo_sync.octo.budget import Budget, Gate
+from octo_sync.octo.endpoints import Call
+from octo_sync.octo.operations import Operations
+from octo_sync.octo.quirks import capability_header
+
+__all__ = ["Answer", "Call", "OctoClient", "Reply", "Stats"]
+
+try:
+    USER_AGENT = f"octo-sync/{version('octo-sync')}"
+except PackageNotFoundError:  # run from a checkout that is not installed
+    USER_AGENT = "octo-sync/0"
+
+ERROR_BODY = 64 * 1024
+"""How much of a refusal is read: an OCTO error object is far smaller, an HTML page is of no use."""
+
+HIDDEN = "octo-sync-hidden-"
+
+
+@dataclass(slots=True)
+class Stats:
+    """What a client has done so far. `bytes` came over the wire, before inflation."""
+
+    requests: int = 0
+    retries: int = 0
+    bytes: int = 0
+    by_status: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class _Sending:
+    """One call on its way: until when, which attempt, and why the last one failed."""
+
+    call: Call
+    on_start: Callable[[], int] | None
+    ends: float
+    attempt: int = 0
+    refreshed: bool = False
+    failed: "_AgainError | None" = None
+
+
+class _AgainError(Exception):
+    """This attempt failed in a way that another one may heal."""
+
+    def __init__(self, error: ServiceError, *, wait: float | None = None, always: bool = False) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.wait = wait
+        self.always = always
+
+
+class OctoClient(Operations):
+    """One connection to one OCTO service; an async context manager.
+
+    `clock` reads HTTP dates, `random` spreads retries: the same seed gives the same waits. `transport` replaces httpx's
+    own. `token_source` gives fresh tokens for services that hand out temporary ones (Q8): it is asked before the first
+    call and once more per call that is refused. `trust_env` lets httpx read proxies and certificates from the
+    environment; it is off, so that a stray variable cannot redirect a token.
+
+    Raises nothing but `octo_sync.errors`.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        clock: Clock,
+        random: random.Random,
+        transport: httpx.AsyncBaseTransport | None = None,
+        token_source: Callable[[], Awaitable[Secret]] | None = None,
+        trust_env: bool = False,
+    ) -> None:
+        limits = connection.limits
+        self.connection = connection
+        self.stats = Stats()
+        self.budget = Budget(limits)
+        self.gate = Gate()
+        self._clock = clock
+        self._random = random
+        self._token_source = token_source
+        self._token = None if token_source else _usable(connection.token)
+        self._renewing = asyncio.Lock()
+        self._voice = verdict.Voice(connection, connection.token)
+        self._http = httpx.AsyncClient(
+            transport=transport,
+            follow_redirects=False,
+            trust_env=trust_env,
+            timeout=httpx.Timeout(None, connect=limits.connect_timeout),
+            limits=httpx.Limits(max_connections=limits.concurrency, max_keepalive_connections=limits.concurrency),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            event_hooks={"response": [_hide_location]},
+        )
+        # httpx adds defaults of its own: only ours go out.
+        self._http.headers = httpx.Headers()
+        self._base = connection.base_url.rstrip("/")
+        self._headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+            "User-Agent": USER_AGENT,
+            **connection.headers,
+        }
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every socket."""
+        await self._http.aclose()
+
+    def readmit(self) -> None:
+        """Let calls out again after the token was refused; for somebody who knows that it is good now."""
+        self.gate.reopen()
+
+    async def send(self, call: Call, *, on_start: Callable[[], int] | None = None) -> Answer:
+        """Carry out `call`: wait for a free slot, then at most `limits.deadline` seconds for everything else.
+
+        `on_start` is called just before each attempt goes out; what the last one gave is the answer's `request_seq`.
+        Only calls that are safe to retry are retried. Raises a `ServiceError`.
+        """
+        error: ServiceError
+        async with self.budget.slots:
+            limits = self.connection.limits
+            sending = _Sending(call, on_start, asyncio.get_running_loop().time() + limits.deadline)
+            try:
+                async with asyncio.timeout_at(sending.ends):
+                    async for attempt in stamina.retry_context(
+                        on=lambda error: self._again(sending, error), attempts=max(1, limits.attempts), timeout=None
+                    ):
+                        with attempt:
+                            return await self._attempt(sending)
+            except _AgainError as again:
+                error = again.error
+            except ServiceError as final:
+                error = final
+            except TimeoutError:
+                error = self._too_late(sending)
+        # Outside the handlers and without its past: neither httpx's errors, with the request and its headers, nor our
+        # own frames, with the body, must hang on to this error.
+        raise error.with_traceback(None)
+
+    def _again(self, sending: _Sending, error: Exception) -> float | bool:
+        """Stamina's hook: False for no more attempts, otherwise the seconds to wait, from our own randomness (R14)."""
+        if not isinstance(error, _AgainError) or not (sending.call.safe_to_retry or error.always):
+            return False
+        sending.failed = error
+        if error.always:
+            return 0.0
+        limits = self.connection.limits
+        wait = min(limits.backoff_cap, limits.backoff * 2 ** (sending.attempt - 1)) * (0.5 + self._random.random() / 2)
+        wait = max(wait, error.wait or 0.0)
+        return wait if asyncio.get_running_loop().time() + wait < sending.ends else False
+
+    async def _attempt(self, sending: _Sending) -> Answer:
+        """One request and its answer."""
+        token = await self._ready(sending)
+        ticket = await self.gate.enter()
+        if ticket is None:
+            raise AuthenticationRefused(self._sealed(sending.call))
+        failure: Exception
+        try:
+            return await self._exchange(sending, token, ticket)
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
+            failure = self._broken(sending.call, error)
+        except BodyBroken as error:
+            failure = self._broken(sending.call, error)
+        except BodyTooLarge as error:
+            advice = "ask for a smaller window, or raise limits.max_body if this service is trusted"
+            failure = AnswerTooLarge(self._voice.say(sending.call, f"gave an answer {error}", advice), status=200)
+        except BodyInvalid as error:
+            advice = "nothing of it was used; try again later"
+            failure = AnswerInvalid(self._voice.say(sending.call, f"gave an answer {error}", advice), status=200)
+        finally:
+            self.gate.leave(ticket, accepted=None)
+        raise failure
+
+    async def _ready(self, sending: _Sending) -> Secret:
+        """Wait until this connection may send, and give the token to send."""
+        loop = asyncio.get_running_loop()
+        if self.gate.shut:
+            raise AuthenticationRefused(self._sealed(sending.call))
+        while (wait := self.budget.wait()) > 0:
+            if loop.time() + wait >= sending.ends:
+                advice = f"the next request may go in {wait:.1f} s, later than the deadline: ask again then"
+                what = "was held back by this connection's own budget"
+                raise RateLimited(self._voice.say(sending.call, what, advice), status=None, retry_after=wait)
+            await asyncio.sleep(wait)
+        return self._token or await self._renew(None)
+
+    async def _exchange(self, sending: _Sending, token: Secret, ticket: int) -> Answer:
+        call, started = sending.call, asyncio.get_running_loop().time()
+        request = self._request(call, token)
+        sending.attempt += 1
+        self.stats.requests += 1
+        self.stats.retries += sending.attempt > 1
+        seq = sending.on_start() if sending.on_start else 0
+        response = await self._http.send(request, stream=True)
+        try:
+            status = response.status_code
+            headers = {name.removeprefix(HIDDEN): value for name, value in response.headers.items()}
+            self.stats.by_status[status] += 1
+            good = 200 <= status < 300  # noqa: PLR2004
+            if good:
+                self.gate.leave(ticket, accepted=True)
+                body = await self._read_body(response)
+            else:
+                body = await self._read_refusal(response)
+        finally:
+            self.stats.bytes += response.num_bytes_downloaded
+            await response.aclose()
+        error = verdict.judge(call, status, headers, body, self._voice)
+        asked = verdict.retry_after(headers, self._clock.now(), self.connection.limits.retry_after_cap)
+        self.budget.heard(status, started=started, pause=asked)
+        if isinstance(error, AuthenticationRefused):
+            self.gate.leave(ticket, accepted=False)
+            if self._token_source and not sending.refreshed:
+                sending.refreshed = True
+                await self._renew(token)
+                raise _AgainError(error, always=True)
+            raise error
+        if not good:
+            self.gate.leave(ticket, accepted=None if status >= 500 or status == 429 else True)  # noqa: PLR2004
+        if isinstance(error, RateLimited):
+            error.retry_after = asked
+        if error is not None:
+            raise _AgainError(error, wait=asked) if status in verdict.RETRIED else error
+        return Answer(body, status, headers, seq, blake2b(body, digest_size=16).digest(), call)
+
+    def _request(self, call: Call, token: Secret) -> httpx.Request:
+        connection = self.connection
+        path = f"{call.path}/" if connection.trailing_slash and call.collection else call.path
+        request = self._http.build_request(
+            call.method,
+            self._base + path,
+            params=call.params or None,
+            content=None if call.json is None else msgspec.json.encode(call.json),
+            headers=self._headers,
+        )
+        capabilities = capability_header(connection, call.operation, call.needs)
+        if capabilities is not None:
+            request.headers["Octo-Capabilities"] = capabilities
+        language = call.language or (connection.languages[0] if connection.languages else "")
+        if language:
+            request.headers["Accept-Language"] = language
+        if call.json is not None:
+            request.headers["Content-Type"] = "application/json"
+        # Last, and nowhere but here.
+        request.headers["Authorization"] = f"Bearer {token.reveal()}"
+        return request
+
+    async def _read_body(self, response: httpx.Response) -> bytes:
+        limits = self.connection.limits
+        declared = response.headers.get("content-length", "")
+        if declared.isascii() and declared.isdigit() and int(declared[:20]) > limits.max_body:
+            raise BodyTooLarge(f"larger than {limits.max_body:,} bytes")
+        encoding = response.headers.get("content-encoding", "")
+        body = Body(encoding, max_size=limits.max_body, max_inflation=limits.max_inflation)
+        # Raw, because httpx inflates a whole chunk at once, however large it becomes.
+        async for chunk in response.aiter_raw():
+            body.feed(chunk)
+        return body.finish()
+
+    async def _read_refusal(self, response: httpx.Response) -> bytes:
+        """As much of a refusal as may hold an error object. Its status counts even when its body is broken."""
+        collected = b""
+        with suppress(BodyBroken, BodyInvalid, BodyTooLarge, httpx.HTTPError):
+            body = Body(
+                response.headers.get("content-encoding", ""),
+                max_size=ERROR_BODY,
+                max_inflation=self.connection.limits.max_inflation,
+            )
+            async for chunk in response.aiter_raw():
+                body.feed(chunk)
+            collected = body.finish()
+        return collected
+
+    async def _renew(self, refused: Secret | None) -> Secret:
+        """A token from the token source, unless another call has already fetched one since `refused` was sent."""
+        async with self._renewing:
+            if self._token is not None and self._token is not refused:
+                return self._token
+            if self._token_source is None:
+                return _usable(self.connection.token)
+            self._token = _usable(await self._token_source())
+            self._voice = verdict.Voice(self.connection, self._token)
+            return self._token
+
+    def _broken(self, call: Call, error: Exception) -> Exception:
+        """What a broken exchange means. The types are told apart, their texts only shown when they hold no header."""
+        if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol | httpx.InvalidURL):
+            what = f"cannot be sent ({type(error).__name__})"
+            return RequestRefused(self._voice.say(call, what, "check base_url, headers and the ids in the request"))
+        if isinstance(error, httpx.ConnectTimeout):
+            what = f"found nobody answering within {self.connection.limits.connect_timeout:g} s"
+        elif isinstance(error, httpx.ConnectError):
+            what = f"could not connect ({self._voice.clean(str(error), 120)})"
+        else:
+            what = f"broke off ({self._voice.clean(str(error), 120) or type(error).__name__})"
+        return _AgainError(ServiceUnavailable(self._voice.say(call, what, "try again later")))
+
+    def _too_late(self, sending: _Sending) -> ServiceError:
+        what = f"gave no whole answer within {self.connection.limits.deadline:g} s"
+        if sending.failed:
+            status = sending.failed.error.status
+            what += f" ({sending.attempt} attempts, the last failure: {status or 'a broken connection'})"
+        return ServiceUnavailable(self._voice.say(sending.call, what, "try again later or raise limits.deadline"))
+
+    def _sealed(self, call: Call) -> str:
+        what = "was not sent, because this token has been refused before"
+        return self._voice.say(call, what, f"check the token ({self.connection.token.origin}) and start again")
+
+
+async def _hide_location(response: httpx.Response) -> None:
+    """Keep httpx from preparing the redirected request, token and all, and from failing at odd addresses."""
+    if "location" in response.headers:
+        response.headers[f"{HIDDEN}location"] = response.headers.pop("location")
+
+
+def _usable(token: Secret) -> Secret:
+    """`token` if it can stand in a header; httpx's own error would show it."""
+    text = token.reveal()
+    if not text or not text.isascii() or not text.isprintable() or text != text.strip():
+        raise ConfigError(f"The token ({token.origin}) is empty or holds characters that no HTTP header may have")
+    return token

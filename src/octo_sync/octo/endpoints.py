@@ -1,0 +1,484 @@
+"""One pure function per OCTO endpoint: arguments in, a `Call` out. Nothing here touches the network.
+
+Paths, bodies and answers: the brief for subscriptions and `GET /products`, the public OCTO specification for the rest.
+A parameter that is left `UNSET` is not sent; `None` is sent as `null`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from octo_sync.errors import RequestRefused
+
+__all__ = [
+    "Call",
+    "availability",
+    "booking",
+    "bookings",
+    "calendar",
+    "cancel",
+    "capabilities",
+    "confirm",
+    "create_subscription",
+    "delete_subscription",
+    "extend",
+    "get_subscription",
+    "list_subscriptions",
+    "product",
+    "products",
+    "reserve",
+    "supplier",
+    "update",
+    "update_subscription",
+]
+
+Json = Mapping[str, object]
+Missing = dict[str, tuple[str, tuple[str, ...]]]
+SUBSCRIPTIONS = "/notifications/subscriptions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request, described. Two equal calls ask for the same thing.
+
+    `operation` names it in messages and in `Connection.capability_overrides`. `missing` maps the error codes that prove
+    "this id does not exist" to the error object's context key and the ids that were asked for. `opens_with` are the
+    bytes a JSON answer may begin with, empty when the answer has no body. `needs` are capabilities without which the
+    operation does not exist. `collection` paths are those the OCTO specification writes with a trailing slash. `params`
+    and `json` may hold personal data: `repr` leaves them out.
+    """
+
+    operation: str
+    method: str
+    path: str
+    params: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    json: Json | None = field(default=None, repr=False)
+    safe_to_retry: bool = False
+    missing: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    opens_with: bytes = b"{"
+    needs: tuple[str, ...] = ()
+    collection: bool = False
+    language: str | None = None
+
+    @property
+    def key(self) -> str:
+        """One text per different request: method, path, query and body. It may hold personal data: do not log it."""
+        query = "&".join(f"{quote(name)}={quote(value)}" for name, value in self.params)
+        body = msgspec.json.encode(self.json).decode() if self.json is not None else ""
+        return " ".join(part for part in (self.method, self.path, query, self.language or "", body) if part)
+
+
+def supplier(*, language: str | None = None) -> Call:
+    """`GET /supplier`."""
+    return Call(
+        operation="supplier", method="GET", path="/supplier", safe_to_retry=True, collection=True, language=language
+    )
+
+
+def products(*, language: str | None = None, params: Mapping[str, str] | None = None) -> Call:
+    """`GET /products`; `params` are a service's own filters, such as Ventrata's `categoryId`."""
+    return Call(
+        operation="products",
+        method="GET",
+        path="/products",
+        params=tuple((params or {}).items()),
+        safe_to_retry=True,
+        opens_with=b"[",
+        collection=True,
+        language=language,
+    )
+
+
+def product(product_id: str, *, language: str | None = None) -> Call:
+    """`GET /products/{id}`."""
+    return Call(
+        operation="product",
+        method="GET",
+        path=f"/products/{_segment(product_id)}",
+        safe_to_retry=True,
+        missing={"INVALID_PRODUCT_ID": ("productId", (product_id,))},
+        language=language,
+    )
+
+
+def availability(
+    product_id: str,
+    option_id: str,
+    start: date | None = None,
+    end: date | None = None,
+    *,
+    local_date: date | None = None,
+    availability_ids: Sequence[str] | None = None,
+    units: Sequence[Json] | UnsetType = UNSET,
+    currency: str | UnsetType = UNSET,
+    offer_code: str | UnsetType = UNSET,
+    more: Json | None = None,
+    language: str | None = None,
+) -> Call:
+    """`POST /availability` for whole days at the venue (both included), for one day, or for known availability ids.
+
+    Status and vacancies become relative to the party when `units` is given (Q21); a copy of the calendar gives none.
+    """
+    if ((start is not None) + (local_date is not None) + (availability_ids is not None)) != 1 or (
+        (start is None) != (end is None)
+    ):
+        raise ValueError("availability needs exactly one of: start and end, local_date, availability_ids")
+    missing: Missing = {
+        "INVALID_PRODUCT_ID": ("productId", (product_id,)),
+        "INVALID_OPTION_ID": ("optionId", (option_id,)),
+    }
+    if availability_ids is not None:
+        missing["INVALID_AVAILABILITY_ID"] = ("availabilityId", tuple(availability_ids))
+    return Call(
+        operation="availability",
+        method="POST",
+        path="/availability",
+        json=_body(
+            more,
+            productId=product_id,
+            optionId=option_id,
+            localDateStart=UNSET if start is None else start.isoformat(),
+            localDateEnd=UNSET if end is None else end.isoformat(),
+            localDate=UNSET if local_date is None else local_date.isoformat(),
+            availabilityIds=UNSET if availability_ids is None else list(availability_ids),
+            units=units,
+            currency=currency,
+            offerCode=offer_code,
+        ),
+        safe_to_retry=True,
+        missing=missing,
+        opens_with=b"[",
+        collection=True,
+        language=language,
+    )
+
+
+def calendar(
+    product_id: str,
+    option_id: str,
+    start: date,
+    end: date,
+    *,
+    units: Sequence[Json] | UnsetType = UNSET,
+    currency: str | UnsetType = UNSET,
+    more: Json | None = None,
+    language: str | None = None,
+) -> Call:
+    """`POST /availability/calendar`: one object per day. Not every service has it (Q22)."""
+    return Call(
+        operation="calendar",
+        method="POST",
+        path="/availability/calendar",
+        json=_body(
+            more,
+            productId=product_id,
+            optionId=option_id,
+            localDateStart=start.isoformat(),
+            localDateEnd=end.isoformat(),
+            units=units,
+            currency=currency,
+        ),
+        safe_to_retry=True,
+        missing={
+            "INVALID_PRODUCT_ID": ("productId", (product_id,)),
+            "INVALID_OPTION_ID": ("optionId", (option_id,)),
+        },
+        opens_with=b"[",
+        language=language,
+    )
+
+
+def reserve(
+    product_id: str,
+    option_id: str,
+    availability_id: str | UnsetType | None = UNSET,
+    *,
+    unit_items: Sequence[Json],
+    uuid: str | UnsetType = UNSET,
+    expiration_minutes: int | UnsetType = UNSET,
+    notes: str | UnsetType | None = UNSET,
+    reseller_reference: str | UnsetType | None = UNSET,
+    contact: Json | UnsetType = UNSET,
+    currency: str | UnsetType = UNSET,
+    more: Json | None = None,
+    idempotent: bool = False,
+) -> Call:
+    """`POST /bookings`: a reservation, on hold until it is confirmed or expires.
+
+    Repeating it with the same `uuid` gives the same booking at some services only, so it is not retried unless the
+    caller says `idempotent`.
+    """
+    missing: Missing = {
+        "INVALID_PRODUCT_ID": ("productId", (product_id,)),
+        "INVALID_OPTION_ID": ("optionId", (option_id,)),
+    }
+    if isinstance(availability_id, str):
+        missing["INVALID_AVAILABILITY_ID"] = ("availabilityId", (availability_id,))
+    return Call(
+        operation="reserve",
+        method="POST",
+        path="/bookings",
+        json=_body(
+            more,
+            uuid=uuid,
+            productId=product_id,
+            optionId=option_id,
+            availabilityId=availability_id,
+            expirationMinutes=expiration_minutes,
+            notes=notes,
+            unitItems=list(unit_items),
+            resellerReference=reseller_reference,
+            contact=contact,
+            currency=currency,
+        ),
+        safe_to_retry=idempotent and isinstance(uuid, str),
+        missing=missing,
+        collection=True,
+    )
+
+
+def bookings(
+    *,
+    start: date | None = None,
+    end: date | None = None,
+    local_date: date | None = None,
+    reseller_reference: str | None = None,
+    supplier_reference: str | None = None,
+    product_id: str | None = None,
+    option_id: str | None = None,
+    params: Mapping[str, str] | None = None,
+) -> Call:
+    """`GET /bookings`: the bookings of this token, by days (both included), one day, or a reference.
+
+    What the days mean differs between services (Q9); see `quirks.booking_dates_mean`.
+    """
+    if (start is None) != (end is None):
+        raise ValueError("bookings needs start and end together")
+    if all(value is None for value in (start, local_date, reseller_reference, supplier_reference)):
+        raise ValueError("bookings needs start and end, local_date, reseller_reference or supplier_reference")
+    given = {
+        "resellerReference": reseller_reference,
+        "supplierReference": supplier_reference,
+        "localDate": local_date.isoformat() if local_date else None,
+        "localDateStart": start.isoformat() if start else None,
+        "localDateEnd": end.isoformat() if end else None,
+        "productId": product_id,
+        "optionId": option_id,
+        **(params or {}),
+    }
+    return Call(
+        operation="bookings",
+        method="GET",
+        path="/bookings",
+        params=tuple((name, value) for name, value in given.items() if value is not None),
+        safe_to_retry=True,
+        opens_with=b"[",
+        collection=True,
+    )
+
+
+def booking(uuid: str) -> Call:
+    """`GET /bookings/{uuid}`."""
+    return Call(
+        operation="booking",
+        method="GET",
+        path=f"/bookings/{_segment(uuid)}",
+        safe_to_retry=True,
+        missing=_no_booking(uuid),
+    )
+
+
+def confirm(
+    uuid: str,
+    *,
+    contact: Json | None = None,
+    reseller_reference: str | UnsetType | None = UNSET,
+    email_receipt: bool | UnsetType = UNSET,
+    unit_items: Sequence[Json] | UnsetType = UNSET,
+    more: Json | None = None,
+) -> Call:
+    """`POST /bookings/{uuid}/confirm`. `unit_items`, when given, lists all of them."""
+    return Call(
+        operation="confirm",
+        method="POST",
+        path=f"/bookings/{_segment(uuid)}/confirm",
+        json=_body(
+            more,
+            contact=contact or {},
+            resellerReference=reseller_reference,
+            emailReceipt=email_receipt,
+            unitItems=unit_items,
+        ),
+        missing=_no_booking(uuid),
+    )
+
+
+def update(
+    uuid: str,
+    *,
+    product_id: str | UnsetType = UNSET,
+    option_id: str | UnsetType = UNSET,
+    availability_id: str | UnsetType = UNSET,
+    reseller_reference: str | UnsetType | None = UNSET,
+    expiration_minutes: int | UnsetType = UNSET,
+    notes: str | UnsetType | None = UNSET,
+    email_receipt: bool | UnsetType = UNSET,
+    unit_items: Sequence[Json] | UnsetType = UNSET,
+    contact: Json | UnsetType = UNSET,
+    more: Json | None = None,
+) -> Call:
+    """`PATCH /bookings/{uuid}`. Unit items left out of a sent list are removed from the booking."""
+    return Call(
+        operation="update",
+        method="PATCH",
+        path=f"/bookings/{_segment(uuid)}",
+        json=_body(
+            more,
+            productId=product_id,
+            optionId=option_id,
+            availabilityId=availability_id,
+            resellerReference=reseller_reference,
+            expirationMinutes=expiration_minutes,
+            notes=notes,
+            emailReceipt=email_receipt,
+            unitItems=unit_items,
+            contact=contact,
+        ),
+        missing=_no_booking(uuid),
+    )
+
+
+def cancel(
+    uuid: str,
+    *,
+    reason: str | UnsetType | None = UNSET,
+    force: bool | UnsetType = UNSET,
+    by_delete: bool = False,
+) -> Call:
+    """`POST /bookings/{uuid}/cancel`, or `DELETE /bookings/{uuid}` at services that only know the older form."""
+    path = f"/bookings/{_segment(uuid)}"
+    return Call(
+        operation="cancel",
+        method="DELETE" if by_delete else "POST",
+        path=path if by_delete else f"{path}/cancel",
+        json=_body(None, reason=reason, force=force),
+        missing=_no_booking(uuid),
+    )
+
+
+def extend(uuid: str, *, expiration_minutes: int | UnsetType = UNSET) -> Call:
+    """`POST /bookings/{uuid}/extend`: keeps a reservation on hold for longer."""
+    return Call(
+        operation="extend",
+        method="POST",
+        path=f"/bookings/{_segment(uuid)}/extend",
+        json=_body(None, expirationMinutes=expiration_minutes),
+        missing=_no_booking(uuid),
+    )
+
+
+def capabilities() -> Call:
+    """`GET /capabilities`: what the service offers. Not every service has it (Q23)."""
+    return Call(
+        operation="capabilities",
+        method="GET",
+        path="/capabilities",
+        safe_to_retry=True,
+        opens_with=b"[",
+        collection=True,
+    )
+
+
+def list_subscriptions(*, params: Mapping[str, str] | None = None) -> Call:
+    """`GET /notifications/subscriptions`. Some services answer with pages inside an object (Q31)."""
+    return Call(
+        operation="list_subscriptions",
+        method="GET",
+        path=SUBSCRIPTIONS,
+        params=tuple((params or {}).items()),
+        safe_to_retry=True,
+        opens_with=b"[{",
+        needs=("notifications",),
+        collection=True,
+    )
+
+
+def get_subscription(subscription_id: str) -> Call:
+    """`GET /notifications/subscriptions/{id}`."""
+    return Call(
+        operation="get_subscription",
+        method="GET",
+        path=f"{SUBSCRIPTIONS}/{_segment(subscription_id)}",
+        safe_to_retry=True,
+        needs=("notifications",),
+    )
+
+
+def create_subscription(url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None = None) -> Call:
+    """`POST /notifications/subscriptions`. Not idempotent: after any doubt, list and adopt."""
+    return Call(
+        operation="create_subscription",
+        method="POST",
+        path=SUBSCRIPTIONS,
+        json=_subscription(url, notification_types, headers),
+        needs=("notifications",),
+        collection=True,
+    )
+
+
+def update_subscription(
+    subscription_id: str, url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None = None
+) -> Call:
+    """`PATCH /notifications/subscriptions/{id}`, always with everything, so that repeating it changes nothing."""
+    return Call(
+        operation="update_subscription",
+        method="PATCH",
+        path=f"{SUBSCRIPTIONS}/{_segment(subscription_id)}",
+        json=_subscription(url, notification_types, headers),
+        safe_to_retry=True,
+        opens_with=b"",
+        needs=("notifications",),
+    )
+
+
+def delete_subscription(subscription_id: str) -> Call:
+    """`DELETE /notifications/subscriptions/{id}`. Not retried: a second try would meet a subscription that is gone."""
+    return Call(
+        operation="delete_subscription",
+        method="DELETE",
+        path=f"{SUBSCRIPTIONS}/{_segment(subscription_id)}",
+        opens_with=b"",
+        needs=("notifications",),
+    )
+
+
+def _subscription(url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None) -> Json:
+    return _body(
+        None, url=url, notificationTypes=list(notification_types), headers=UNSET if headers is None else dict(headers)
+    )
+
+
+def _no_booking(uuid: str) -> Missing:
+    return {"INVALID_BOOKING_UUID": ("uuid", (uuid,))}
+
+
+def _body(more: Json | None, **fields: object) -> Json:
+    return {name: value for name, value in fields.items() if value is not UNSET} | dict(more or {})
+
+
+def _segment(text: str) -> str:
+    """An opaque id as one path segment: it can neither leave its place nor vanish from the path."""
+    if not text:
+        raise RequestRefused("An empty id cannot be asked for: it would name the whole list; nothing was sent")
+    try:
+        quoted = quote(text, safe="")
+    except UnicodeEncodeError:
+        quoted = ""
+    if not quoted:
+        raise RequestRefused("An id that is not valid Unicode cannot be asked for; nothing was sent")
+    # "." and ".." would be resolved away by every URL library, %2E is left alone by ours.
+    return quoted.replace(".", "%2E") if not quoted.strip(".") else quoted

@@ -1,0 +1,607 @@
+"""The shape check: an answer's bytes in, checked and narrowed records out. Pure.
+
+Nothing downstream sees a body that was not checked here. The check is strict about types (a count of 7.5 or a price of
+"10" is refused, not rounded), liberal about what OCTO services are known to vary (ids as numbers, unknown enum values,
+absent optional fields, extra fields) and keeps *absent* apart from *null* (R10).
+
+A record that does not fit is set aside with its path and the reason; the others go on. What goes on is re-encoded with
+only the fields that the tables know, so that the loader can never read anything other than what was checked.
+
+Sources: the field lists of the OCTO specification 1.0 as published in 2026, and providers' documented deviations.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from octo_sync.errors import AnswerInvalid
+
+__all__ = [
+    "AvailabilityRecord",
+    "BadRecord",
+    "BookingRecord",
+    "Checked",
+    "CheckedBookings",
+    "CheckedProducts",
+    "ProductRecord",
+    "SupplierRecord",
+    "check_availability",
+    "check_booking",
+    "check_bookings",
+    "check_product",
+    "check_products",
+    "check_supplier",
+    "unknown_fields",
+]
+
+T = TypeVar("T")
+Id = str | int
+Text = str | None | UnsetType
+Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Count = Number | None | UnsetType
+Flag = bool | None | UnsetType
+Instant = datetime | None | UnsetType
+Precision = Annotated[int, Meta(ge=0, le=4)]
+
+
+class _Shape(Struct, rename="camel", gc=False):
+    """Fields are OCTO's, in snake_case; unset means the answer did not have the key."""
+
+
+class Tax(_Shape):
+    """One entry of `includedTaxes`, minor units."""
+
+    name: Text = UNSET
+    original: Count = UNSET
+    retail: Count = UNSET
+    net: Count = UNSET
+
+
+class Pricing(_Shape):
+    """Amounts in minor units of `currency`; decimal = amount / 10^currencyPrecision."""
+
+    currency: str
+    currency_precision: Precision
+    unit_id: Id | None | UnsetType = UNSET
+    original: Count = UNSET
+    retail: Count = UNSET
+    net: Count = UNSET
+    included_taxes: list[Tax] | None | UnsetType = UNSET
+
+
+class OpeningHours(_Shape):
+    """Wall clock `HH:MM` at the venue."""
+
+    from_: Text = msgspec.field(default=UNSET, name="from")
+    to: Text = UNSET
+
+
+class AvailabilityRecord(_Shape):
+    """One departure or one day of an option. There is no product or option id in it: the caller remembers them."""
+
+    id: Id
+    local_date_time_start: datetime
+    local_date_time_end: Instant = UNSET
+    utc_cutoff_at: Instant = UNSET
+    all_day: Flag = UNSET
+    available: Flag = UNSET
+    status: Text = UNSET
+    vacancies: Count = UNSET
+    capacity: Count = UNSET
+    max_units: Count = UNSET
+    opening_hours: list[OpeningHours] | OpeningHours | None | UnsetType = UNSET
+    unit_pricing: list[Pricing] | None | UnsetType = UNSET
+    pricing: Pricing | None | UnsetType = UNSET
+
+
+class SupplierContact(_Shape):
+    """How a traveller reaches the supplier; a company's data, not a person's."""
+
+    website: Text = UNSET
+    email: Text = UNSET
+    telephone: Text = UNSET
+    address: Text = UNSET
+
+
+class SupplierRecord(_Shape):
+    """The company behind the token."""
+
+    id: Id
+    name: Text = UNSET
+    endpoint: Text = UNSET
+    contact: SupplierContact | None | UnsetType = UNSET
+
+
+class UnitRestrictions(_Shape):
+    """Who may buy the unit, and how many."""
+
+    min_age: Count = UNSET
+    max_age: Count = UNSET
+    id_required: Flag = UNSET
+    min_quantity: Count = UNSET
+    max_quantity: Count = UNSET
+    pax_count: Count = UNSET
+    accompanied_by: list[Id] | None | UnsetType = UNSET
+
+
+class ExtraRestrictions(_Shape):
+    """How many of an extra may or must be bought."""
+
+    required: Flag = UNSET
+    min_quantity: Count = UNSET
+    max_quantity: Count = UNSET
+
+
+class ExtraRecord(_Shape):
+    """An addon (capability `extras`)."""
+
+    id: Id
+    internal_name: Text = UNSET
+    reference: Text = UNSET
+    title: Text = UNSET
+    restrictions: ExtraRestrictions | None | UnsetType = UNSET
+
+
+class UnitRecord(_Shape):
+    """A ticket type of an option; its id is unique inside the option only."""
+
+    id: Id
+    internal_name: Text = UNSET
+    reference: Text = UNSET
+    type: Text = UNSET
+    title: Text = UNSET
+    restrictions: UnitRestrictions | None | UnsetType = UNSET
+    pricing_from: list[Pricing] | None | UnsetType = UNSET
+    extras: list[ExtraRecord] | None | UnsetType = UNSET
+
+
+class OptionRestrictions(_Shape):
+    """How many units one booking of the option may have."""
+
+    min_units: Count = UNSET
+    max_units: Count = UNSET
+
+
+class _Content(_Shape):
+    """Fields of the capability `content`; lists stay JSON, because their shapes differ between services (Q35)."""
+
+    title: Text = UNSET
+    short_description: Text = UNSET
+    description: Text = UNSET
+    features: Any = UNSET
+    faqs: Any = UNSET
+    media: Any = UNSET
+    locations: Any = UNSET
+    category_labels: Any = UNSET
+
+
+class OptionRecord(_Content):
+    """A variant of a product."""
+
+    id: Id = UNSET  # type: ignore[assignment]  # required in substance: checked below, so that the path is named
+    default: Flag = UNSET
+    internal_name: Text = UNSET
+    reference: Text = UNSET
+    availability_local_start_times: list[str] | None | UnsetType = UNSET
+    cancellation_cutoff: Text = UNSET
+    cancellation_cutoff_amount: Count = UNSET
+    cancellation_cutoff_unit: Text = UNSET
+    restrictions: OptionRestrictions | None | UnsetType = UNSET
+    units: list[UnitRecord] | None | UnsetType = UNSET
+    pricing_from: list[Pricing] | None | UnsetType = UNSET
+    extras: list[ExtraRecord] | None | UnsetType = UNSET
+
+
+class ProductRecord(_Content):
+    """A product with its options and units."""
+
+    id: Id = UNSET  # type: ignore[assignment]  # as for the option
+    internal_name: Text = UNSET
+    reference: Text = UNSET
+    locale: Text = UNSET
+    time_zone: Text = UNSET
+    allow_freesale: Flag = UNSET
+    instant_confirmation: Flag = UNSET
+    instant_delivery: Flag = UNSET
+    availability_required: Flag = UNSET
+    availability_type: Text = UNSET
+    delivery_formats: list[str] | None | UnsetType = UNSET
+    delivery_methods: list[str] | None | UnsetType = UNSET
+    redemption_method: Text = UNSET
+    default_currency: Text = UNSET
+    available_currencies: list[str] | None | UnsetType = UNSET
+    pricing_per: Text = UNSET
+    options: list[OptionRecord] | UnsetType = UNSET
+
+
+class Contact(_Shape):
+    """A person. Goes to the private file and nowhere else."""
+
+    full_name: Text = UNSET
+    first_name: Text = UNSET
+    last_name: Text = UNSET
+    email_address: Text = UNSET
+    phone_number: Text = UNSET
+    country: Text = UNSET
+    postal_code: Text = UNSET
+    notes: Text = UNSET
+    locales: list[str] | None | UnsetType = UNSET
+
+
+class _HydratedUnit(_Shape):
+    type: Text = UNSET
+    restrictions: UnitRestrictions | None | UnsetType = UNSET
+
+
+class _HydratedProduct(_Shape):
+    time_zone: Text = UNSET
+
+
+class ExtraItem(_Shape):
+    """An extra that was bought."""
+
+    extra_id: Id | None | UnsetType = UNSET
+    id: Id | None | UnsetType = UNSET
+    quantity: Count = UNSET
+    pricing: Pricing | None | UnsetType = UNSET
+
+
+class UnitItem(_Shape):
+    """One ticket of a booking."""
+
+    uuid: str
+    unit_id: Id | None | UnsetType = UNSET
+    unit: _HydratedUnit | None | UnsetType = UNSET
+    status: Text = UNSET
+    reseller_reference: Text = UNSET
+    supplier_reference: Text = UNSET
+    utc_redeemed_at: Instant = UNSET
+    contact: Contact | None | UnsetType = UNSET
+    extra_items: list[ExtraItem] | None | UnsetType = UNSET
+    pricing: Pricing | None | UnsetType = UNSET
+
+
+class Cancellation(_Shape):
+    """Why and when a booking was cancelled."""
+
+    refund: Text = UNSET
+    reason: Text = UNSET
+    utc_cancelled_at: Instant = UNSET
+
+
+class BookedAvailability(_Shape):
+    """The departure inside a booking."""
+
+    id: Id | None | UnsetType = UNSET
+    local_date_time_start: Instant = UNSET
+    local_date_time_end: Instant = UNSET
+    all_day: Flag = UNSET
+
+
+class BookingRecord(_Shape):
+    """A booking, keyed by `uuid`; early services send neither `id` nor the utc fields."""
+
+    uuid: Annotated[str, Meta(min_length=1)]
+    status: str
+    id: Id | None | UnsetType = UNSET
+    test_mode: Flag = UNSET
+    reseller_reference: Text = UNSET
+    supplier_reference: Text = UNSET
+    utc_created_at: Instant = UNSET
+    utc_updated_at: Instant = UNSET
+    utc_expires_at: Instant = UNSET
+    utc_redeemed_at: Instant = UNSET
+    utc_confirmed_at: Instant = UNSET
+    product_id: Id | None | UnsetType = UNSET
+    product: _HydratedProduct | None | UnsetType = UNSET
+    option_id: Id | None | UnsetType = UNSET
+    cancellable: Flag = UNSET
+    cancellation: Cancellation | None | UnsetType = UNSET
+    freesale: Flag = UNSET
+    availability_id: Id | None | UnsetType = UNSET
+    availability: BookedAvailability | None | UnsetType = UNSET
+    contact: Contact | None | UnsetType = UNSET
+    notes: Text = UNSET
+    unit_items: list[UnitItem] | None | UnsetType = UNSET
+    extra_items: list[ExtraItem] | None | UnsetType = UNSET
+    pricing: Pricing | None | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """A record that does not fit. `key` is its id if it could be read, `path` where it is wrong, never a value."""
+
+    key: str
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a body became.
+
+    `records` is a JSON array of narrowed records, one line; `ids` their ids in the same order; `bad` what was set aside;
+    `capabilities` those whose fields were seen in at least one record.
+    """
+
+    records: bytes
+    ids: tuple[str, ...]
+    bad: tuple[BadRecord, ...]
+    capabilities: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBookings(Checked):
+    """`payloads` are the records as received, in the order of `ids`; `travel_dates` and `created_dates` may hold None."""
+
+    payloads: tuple[bytes, ...]
+    travel_dates: tuple[str | None, ...]
+    created_dates: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProducts(Checked):
+    """`products` are the records themselves: planning needs their options and time zones."""
+
+    products: tuple[ProductRecord, ...]
+    payloads: tuple[bytes, ...]
+
+
+_encode = msgspec.json.Encoder().encode
+_as_raws = msgspec.json.Decoder(list[msgspec.Raw])
+_as_keys = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_availabilities = msgspec.json.Decoder(list[AvailabilityRecord])
+_availability = msgspec.json.Decoder(AvailabilityRecord)
+_booking = msgspec.json.Decoder(BookingRecord)
+_product = msgspec.json.Decoder(ProductRecord)
+_supplier = msgspec.json.Decoder(SupplierRecord)
+
+_PATH = re.compile(r"^(?P<reason>.*?)(?: - at `\$?(?P<path>.*)`)?$", re.DOTALL)
+# PostgreSQL cannot store NUL in a text and no OCTO field has a use for it.
+_NUL = b"\\u0000"
+
+
+def _fields_of(shape: type[Struct]) -> frozenset[str]:
+    return frozenset(shape.__struct_encode_fields__)
+
+
+# Fields that a table has on purpose not taken (hydrated copies, tickets, contact rules): known, so no drift.
+_LEFT_ALONE = {
+    "availability": frozenset({"title", "shortDescription"}),
+    "booking": frozenset({"option", "product", "voucher", "deliveryMethods"}),
+    "product": frozenset(),
+    "supplier": frozenset({"shortDescription", "media"}),
+}
+_KNOWN = {
+    "availability": _fields_of(AvailabilityRecord) | _LEFT_ALONE["availability"],
+    "booking": _fields_of(BookingRecord) | _LEFT_ALONE["booking"],
+    "product": _fields_of(ProductRecord) | _LEFT_ALONE["product"],
+    "supplier": _fields_of(SupplierRecord) | _LEFT_ALONE["supplier"],
+}
+
+
+def unknown_fields(noun: str, body: bytes) -> frozenset[str]:
+    """Top-level fields of the first record that no table knows: schema drift. `noun` names the kind of record.
+
+    Services send one shape per body, so the first record tells; the caller samples one body per landing.
+    """
+    try:
+        raws = _as_raws.decode(body if body.lstrip()[:1] == b"[" else b"[" + body + b"]")
+        return frozenset(_as_keys.decode(raws[0])) - _KNOWN[noun] if raws else frozenset()
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return frozenset()
+
+
+def _raws(body: bytes, what: str) -> list[msgspec.Raw]:
+    try:
+        return _as_raws.decode(body)
+    except RecursionError:
+        raise AnswerInvalid(f"The answer to {what} is nested too deeply to be data.") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise AnswerInvalid(f"The answer to {what} is not a JSON array: {_reason(error)}.") from None
+
+
+def _reason(error: Exception) -> str:
+    found = _PATH.match(str(error))
+    return (found["reason"] if found else str(error)).rstrip(".")
+
+
+def _bad(error: Exception, raw: bytes | msgspec.Raw, index: int, id_field: str) -> BadRecord:
+    found = _PATH.match(str(error))
+    path = (found["path"] if found else None) or ""
+    key = ""
+    try:
+        key = str(msgspec.json.decode(_as_keys.decode(raw)[id_field], type=Id))
+    except (msgspec.MsgspecError, KeyError, RecursionError, UnicodeDecodeError):
+        key = f"#{index}"
+    return BadRecord(key, f"[{index}]{path}", _reason(error))
+
+
+def _one(decoder: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Raw) -> T:
+    if _NUL in bytes(raw):
+        raise msgspec.ValidationError("Holds the character U+0000, which no database text can")
+    try:
+        return decoder(raw)
+    except RecursionError:
+        raise msgspec.ValidationError("Nested too deeply to be data") from None
+    except UnicodeDecodeError:
+        raise msgspec.ValidationError("Holds bytes that are not UTF-8") from None
+
+
+def _each(
+    raws: Iterable[bytes | msgspec.Raw], decoder: Callable[[bytes | msgspec.Raw], T], id_field: str
+) -> tuple[list[tuple[T, bytes | msgspec.Raw]], list[BadRecord]]:
+    good: list[tuple[T, bytes | msgspec.Raw]] = []
+    bad: list[BadRecord] = []
+    for index, raw in enumerate(raws):
+        try:
+            good.append((_one(decoder, raw), raw))
+        except msgspec.MsgspecError as error:
+            bad.append(_bad(error, raw, index, id_field))
+    return good, bad
+
+
+def _keep_last(records: list[T], ids: list[str], bad: list[BadRecord]) -> tuple[list[T], list[str]]:
+    """An id that comes twice in one answer: the last one counts, and it is said."""
+    last = {key: index for index, key in enumerate(ids)}
+    if len(last) == len(ids):
+        return records, ids
+    keep = sorted(last.values())
+    twice = sorted({key for index, key in enumerate(ids) if last[key] != index})
+    bad.extend(BadRecord(key, "", "The id comes more than once in one answer; the last record was kept") for key in twice)
+    return [records[i] for i in keep], [ids[i] for i in keep]
+
+
+def check_availability(body: bytes, what: str = "availability") -> Checked:
+    """Check a `POST /availability` answer: a JSON array of availability objects.
+
+    Raises:
+        AnswerInvalid: The body as a whole is not a JSON array.
+    """
+    bad: list[BadRecord] = []
+    records: list[AvailabilityRecord]
+    try:
+        if _NUL in body:
+            raise msgspec.ValidationError("U+0000")
+        records = _availabilities.decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        pairs, bad = _each(_raws(body, what), _availability.decode, "id")
+        records = [record for record, _ in pairs]
+    records, ids = _keep_last(records, [str(r.id) for r in records], bad)
+    seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
+    return Checked(_encode(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()))
+
+
+def _booking_capabilities(record: BookingRecord) -> set[str]:
+    seen = set()
+    if record.pricing is not UNSET:
+        seen.add("pricing")
+    if record.extra_items is not UNSET:
+        seen.add("extras")
+    for item in record.unit_items or () if record.unit_items is not UNSET else ():
+        if item.pricing is not UNSET:
+            seen.add("pricing")
+        if item.extra_items is not UNSET:
+            seen.add("extras")
+    return seen
+
+
+def _checked_bookings(raws: list[bytes | msgspec.Raw]) -> CheckedBookings:
+    pairs, bad = _each(raws, _booking.decode, "uuid")
+    pairs, ids = _keep_last(pairs, [record.uuid for record, _ in pairs], bad)
+    capabilities: set[str] = set()
+    travel: list[str | None] = []
+    created: list[str | None] = []
+    for record, _ in pairs:
+        capabilities |= _booking_capabilities(record)
+        slot = record.availability
+        start = slot.local_date_time_start if isinstance(slot, BookedAvailability) else None
+        travel.append(start.date().isoformat() if isinstance(start, datetime) else None)
+        created.append(record.utc_created_at.date().isoformat() if isinstance(record.utc_created_at, datetime) else None)
+    return CheckedBookings(
+        records=_encode([record for record, _ in pairs]),
+        ids=tuple(ids),
+        bad=tuple(bad),
+        capabilities=frozenset(capabilities),
+        payloads=tuple(bytes(raw) for _, raw in pairs),
+        travel_dates=tuple(travel),
+        created_dates=tuple(created),
+    )
+
+
+def check_bookings(body: bytes, what: str = "bookings") -> CheckedBookings:
+    """Check a `GET /bookings` answer: a JSON array of bookings.
+
+    Raises:
+        AnswerInvalid: The body as a whole is not a JSON array.
+    """
+    return _checked_bookings(list(_raws(body, what)))
+
+
+def check_booking(body: bytes, what: str = "booking") -> CheckedBookings:
+    """Check a `GET /bookings/{uuid}` answer: one booking object.
+
+    Raises:
+        AnswerInvalid: The body is not a JSON object.
+    """
+    return _checked_bookings([*_raws(b"[" + body + b"]", what)])
+
+
+def _product_capabilities(record: ProductRecord) -> set[str]:
+    seen = set()
+    if record.default_currency is not UNSET or record.available_currencies is not UNSET:
+        seen.add("pricing")
+    if record.title is not UNSET or record.description is not UNSET or record.features is not UNSET:
+        seen.add("content")
+    for option in record.options or ():
+        if option.extras is not UNSET or any(unit.extras is not UNSET for unit in option.units or ()):
+            seen.add("extras")
+    return seen
+
+
+def _product_of(raw: bytes | msgspec.Raw) -> ProductRecord:
+    record = _product.decode(raw)
+    if record.id is UNSET:
+        raise msgspec.ValidationError("Object missing required field `id`")
+    if record.options is UNSET:
+        # Without its options nothing can be asked of a product; an empty list is a statement, no list is a hole.
+        raise msgspec.ValidationError("Object missing required field `options`")
+    for index, option in enumerate(record.options):
+        if option.id is UNSET:
+            raise msgspec.ValidationError(f"Object missing required field `id` - at `$.options[{index}]`")
+        option.units = option.units or []
+    return record
+
+
+def check_products(body: bytes, what: str = "products") -> CheckedProducts:
+    """Check a `GET /products` answer: a JSON array of products.
+
+    Raises:
+        AnswerInvalid: The body as a whole is not a JSON array.
+    """
+    return _checked_products(list(_raws(body, what)))
+
+
+def check_product(body: bytes, what: str = "product") -> CheckedProducts:
+    """Check a `GET /products/{id}` answer: one product object.
+
+    Raises:
+        AnswerInvalid: The body is not a JSON object.
+    """
+    return _checked_products([*_raws(b"[" + body + b"]", what)])
+
+
+def _checked_products(raws: list[bytes | msgspec.Raw]) -> CheckedProducts:
+    pairs, bad = _each(raws, _product_of, "id")
+    pairs, ids = _keep_last(pairs, [str(record.id) for record, _ in pairs], bad)
+    capabilities: set[str] = set()
+    for record, _ in pairs:
+        capabilities |= _product_capabilities(record)
+    return CheckedProducts(
+        records=_encode([record for record, _ in pairs]),
+        ids=tuple(ids),
+        bad=tuple(bad),
+        capabilities=frozenset(capabilities),
+        products=tuple(record for record, _ in pairs),
+        payloads=tuple(bytes(raw) for _, raw in pairs),
+    )
+
+
+def check_supplier(body: bytes, what: str = "supplier") -> Checked:
+    """Check a `GET /supplier` answer: one supplier object.
+
+    Raises:
+        AnswerInvalid: The body is not a JSON object.
+    """
+    pairs, bad = _each([*_raws(b"[" + body + b"]", what)], _supplier.decode, "id")
+    return Checked(
+        records=_encode([record for record, _ in pairs]),
+        ids=tuple(str(record.id) for record, _ in pairs),
+        bad=tuple(bad),
+        capabilities=frozenset(),
+    )

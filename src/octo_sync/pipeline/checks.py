@@ -1,0 +1,155 @@
+"""What needs two keys, or the outside world: addresses a token may go to, tokens, caps, files that must differ.
+
+Works on tables as they were written, so that one mistake does not hide another.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from octo_sync.model import Limits, Secret
+from octo_sync.pipeline import mistakes as say
+from octo_sync.pipeline import values
+from octo_sync.pipeline.keys import CAPABILITIES, PipelineFile, SyncSettings
+from octo_sync.pipeline.layers import Layers
+from octo_sync.pipeline.tokens import resolve
+
+__all__ = ["beside", "connections", "destination", "paths", "read_path", "spans"]
+
+_SCHEMAS = frozenset(
+    {"core", "information_schema", "main", "marts", "ops", "pg_catalog", "private", "raw", "system", "temp"}
+)
+
+
+def connections(
+    document: Mapping[str, object], directory: Path, layers: Layers, mistakes: list[str]
+) -> tuple[dict[str, Secret], list[str]]:
+    """What needs two keys or the outside world; looks at raw tables, so that one mistake does not hide another."""
+    tokens: dict[str, Secret] = {}
+    warnings: list[str] = []
+    seen: dict[str, str] = {}
+    tables = document.get("connections")
+    for name, table in tables.items() if isinstance(tables, Mapping) else ():
+        key = say.dotted(("connections", name))
+        alike = seen.setdefault(name.lower().replace("-", "_"), name)
+        if alike != name:
+            mistakes.append(f'{key}: too like "{alike}"; expected names that differ in more than "-", "_" and case')
+        if not isinstance(table, Mapping):
+            continue
+        url = _quiet_url(table.get("base_url"))
+        hosts = table.get("allow_hosts")
+        named = [host for host in hosts if isinstance(host, str)] if isinstance(hosts, list | tuple) else []
+        if url and (why := values.refuse_address(url, allow_http=table.get("allow_http") is True, allow_hosts=named)):
+            mistakes.append(f"{key}.base_url: found {say.found(url)}; {why}")
+        token = table.get("token")
+        if isinstance(token, Mapping):
+            try:
+                tokens[name] = resolve(token, directory, layers, local=url is not None and values.is_loopback(url))
+            except ValueError as error:
+                mistakes.append(f"{key}.token: {error}")
+        warnings += _unknown_capabilities(key, table.get("capabilities"))
+    return tokens, warnings
+
+
+def _quiet_url(value: object) -> str | None:
+    try:
+        return values.service_url(value)
+    except ValueError:
+        return None
+
+
+def _unknown_capabilities(key: str, listed: object) -> list[str]:
+    unknown = []
+    for item in listed if isinstance(listed, list | tuple) else ():
+        capability = item.removeprefix("octo/") if isinstance(item, str) else "pricing"
+        if capability not in CAPABILITIES and "/" not in capability:
+            hint = values.suggest(capability, CAPABILITIES) or "; it is sent as it stands"
+            unknown.append(f"{key}.capabilities: {say.found(capability)} is no capability known here{hint}")
+    return unknown
+
+
+def spans(document: Mapping[str, object], mistakes: list[str]) -> None:
+    """A cap below what it caps."""
+    tables: list[tuple[str, object]] = [("sync", document.get("sync"))]
+    connections = document.get("connections")
+    if isinstance(connections, Mapping):
+        tables += [
+            (say.dotted(("connections", name, "limits")), table.get("limits"))
+            for name, table in connections.items()
+            if isinstance(table, Mapping)
+        ]
+    for key, table in tables:
+        if not isinstance(table, Mapping):
+            continue
+        default = SyncSettings() if key == "sync" else Limits()
+        try:
+            first = values.duration(table.get("backoff", default.backoff))
+            cap = values.duration(table.get("backoff_cap", default.backoff_cap))
+        except ValueError:
+            continue
+        if cap < first:
+            mistakes.append(
+                f"{key}.backoff_cap: found {cap:g} s; expected at least {key}.backoff, which is {first:g} s"
+            )
+
+
+def paths(file: PipelineFile, directory: Path, mistakes: list[str]) -> None:
+    """Names a database cannot have, and two keys that mean the same file."""
+    if "://" in file.destination:
+        scheme, _, rest = file.destination.partition("://")
+        if scheme not in {"postgresql", "postgres"}:
+            mistakes.append('destination: expected a path such as "octo.duckdb", or a postgresql:// address')
+        elif ":" in rest.rpartition("@")[0] or "password" in rest.lower():
+            mistakes.append(
+                "destination: expected an address without a password, because this file is read by many; "
+                "PostgreSQL takes it from PGPASSWORD or a password file"
+            )
+    else:
+        stem = Path(file.destination).name.partition(".")[0].lower()
+        if file.destination.startswith(":") or not Path(file.destination).name.endswith(".duckdb"):
+            mistakes.append(f'destination: found {say.found(file.destination)}; expected a file such as "octo.duckdb"')
+        elif stem in _SCHEMAS:
+            mistakes.append(
+                f"destination: found {say.found(file.destination)}; expected another name, because DuckDB calls the "
+                f"database {stem}, and a schema is called that"
+            )
+    if file.journal.startswith(":") or "://" in file.journal:
+        mistakes.append(f'journal: found {say.found(file.journal)}; expected a file such as "octo.journal.sqlite"')
+    taken: dict[Path, str] = {}
+    warehouse = destination(file, directory)
+    candidates = [("journal", directory / file.journal), ("publish.path", read_path(file, directory))]
+    if isinstance(warehouse, Path):
+        candidates = [
+            ("destination", warehouse),
+            ("the private file beside destination", beside(warehouse, "private")),
+            *candidates,
+        ]
+    for key, path in candidates:
+        other = taken.setdefault(_plain(path), key)
+        if other != key:
+            mistakes.append(f"{key}: {say.found(str(path))} is {other} too; expected a file of its own")
+
+
+def _plain(path: Path) -> Path:
+    """The path without `..` and links, as far as it exists."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path
+
+
+def beside(path: Path, word: str) -> Path:
+    """`octo.duckdb` → `octo.<word>.duckdb`."""
+    return path.with_name(f"{path.name.removesuffix('.duckdb')}.{word}.duckdb")
+
+
+def destination(file: PipelineFile, directory: Path) -> Path | str:
+    """The DuckDB file, or the text of a `postgresql://` address."""
+    return file.destination if "://" in file.destination else directory / file.destination
+
+
+def read_path(file: PipelineFile, directory: Path) -> Path:
+    """Where the read copy goes."""
+    if file.publish.path:
+        return directory / file.publish.path
+    warehouse = destination(file, directory)
+    return beside(warehouse, "read") if isinstance(warehouse, Path) else directory / "octo.read.duckdb"

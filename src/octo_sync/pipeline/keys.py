@@ -1,0 +1,442 @@
+"""Every key of a pipeline file: its type, unit, default and meaning.
+
+A key is one annotated line below. Validation, `OCTO_SYNC_*` variables, "did you mean", `config show` and
+`docs/configuration.md` are all read from it, so a new key is one new line here (then run `scripts/configuration.py`).
+Times are seconds and sizes bytes once a file is read.
+"""
+
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, with_config
+
+from octo_sync.model import Horizon, Limits
+from octo_sync.pipeline import values
+from octo_sync.pipeline.values import variable_name
+
+__all__ = [
+    "CAPABILITIES",
+    "KEYS",
+    "OPERATIONS",
+    "ConnectionTable",
+    "Key",
+    "PipelineFile",
+    "Schedule",
+    "SyncSettings",
+]
+
+CAPABILITIES = frozenset(
+    {
+        "adjustments",
+        "cart",
+        "checkin",
+        "content",
+        "extras",
+        "gifts",
+        "identities",
+        "mappings",
+        "memberships",
+        "notifications",
+        "offers",
+        "packages",
+        "pickups",
+        "pricing",
+        "questions",
+        "redemption",
+        "resources",
+        "webhooks",
+    }
+)
+# The operations of `octo/`; a test compares the two.
+Operation = Literal[
+    "availability",
+    "booking",
+    "bookings",
+    "calendar",
+    "cancel",
+    "capabilities",
+    "confirm",
+    "create_subscription",
+    "delete_subscription",
+    "extend",
+    "get_subscription",
+    "list_subscriptions",
+    "product",
+    "products",
+    "reserve",
+    "supplier",
+    "update",
+    "update_subscription",
+]
+OPERATIONS: tuple[str, ...] = typing.get_args(Operation)
+
+_LIMITS = Limits()
+_BOOKINGS, _AVAILABILITY = Horizon(-90, 365), Horizon(0, 365)
+_FORBID = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    """How the documentation calls a type."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Says:
+    """What a key means; `default` where the real one is computed."""
+
+    text: str
+    default: str | None = None
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:  # noqa: PLR2004 - inf, nan
+        raise ValueError("expected a number")
+    return float(value)
+
+
+def _capability(value: object) -> str:
+    """`octo/` is a spelling, not part of the name; a vendor's own prefix is part of it."""
+    text = values.plain_text(value).strip()
+    if not text.isascii() or any(character in text for character in ", \t;"):
+        raise ValueError('expected one capability such as "pricing" or "vendor/name"')
+    return text.removeprefix("octo/")
+
+
+def _override(value: object) -> tuple[str, ...] | None:
+    if value is False:
+        return None
+    if isinstance(value, list | tuple):
+        return tuple(_capability(item) for item in value)
+    raise ValueError("expected a list of capabilities, or false to send no capability header")
+
+
+def _reference(value: object) -> object:
+    """A table is looked at key by key; anything else is refused without repeating it."""
+    if isinstance(value, dict | TokenTable):
+        return value
+    raise ValueError(
+        'expected { env = "NAME_OF_A_VARIABLE" } or { file = "path" }; a token written into the file is read by all '
+        "who may read the file, and by its history"
+    )
+
+
+def _template(value: object) -> str:
+    text = values.header_text(value)
+    if text.count("{token}") != 1:
+        raise ValueError('expected a text with "{token}" in it once, such as "{token}/1234"')
+    return text
+
+
+Text = Annotated[str, BeforeValidator(values.plain_text), _Type("text")]
+Name = Annotated[str, BeforeValidator(values.name), _Type("name")]
+Seconds = Annotated[float, BeforeValidator(values.duration), _Type("duration")]
+Bytes = Annotated[int, BeforeValidator(values.size), _Type("size")]
+Count = Annotated[StrictInt, _Type("whole number")]
+Switch = Annotated[StrictBool, _Type("true or false")]
+Number = Annotated[float, BeforeValidator(_number), _Type("number")]
+Days = Annotated[Horizon, BeforeValidator(lambda value: value if isinstance(value, Horizon) else values.horizon(value))]
+Cron = Annotated[str, BeforeValidator(values.cron), _Type("cron expression")]
+Capability = Annotated[str, BeforeValidator(_capability)]
+Raw = Literal["supplier", "products", "bookings", "availability"]
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HorizonTable:
+    """How far back and ahead the copy reaches, in days seen from today at the venue."""
+
+    bookings: Annotated[Days, _Type("days"), _Says("Travel dates whose bookings are kept.")] = _BOOKINGS
+    availability: Annotated[Days, _Type("days"), _Says("Travel dates whose availability is kept.")] = _AVAILABILITY
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTable:
+    """Where a token is; never the token itself."""
+
+    env: Annotated[
+        str, BeforeValidator(variable_name), _Type("text"), _Says("The environment variable that holds it.")
+    ] = ""
+    file: Annotated[
+        Text,
+        _Says("The file that holds it, relative to the project; `$CREDENTIALS_DIRECTORY/…` is the service manager's."),
+    ] = ""
+    default: Annotated[
+        str,
+        BeforeValidator(values.header_text),
+        _Type("text"),
+        _Says("Used when the variable is not set; only for a service on this machine, such as the sandbox."),
+    ] = ""
+    template: Annotated[
+        str,
+        BeforeValidator(_template),
+        _Type("text"),
+        _Says("What is sent, where a service wants more than the token, such as `{token}/1234`."),
+    ] = "{token}"
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductsTable:
+    """Which products are kept. Both lists hold product ids."""
+
+    include: Annotated[tuple[Text, ...], _Type("list of ids"), _Says("Only these; empty means all.")] = ()
+    exclude: Annotated[tuple[Text, ...], _Type("list of ids"), _Says("Never these.")] = ()
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsTable:
+    """What one connection may cost the service, and how patient it is."""
+
+    concurrency: Annotated[Count, Field(ge=1, le=256), _Says("Requests at the same time.")] = _LIMITS.concurrency
+    requests_per_minute: Annotated[
+        float | None,
+        BeforeValidator(_number),
+        Field(gt=0, le=1_000_000),
+        _Type("number"),
+        _Says("Requests started per minute; absent means no limit of our own.", default="none"),
+    ] = _LIMITS.requests_per_minute
+    deadline: Annotated[Seconds, Field(ge=0.1), _Says("One request, from start to the last byte of its answer.")] = (
+        _LIMITS.deadline
+    )
+    connect_timeout: Annotated[Seconds, Field(ge=0.1), _Says("Opening a connection.")] = _LIMITS.connect_timeout
+    attempts: Annotated[
+        Count, Field(ge=1, le=100), _Says("Tries per request, the first one included, before its subject has failed.")
+    ] = _LIMITS.attempts
+    backoff: Annotated[Seconds, _Says("Wait before the second try; doubles each time, with jitter.")] = _LIMITS.backoff
+    backoff_cap: Annotated[Seconds, _Says("Longest wait between two tries.")] = _LIMITS.backoff_cap
+    retry_after_cap: Annotated[Seconds, _Says("Longest wait that a service may ask for.")] = _LIMITS.retry_after_cap
+    max_body: Annotated[Bytes, _Says("Largest answer, inflated; larger windows are split.")] = _LIMITS.max_body
+    max_inflation: Annotated[Number, Field(ge=1), _Says("Largest ratio of inflated to received bytes.")] = (
+        _LIMITS.max_inflation
+    )
+    max_4xx_per_minute: Annotated[
+        Count, Field(ge=1), _Says("Refusals per minute before the connection slows down; some services block at 60.")
+    ] = _LIMITS.max_4xx_per_minute
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionTable:
+    """One token at one OCTO service."""
+
+    base_url: Annotated[
+        str,
+        BeforeValidator(values.service_url),
+        _Type("address"),
+        _Says("The service's base address; https unless it is this machine."),
+    ]
+    token: Annotated[TokenTable, BeforeValidator(_reference), _Says("Where the token is; never the token itself.")]
+    allow_http: Annotated[Switch, _Says("Permit http to a public address.")] = False
+    allow_hosts: Annotated[
+        tuple[Text, ...], _Type("list of hosts"), _Says("Hosts that may be private, and may be spoken to over http.")
+    ] = ()
+    capabilities: Annotated[
+        tuple[Capability, ...], _Type("list of capabilities"), _Says("Switched on with every request.")
+    ] = ("pricing", "content", "extras")
+    capability_spelling: Annotated[
+        Literal["prefixed", "short"], _Says("`octo/pricing` or `pricing`; some services ignore one of them.")
+    ] = "prefixed"
+    capability_overrides: Annotated[
+        dict[Operation, Annotated[tuple[str, ...] | None, BeforeValidator(_override)]],
+        _Type("table: operation = list or false"),
+        _Says(f"Other capabilities for one operation; `false` sends no such header. One of: {', '.join(OPERATIONS)}."),
+    ] = field(default_factory=dict)
+    languages: Annotated[
+        tuple[Annotated[str, BeforeValidator(values.language)], ...],
+        Field(min_length=1),
+        _Type("list of language tags"),
+        _Says("Asked for in this order."),
+    ] = ("en",)
+    headers: Annotated[
+        dict[Annotated[str, BeforeValidator(values.header_name)], Annotated[str, BeforeValidator(values.header_text)]],
+        _Type("table: name = text"),
+        _Says("Sent with every request, for services that want more; nothing secret."),
+    ] = field(default_factory=dict)
+    role: Annotated[Literal["reseller", "supplier"], _Says("What the token's owner is to the service.")] = "reseller"
+    channel: Annotated[Text, _Says("What reports call this connection's sales.", default="the connection's name")] = ""
+    business_time_zone: Annotated[
+        str,
+        BeforeValidator(values.time_zone),
+        _Type("time zone"),
+        _Says("Whose days `booking_date` counts; travel dates are always the venue's."),
+    ] = "UTC"
+    booking_date_means: Annotated[
+        Literal["auto", "travel", "creation"],
+        _Says("What a date filter on bookings means at this service; `auto` finds out from the answers."),
+    ] = "auto"
+    trailing_slash: Annotated[Switch, _Says("Collection paths end with a slash.")] = False
+    products: Annotated[ProductsTable, _Says("Which products are kept.")] = ProductsTable()
+    limits: Annotated[LimitsTable, _Says("What it may cost.")] = LimitsTable()
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncSettings:
+    """How the worker goes about its work."""
+
+    attempts: Annotated[Count, Field(ge=1, le=1000), _Says("Failures of one subject before it is quarantined.")] = 5
+    backoff: Annotated[Seconds, _Says("Wait before a failed subject is tried again; doubles each time.")] = 2.0
+    backoff_cap: Annotated[Seconds, _Says("Longest wait before a failed subject is tried again.")] = 300.0
+    confirm_after: Annotated[
+        tuple[Seconds, ...],
+        Field(max_length=10),
+        _Type("list of durations"),
+        _Says(
+            "A notified subject is fetched at once and again this much later: a service may lag behind its own webhook."
+        ),
+    ] = (5.0, 30.0)
+    hold_grace: Annotated[Seconds, _Says("A hold is looked up this long after it should have expired.")] = 5.0
+    batch_bodies: Annotated[Count, Field(ge=1, le=100_000), _Says("Answers landed in one transaction, at most.")] = 256
+    batch_bytes: Annotated[Bytes, _Says("Bytes of answers landed in one transaction, about.")] = 64 * 1024 * 1024
+    batch_wait: Annotated[Seconds, _Says("How long a landing waits for company.")] = 0.2
+    deletion_rows: Annotated[
+        Count,
+        Field(ge=0),
+        _Says("A pull that would lose more rows than this, and more than the share, holds and asks."),
+    ] = 10
+    deletion_share: Annotated[
+        Number, Field(ge=0, le=1), _Says("The share of the rows looked at, 0 to 1, that goes with `deletion_rows`.")
+    ] = 0.2
+    raw: Annotated[
+        tuple[Raw, ...],
+        _Type("list of supplier, products, bookings, availability"),
+        _Says("Whose payloads are kept as received."),
+    ] = ("supplier", "products", "bookings")
+    call_budget: Annotated[
+        Annotated[int, Field(strict=True, ge=1)] | None,
+        _Type("whole number"),
+        _Says("Requests one run may make; what is left stays owed. Absent means no limit.", default="none"),
+    ] = None
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishTable:
+    """The read copy: what BI tools open."""
+
+    enabled: Annotated[Switch, _Says("Publish after each landing run.")] = True
+    contacts: Annotated[Switch, _Says("Also publish a copy of the file with names and contact data.")] = False
+    path: Annotated[
+        Text, _Says("The read copy, relative to the project.", default="`octo.read.duckdb` for `octo.duckdb`")
+    ] = ""
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When a service marks what; five-field cron expressions, looked at in form only until a release runs them."""
+
+    time_zone: Annotated[
+        str, BeforeValidator(values.time_zone), _Type("time zone"), _Says("Whose clock the expressions mean.")
+    ] = "UTC"
+    full: Annotated[Cron, _Says("Everything in the horizon.", default="never")] = ""
+    products: Annotated[Cron, _Says("Supplier and products.", default="never")] = ""
+    availability: Annotated[Cron, _Says("Availability in the horizon.", default="never")] = ""
+    bookings: Annotated[Cron, _Says("Bookings in the horizon.", default="never")] = ""
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineFile:
+    """The whole file."""
+
+    name: Annotated[Name, _Says("What logs and run lists call it.", default="the file's name")] = ""
+    destination: Annotated[
+        Text,
+        _Says("The warehouse: a DuckDB file relative to the project, or `postgresql://…` without a password."),
+    ] = "octo.duckdb"
+    journal: Annotated[Text, _Says("The control database, an SQLite file relative to the project.")] = (
+        "octo.journal.sqlite"
+    )
+    horizon: Annotated[HorizonTable, _Says("How far it reaches.")] = HorizonTable()
+    connections: Annotated[
+        dict[Name, ConnectionTable], Field(min_length=1), _Says("One table per token: `[connections.NAME]`.")
+    ]
+    sync: Annotated[SyncSettings, _Says("How the worker works.")] = SyncSettings()
+    publish: Annotated[PublishTable, _Says("The read copy.")] = PublishTable()
+    schedule: Annotated[Schedule, _Says("When.")] = Schedule()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key as documented. `path` holds `*` where a name of the user's stands; a `table` has keys of its own."""
+
+    path: tuple[str, ...]
+    table: bool
+    base: object
+    kind: str
+    default: str
+    meaning: str
+
+    @property
+    def dotted(self) -> str:
+        """The key as a user writes it, `NAME` for the user's own names."""
+        return ".".join("NAME" if part == "*" else part for part in self.path)
+
+
+def show(value: object) -> str:
+    """A default as TOML would spell it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case float() if value.is_integer():
+            return str(int(value))
+        case str() | Horizon():
+            return f'"{value}"'
+        case tuple():
+            return f"[{', '.join(show(item) for item in value)}]"
+        case Mapping():
+            return "{}"
+        case _:
+            return str(value)
+
+
+def _keys(table: type[Any], path: tuple[str, ...] = ()) -> Iterator[Key]:
+    hints = typing.get_type_hints(table, include_extras=True)
+    for each in fields(table):
+        base, *metadata = typing.get_args(hints[each.name])
+        says = next(item for item in metadata if isinstance(item, _Says))
+        kind = next((item.text for item in metadata if isinstance(item, _Type)), "")
+        here = (*path, each.name)
+        if typing.get_origin(base) is Literal:
+            kind = " or ".join(show(item) for item in typing.get_args(base))
+        default = says.default or "required"
+        if says.default is None and each.default is not MISSING:
+            default = show(each.default) if each.default != "" else "none"
+        elif says.default is None and each.default_factory is not MISSING:
+            default = show(each.default_factory())
+        if is_dataclass(base) and base is not Horizon:
+            yield Key(here, True, base, "table", default if default == "required" else "", says.text)  # noqa: FBT003
+            yield from _keys(typing.cast("type[Any]", base), here)
+            continue
+        if typing.get_origin(base) is dict and path == ():
+            yield Key(here, True, base, "tables", "required", says.text)  # noqa: FBT003 - a dataclass field
+            inner = typing.get_args(base)[1]
+            yield Key((*here, "*"), True, inner, "table", "", inner.__doc__)  # noqa: FBT003
+            yield from _keys(inner, (*here, "*"))
+            continue
+        yield Key(here, False, base, kind, default, says.text)  # noqa: FBT003
+
+
+KEYS: Mapping[tuple[str, ...], Key] = types.MappingProxyType({key.path: key for key in _keys(PipelineFile)})
+
+
+def pattern(path: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The entry of `KEYS` that a user's key belongs to, `()` for the whole file, or None when there is none.
+
+    A table of the user's own pairs (`headers`, `capability_overrides`) takes any one more part.
+    """
+    if not path:
+        return ()
+    generic = (path[0], "*", *path[2:]) if path[0] == "connections" and len(path) > 1 else path
+    if generic in KEYS:
+        return generic
+    above = KEYS.get(generic[:-1])
+    return generic[:-1] if above and typing.get_origin(above.base) is dict and not above.table else None

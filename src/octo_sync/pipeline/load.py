@@ -1,0 +1,284 @@
+"""A pipeline file, completed by flags and environment, checked, as the values that everything else takes."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter, ValidationError
+
+from octo_sync.errors import ConfigError
+from octo_sync.model import Connection, Horizon, Limits, Secret
+from octo_sync.pipeline import checks, values
+from octo_sync.pipeline import mistakes as say
+from octo_sync.pipeline.keys import ConnectionTable, PipelineFile, Schedule, SyncSettings
+from octo_sync.pipeline.layers import Layers, dotenv, merge
+from octo_sync.shipped import local_or_shipped
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = [
+    "Horizons",
+    "Pipeline",
+    "ProductFilter",
+    "PublishSettings",
+    "Setting",
+    "find",
+    "load",
+    "names",
+    "parse",
+]
+
+_LARGEST_FILE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Horizons:
+    """How far back and ahead the copy reaches."""
+
+    bookings: Horizon
+    availability: Horizon
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductFilter:
+    """Which products of a connection are kept; empty `include` means all."""
+
+    include: frozenset[str] = frozenset()
+    exclude: frozenset[str] = frozenset()
+
+    def keeps(self, product_id: str) -> bool:
+        """Whether this product is kept."""
+        return product_id not in self.exclude and (not self.include or product_id in self.include)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishSettings:
+    """The read copy: what BI tools open."""
+
+    enabled: bool
+    contacts: bool
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value in force and where it came from; times in seconds, sizes in bytes, a secret as its own description."""
+
+    value: object
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """A valid pipeline; `destination` is a DuckDB file, or the text of a `postgresql://` address."""
+
+    name: str
+    path: Path
+    directory: Path
+    destination: Path | str
+    journal_path: Path
+    horizons: Horizons
+    connections: tuple[Connection, ...]
+    products: Mapping[str, ProductFilter]
+    sync: SyncSettings
+    publish: PublishSettings
+    schedule: Schedule
+    settings: Mapping[str, Setting]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def private_path(self) -> Path | None:
+        """The file of personal data and payloads beside the DuckDB file; None for PostgreSQL, where it is a schema."""
+        return checks.beside(self.destination, "private") if isinstance(self.destination, Path) else None
+
+    def origin(self, key: str) -> str:
+        """Where the value of a dotted key came from: `flag`, `env NAME`, `.env NAME`, `pipeline file` or `default`.
+
+        Raises `KeyError` for a key that is none.
+        """
+        return self.settings[key].origin
+
+
+def names(directory: Path) -> dict[str, Path]:
+    """Every pipeline that can be named: those in `directory`/pipelines, then those that came with the program."""
+    return {Path(key).stem: path for key, path in local_or_shipped("pipelines", directory, "*.toml").items()}
+
+
+def find(name_or_path: str | None, directory: Path) -> Path:
+    """The pipeline file that a user means: a path, a name, or None for the only one in `directory`/pipelines.
+
+    Raises `ConfigError` when there is none or more than one.
+    """
+    if name_or_path is None:
+        own = sorted((directory / "pipelines").glob("*.toml"))
+        if len(own) == 1:
+            return own[0]
+        if not own:
+            raise ConfigError(f"{directory / 'pipelines'} holds no pipeline file; octo-sync init writes one.")
+        raise ConfigError(f"Which pipeline? Name one of {', '.join(path.stem for path in own)}.")
+    if name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path:
+        return directory / name_or_path
+    known = names(directory)
+    if name_or_path in known:
+        return known[name_or_path]
+    hint = values.suggest(name_or_path, known)
+    raise ConfigError(
+        f"There is no pipeline {say.found(name_or_path)}{hint or '.'} Known here: {', '.join(known) or 'none'}."
+    )
+
+
+def load(path: Path, *, directory: Path, environ: Mapping[str, str], overrides: Mapping[str, object]) -> Pipeline:
+    """Read, complete and check a pipeline file.
+
+    Args:
+        path: The file, as `find` returns it.
+        directory: The project: relative paths in the file start here.
+        environ: The process environment; the only way in (R14).
+        overrides: Flags by dotted key; None means not given.
+
+    Raises:
+        ConfigError: The file cannot be read or is wrong; `mistakes` has a sentence for each.
+    """
+    try:
+        with path.open("rb") as file:
+            body = file.read(_LARGEST_FILE + 1)
+        if len(body) > _LARGEST_FILE:
+            raise ConfigError(f"{path} is larger than 1 MB; a pipeline file is a few lines of TOML.")
+        document = tomllib.loads(body.decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"There is no pipeline file {path}; octo-sync init writes one.") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    except RecursionError:
+        raise ConfigError(f"{path} is nested too deeply to be a pipeline file.") from None
+    dotenvs: dict[str, str] = {}
+    for folder in (directory, path.parent):
+        dotenvs |= dotenv(folder / ".env")
+    return parse(
+        document,
+        path=path,
+        directory=directory,
+        layers=Layers(environ=environ, dotenv=dotenvs, flags={k: v for k, v in overrides.items() if v is not None}),
+    )
+
+
+def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers: Layers) -> Pipeline:
+    """The same for a document that was read already.
+
+    Raises:
+        ConfigError: It is wrong; `mistakes` has a sentence for each.
+    """
+    merged = merge(document, layers)
+    mistakes = list(merged.mistakes)
+    file: PipelineFile | None = None
+    try:
+        file = _adapter().validate_python(merged.document)
+    except ValidationError as error:
+        mistakes += say.mistakes(error, merged.origins)
+    tokens, warnings = checks.connections(merged.document, directory, layers, mistakes)
+    checks.spans(merged.document, mistakes)
+    if file is not None:
+        checks.paths(file, directory, mistakes)
+    if mistakes or file is None:
+        wrong = tuple(dict.fromkeys(mistakes))
+        count = "1 mistake" if len(wrong) == 1 else f"{len(wrong)} mistakes"
+        raise ConfigError(f"The pipeline file {path} has {count}; nothing was started.", mistakes=wrong)
+    destination, name = checks.destination(file, directory), file.name or path.stem
+    return Pipeline(
+        name=name,
+        path=path,
+        directory=directory,
+        destination=destination,
+        journal_path=directory / file.journal,
+        horizons=Horizons(bookings=file.horizon.bookings, availability=file.horizon.availability),
+        connections=tuple(_connection(each, table, tokens[each]) for each, table in file.connections.items()),
+        products={
+            each: ProductFilter(include=frozenset(table.products.include), exclude=frozenset(table.products.exclude))
+            for each, table in file.connections.items()
+        },
+        sync=file.sync,
+        publish=PublishSettings(
+            enabled=file.publish.enabled, contacts=file.publish.contacts, path=checks.read_path(file, directory)
+        ),
+        schedule=file.schedule,
+        settings=_settings(file, name, directory, tokens, merged.origins),
+        warnings=(*merged.warnings, *warnings),
+    )
+
+
+@cache
+def _adapter() -> TypeAdapter[PipelineFile]:
+    return TypeAdapter(PipelineFile)
+
+
+def _unreadable(path: Path, error: Exception) -> ConfigError:
+    match error:
+        case tomllib.TOMLDecodeError():
+            return ConfigError(f"{path} is not valid TOML.", mistakes=(f"{path}: {error}",))
+        case UnicodeDecodeError():
+            line = error.object[: error.start].count(b"\n") + 1
+            return ConfigError(f"{path} is not valid TOML.", mistakes=(f"{path}: not UTF-8 (at line {line})",))
+        case OSError():
+            return ConfigError(f"{path} cannot be read: {error.strerror or type(error).__name__}.")
+        case _:
+            return ConfigError(f"{path} cannot be read.")
+
+
+def _connection(name: str, table: ConnectionTable, token: Secret) -> Connection:
+    return Connection(
+        name=name,
+        base_url=table.base_url,
+        token=token,
+        capabilities=tuple(dict.fromkeys(table.capabilities)),
+        capability_spelling=table.capability_spelling,
+        capability_overrides={str(name): value for name, value in table.capability_overrides.items()},
+        languages=table.languages,
+        headers=dict(table.headers),
+        role=table.role,
+        channel=table.channel or name,
+        business_time_zone=table.business_time_zone,
+        booking_date_means=table.booking_date_means,
+        trailing_slash=table.trailing_slash,
+        limits=Limits(**{each.name: getattr(table.limits, each.name) for each in fields(Limits)}),
+    )
+
+
+def _settings(
+    file: PipelineFile,
+    name: str,
+    directory: Path,
+    tokens: Mapping[str, Secret],
+    origins: Mapping[tuple[str, ...], str],
+) -> dict[str, Setting]:
+    """Every key's value in force, flat."""
+    flat: dict[str, Setting] = {}
+
+    def origin(path: tuple[str, ...]) -> str:
+        return next(
+            (origins[path[:length]] for length in range(len(path), 0, -1) if path[:length] in origins), "default"
+        )
+
+    def walk(table: "DataclassInstance", path: tuple[str, ...]) -> None:
+        for each in fields(table):
+            here, value = (*path, each.name), getattr(table, each.name)
+            if here == ("connections",):
+                for own, connection in file.connections.items():
+                    walk(connection, (*here, own))
+            elif each.name == "token":
+                told = next(
+                    (origins[(*here, part)] for part in ("env", "file") if (*here, part) in origins), origin(here)
+                )
+                flat[say.dotted(here)] = Setting(repr(tokens[path[-1]]), told)
+            elif is_dataclass(value) and not isinstance(value, Horizon | type):
+                walk(value, here)
+            else:
+                flat[say.dotted(here)] = Setting(str(value) if isinstance(value, Horizon) else value, origin(here))
+
+    walk(file, ())
+    computed = {"name": name, "publish.path": str(checks.read_path(file, directory))}
+    computed |= {f"connections.{each}.channel": each for each, table in file.connections.items() if not table.channel}
+    return flat | {key: Setting(value, flat[key].origin) for key, value in computed.items()}

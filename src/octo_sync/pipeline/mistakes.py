@@ -1,0 +1,102 @@
+"""What is wrong with a pipeline file, as sentences: the key, what was found, what was expected."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from pydantic import ValidationError
+
+from octo_sync.pipeline.keys import KEYS, pattern
+from octo_sync.pipeline.values import suggest
+
+__all__ = ["dotted", "found", "mistakes", "unknown_key"]
+
+_NOUNS = {
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "tuple_type": 'a list in [ ], such as ["one", "two"]',
+    "dict_type": "a table",
+    "dataclass_type": "a table of keys",
+    "too_short": "at least one",
+}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+_BARE = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
+# Below these keys nothing a user wrote is repeated: it may be a secret in the wrong place.
+_SILENT = frozenset({"token", "headers"})
+
+
+def dotted(path: Sequence[object]) -> str:
+    """The key as TOML writes it, on one printable line."""
+    return ".".join(text if _BARE.fullmatch(text := str(part)) else found(text) for part in path)
+
+
+def found(value: object) -> str:
+    """A value for a message: short, on one line, harmless to a terminal. Not for anything that may be secret."""
+    if isinstance(value, str):
+        shown = value if len(value) <= 60 else f"{value[:57]}..."  # noqa: PLR2004 - fits on a line
+        return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in shown).replace('"', '\\"') + '"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"{value}" if abs(value) < 1e15 else "no usable number"  # noqa: PLR2004 - fits on a line
+    if isinstance(value, Mapping):
+        return "a table"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return type(value).__name__
+
+
+def unknown_key(path: tuple[str, ...]) -> str:
+    """The sentence for a key that is none."""
+    parent = pattern(path[:-1])
+    known = sorted(key[-1] for key in KEYS if key[:-1] == parent)
+    silent = parent is not None and "token" in parent
+    hint = suggest(path[-1], known)
+    name = f"{dotted(path[:-1])}.…" if silent and not hint else dotted(path)
+    return f"{name}: no such key{hint}{'' if hint else '; expected one of ' + ', '.join(known)}"
+
+
+def mistakes(error: ValidationError, origins: Mapping[tuple[str, ...], str]) -> list[str]:
+    """A sentence for everything pydantic found."""
+    return [_sentence(each, origins) for each in error.errors(include_url=False)]
+
+
+def _sentence(each: Mapping[str, object], origins: Mapping[tuple[str, ...], str]) -> str:
+    location: tuple[str | int, ...] = each["loc"]  # type: ignore[assignment]
+    context: Mapping[str, object] = each.get("ctx") or {}  # type: ignore[assignment]
+    kind = str(each["type"])
+    path = tuple(str(part) for part in location if part != "[key]")
+    if kind == "unexpected_keyword_argument":
+        return unknown_key(path)
+    key = dotted(path)
+    if kind == "missing":
+        known = pattern(path)
+        wanted = KEYS[known].meaning if known else "it"
+        return f"{key}: missing; expected {wanted[:1].lower()}{wanted[1:].rstrip('.')}"
+    source = next((origins[path[:end]] for end in range(len(path), 0, -1) if path[:end] in origins), "pipeline file")
+    of = "" if source == "pipeline file" else f" in {source}"
+    value = each.get("input")
+    problem = "" if _SILENT & set(path) or (isinstance(value, str) and "@" in value) else f"found {found(value)}{of}; "
+    return f"{key}: {problem or (f'wrong{of}; ' if of else '')}{_expected(kind, context, value, each)}"
+
+
+def _expected(kind: str, context: Mapping[str, object], value: object, each: Mapping[str, object]) -> str:
+    if kind == "value_error":
+        return str(context["error"])
+    if kind in _BOUNDS:
+        bound, words = _BOUNDS[kind]
+        return f"expected {words} {context[bound]}"
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", str(context["expected"]))
+        hint = suggest(value, choices) if isinstance(value, str) else ""
+        return f"expected one of {', '.join(choices)}{hint}"
+    if kind == "too_long":
+        return f"expected at most {context['max_length']}"
+    return f"expected {_NOUNS[kind]}" if kind in _NOUNS else str(each["msg"])

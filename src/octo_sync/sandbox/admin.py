@@ -1,0 +1,242 @@
+"""An administrator's changes: bookings, products, availability, subscriptions."""
+
+import dataclasses
+import datetime as dt
+from typing import Any
+
+from octo_sync.sandbox import sales
+from octo_sync.sandbox.api_availability import date_of, named
+from octo_sync.sandbox.bookings import Desk, contact_of
+from octo_sync.sandbox.catalog import seeded_uuid
+from octo_sync.sandbox.errors import (
+    bad_request,
+    invalid_booking,
+    invalid_product,
+    invalid_unit,
+    not_found,
+    unprocessable,
+)
+from octo_sync.sandbox.nouns import Booking, Cancellation, Option, Product, Subscription
+from octo_sync.sandbox.service import Service
+from octo_sync.sandbox.store import with_status
+
+Json = dict[str, Any]
+STATUSES = frozenset({"CONFIRMED", "REJECTED", "REDEEMED", "CANCELLED", "EXPIRED", "PENDING", "ON_HOLD"})
+_PRODUCT_FIELDS = {
+    "internal_name": str,
+    "reference": str,
+    "locale": str,
+    "instant_confirmation": bool,
+    "instant_delivery": bool,
+}
+
+
+class Admin:
+    """Changes from behind the counter. `silent: true` in a body suppresses the notification.
+
+    Args:
+        service: the service behind.
+        desk: the booking flow, for moving bookings.
+    """
+
+    def __init__(self, service: Service, desk: Desk) -> None:
+        self._service = service
+        self._desk = desk
+
+    def booking(self, uuid: str, body: Json) -> Booking:
+        """Change notes, contact, references, status, tickets or the slot of a booking, whatever its state."""
+        service = self._service
+        booking = service.store.bookings.get(uuid)
+        if booking is None:
+            raise invalid_booking(uuid)
+        now = service.clock.whole()
+        for key in ("notes", "supplier_reference", "reseller_reference"):
+            if key in body:
+                if body[key] is not None and not isinstance(body[key], str):
+                    raise bad_request(f"{key} is not a text.")
+                booking = dataclasses.replace(booking, **{key: body[key]})
+        if "contact" in body:
+            booking = dataclasses.replace(booking, contact=contact_of(body["contact"], booking.contact))
+        if "move" in body:
+            booking = self._moved(booking, body["move"])
+        if "add_units" in body or "remove_unit_items" in body:
+            booking = self._party(booking, body)
+        if "status" in body:
+            booking = self._status(booking, body, now)
+        return service.change(dataclasses.replace(booking, updated=now), notify=body.get("silent") is not True)
+
+    def _moved(self, booking: Booking, aim: object) -> Booking:
+        if not isinstance(aim, dict):
+            raise bad_request("move is an object with availability_id, and optionally product_id and option_id.")
+        spelled = {"product_id": "productId", "option_id": "optionId", "availability_id": "availabilityId"}
+        return self._desk.moved(booking, {spelled[key]: value for key, value in aim.items() if key in spelled})
+
+    def _party(self, booking: Booking, body: Json) -> Booking:
+        service = self._service
+        product, option = self._sold(booking)
+        units = {unit.id: unit for unit in option.units}
+        gone = set(body.get("remove_unit_items") or ())
+        items = [item for item in booking.unit_items if item.uuid not in gone]
+        for unit_id in body.get("add_units") or ():
+            if unit_id not in units:
+                raise invalid_unit(unit_id)
+            items.append(sales.ticket(service.rng, product, units[unit_id], booking.local_date, status=booking.status))
+        if not items:
+            raise unprocessable("A booking keeps at least one unit item.")
+        changed = dataclasses.replace(
+            booking,
+            unit_items=tuple(items),
+            price=sales.booking_price(product, option, booking.local_date, items, booking.extra_items),
+        )
+        if booking.takes_capacity and booking.slot is not None:
+            more = service.store.places(changed) - service.store.places(booking)
+            left = service.store.facts(product, option, booking.slot).vacancies
+            if left is not None and more > left:
+                raise unprocessable("There are not enough vacancies.")
+        return changed
+
+    def _sold(self, booking: Booking) -> tuple[Product, Option]:
+        product = self._service.store.any_product(booking.product_id)
+        option = product.option(booking.option_id)
+        if option is None:
+            raise unprocessable("The booking's option is no longer sold.")
+        return product, option
+
+    def _status(self, booking: Booking, body: Json, now: int) -> Booking:
+        status = body["status"]
+        if status not in STATUSES:
+            raise bad_request(f"status is one of {', '.join(sorted(STATUSES))}.")
+        changed = dataclasses.replace(
+            with_status(booking, status, now), expires=None, decide_at=None, decision=None, cancellation=None
+        )
+        if changed.takes_capacity and not booking.takes_capacity and booking.slot is not None:
+            product, option = self._sold(booking)
+            left = self._service.store.facts(product, option, booking.slot).vacancies
+            if left is not None and self._service.store.places(booking) > left:
+                raise unprocessable("There are not enough vacancies.")
+        if status == "ON_HOLD":
+            return dataclasses.replace(changed, expires=now + self._service.config.hold_minutes * 60)
+        if status == "EXPIRED":
+            return dataclasses.replace(changed, expires=booking.expires or now)
+        if status in {"CONFIRMED", "REDEEMED"}:
+            changed = dataclasses.replace(changed, confirmed=booking.confirmed or now)
+        if status == "REDEEMED":
+            items = tuple(dataclasses.replace(item, redeemed=now) for item in changed.unit_items)
+            return dataclasses.replace(changed, redeemed=now, unit_items=items)
+        if status == "CANCELLED":
+            refund = body.get("refund", "FULL")
+            return dataclasses.replace(changed, cancellation=Cancellation(str(refund), body.get("reason"), now))
+        return changed
+
+    def create_product(self, body: Json) -> Product:
+        """A new product like another one."""
+        store = self._service.store
+        original = store.product(str(body.get("copy_of"))) or next(iter(store.products.values()), None)
+        if original is None:
+            raise unprocessable("There is no product to copy.")
+        product_id = body.get("id") or seeded_uuid(self._service.rng)
+        if not isinstance(product_id, str) or product_id in store.products:
+            raise bad_request("id is not a text, or taken.")
+        name = str(body.get("internal_name") or f"{original.internal_name} (new)")
+        product = dataclasses.replace(
+            original, id=product_id, internal_name=name, titles=dict.fromkeys(original.titles, name), revision=0
+        )
+        if product_id in store.deleted:
+            product = dataclasses.replace(product, revision=store.deleted[product_id].revision + 1)
+        store.put_product(product)
+        self._tell(product.id, body)
+        return product
+
+    def update_product(self, product_id: str, body: Json) -> Product:
+        """Change a product's fields, its titles ({language: text}) or its prices (price_percent)."""
+        store = self._service.store
+        product = store.product(product_id)
+        if product is None:
+            raise invalid_product(product_id)
+        fields: Json = {}
+        for key, kind in _PRODUCT_FIELDS.items():
+            if key in body:
+                if not isinstance(body[key], kind) and not (key == "reference" and body[key] is None):
+                    raise bad_request(f"{key} has the wrong type.")
+                fields[key] = body[key]
+        if isinstance(body.get("title"), dict):
+            fields["titles"] = {**product.titles, **{str(key): str(text) for key, text in body["title"].items()}}
+        if "price_percent" in body:
+            fields["options"] = tuple(_repriced(option, int(body["price_percent"])) for option in product.options)
+        product = dataclasses.replace(product, revision=product.revision + 1, **fields)
+        store.put_product(product)
+        self._tell(product.id, body)
+        return product
+
+    def delete_product(self, product_id: str, *, silent: bool = False) -> None:
+        """Stop selling a product; its bookings stay."""
+        if self._service.store.product(product_id) is None:
+            raise invalid_product(product_id)
+        self._service.store.drop_product(product_id)
+        self._tell(product_id, {"silent": silent})
+
+    def _tell(self, product_id: str, body: Json) -> None:
+        if body.get("silent") is not True:
+            self._service.events.product(product_id)
+
+    def availability(self, body: Json) -> Json:
+        """Close, open, reset or resize the slots of a range; all options when none is named."""
+        service = self._service
+        product = service.store.product(str(body.get("product_id")))
+        if product is None:
+            raise invalid_product(body.get("product_id"))
+        options = list(product.options)
+        if body.get("option_id") is not None:
+            options = [named(service, {"productId": product.id, "optionId": body["option_id"]})[1]]
+        first, last = date_of(body, "from"), date_of(body, "to")
+        action = body.get("action")
+        if action not in {"close", "open", "reset", "capacity"}:
+            raise bad_request("action is one of close, open, reset, capacity.")
+        capacity = body.get("capacity")
+        if action == "capacity" and (not isinstance(capacity, int) or capacity < 0):
+            raise bad_request("capacity is a whole number from 0.")
+        count = 0
+        for option in options:
+            ledger = service.store.ledger(product.id, option.id)
+            for number in service.store.slot_numbers(option, first, last):
+                count += 1
+                if action == "reset":
+                    ledger.closed.pop(number, None)
+                    ledger.capacity.pop(number, None)
+                elif action == "capacity":
+                    ledger.capacity[number] = int(capacity or 0)
+                else:
+                    ledger.closed[number] = action == "close"
+            ledger.version += 1
+        if body.get("silent") is not True:
+            service.events.availability(product, [option.id for option in options], first, last)
+        return {
+            "product_id": product.id,
+            "option_ids": [option.id for option in options],
+            "from": dt.date.fromordinal(first).isoformat(),
+            "to": dt.date.fromordinal(last).isoformat(),
+            "action": action,
+            "slots": count,
+        }
+
+    def lose_subscription(self, subscription_id: str) -> None:
+        """Forget a subscription behind its owner's back."""
+        if self._service.store.subscriptions.pop(subscription_id, None) is None:
+            raise not_found("The subscription")
+
+    def double_subscription(self, subscription_id: str) -> str:
+        """A second subscription like this one, under a new id."""
+        known = self._service.store.subscriptions
+        if subscription_id not in known:
+            raise not_found("The subscription")
+        twin: Subscription = dataclasses.replace(known[subscription_id], id=seeded_uuid(self._service.rng))
+        known[twin.id] = twin
+        return twin.id
+
+
+def _repriced(option: Option, percent: int) -> Option:
+    return dataclasses.replace(
+        option,
+        base_price=option.base_price * percent // 100,
+        units=tuple(dataclasses.replace(unit, base_price=unit.base_price * percent // 100) for unit in option.units),
+    )

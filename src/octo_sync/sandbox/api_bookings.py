@@ -1,0 +1,140 @@
+"""The bookings routes of the API."""
+
+import datetime as dt
+
+from octo_sync.sandbox.bookings import Desk
+from octo_sync.sandbox.clock import DAY
+from octo_sync.sandbox.errors import bad_request, invalid_booking, not_found
+from octo_sync.sandbox.http import Answer, Call, ok
+from octo_sync.sandbox.nouns import Booking
+from octo_sync.sandbox.service import Service
+from octo_sync.sandbox.zones import utc_midnight
+
+NO_FILTER = "either resellerReference, supplierReference, localDate or localDateStart/localDateEnd is required"
+
+
+class BookingRoutes:
+    """Answers everything below /bookings.
+
+    Args:
+        service: the service behind.
+        desk: the booking flow.
+    """
+
+    def __init__(self, service: Service, desk: Desk) -> None:
+        self._service = service
+        self._desk = desk
+
+    def route(self, call: Call) -> Answer:
+        """One request; the path begins with /bookings."""
+        parts = call.path.split("/")[2:]
+        match call.method, parts:
+            case "GET", []:
+                return self._list(call)
+            case "POST", []:
+                extras = call.view.extras
+                return self._shown(
+                    self._desk.reserve(call.json(), call.token, test=call.test, with_extras=extras), call
+                )
+            case "GET", [uuid]:
+                return self._get(uuid, call)
+            case _, [uuid] | [uuid, "confirm" | "cancel" | "extend"]:
+                return self._act(uuid, parts[1:], call)
+        raise not_found("This path")
+
+    def _act(self, uuid: str, rest: list[str], call: Call) -> Answer:
+        quirks = self._service.quirks
+        action = (call.method, *rest)
+        if action == ("PATCH",) and quirks["no_patch"]:
+            raise not_found("This path")
+        if action == ("POST", "extend") and quirks["no_extend"]:
+            raise not_found("This path")
+        if action not in {("PATCH",), ("DELETE",), ("POST", "confirm"), ("POST", "cancel"), ("POST", "extend")}:
+            raise not_found("This path")
+        booking = self._desk.find(uuid, call.token)
+        body = call.json() if call.body.strip() else {}
+        extras = call.view.extras
+        told = bool(quirks["client_update_notifies"])
+        match action:
+            case ("PATCH",):
+                booking = self._desk.update(booking, body, with_extras=extras, notify=told)
+            case ("POST", "confirm"):
+                booking = self._desk.confirm(booking, body, with_extras=extras)
+            case ("POST", "extend"):
+                booking = self._desk.extend(booking, body, notify=told)
+            case _:
+                booking = self._desk.cancel(booking, body)
+        return self._shown(booking, call)
+
+    def _shown(self, booking: Booking, call: Call) -> Answer:
+        return ok(self._service.booking_bytes.body(booking, call.view))
+
+    def _get(self, uuid: str, call: Call) -> Answer:
+        booking = self._lagged(self._desk.find(uuid, call.token), call)
+        if booking is None:
+            raise invalid_booking(uuid)
+        return self._shown(booking, call)
+
+    def _lagged(self, booking: Booking, call: Call) -> Booking | None:
+        fault = self._service.faults.pick("read_lag", call.method, call.path)
+        if fault is None:
+            return booking
+        return self._service.store.as_of(booking, self._service.clock.seconds() - float(fault.params["seconds"]))
+
+    def _list(self, call: Call) -> Answer:
+        found = self._windowed(call)
+        query = call.query
+        for key, name in (
+            ("resellerReference", "reseller_reference"),
+            ("supplierReference", "supplier_reference"),
+            ("productId", "product_id"),
+            ("optionId", "option_id"),
+        ):
+            if key in query:
+                found = [booking for booking in found if getattr(booking, name) == query[key]]
+        token = call.token
+        if not token.sees_all:
+            found = [booking for booking in found if booking.token == token.name]
+        if not self._service.quirks["test_bookings_in_feed"]:
+            found = [booking for booking in found if booking.test == call.test]
+        return ok(self._service.booking_bytes.array(found, call.view))
+
+    def _windowed(self, call: Call) -> list[Booking]:
+        query = call.query
+        if "localDate" in query:
+            window = (_date(query, "localDate"),) * 2
+        elif "localDateStart" in query and "localDateEnd" in query:
+            window = (_date(query, "localDateStart"), _date(query, "localDateEnd"))
+            if window[1] < window[0]:
+                raise bad_request("localDateEnd is before localDateStart")
+        elif "resellerReference" in query or "supplierReference" in query:
+            window = None
+        else:
+            raise bad_request(NO_FILTER)
+        return self._between(window, call)
+
+    def _between(self, window: tuple[int, int] | None, call: Call) -> list[Booking]:
+        store = self._service.store
+        by_creation = window is not None and bool(self._service.quirks["booking_date_is_creation"])
+        fault = self._service.faults.pick("read_lag", call.method, call.path)
+        if window is None or by_creation or fault is not None:
+            found = store.ordered()
+        else:
+            return store.between(*window)
+        if fault is not None:
+            instant = self._service.clock.seconds() - float(fault.params["seconds"])
+            found = [past for booking in found if (past := store.as_of(booking, instant)) is not None]
+        if window is None:
+            return found
+        if by_creation:
+            low, high = utc_midnight(window[0]), utc_midnight(window[1]) + DAY
+            return [booking for booking in found if low <= booking.created < high]
+        return [booking for booking in found if window[0] <= booking.local_date <= window[1]]
+
+
+def _date(query: dict[str, str], key: str) -> int:
+    """A date of the query as an ordinal; full date-times are cut, as providers' clients send them."""
+    try:
+        return dt.date.fromisoformat(query[key][:10]).toordinal()
+    except ValueError as error:
+        raise bad_request(f"{key} is not a date (YYYY-MM-DD).") from error

@@ -1,0 +1,87 @@
+"""The ASGI application: the API under its base path, the control plane beside it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
+
+from octo_sync.sandbox.api import Api
+from octo_sync.sandbox.bookings import Desk
+from octo_sync.sandbox.clock import Clock
+from octo_sync.sandbox.config import BASE_PATH, SandboxConfig
+from octo_sync.sandbox.control import Control
+from octo_sync.sandbox.deliveries import Sleep, Transport
+from octo_sync.sandbox.service import Service
+
+TICK = 0.2
+
+
+class SandboxApp(Starlette):
+    """The control plane as routes; API requests go past the middleware, so that faults reach the connection.
+
+    Args:
+        service: the service behind.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.desk = Desk(service)
+        self.api = Api(service, self.desk)
+        self.control = Control(service, self.desk, self.api)
+        super().__init__(routes=self.control.routes(), lifespan=self._life)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection event."""
+        path = scope.get("path", "")
+        if scope["type"] == "http" and (path == BASE_PATH or path.startswith(f"{BASE_PATH}/")):
+            await self.api(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+    @contextlib.asynccontextmanager
+    async def _life(self, app: Starlette) -> AsyncIterator[None]:
+        del app
+        ticker = asyncio.create_task(self._ticking())
+        self.service.outbox.start()
+        try:
+            yield
+        finally:
+            ticker.cancel()
+            await asyncio.gather(ticker, return_exceptions=True)
+            await self.aclose()
+
+    async def _ticking(self) -> None:
+        """Holds lapse also while nobody asks."""
+        while True:
+            await asyncio.sleep(TICK)
+            self.service.tick()
+
+    async def aclose(self) -> None:
+        """Stop traffic and deliveries; for use without a lifespan."""
+        self.api.closing.set()
+        await self.control.aclose()
+        await self.service.outbox.close()
+
+
+def create_app(
+    config: SandboxConfig | None = None,
+    clock: Clock | None = None,
+    *,
+    transport: Transport | None = None,
+    sleep: Sleep = asyncio.sleep,
+    base_url: str = f"http://sandbox.test{BASE_PATH}",
+) -> SandboxApp:
+    """A sandbox as an ASGI application; usable in-process without its lifespan.
+
+    Args:
+        config: size, seed and behaviour.
+        clock: the clock to live by; made from the configuration when None.
+        transport: the httpx transport webhooks go through; the network when None.
+        sleep: how deliveries and faults wait.
+        base_url: shown as the supplier's endpoint.
+    """
+    service = Service(config or SandboxConfig(), clock, transport=transport, sleep=sleep)
+    service.base_url = base_url
+    return SandboxApp(service)

@@ -1,0 +1,384 @@
+"""The booking flow: reserve, confirm, update, cancel, extend. Every rule of the state machine is here."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from octo_sync.sandbox import sales, zones
+from octo_sync.sandbox.api_availability import named, text_of
+from octo_sync.sandbox.catalog import seeded_uuid
+from octo_sync.sandbox.config import Token
+from octo_sync.sandbox.errors import (
+    bad_request,
+    invalid_availability,
+    invalid_booking,
+    invalid_unit,
+    unprocessable,
+)
+from octo_sync.sandbox.nouns import (
+    NOBODY,
+    OPEN,
+    Booking,
+    Cancellation,
+    Contact,
+    Extra,
+    Option,
+    Product,
+    UnitItem,
+)
+from octo_sync.sandbox.service import Service
+from octo_sync.sandbox.store import with_status
+from octo_sync.sandbox.zones import slot_times
+
+Json = dict[str, Any]
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_CONTACT = {
+    "fullName": "full_name",
+    "firstName": "first_name",
+    "lastName": "last_name",
+    "emailAddress": "email_address",
+    "phoneNumber": "phone_number",
+    "postalCode": "postal_code",
+    "country": "country",
+    "notes": "notes",
+}
+_ACCEPTED = 0.8
+
+
+class Desk:
+    """Sells bookings.
+
+    Args:
+        service: the service it sells for.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def find(self, uuid: str, token: Token) -> Booking:
+        """A booking this token may see.
+
+        Raises:
+            OctoError: INVALID_BOOKING_UUID.
+        """
+        booking = self._service.store.bookings.get(uuid)
+        if booking is None or not self._service.visible(booking, token):
+            raise invalid_booking(uuid)
+        return booking
+
+    def reserve(self, body: Json, token: Token, *, test: bool = False, with_extras: bool = True) -> Booking:
+        """Hold places. The same uuid of the same token gives the same booking."""
+        service = self._service
+        uuid = body.get("uuid")
+        if uuid is not None:
+            if not isinstance(uuid, str) or not UUID.fullmatch(uuid):
+                raise bad_request("uuid is not a UUID in lower-case hexadecimal.")
+            known = service.store.bookings.get(uuid)
+            if known is not None:
+                return self.find(uuid, token)
+        product, option = named(service, body)
+        slot = self._slot(body, product, option)
+        if body.get("currency") not in {None, product.currency}:
+            raise bad_request(f"currency is not available; the product is sold in {product.currency}")
+        now = service.clock.whole()
+        ordinal = slot_ordinal(slot) if slot is not None else zones.local_ordinal(product.time_zone, now)
+        items = self._items(body, product, option, ordinal, "ON_HOLD", with_extras=with_extras)
+        self._room(product, option, slot, items, freed=0, test=test)
+        extras = self._extras(body, option.extras) if with_extras else ()
+        uuid = uuid or seeded_uuid(service.rng)
+        extra_items = sales.bought(service.rng, extras)
+        booking = Booking(
+            uuid=uuid,
+            id=f"BK-S{len(service.store.bookings):06d}",
+            token=token.name,
+            status="ON_HOLD",
+            test=test,
+            product_id=product.id,
+            option_id=option.id,
+            slot=slot,
+            local_date=ordinal,
+            created=now,
+            updated=now,
+            expires=now + self._hold(body) * 60,
+            confirmed=None,
+            redeemed=None,
+            cancellation=None,
+            reseller_reference=_text(body, "resellerReference"),
+            supplier_reference=f"S{uuid[:6].upper()}",
+            contact=contact_of(body.get("contact"), NOBODY),
+            notes=_text(body, "notes"),
+            unit_items=items,
+            extra_items=extra_items,
+            price=sales.booking_price(product, option, ordinal, items, extra_items),
+        )
+        return service.change(booking, notify=True)
+
+    def confirm(self, booking: Booking, body: Json, *, with_extras: bool = True) -> Booking:
+        """Turn a hold into a sale, or into a request when the product is not confirmed at once."""
+        service = self._service
+        if booking.status == "EXPIRED":
+            raise invalid_booking(booking.uuid)
+        if booking.status != "ON_HOLD":
+            raise unprocessable(f"The booking is {booking.status}; only a booking ON_HOLD can be confirmed.")
+        if not isinstance(body.get("contact"), dict):
+            raise bad_request("contact is required.")
+        booking = self._changed(booking, body, with_extras=with_extras)
+        now = service.clock.whole()
+        product = service.store.any_product(booking.product_id)
+        if product.instant_confirmation:
+            sold = dataclasses.replace(with_status(booking, "CONFIRMED", now), confirmed=now, expires=None)
+        else:
+            minutes = service.config.pending_minutes
+            sold = dataclasses.replace(
+                with_status(booking, "PENDING", now),
+                expires=None,
+                decide_at=None if minutes is None else now + minutes * 60,
+                decision="CONFIRMED" if service.rng.random() < _ACCEPTED else "REJECTED",
+            )
+        return service.change(sold, notify=True)
+
+    def update(self, booking: Booking, body: Json, *, with_extras: bool = True, notify: bool = False) -> Booking:
+        """Change an open booking: references, notes, contact, tickets, or when and what."""
+        if booking.status not in OPEN:
+            raise unprocessable(f"The booking is {booking.status} and can no longer be changed.")
+        changed = self._changed(booking, body, with_extras=with_extras)
+        now = self._service.clock.whole()
+        if "expirationMinutes" in body and booking.status == "ON_HOLD":
+            changed = dataclasses.replace(changed, expires=now + self._hold(body) * 60)
+        return self._service.change(dataclasses.replace(changed, updated=now), notify=notify)
+
+    def extend(self, booking: Booking, body: Json, *, notify: bool = False) -> Booking:
+        """Hold the places longer."""
+        if booking.status == "EXPIRED":
+            raise invalid_booking(booking.uuid)
+        if booking.status != "ON_HOLD":
+            raise unprocessable(f"The booking is {booking.status}; only a booking ON_HOLD can be extended.")
+        now = self._service.clock.whole()
+        extended = dataclasses.replace(booking, expires=now + self._hold(body) * 60, updated=now)
+        return self._service.change(extended, notify=notify)
+
+    def cancel(self, booking: Booking, body: Json) -> Booking:
+        """Give the places back. The refund depends on the cut-off; after the start only `force` cancels."""
+        service = self._service
+        if booking.status not in OPEN:
+            raise unprocessable(f"The booking is {booking.status} and cannot be cancelled.")
+        now = service.clock.whole()
+        refund = "FULL"
+        product = service.store.any_product(booking.product_id)
+        option = product.option(booking.option_id)
+        if booking.slot is not None and option is not None:
+            times = slot_times(product, option, booking.slot)
+            if now >= times.start_epoch and body.get("force") is not True:
+                raise unprocessable("The booking has started; it can only be cancelled with force.")
+            refund = "FULL" if now < times.cutoff else "NONE"
+        status = "CANCELLED"
+        if booking.status == "ON_HOLD" and service.quirks["cancelled_hold_is_expired"]:
+            status = "EXPIRED"
+        cancelled = dataclasses.replace(
+            with_status(booking, status, now),
+            expires=None,
+            decide_at=None,
+            cancellation=Cancellation(refund, _text(body, "reason"), now),
+        )
+        return service.change(cancelled, notify=True)
+
+    def moved(self, booking: Booking, body: Json) -> Booking:
+        """The booking at another availability, places checked; not yet stored."""
+        return self._changed(booking, body, with_extras=False, judge_cutoff=False)
+
+    def _changed(self, booking: Booking, body: Json, *, with_extras: bool, judge_cutoff: bool = True) -> Booking:
+        """The booking with what a body says, places checked; not yet stored."""
+        product = self._service.store.any_product(booking.product_id)
+        option = product.option(booking.option_id)
+        slot = booking.slot
+        if any(key in body for key in ("productId", "optionId", "availabilityId")):
+            aim = {"productId": booking.product_id, "optionId": booking.option_id, **body}
+            product, option = named(self._service, aim)
+            slot = self._slot(body, product, option) if "availabilityId" in body else booking.slot
+        if option is None:
+            raise unprocessable("The booking's option is no longer sold.")
+        ordinal = slot_ordinal(slot) if slot is not None else booking.local_date
+        if "unitItems" in body:
+            items = self._items(
+                body, product, option, ordinal, booking.status, with_extras=with_extras, before=booking.unit_items
+            )
+        else:
+            items = sales.repriced(product, option, ordinal, booking.unit_items)
+        moved = (product.id, option.id, slot) != (booking.product_id, booking.option_id, booking.slot)
+        if moved or "unitItems" in body:
+            freed = 0 if moved or not booking.takes_capacity else self._service.store.places(booking)
+            self._room(
+                product, option, slot, items, freed=freed, test=booking.test, judge_cutoff=moved and judge_cutoff
+            )
+        return dataclasses.replace(
+            booking,
+            product_id=product.id,
+            option_id=option.id,
+            slot=slot,
+            local_date=ordinal,
+            unit_items=items,
+            price=sales.booking_price(product, option, ordinal, items, booking.extra_items),
+            contact=contact_of(body.get("contact"), booking.contact),
+            notes=_text(body, "notes") if "notes" in body else booking.notes,
+            reseller_reference=_text(body, "resellerReference")
+            if "resellerReference" in body
+            else booking.reseller_reference,
+        )
+
+    def _slot(self, body: Json, product: Product, option: Option) -> int | None:
+        text = body.get("availabilityId")
+        if text is None and not product.availability_required:
+            return None
+        style = self._service.slots.style(product)
+        number = zones.find_slot(style, product, option, text) if isinstance(text, str) else None
+        if number is None or not self._service.store.exists(option, number):
+            raise invalid_availability(text)
+        return number
+
+    def _items(
+        self,
+        body: Json,
+        product: Product,
+        option: Option,
+        ordinal: int,
+        status: str,
+        *,
+        with_extras: bool,
+        before: Sequence[UnitItem] = (),
+    ) -> tuple[UnitItem, ...]:
+        asked = body.get("unitItems")
+        if not isinstance(asked, list) or not asked:
+            raise unprocessable("unitItems is missing or empty.")
+        units = {unit.id: unit for unit in option.units}
+        known = {item.uuid: item for item in before}
+        items: list[UnitItem] = []
+        for entry in asked:
+            unit = units.get(text_of(entry.get("unitId"))) if isinstance(entry, dict) else None
+            if unit is None:
+                raise invalid_unit(entry.get("unitId") if isinstance(entry, dict) else None)
+            old = known.get(text_of(entry.get("uuid")))
+            uuid = entry.get("uuid")
+            if uuid is not None and (not isinstance(uuid, str) or not UUID.fullmatch(uuid)):
+                raise bad_request("unitItems[].uuid is not a UUID in lower-case hexadecimal.")
+            contact = contact_of(entry.get("contact"), old.contact if old else NOBODY)
+            made = sales.ticket(
+                self._service.rng,
+                product,
+                unit,
+                ordinal,
+                status=status,
+                uuid=uuid,
+                contact=contact,
+                reseller_reference=_text(entry, "resellerReference") or (old.reseller_reference if old else None),
+                extras=self._extras(entry, unit.extras) if with_extras else (),
+            )
+            if old is not None:
+                kept = made.extra_items if "extraItems" in entry else old.extra_items
+                made = dataclasses.replace(made, supplier_reference=old.supplier_reference, extra_items=kept)
+            items.append(made)
+        if len({item.uuid for item in items}) < len(items):
+            raise bad_request("unitItems[].uuid occurs twice.")
+        return tuple(items)
+
+    def _extras(self, body: Json, offered: Sequence[Extra]) -> tuple[Extra, ...]:
+        asked = body.get("extraItems") or []
+        if not isinstance(asked, list):
+            raise bad_request("extraItems is not a list.")
+        known = {extra.id: extra for extra in offered}
+        found: list[Extra] = []
+        for entry in asked:
+            text = text_of(entry.get("extraId")) if isinstance(entry, dict) else ""
+            extra = known.get(text) or known.get(text.removeprefix("extra_"))
+            if extra is None:
+                raise bad_request(f"extraItems[].extraId '{text}' is not offered.")
+            found.append(extra)
+        for extra in known.values():
+            if extra.max_quantity is not None and found.count(extra) > extra.max_quantity:
+                raise unprocessable(f"At most {extra.max_quantity} of extra '{extra.id}' can be bought.")
+        return tuple(found)
+
+    def _room(
+        self,
+        product: Product,
+        option: Option,
+        slot: int | None,
+        items: Sequence[UnitItem],
+        *,
+        freed: int,
+        test: bool,
+        judge_cutoff: bool = True,
+    ) -> None:
+        """Refuse what does not fit.
+
+        Raises:
+            OctoError: UNPROCESSABLE_ENTITY.
+        """
+        self._party(option, items)
+        if slot is None:
+            return
+        state = self._service.store.facts(product, option, slot)
+        if state.closed:
+            raise unprocessable("The venue is closed on this date.")
+        if judge_cutoff and self._service.clock.seconds() >= slot_times(product, option, slot).cutoff:
+            raise unprocessable("The cut-off of this availability has passed.")
+        pax = {unit.id: unit.pax_count for unit in option.units}
+        if (
+            not test
+            and state.vacancies is not None
+            and sum(pax[item.unit_id] for item in items) > state.vacancies + freed
+        ):
+            raise unprocessable("There are not enough vacancies.")
+
+    def _party(self, option: Option, items: Sequence[UnitItem]) -> None:
+        count = len(items)
+        if option.min_units is not None and count < option.min_units:
+            raise unprocessable(f"At least {option.min_units} units are required.")
+        if option.max_units is not None and count > option.max_units:
+            raise unprocessable(f"At most {option.max_units} units are allowed.")
+        present = {item.unit_id for item in items}
+        for unit in option.units:
+            quantity = sum(item.unit_id == unit.id for item in items)
+            if not quantity:
+                continue
+            if unit.max_quantity is not None and quantity > unit.max_quantity:
+                raise unprocessable(f"At most {unit.max_quantity} of unit '{unit.id}' are allowed.")
+            if unit.accompanied_by and not present & set(unit.accompanied_by):
+                raise unprocessable(f"Unit '{unit.id}' must be accompanied by one of {list(unit.accompanied_by)}.")
+
+    def _hold(self, body: Json) -> int:
+        config = self._service.config
+        minutes = body.get("expirationMinutes")
+        if minutes is None:
+            return config.hold_minutes
+        if not isinstance(minutes, int) or isinstance(minutes, bool) or minutes < 1:
+            raise bad_request("expirationMinutes is not a whole number from 1.")
+        return min(minutes, config.hold_minutes_max)
+
+
+def slot_ordinal(slot: int) -> int:
+    """The travel date of a slot."""
+    return slot // zones.SLOTS_PER_DAY
+
+
+def contact_of(value: object, before: Contact) -> Contact:
+    """A contact with what a body says; keys not sent stay."""
+    if value is None:
+        return before
+    if not isinstance(value, dict):
+        raise bad_request("contact is not an object.")
+    fields: dict[str, Any] = {}
+    for key, name in _CONTACT.items():
+        if key in value:
+            fields[name] = _text(value, key)
+    locales = value.get("locales")
+    if isinstance(locales, list) and all(isinstance(one, str) for one in locales):
+        fields["locales"] = tuple(locales)
+    return dataclasses.replace(before, **fields)
+
+
+def _text(body: Json, key: str) -> str | None:
+    value = body.get(key)
+    if value is not None and not isinstance(value, str):
+        raise bad_request(f"{key} is not a text.")
+    return value

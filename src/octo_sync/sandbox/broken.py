@@ -1,0 +1,109 @@
+"""Faults of a body: what a sick service sends instead."""
+
+import gzip
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from octo_sync.sandbox.faults import Fault, Faults
+from octo_sync.sandbox.http import JSON, Answer
+
+HTML = b"<!doctype html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
+_NUMBER = re.compile(rb":(-?\d+)")
+_FIRST_KEY = re.compile(rb'\{("[^"\\]*"):')
+_TEXT = re.compile(rb'":"')
+_CHUNK = 1 << 20
+
+
+def _empty(answer: Answer, _fault: Fault) -> None:
+    answer.body, answer.status = b"", 200
+
+
+def _html(answer: Answer, _fault: Fault) -> None:
+    answer.body, answer.kind, answer.status = HTML, "text/html", 200
+
+
+def _malformed(answer: Answer, _fault: Fault) -> None:
+    answer.body = answer.body[:-1] + b","
+
+
+def _chopped(answer: Answer, _fault: Fault) -> None:
+    answer.body = answer.body[: max(1, len(answer.body) // 2)]
+
+
+def _bom(answer: Answer, _fault: Fault) -> None:
+    answer.body = b"\xef\xbb\xbf" + answer.body
+
+
+def _utf16(answer: Answer, _fault: Fault) -> None:
+    answer.body = answer.body.decode().encode("utf-16")
+
+
+def _nan(answer: Answer, _fault: Fault) -> None:
+    answer.body, found = _NUMBER.subn(b":NaN", answer.body, count=1)
+    if not found:
+        answer.body = b"NaN"
+
+
+def _duplicate(answer: Answer, _fault: Fault) -> None:
+    answer.body = _FIRST_KEY.sub(rb"{\1:null,\1:", answer.body, count=1)
+
+
+def _deep(answer: Answer, fault: Fault) -> None:
+    levels = int(fault.params["levels"])
+    answer.body = b"[" * levels + b"]" * levels
+
+
+def _nul(answer: Answer, fault: Fault) -> None:
+    character = b'":"\x00' if fault.params["raw"] else b'":"\\\\u0000'
+    answer.body = _TEXT.sub(character, answer.body, count=1)
+
+
+def _bomb(answer: Answer, fault: Fault) -> None:
+    left = int(fault.params["bytes"])
+    packer = gzip.compress
+    # Members of a gzip stream may follow each other, so one compressed megabyte is repeated.
+    head = packer(answer.body)
+    blanks = packer(b" " * _CHUNK)
+    answer.body = head + blanks * max(1, left // _CHUNK)
+    answer.headers.append(("Content-Encoding", "gzip"))
+
+
+def _big(answer: Answer, fault: Fault) -> None:
+    answer.body = answer.body.ljust(int(fault.params["bytes"]))
+
+
+_CHANGES: dict[str, Callable[[Answer, Fault], None]] = {
+    "empty_200": _empty,
+    "html_200": _html,
+    "malformed": _malformed,
+    "chopped": _chopped,
+    "bom": _bom,
+    "utf16": _utf16,
+    "nan": _nan,
+    "duplicate_keys": _duplicate,
+    "deep": _deep,
+    "nul": _nul,
+    "gzip_bomb": _bomb,
+    "big_body": _big,
+}
+
+
+def break_body(answer: Answer, faults: Faults, method: str, path: str) -> Answer:
+    """The answer after the body faults that fire; only successful JSON is touched."""
+    if answer.status >= 300 or answer.kind != JSON:  # noqa: PLR2004 - only successes
+        return answer
+    if answer.body.startswith(b"["):
+        if faults.pick("empty_list", method, path):
+            answer.body = b"[]"
+        cut = faults.pick("cut_list", method, path)
+        if cut is not None:
+            rows = msgspec.json.decode(answer.body, type=list[msgspec.Raw])
+            drop = float(cut.params["drop"])
+            answer.body = msgspec.json.encode([row for row in rows if faults.rng.random() >= drop])
+    for name, change in _CHANGES.items():
+        fault = faults.pick(name, method, path)
+        if fault is not None:
+            change(answer, fault)
+    return answer

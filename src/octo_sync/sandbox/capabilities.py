@@ -1,0 +1,84 @@
+"""Capabilities and languages: what a request switched on."""
+
+import dataclasses
+
+from octo_sync.sandbox.quirks import Quirks
+from octo_sync.sandbox.themes import LANGUAGES
+
+KNOWN = ("pricing", "content", "extras", "notifications")
+PREFIX = "octo/"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class View:
+    """What an answer shows: the active capabilities and the language of the content."""
+
+    pricing: bool = False
+    content: bool = False
+    extras: bool = False
+    notifications: bool = False
+    language: str = "en"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The active capabilities, in short form."""
+        return tuple(name for name in KNOWN if getattr(self, name))
+
+    @property
+    def shape(self) -> tuple[bool, bool, bool, str]:
+        """What changes the bytes of an answer."""
+        return self.pricing, self.content, self.extras, self.language if self.content else ""
+
+
+def requested(header: str, quirks: Quirks) -> dict[str, str]:
+    """The capabilities a header names, known and honoured, as short name -> the spelling used."""
+    found: dict[str, str] = {}
+    for part in header.split(","):
+        spelling = part.strip().lower()
+        name = spelling.removeprefix(PREFIX)
+        prefixed = spelling.startswith(PREFIX)
+        if name not in KNOWN or name in found:
+            continue
+        wanted = quirks["capability_spelling"]
+        if (wanted == "prefixed" and not prefixed) or (wanted == "short" and prefixed):
+            continue
+        if name in {str(other).removeprefix(PREFIX) for other in quirks["ignored_capability"]}:
+            continue
+        found[name] = spelling
+    for name in quirks["always_on"]:
+        found.setdefault(str(name).removeprefix(PREFIX), PREFIX + str(name).removeprefix(PREFIX))
+    return found
+
+
+def view(found: dict[str, str], accept_language: str) -> View:
+    """The view a request gets."""
+    return View(
+        pricing="pricing" in found,
+        content="content" in found,
+        extras="extras" in found,
+        notifications="notifications" in found,
+        language=language(accept_language),
+    )
+
+
+def language(accept: str) -> str:
+    """The best language for an Accept-Language header; English when none fits."""
+    wishes: list[tuple[float, int, str]] = []
+    for position, part in enumerate(accept.split(",")):
+        tag, _, parameter = part.strip().partition(";")
+        quality = 1.0
+        key, _, value = parameter.strip().partition("=")
+        if key.strip() == "q":
+            try:
+                quality = float(value)
+            except ValueError:
+                quality = 0.0
+        primary = tag.strip().lower().split("-")[0]
+        if primary and quality > 0:
+            wishes.append((-quality, position, primary))
+    for _, _, primary in sorted(wishes):
+        if primary in LANGUAGES:
+            return primary
+        if primary == "*":
+            break
+    return LANGUAGES[0]

@@ -1,0 +1,189 @@
+"""The seeded catalogue: themes become products with options, units and extras."""
+
+import dataclasses
+import random
+import uuid
+
+from octo_sync.sandbox.config import SandboxConfig
+from octo_sync.sandbox.money import priced
+from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Extra, Money, Option, Product, Unit
+from octo_sync.sandbox.themes import EXTRAS, LANGUAGES, NEEDS_COMPANY, THEMES, UNIT_NAMES, UNIT_RULES, Theme, texts
+
+MINUTES_PER_DAY = 1_440
+MAX_START_TIMES = 96
+CUTOFFS = ((1, "hour", "1 hour"), (24, "hour", "24 hours"), (2, "day", "2 days"), (30, "minute", "30 minutes"))
+SUPPLIER_ID = "sup_octo_sandbox"
+
+
+def seeded_uuid(rng: random.Random) -> str:
+    """A lower-case version 4 UUID drawn from the generator."""
+    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
+
+
+def build(config: SandboxConfig) -> list[Product]:
+    """The products of a configuration, deterministic in its seed."""
+    times = config.start_times
+    count = config.products
+    if config.slots is not None:
+        count, times = _sized(config.slots, config.days, count)
+    return [_product(index, random.Random(f"{config.seed}/product/{index}"), times) for index in range(count)]
+
+
+def _sized(slots: int, days: int, count: int) -> tuple[int, int]:
+    """How many products and start times give about this many slots between today and the horizon."""
+    per_day = max(1, slots // (days + 1))
+    while True:
+        timed = sum(len(_theme(i).options) for i in range(count) if _theme(i).availability_type == "START_TIME")
+        whole = sum(len(_theme(i).options) for i in range(count) if _theme(i).availability_type != "START_TIME")
+        times = round((per_day - whole) / max(1, timed))
+        if times <= MAX_START_TIMES:
+            return count, max(1, times)
+        count += len(THEMES)
+
+
+def _theme(index: int) -> Theme:
+    return THEMES[index % len(THEMES)]
+
+
+def _product(index: int, rng: random.Random, times: int | None) -> Product:
+    theme = _theme(index)
+    lap = index // len(THEMES)
+    suffix = f" {lap + 1}" if lap else ""
+    titles = {language: theme.titles[language] + suffix for language in LANGUAGES}
+    product = Product(
+        id=_again(theme.product_id, lap, rng),
+        internal_name=titles["en"],
+        reference=None if index % 3 == 2 else f"{theme.key.upper()}-{index:03d}",  # noqa: PLR2004 - every third has none
+        locale=theme.locale,
+        time_zone=theme.time_zone,
+        allow_freesale=theme.freesale,
+        instant_confirmation=theme.instant,
+        instant_delivery=theme.instant,
+        availability_required=not theme.freesale,
+        availability_type=theme.availability_type,
+        delivery_formats=("PDF_URL", "QRCODE") if index % 2 == 0 else ("QRCODE",),
+        delivery_methods=theme.delivery_methods,
+        redemption_method=("DIGITAL", "PRINT", "MANIFEST")[index % 3],
+        options=(),
+        currency=theme.currency,
+        precision=theme.precision,
+        pricing_per=theme.pricing_per,
+        with_net=theme.with_net,
+        tax_rates=theme.taxes,
+        opening_hours=theme.opening_hours,
+        id_style=theme.id_style,
+        titles=titles,
+        short_descriptions=theme.short,
+        descriptions={
+            language: f"{titles[language]}. {theme.short[language]}. {theme.city[language]}." for language in LANGUAGES
+        },
+        city=theme.city,
+        latitude=theme.latitude,
+        longitude=theme.longitude,
+        categories=theme.categories,
+        freesale=theme.freesale,
+    )
+    options = tuple(_option(product, theme, number, rng, times) for number in range(len(theme.options)))
+    return _with_options(product, options)
+
+
+def _with_options(product: Product, options: tuple[Option, ...]) -> Product:
+    return dataclasses.replace(product, options=options)
+
+
+def _again(product_id: str, lap: int, rng: random.Random) -> str:
+    """The id of a theme's later product, in the style of the first."""
+    if lap == 0:
+        return product_id
+    if product_id.isdigit():
+        return str(1_000 * lap + int(product_id))
+    return f"{product_id}_{lap}" if product_id.startswith("prod_") else seeded_uuid(rng)
+
+
+def _option(product: Product, theme: Theme, number: int, rng: random.Random, times: int | None) -> Option:
+    option_id, titles, percent = theme.options[number]
+    amount, unit, text = CUTOFFS[rng.randrange(len(CUTOFFS))]
+    start_times: tuple[int, ...] = ()
+    if theme.availability_type == "START_TIME":
+        start_times = tuple((minute + 30 * number) % MINUTES_PER_DAY for minute in theme.start_times)
+        if times is not None:
+            start_times = tuple(sorted({MINUTES_PER_DAY * i // times for i in range(min(times, SLOTS_PER_DAY))}))
+    units = tuple(_unit(product, theme, kind, percent, rng) for kind in theme.unit_types)
+    first = units[0].id
+    company = tuple(_accompanied(unit, first) for unit in units)
+    extras = tuple(_extra(product, i, theme.adult_price) for i in (1, 2)) if theme.extras else ()
+    return Option(
+        id=option_id,
+        default=number == 0,
+        internal_name=titles["en"],
+        reference=None if number else f"{theme.key.upper()}-{option_id}",
+        titles=titles,
+        start_times=start_times,
+        duration_minutes=theme.duration,
+        cutoff_amount=amount,
+        cutoff_unit=unit,
+        cutoff_text=text,
+        required_contact_fields=("firstName", "emailAddress") if number == 0 else (),
+        min_units=1,
+        max_units=None if theme.freesale else min(9, theme.capacity),
+        capacity=theme.capacity - 2 * number,
+        closed_weekdays=theme.closed_weekdays,
+        base_price=theme.adult_price * percent // 100,
+        units=company,
+        extras=extras,
+        salt=rng.getrandbits(31) | 1,
+    )
+
+
+def _unit(product: Product, theme: Theme, kind: str, percent: int, rng: random.Random) -> Unit:
+    share, min_age, max_age, pax, most, id_required = UNIT_RULES[kind]
+    position = theme.unit_types.index(kind)
+    unit_id = {
+        "word": kind.lower(),
+        "uuid": f"{kind.lower()}_{seeded_uuid(rng)}",
+        "digits": str(position + 1),
+    }[theme.unit_style]
+    return Unit(
+        id=unit_id,
+        internal_name=UNIT_NAMES[kind]["en"],
+        reference=None if position else f"{theme.key}-{kind.lower()}",
+        type=kind,
+        titles=UNIT_NAMES[kind],
+        min_age=min_age,
+        max_age=max_age,
+        id_required=id_required,
+        min_quantity=None,
+        max_quantity=most,
+        pax_count=pax,
+        accompanied_by=(),
+        required_contact_fields=("firstName",) if id_required else (),
+        base_price=theme.adult_price * percent * share // 10_000,
+        extras=(_extra(product, 0, theme.adult_price),) if theme.extras and kind in {"ADULT", "CHILD"} else (),
+        min_height=120 if kind == "YOUTH" else None,
+    )
+
+
+def _accompanied(unit: Unit, company: str) -> Unit:
+    if unit.type not in NEEDS_COMPANY or unit.id == company:
+        return unit
+    return dataclasses.replace(unit, accompanied_by=(company,))
+
+
+def _extra(product: Product, number: int, adult_price: int) -> Extra:
+    key, titles, descriptions, percent, default, most = EXTRAS[number]
+    price: Money = priced(product, adult_price * percent // 100, 0)
+    return Extra(
+        id=f"{number + 1}" if product.id.isdigit() else f"x_{key}",
+        internal_name=titles["en"],
+        reference=None,
+        titles=titles,
+        descriptions=descriptions,
+        default=default,
+        required=False,
+        min_quantity=0,
+        max_quantity=most,
+        price=price,
+    )
+
+
+SUPPLIER_TEXTS = texts("Walks, boats and a museum", "Passeios, barcos e um museu", "散歩と船と博物館")

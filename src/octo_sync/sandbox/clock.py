@@ -1,0 +1,96 @@
+"""The sandbox's clock: real time plus an offset, or frozen; always an argument, never a global."""
+
+import datetime as dt
+import time
+from collections.abc import Callable
+
+UTC = dt.UTC
+EPOCH_ORDINAL = dt.date(1970, 1, 1).toordinal()
+DAY = 86_400
+
+
+def _system() -> float:
+    return time.time()  # noqa: TID251 - the one adapter that touches the system clock
+
+
+class Clock:
+    """A clock that can be shifted, frozen and advanced.
+
+    Args:
+        source: seconds since 1970 UTC; the system clock when not given.
+        start: the instant the clock shows now; when not given it shows the source's time.
+        frozen: whether it stands still until advanced.
+    """
+
+    def __init__(
+        self, source: Callable[[], float] | None = None, *, start: dt.datetime | None = None, frozen: bool = False
+    ) -> None:
+        self._source = source or _system
+        self._offset = 0.0
+        self._frozen_at: float | None = None
+        if start is not None:
+            self.set(start)
+        if frozen:
+            self.freeze()
+
+    def seconds(self) -> float:
+        """Seconds since 1970 UTC."""
+        if self._frozen_at is not None:
+            return self._frozen_at
+        return self._source() + self._offset
+
+    def whole(self) -> int:
+        """Seconds since 1970 UTC without the fraction."""
+        return int(self.seconds())
+
+    def now(self) -> dt.datetime:
+        """The instant shown, aware, in UTC."""
+        return dt.datetime.fromtimestamp(self.seconds(), UTC)
+
+    def set(self, instant: dt.datetime) -> None:
+        """Show this instant from now on."""
+        target = instant.timestamp()
+        if self._frozen_at is not None:
+            self._frozen_at = target
+        else:
+            self._offset = target - self._source()
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock, also when frozen."""
+        if self._frozen_at is not None:
+            self._frozen_at += seconds
+        else:
+            self._offset += seconds
+
+    def freeze(self) -> None:
+        """Stand still."""
+        self._frozen_at = self.seconds()
+
+    def thaw(self) -> None:
+        """Run again from the instant shown."""
+        if self._frozen_at is not None:
+            shown = self._frozen_at
+            self._frozen_at = None
+            self._offset = shown - self._source()
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the clock stands still."""
+        return self._frozen_at is not None
+
+    @property
+    def offset(self) -> float:
+        """Seconds between the instant shown and the source."""
+        return self.seconds() - self._source()
+
+
+def utc_text(epoch: int) -> str:
+    """An instant as `2026-11-20T10:00:00Z`."""
+    days, rest = divmod(epoch, DAY)
+    date = dt.date.fromordinal(EPOCH_ORDINAL + days).isoformat()
+    return f"{date}T{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}Z"
+
+
+def utc_text_or_none(epoch: int | None) -> str | None:
+    """The same, passing None through."""
+    return None if epoch is None else utc_text(epoch)

@@ -1,0 +1,89 @@
+"""What a sandbox can be started with."""
+
+import dataclasses
+import datetime as dt
+
+READ_NOTIFICATIONS = "octo:read.notifications"
+WRITE_NOTIFICATIONS = "octo:write.notifications"
+BASE_PATH = "/octo/v1"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Token:
+    """An API token: its secret, a printable name for state and logs, and what it may do."""
+
+    secret: str
+    name: str
+    abilities: frozenset[str] = frozenset({READ_NOTIFICATIONS, WRITE_NOTIFICATIONS})
+    sees_all: bool = False
+
+
+DEFAULT_TOKENS = (
+    Token("sandbox-token-all", "all", sees_all=True),
+    Token("sandbox-token-a", "a"),
+    Token("sandbox-token-b", "b"),
+    Token("sandbox-token-readonly", "readonly", frozenset({READ_NOTIFICATIONS})),
+    Token("sandbox-token-none", "none", frozenset()),
+)
+
+
+@dataclasses.dataclass(slots=True)
+class SandboxConfig:
+    """Size, seed and behaviour of a sandbox; the defaults are the demo.
+
+    Attributes:
+        seed: everything random follows from it.
+        products: number of products; the kinds of product take turns.
+        bookings: number of bookings made over the past 90 days.
+        days: availability exists from 90 days before today to this many days after it.
+        today: the date the data is anchored to; the clock's UTC date when None.
+        slots: when given, about this many availability slots between today and the horizon: sizes the products.
+        start_times: start times per day and option of START_TIME products; the product's own when None.
+        frozen: whether the clock stands still until advanced over the control plane.
+        warm: encode every calendar month's availability before listening.
+        warm_capabilities: which capabilities the warmed bodies carry.
+        cache_bytes: bound of the cache of encoded availability bodies.
+        uuid_only_share: share of BOOKING_UPDATE deliveries whose data holds only the uuid.
+        retry_base: first retry of a failed delivery after this many seconds, doubled each time up to `retry_max`.
+        retry_attempts: attempts per delivery, the first included.
+        pending_minutes: minutes until the supplier decides about a PENDING booking; never by itself when None.
+    """
+
+    seed: int = 7
+    products: int = 8
+    bookings: int = 5_000
+    days: int = 180
+    today: dt.date | None = None
+    slots: int | None = None
+    start_times: int | None = None
+    frozen: bool = False
+    warm: bool = False
+    warm_capabilities: tuple[str, ...] = ("pricing",)
+    cache_bytes: int = 512 * 1024 * 1024
+    tokens: tuple[Token, ...] = DEFAULT_TOKENS
+    uuid_only_share: float = 0.1
+    retry_base: float = 1.0
+    retry_max: float = 128.0
+    retry_attempts: int = 8
+    delivery_timeout: float = 10.0
+    delivery_concurrency: int = 8
+    hold_minutes: int = 30
+    hold_minutes_max: int = 4_320
+    pending_minutes: int | None = 30
+    request_log: int = 2_000
+    control_loopback_only: bool = True
+    quirks: dict[str, object] = dataclasses.field(default_factory=dict)
+    faults: list[dict[str, object]] = dataclasses.field(default_factory=list)
+
+
+def benchmark_config(slots: int = 2_000_000, bookings: int = 5_000, days: int = 365, seed: int = 7) -> SandboxConfig:
+    """A sandbox of about `slots` availability slots, sized for measuring and warmed before it listens."""
+    return SandboxConfig(
+        seed=seed,
+        products=max(8, min(200, slots // 2_000)),
+        slots=slots,
+        bookings=bookings,
+        days=days,
+        warm=True,
+        cache_bytes=4 * 1024**3,
+    )

@@ -1,0 +1,193 @@
+"""Webhook deliveries: sent with bounded concurrency, retried with exponential backoff. The only user of httpx here."""
+
+import asyncio
+import collections
+import dataclasses
+import itertools
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import msgspec
+
+from octo_sync.sandbox.clock import Clock
+from octo_sync.sandbox.config import SandboxConfig
+from octo_sync.sandbox.faults import Faults
+from octo_sync.sandbox.nouns import Subscription
+
+KEPT = 20_000
+Transport = httpx.AsyncBaseTransport
+Sleep = Callable[[float], Awaitable[object]]
+
+
+@dataclasses.dataclass(slots=True)
+class Delivery:
+    """One webhook call, through all its attempts."""
+
+    id: int
+    subscription_id: str
+    token: str
+    url: str
+    headers: dict[str, str]
+    kind: str
+    body: dict[str, Any]
+    created: float
+    state: str = "waiting"  # waiting | delivered | failed | lost | dropped
+    attempts: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+    def shown(self) -> dict[str, Any]:
+        """The delivery as JSON; header names only, their values are secrets."""
+        return {
+            "id": self.id,
+            "subscription_id": self.subscription_id,
+            "token": self.token,
+            "url": self.url,
+            "header_names": sorted(self.headers),
+            "notification_type": self.kind,
+            "body": self.body,
+            "created": self.created,
+            "state": self.state,
+            "attempts": self.attempts,
+        }
+
+
+class Outbox:
+    """Sends deliveries on the running event loop; without one they wait for `start` or `drain`.
+
+    Args:
+        config: backoff, attempts, timeout and concurrency.
+        clock: for the timestamps shown.
+        faults: asked for the delivery faults.
+        transport: an httpx transport, for receivers in the same process; the network when None.
+        sleep: how to wait between attempts.
+    """
+
+    def __init__(
+        self,
+        config: SandboxConfig,
+        clock: Clock,
+        faults: Faults,
+        *,
+        transport: Transport | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._faults = faults
+        self._transport = transport
+        self._sleep = sleep
+        self._ids = itertools.count(1)
+        self._waiting: collections.deque[tuple[Delivery, float]] = collections.deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._held: list[Delivery] = []
+        self._client: httpx.AsyncClient | None = None
+        self._gate: asyncio.Semaphore | None = None
+        self.log: collections.deque[Delivery] = collections.deque(maxlen=KEPT)
+
+    def put(self, subscription: Subscription, kind: str, body: dict[str, Any]) -> None:
+        """Send a webhook; faults decide whether, when and how often."""
+        delivery = Delivery(
+            next(self._ids),
+            subscription.id,
+            subscription.token,
+            subscription.url,
+            subscription.headers,
+            kind,
+            body,
+            self._clock.seconds(),
+        )
+        self.log.append(delivery)
+        if self._faults.pick("delivery_lost", "POST", kind):
+            delivery.state = "lost"
+            return
+        held = self._faults.pick("delivery_reordered", "POST", kind)
+        if held is not None:
+            self._held.append(delivery)
+            self._queue(delivery, float(held.params["seconds"]))
+            return
+        late = self._faults.pick("delivery_late", "POST", kind)
+        self._queue(delivery, float(late.params["seconds"]) if late else 0.0)
+        if self._faults.pick("delivery_doubled", "POST", kind):
+            twin = dataclasses.replace(delivery, id=next(self._ids), attempts=[])
+            self.log.append(twin)
+            self._queue(twin, 0.0)
+        held_back, self._held = self._held, []
+        for earlier in held_back:
+            self._queue(earlier, 0.0)
+
+    def _queue(self, delivery: Delivery, delay: float) -> None:
+        self._waiting.append((delivery, delay))
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self.start()
+
+    def start(self) -> None:
+        """Begin sending what waits; needs a running loop."""
+        while self._waiting:
+            delivery, delay = self._waiting.popleft()
+            task = asyncio.create_task(self._deliver(delivery, delay))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def drain(self) -> None:
+        """Wait until nothing is on its way, retries included."""
+        self.start()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+            self.start()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is waiting or on its way."""
+        return not self._waiting and not self._tasks
+
+    async def close(self) -> None:
+        """Stop sending; what is unsent is dropped."""
+        tasks, self._tasks = self._tasks, set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _deliver(self, delivery: Delivery, delay: float) -> None:
+        if delay:
+            await self._sleep(delay)
+        if delivery.state != "waiting":
+            return  # held back by reordering and sent since
+        delivery.state = "sending"
+        for attempt in range(self._config.retry_attempts):
+            if attempt:
+                await self._sleep(min(self._config.retry_max, self._config.retry_base * 2.0 ** (attempt - 1)))
+            if await self._attempt(delivery):
+                delivery.state = "delivered"
+                return
+        delivery.state = "failed"
+
+    async def _attempt(self, delivery: Delivery) -> bool:
+        client, gate = self._ready()
+        entry: dict[str, Any] = {"at": self._clock.seconds(), "status": None, "error": None}
+        delivery.attempts.append(entry)
+        headers = {**delivery.headers, "content-type": "application/json", "user-agent": "octo-sandbox"}
+        try:
+            async with gate:
+                answer = await client.post(delivery.url, content=msgspec.json.encode(delivery.body), headers=headers)
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            entry["error"] = type(error).__name__
+            return False
+        entry["status"] = answer.status_code
+        return answer.is_success
+
+    def _ready(self) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
+        if self._client is None or self._gate is None:
+            self._client = httpx.AsyncClient(
+                transport=self._transport,
+                timeout=self._config.delivery_timeout,
+                follow_redirects=False,
+                trust_env=False,
+            )
+            self._gate = asyncio.Semaphore(self._config.delivery_concurrency)
+        return self._client, self._gate

@@ -1,0 +1,65 @@
+"""Requests and answers of the API as plain values."""
+
+import dataclasses
+from typing import Any
+
+import msgspec
+
+from octo_sync.sandbox.capabilities import View
+from octo_sync.sandbox.config import Token
+from octo_sync.sandbox.errors import OctoError, bad_request
+
+JSON = "application/json"
+
+
+@dataclasses.dataclass(slots=True)
+class Call:
+    """A request; `path` is relative to the API's base and has no trailing slash."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+    token: Token
+    view: View
+    spelled: dict[str, str]
+
+    @property
+    def test(self) -> bool:
+        """Whether it asks for the test environment."""
+        return self.headers.get("octo-env", "").strip().lower() == "test"
+
+    def json(self) -> dict[str, Any]:
+        """The body as a JSON object.
+
+        Raises:
+            OctoError: BAD_REQUEST when it is not one.
+        """
+        try:
+            value = msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise bad_request("The body is not valid JSON.") from error
+        if not isinstance(value, dict):
+            raise bad_request("The body is not a JSON object.")
+        return value
+
+
+@dataclasses.dataclass(slots=True)
+class Answer:
+    """A response before faults play with it."""
+
+    status: int
+    body: bytes
+    kind: str | None = JSON
+    headers: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+
+
+def ok(value: object, status: int = 200) -> Answer:
+    """A JSON answer."""
+    return Answer(status, value if isinstance(value, bytes) else msgspec.json.encode(value))
+
+
+def refused(error: OctoError) -> Answer:
+    """An error's answer."""
+    return Answer(error.status, error.body())

@@ -1,0 +1,232 @@
+"""The sandbox's own nouns. Instants are whole seconds since 1970 UTC, dates are ordinals, money is minor units."""
+
+import dataclasses
+
+Texts = dict[str, str]
+"""A text per language."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tax:
+    """An included tax: its share of the price that carries it."""
+
+    name: str
+    original: int
+    retail: int
+    net: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Money:
+    """A price in minor units of the product's currency; retail includes the taxes."""
+
+    original: int
+    retail: int
+    net: int | None
+    taxes: tuple[Tax, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Extra:
+    """An addon that can be bought with a unit or a booking."""
+
+    id: str
+    internal_name: str
+    reference: str | None
+    titles: Texts
+    descriptions: Texts
+    default: bool
+    required: bool
+    min_quantity: int | None
+    max_quantity: int | None
+    price: Money
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unit:
+    """A kind of ticket."""
+
+    id: str
+    internal_name: str
+    reference: str | None
+    type: str
+    titles: Texts
+    min_age: int
+    max_age: int
+    id_required: bool
+    min_quantity: int | None
+    max_quantity: int | None
+    pax_count: int
+    accompanied_by: tuple[str, ...]
+    required_contact_fields: tuple[str, ...]
+    base_price: int
+    extras: tuple[Extra, ...] = ()
+    min_height: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Option:
+    """A variant of a product; capacity is per slot."""
+
+    id: str
+    default: bool
+    internal_name: str
+    reference: str | None
+    titles: Texts
+    start_times: tuple[int, ...]  # minutes after local midnight; empty for OPENING_HOURS
+    duration_minutes: int
+    cutoff_amount: int
+    cutoff_unit: str
+    cutoff_text: str
+    required_contact_fields: tuple[str, ...]
+    min_units: int | None
+    max_units: int | None
+    capacity: int
+    closed_weekdays: tuple[int, ...]
+    base_price: int
+    units: tuple[Unit, ...]
+    extras: tuple[Extra, ...] = ()
+    salt: int = 0  # seeds the arithmetic of its slots
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Product:
+    """Something that can be booked. `revision` grows with every change an administrator makes."""
+
+    id: str
+    internal_name: str
+    reference: str | None
+    locale: str
+    time_zone: str
+    allow_freesale: bool
+    instant_confirmation: bool
+    instant_delivery: bool
+    availability_required: bool
+    availability_type: str
+    delivery_formats: tuple[str, ...]
+    delivery_methods: tuple[str, ...]
+    redemption_method: str
+    options: tuple[Option, ...]
+    currency: str
+    precision: int
+    pricing_per: str
+    with_net: bool
+    tax_rates: tuple[tuple[str, int], ...]  # name, per mille included in the price
+    opening_hours: tuple[tuple[str, str], ...]
+    id_style: str
+    titles: Texts
+    short_descriptions: Texts
+    descriptions: Texts
+    city: Texts
+    latitude: float
+    longitude: float
+    categories: tuple[str, ...]
+    freesale: bool = False
+    revision: int = 0
+
+    def option(self, option_id: str) -> Option | None:
+        """The option of this id."""
+        return next((option for option in self.options if option.id == option_id), None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Contact:
+    """Who a booking or a ticket is for."""
+
+    full_name: str | None = None
+    first_name: str | None = None
+    last_name: str | None = None
+    email_address: str | None = None
+    phone_number: str | None = None
+    locales: tuple[str, ...] = ()
+    postal_code: str | None = None
+    country: str | None = None
+    notes: str | None = None
+
+
+NOBODY = Contact()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExtraItem:
+    """One extra bought."""
+
+    id: str
+    extra_id: str
+    price: Money
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UnitItem:
+    """One ticket of a booking; price is None when the product is priced per booking."""
+
+    uuid: str
+    unit_id: str
+    status: str
+    reseller_reference: str | None
+    supplier_reference: str | None
+    contact: Contact
+    redeemed: int | None
+    price: Money | None
+    extra_items: tuple[ExtraItem, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cancellation:
+    """How a booking was cancelled."""
+
+    refund: str
+    reason: str | None
+    at: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Booking:
+    """A booking as it stands; a change makes a new one. `slot` is None when it was sold without availability."""
+
+    uuid: str
+    id: str
+    token: str
+    status: str
+    test: bool
+    product_id: str
+    option_id: str
+    slot: int | None
+    local_date: int
+    created: int
+    updated: int
+    expires: int | None
+    confirmed: int | None
+    redeemed: int | None
+    cancellation: Cancellation | None
+    reseller_reference: str | None
+    supplier_reference: str | None
+    contact: Contact
+    notes: str | None
+    unit_items: tuple[UnitItem, ...]
+    extra_items: tuple[ExtraItem, ...]
+    price: Money
+    decide_at: int | None = None  # when the supplier decides about a PENDING booking
+    decision: str | None = None
+
+    @property
+    def takes_capacity(self) -> bool:
+        """Whether its tickets occupy places."""
+        return not self.test and self.slot is not None and self.status in TAKING
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Subscription:
+    """A webhook subscription of one token."""
+
+    id: str
+    token: str
+    url: str
+    types: tuple[str, ...]
+    headers: dict[str, str]
+
+
+TAKING = frozenset({"ON_HOLD", "CONFIRMED", "PENDING", "REDEEMED"})
+OPEN = frozenset({"ON_HOLD", "CONFIRMED", "PENDING"})
+SLOTS_PER_DAY = 1_024
+"""A slot's number is `date ordinal * SLOTS_PER_DAY + index of its start time`."""

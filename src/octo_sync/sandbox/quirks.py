@@ -1,0 +1,116 @@
+"""The quirks a server can show: each named, with its default and one sentence."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Quirk:
+    """One switch. `default` is what a faithful service does."""
+
+    name: str
+    default: object
+    summary: str
+    source: str = ""
+    choices: tuple[object, ...] = ()
+
+
+CATALOGUE: tuple[Quirk, ...] = (
+    Quirk("rate_limit_per_minute", None, "Requests per minute (bookings not counted) before 429; adds OCTO-RateLimit-* headers.", "Q1"),
+    Quirk("block_after_4xx", None, "After this many 4xx answers within a minute every request is 429 for a minute.", "Q2"),
+    Quirk("list_cap_100", False, "GET lists silently stop after their first 100 rows.", "Q3"),
+    Quirk("capability_header_hangs_on_products", False, "A non-empty Octo-Capabilities header on GET /products never gets an answer.", "Q4"),
+    Quirk("capability_spelling", "any", "Which spelling of a capability works; the other is silently ignored.", "Q5", ("any", "prefixed", "short")),
+    Quirk("no_capability_echo", False, "Answers carry no Octo-Capabilities header.", "Q6"),
+    Quirk("always_on", [], "Capabilities that are active whether asked for or not.", "Q6"),
+    Quirk("supplier_path_prefix", False, "Only paths below /suppliers/{id} exist.", "Q7"),
+    Quirk("booking_date_is_creation", False, "localDate filters of GET /bookings mean the creation date in UTC.", "Q9"),
+    Quirk("unit_items_keep_on_hold", False, "Unit items are shown ON_HOLD whatever became of the booking.", "Q13"),
+    Quirk("dehydrated_bookings", False, "Bookings lack product, option and unit.", "Q15"),
+    Quirk("closed_days_omitted", False, "Availability and calendar leave CLOSED rows out.", "Q17"),
+    Quirk("past_dates_empty", False, "Dates before today at the venue have no availability.", "Q18"),
+    Quirk("range_limit_days", 366, "Longest date range of an availability or calendar request in days.", "Q18"),
+    Quirk("update_with_availability_ids", False, "AVAILABILITY_UPDATE data is productId, optionId, availabilityIds.", "Q19"),
+    Quirk("update_without_dates", False, "AVAILABILITY_UPDATE data is productId alone.", "Q19"),
+    Quirk("availability_id_style", None, "How availability ids look; each product's own style when null.", "Q20", (None, "iso", "date", "pipe", "compact")),
+    Quirk("no_calendar", False, "POST /availability/calendar is 404.", "Q22"),
+    Quirk("no_capabilities_endpoint", False, "GET /capabilities is 404.", "Q23"),
+    Quirk("no_patch", False, "PATCH /bookings/{uuid} is 404.", "Q23"),
+    Quirk("no_extend", False, "POST /bookings/{uuid}/extend is 404.", "Q23"),
+    Quirk("opening_hours_as_object", False, "openingHours is one object instead of an array.", "Q24"),
+    Quirk("ids_as_numbers", False, "Ids made of digits are JSON numbers.", "Q25"),
+    Quirk("vacancies_omitted", False, "Availability has no vacancies and no capacity.", "Q26"),
+    Quirk("capacity_zero_when_sold_out", False, "A sold-out slot shows capacity 0.", "Q26"),
+    Quirk("error_style", "octo", "How errors look: 403 for bad tokens, plain-text 404, or 422.", "Q28", ("octo", "ventrata", "plain404", "422")),
+    Quirk("create_path_typo_only", False, "Subscriptions are created at /notifications/subcriptions only.", "Q30"),
+    Quirk("subscription_200", False, "Creating and deleting a subscription answer 200.", "Q31"),
+    Quirk("subscription_id_key", "id", "The key a subscription's id is under.", "Q31", ("id", "subscriptionId")),
+    Quirk("subscription_headers_shown", False, "Subscription answers show their headers.", "Q31"),
+    Quirk("subscriptions_paged", None, "GET /notifications/subscriptions shows this many per ?page=, with a Link header.", "Q31"),
+    Quirk("unknown_enums", False, "Values outside the specification appear: NOSHOW, HTML_URL, VIP.", "Q34"),
+    Quirk("ventrata_content", False, "The content capability shows the older fields (subtitle, highlights, inclusions...).", "Q35"),
+    Quirk("available_languages_header", "Octo-Available-Languages", "Name of the header that lists the languages.", "Q35", ("Octo-Available-Languages", "Available-Languages")),
+    Quirk("test_bookings_in_feed", True, "Test bookings appear in lists and notifications; when false only with Octo-Env: test.", "Q36"),
+    Quirk("trailing_slash_redirect", False, "A path with a trailing slash is redirected to the one without.", "Q37"),
+    Quirk("option_bare_400", [], "Pairs 'productId/optionId' whose availability is a bare 400 without a body.", "Q38"),
+    Quirk("ignored_capability", [], "Capabilities that are silently ignored.", "Q5"),
+    Quirk("cancelled_hold_is_expired", False, "Cancelling a hold makes it EXPIRED, with a cancellation.", "3.2"),
+    Quirk("early_bookings_without_id", False, "Bookings lack id, utcCreatedAt, utcUpdatedAt, product and option.", "3"),
+    Quirk("patch_drops_headers", False, "Updating a subscription without headers removes its headers.", "brief 2"),
+    Quirk("hold_expiry_notifies", False, "A hold that lapses sends BOOKING_UPDATE.", "5"),
+    Quirk("client_update_notifies", False, "PATCH and extend by the client send BOOKING_UPDATE.", "5"),
+    Quirk("delivery_extra_fields", False, "Deliveries carry id and utcCreatedAt beside the envelope.", "5"),
+)  # fmt: skip
+
+BY_NAME = {quirk.name: quirk for quirk in CATALOGUE}
+
+
+class QuirkError(ValueError):
+    """A quirk of this name or with this value does not exist."""
+
+
+class Quirks:
+    """The switches as they stand; `version` grows with each change."""
+
+    def __init__(self, values: Mapping[str, object] | None = None) -> None:
+        self._values: dict[str, Any] = {quirk.name: quirk.default for quirk in CATALOGUE}
+        self.version = 0
+        self.update(values or {})
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - each switch has its own type
+        return self._values[name]
+
+    def values(self) -> dict[str, object]:
+        """All switches with their values."""
+        return dict(self._values)
+
+    def update(self, values: Mapping[str, object]) -> None:
+        """Set some switches.
+
+        Raises:
+            QuirkError: for an unknown name or a value outside the choices.
+        """
+        for name, value in values.items():
+            quirk = BY_NAME.get(name)
+            if quirk is None:
+                raise QuirkError(f"There is no quirk '{name}'.")
+            if quirk.choices and value not in quirk.choices:
+                raise QuirkError(f"Quirk '{name}' takes one of {list(quirk.choices)}.")
+            if isinstance(quirk.default, bool) and not isinstance(value, bool):
+                raise QuirkError(f"Quirk '{name}' takes true or false.")
+            if isinstance(quirk.default, list) and not isinstance(value, list):
+                raise QuirkError(f"Quirk '{name}' takes a list.")
+        self._values.update(values)
+        self.version += 1
+
+    def reset(self) -> None:
+        """Back to a faithful service."""
+        self._values = {quirk.name: quirk.default for quirk in CATALOGUE}
+        self.version += 1
+
+    def active(self) -> dict[str, object]:
+        """The switches that differ from their defaults."""
+        return {
+            quirk.name: self._values[quirk.name] for quirk in CATALOGUE if self._values[quirk.name] != quirk.default
+        }

@@ -1,0 +1,278 @@
+"""Supplier, products, options, units and extras as OCTO shows them."""
+
+import functools
+from typing import Any
+
+import msgspec
+
+from octo_sync.sandbox.capabilities import View
+from octo_sync.sandbox.catalog import SUPPLIER_ID, SUPPLIER_TEXTS
+from octo_sync.sandbox.money import LEVELS, priced
+from octo_sync.sandbox.nouns import Extra, Money, Option, Product, Unit
+
+Json = dict[str, Any]
+encode = msgspec.json.encode
+MINUTES_PER_HOUR = 60
+_DEFAULT_PLACES = 6
+
+_PHRASES = {
+    "highlight": {"en": "Small groups", "pt": "Grupos pequenos", "ja": "少人数"},
+    "inclusion": {"en": "Guide included", "pt": "Guia incluído", "ja": "ガイド付き"},
+    "exclusion": {"en": "Transport not included", "pt": "Transporte não incluído", "ja": "交通費別"},
+    "redeem": {"en": "Show the code at the door", "pt": "Mostre o código à entrada", "ja": "入口でコードを提示"},
+    "cancel": {"en": "Free until the cut-off", "pt": "Grátis até ao limite", "ja": "期限まで無料"},
+    "question": {"en": "Is it accessible?", "pt": "É acessível?", "ja": "バリアフリーですか"},
+    "answer": {"en": "Yes, by ramp", "pt": "Sim, por rampa", "ja": "はい、スロープがあります"},
+}
+
+
+def money(price: Money, product: Product) -> Json:
+    """The Pricing object."""
+    return {
+        "original": price.original,
+        "retail": price.retail,
+        "net": price.net,
+        "currency": product.currency,
+        "currencyPrecision": product.precision,
+        "includedTaxes": [
+            {"name": tax.name, "original": tax.original, "retail": tax.retail, "net": tax.net} for tax in price.taxes
+        ],
+    }
+
+
+def supplier(base_url: str, view: View) -> Json:
+    """The Supplier object."""
+    body: Json = {
+        "id": SUPPLIER_ID,
+        "name": "Sandbox Tours",
+        "endpoint": base_url,
+        "contact": {
+            "website": "https://sandbox.example.com",
+            "email": "office@example.com",
+            "telephone": "+447700900123",
+            "address": None,
+        },
+    }
+    if view.content:
+        body["shortDescription"] = SUPPLIER_TEXTS[view.language]
+        body["media"] = _media("supplier", SUPPLIER_TEXTS[view.language], "LOGO")
+    return body
+
+
+def extra(item: Extra, product: Product, view: View, *, key: str = "pricingFrom") -> Json:
+    """An Extra, its price under `key`."""
+    body: Json = {
+        "id": item.id,
+        "internalName": item.internal_name,
+        "reference": item.reference,
+        "restrictions": {
+            "default": item.default,
+            "required": item.required,
+            "minQuantity": item.min_quantity,
+            "maxQuantity": item.max_quantity,
+        },
+    }
+    if view.content:
+        body["title"] = item.titles[view.language]
+        body["description"] = item.descriptions[view.language]
+    if view.pricing:
+        body[key] = [money(item.price, product)]
+    return body
+
+
+def unit(item: Unit, product: Product, view: View, *, key: str = "pricingFrom") -> Json:
+    """A Unit; `key` is pricingFrom in products and pricing in bookings."""
+    restrictions: Json = {
+        "minAge": item.min_age,
+        "maxAge": item.max_age,
+        "idRequired": item.id_required,
+        "minQuantity": item.min_quantity,
+        "maxQuantity": item.max_quantity,
+        "paxCount": item.pax_count,
+        "accompaniedBy": list(item.accompanied_by),
+    }
+    body: Json = {
+        "id": item.id,
+        "internalName": item.internal_name,
+        "reference": item.reference,
+        "type": item.type,
+        "requiredContactFields": list(item.required_contact_fields),
+        "restrictions": restrictions,
+    }
+    if view.content:
+        if item.min_height is not None:
+            restrictions["minHeight"] = item.min_height
+            restrictions["heightUnit"] = "cm"
+        body["title"] = item.titles[view.language]
+        body["shortDescription"] = f"{item.titles[view.language]} {item.min_age}-{item.max_age}"
+        body["features"] = []
+    if view.pricing and product.pricing_per == "UNIT":
+        body[key] = [money(priced(product, item.base_price, LEVELS[0]), product)]
+    if view.extras:
+        body["extras"] = [extra(one, product, view, key=key) for one in item.extras]
+    return body
+
+
+def option(item: Option, product: Product, view: View, *, key: str = "pricingFrom") -> Json:
+    """An Option with its units."""
+    body: Json = {
+        "id": item.id,
+        "default": item.default,
+        "internalName": item.internal_name,
+        "reference": item.reference,
+        "availabilityLocalStartTimes": [clock_text(minute) for minute in item.start_times],
+        "cancellationCutoff": item.cutoff_text,
+        "cancellationCutoffAmount": item.cutoff_amount,
+        "cancellationCutoffUnit": item.cutoff_unit,
+        "requiredContactFields": list(item.required_contact_fields),
+        "restrictions": {"minUnits": item.min_units, "maxUnits": item.max_units},
+        "units": [unit(one, product, view, key=key) for one in item.units],
+    }
+    if view.content:
+        body["title"] = item.titles[view.language]
+        body.update(_content(product, view, item.titles[view.language], item.duration_minutes))
+    if view.pricing and product.pricing_per == "BOOKING":
+        body[key] = [money(priced(product, item.base_price, LEVELS[0]), product)]
+    if view.extras:
+        body["extras"] = [extra(one, product, view, key=key) for one in item.extras]
+    return body
+
+
+def product(item: Product, view: View, *, key: str = "pricingFrom") -> Json:
+    """A Product with its options."""
+    body: Json = {
+        "id": item.id,
+        "internalName": item.internal_name,
+        "reference": item.reference,
+        "locale": item.locale,
+        "timeZone": item.time_zone,
+        "allowFreesale": item.allow_freesale,
+        "instantConfirmation": item.instant_confirmation,
+        "instantDelivery": item.instant_delivery,
+        "availabilityRequired": item.availability_required,
+        "availabilityType": item.availability_type,
+        "deliveryFormats": list(item.delivery_formats),
+        "deliveryMethods": list(item.delivery_methods),
+        "redemptionMethod": item.redemption_method,
+        "options": [option(one, item, view, key=key) for one in item.options],
+    }
+    if view.content:
+        body["title"] = item.titles[view.language]
+        body.update(_content(item, view, item.titles[view.language], item.options[0].duration_minutes))
+        body["description"] = item.descriptions[view.language]
+    if view.pricing:
+        body["defaultCurrency"] = item.currency
+        body["availableCurrencies"] = [item.currency]
+        body["pricingPer"] = item.pricing_per
+    return body
+
+
+def clock_text(minute: int) -> str:
+    """Minutes after midnight as `HH:mm`."""
+    return f"{minute // MINUTES_PER_HOUR:02d}:{minute % MINUTES_PER_HOUR:02d}"
+
+
+def _media(slug: str, title: str, rel: str) -> list[Json]:
+    return [
+        {
+            "src": f"https://media.example.com/{slug}.jpg",
+            "type": "image/jpeg",
+            "rel": rel,
+            "title": title,
+            "caption": None,
+            "copyright": None,
+        }
+    ]
+
+
+def _content(item: Product, view: View, title: str, minutes: int) -> Json:
+    language = view.language
+    features = (
+        ("HIGHLIGHT", "highlight"),
+        ("INCLUSION", "inclusion"),
+        ("EXCLUSION", "exclusion"),
+        ("REDEMPTION_INSTRUCTION", "redeem"),
+        ("CANCELLATION_TERM", "cancel"),
+    )
+    return {
+        "shortDescription": item.short_descriptions[language],
+        "description": item.descriptions[language],
+        "features": [{"type": kind, "shortDescription": _PHRASES[phrase][language]} for kind, phrase in features],
+        "faqs": [{"question": _PHRASES["question"][language], "answer": _PHRASES["answer"][language]}],
+        "media": _media(item.id, title, "COVER"),
+        "locations": [_location(item, language)],
+        "categoryLabels": list(item.categories),
+        "durationMinutesFrom": minutes,
+        "durationMinutesTo": None,
+        "commentary": [{"format": "IN_PERSON", "language": language}],
+    }
+
+
+def _location(item: Product, language: str) -> Json:
+    return {
+        "title": item.city[language],
+        "shortDescription": None,
+        "types": ["START"],
+        "minutesTo": None,
+        "minutesAt": None,
+        "place": {
+            "latitude": round(item.latitude, _DEFAULT_PLACES),
+            "longitude": round(item.longitude, _DEFAULT_PLACES),
+            "postalAddress": {
+                "streetAddress": "1 Example Street",
+                "addressLocality": item.city[language],
+                "addressRegion": None,
+                "postalCode": None,
+                "addressCountry": None,
+                "postOfficeBoxNumber": None,
+            },
+            "identifiers": {
+                "googlePlaceId": None,
+                "applePlaceId": None,
+                "tripadvisorLocationId": None,
+                "yelpPlaceId": None,
+                "facebookPlaceId": None,
+                "foursquarePlaceId": None,
+                "baiduPlaceId": None,
+                "amapPlaceId": None,
+            },
+            "sameAs": [],
+        },
+    }
+
+
+class ProductBytes:
+    """Encoded products, options and units, kept until the product's revision moves on."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Any, ...], bytes] = {}
+
+    def product(self, item: Product, view: View, key: str = "pricingFrom") -> bytes:
+        """A product's bytes."""
+        return self._get(
+            ("p", item.id, item.revision, view.shape, key), functools.partial(product, item, view, key=key)
+        )
+
+    def option(self, item: Product, part: Option, view: View) -> bytes:
+        """The bytes of an option inside a booking."""
+        return self._get(
+            ("o", item.id, part.id, item.revision, view.shape),
+            functools.partial(option, part, item, view, key="pricing"),
+        )
+
+    def unit(self, item: Product, part: Option, one: Unit, view: View) -> bytes:
+        """The bytes of a unit inside a booking."""
+        return self._get(
+            ("u", item.id, part.id, one.id, item.revision, view.shape),
+            functools.partial(unit, one, item, view, key="pricing"),
+        )
+
+    def _get(self, key: tuple[Any, ...], make: Any) -> bytes:  # noqa: ANN401 - a partial of any of the four
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = encode(make())
+        return found
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._kept.clear()

@@ -1,0 +1,106 @@
+"""The service as one object: clock, store, switches and writers, wired from a configuration."""
+
+import asyncio
+import dataclasses
+import datetime as dt
+import random
+
+from octo_sync.sandbox import catalog
+from octo_sync.sandbox.clock import UTC, Clock
+from octo_sync.sandbox.config import SandboxConfig, Token
+from octo_sync.sandbox.deliveries import Outbox, Sleep, Transport
+from octo_sync.sandbox.events import Events
+from octo_sync.sandbox.faults import Faults
+from octo_sync.sandbox.nouns import Booking
+from octo_sync.sandbox.quirks import Quirks
+from octo_sync.sandbox.render_bookings import BookingWriter
+from octo_sync.sandbox.render_products import ProductBytes
+from octo_sync.sandbox.render_slots import SlotWriter
+from octo_sync.sandbox.seeding import PAST_DAYS, Seeder
+from octo_sync.sandbox.store import Store, with_status
+
+NOON = 12
+
+
+class Service:
+    """Everything behind the routes. One event loop owns it.
+
+    Args:
+        config: size, seed and behaviour.
+        clock: the clock to live by; when None, real time, or noon of `config.today`.
+        transport: the httpx transport webhooks go through; the network when None.
+        sleep: how deliveries and faults wait.
+    """
+
+    def __init__(
+        self,
+        config: SandboxConfig,
+        clock: Clock | None = None,
+        *,
+        transport: Transport | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        if clock is None:
+            start = None
+            if config.today is not None:
+                start = dt.datetime.combine(config.today, dt.time(NOON), UTC)
+            clock = Clock(start=start, frozen=config.frozen)
+        self.config = config
+        self.clock = clock
+        self.sleep = sleep
+        self.quirks = Quirks(config.quirks)
+        self.faults = Faults(random.Random(f"{config.seed}/faults"), config.faults)
+        self.outbox = Outbox(config, clock, self.faults, transport=transport, sleep=sleep)
+        self.tokens = {token.secret: token for token in config.tokens}
+        self.today = config.today or clock.now().date()
+        self.base_url = ""
+        self.build()
+
+    def build(self) -> None:
+        """Make the seeded data; also the way back to it."""
+        config = self.config
+        today = self.today.toordinal()
+        self.rng = random.Random(f"{config.seed}/service")
+        self.store = Store(catalog.build(config), today - PAST_DAYS, today + config.days)
+        Seeder(config, self.store, today, config.tokens).run()
+        self.product_bytes = ProductBytes()
+        self.slots = SlotWriter(self.store, self.quirks, config.cache_bytes)
+        self.booking_bytes = BookingWriter(self.store, self.product_bytes, self.slots)
+        self.events = Events(self, self.outbox)
+        self.tick()
+
+    def tick(self) -> None:
+        """Let lapsed holds expire and due decisions fall. Called before every request and by the server's ticker."""
+        now = self.clock.seconds()
+        for booking in self.store.due(now):
+            if booking.status == "ON_HOLD" and booking.expires is not None:
+                self.change(
+                    with_status(booking, "EXPIRED", booking.expires), notify=self.quirks["hold_expiry_notifies"]
+                )
+            elif booking.decide_at is not None:
+                self.decide(booking, booking.decision or "CONFIRMED", booking.decide_at)
+
+    def decide(self, booking: Booking, status: str, at: int) -> Booking:
+        """The supplier accepts or rejects a PENDING booking."""
+        decided = with_status(booking, status, at)
+        decided = dataclasses.replace(
+            decided, decide_at=None, decision=None, confirmed=at if status == "CONFIRMED" else booking.confirmed
+        )
+        return self.change(decided, notify=True)
+
+    def change(self, booking: Booking, *, notify: bool) -> Booking:
+        """Store a booking's new state and, when asked, tell its creator's subscriptions."""
+        self.store.put_booking(booking, self.clock.seconds())
+        if notify:
+            self.events.booking(booking)
+        return booking
+
+    def visible(self, booking: Booking, token: Token) -> bool:
+        """Whether a token may see a booking."""
+        return token.sees_all or booking.token == token.name
+
+    def token_named(self, text: str) -> Token | None:
+        """A token by its name or its secret."""
+        if text in self.tokens:
+            return self.tokens[text]
+        return next((token for token in self.config.tokens if token.name == text), None)

@@ -1,0 +1,169 @@
+"""The archetypes of products: what is sold where, in which money, time zone and words."""
+
+import dataclasses
+
+from octo_sync.sandbox.nouns import Texts
+
+LANGUAGES = ("en", "pt", "ja")
+
+
+def texts(english: str, portuguese: str, japanese: str) -> Texts:
+    """A text in the three languages the sandbox speaks."""
+    return {"en": english, "pt": portuguese, "ja": japanese}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Theme:
+    """One archetype. `options` lists id, titles, price factor in percent and what it adds to the start times."""
+
+    key: str
+    product_id: str
+    titles: Texts
+    short: Texts
+    city: Texts
+    latitude: float
+    longitude: float
+    time_zone: str
+    currency: str
+    precision: int
+    adult_price: int
+    locale: str
+    availability_type: str
+    id_style: str
+    categories: tuple[str, ...]
+    options: tuple[tuple[str, Texts, int], ...]
+    unit_types: tuple[str, ...]
+    unit_style: str
+    start_times: tuple[int, ...] = ()
+    duration: int = 120
+    opening_hours: tuple[tuple[str, str], ...] = ()
+    pricing_per: str = "UNIT"
+    taxes: tuple[tuple[str, int], ...] = ()
+    with_net: bool = True
+    freesale: bool = False
+    instant: bool = True
+    extras: bool = False
+    delivery_methods: tuple[str, ...] = ("TICKET", "VOUCHER")
+    closed_weekdays: tuple[int, ...] = ()
+    capacity: int = 24
+
+
+_STANDARD = texts("Standard", "Normal", "スタンダード")
+_PRIVATE = texts("Private group", "Grupo privado", "プライベート")
+_NIGHT = texts("At night", "À noite", "ナイト")
+_FAST = texts("Fast lane", "Sem filas", "優先入場")
+
+THEMES = (
+    Theme(
+        "tram", "6b1f7b52-6d2e-4c0a-9d3a-0c8f1d7a4e11",
+        texts("Old tram walk", "Passeio do elétrico", "路面電車ウォーク"),
+        texts("Hills, tiles and a custard tart", "Colinas, azulejos e um pastel", "坂道とタイルとエッグタルト"),
+        texts("Lisbon", "Lisboa", "リスボン"), 38.7123, -9.1394,
+        "Europe/Lisbon", "EUR", 2, 2_950, "en", "START_TIME", "iso",
+        ("walking-tours", "history"), (("DEFAULT", _STANDARD, 100), ("opt_private", _PRIVATE, 240)),
+        ("ADULT", "CHILD", "INFANT", "SENIOR"), "word", (570, 690, 870, 1_050), 150,
+        taxes=(("IVA", 230),), extras=True,
+    ),
+    Theme(
+        "museum", "42",
+        texts("River museum", "Museu do rio", "川の博物館"),
+        texts("Three floors of boats", "Três andares de barcos", "三階建ての船の展示"),
+        texts("London", "Londres", "ロンドン"), 51.5033, -0.1196,
+        "Europe/London", "GBP", 2, 2_400, "en-GB", "OPENING_HOURS", "date",
+        ("museums", "family-friendly"), (("DEFAULT", _STANDARD, 100), ("2", _FAST, 150)),
+        ("ADULT", "CHILD", "FAMILY", "STUDENT"), "uuid", opening_hours=(("10:00", "13:00"), ("14:00", "18:00")),
+        taxes=(("VAT", 200),), capacity=220, closed_weekdays=(0,), delivery_methods=("VOUCHER",),
+    ),
+    Theme(
+        "sushi", "prod_sushi",
+        texts("Sushi class", "Aula de sushi", "寿司教室"),
+        texts("Make eight pieces and eat them", "Faça oito peças e coma-as", "八貫握って食べる"),
+        texts("Tokyo", "Tóquio", "東京"), 35.6654, 139.7707,
+        "Asia/Tokyo", "JPY", 0, 9_800, "ja", "START_TIME", "pipe",
+        ("classes", "food"), (("opt_lunch", _STANDARD, 100), ("opt_night", _NIGHT, 130)),
+        ("ADULT", "YOUTH", "CHILD"), "word", (660, 840, 1_080), 120,
+        taxes=(("消費税", 100),), capacity=12, closed_weekdays=(2,),
+    ),
+    Theme(
+        "dhow", "prod_dhow",
+        texts("Dhow for your party", "Dhow para o seu grupo", "貸切ダウ船"),
+        texts("One boat, one price", "Um barco, um preço", "一隻貸切"),
+        texts("Manama", "Manama", "マナーマ"), 26.2235, 50.5876,
+        "Asia/Bahrain", "BHD", 3, 85_500, "en", "START_TIME", "compact",
+        ("boat-tours", "private-tours"), (("DEFAULT", _STANDARD, 100),),
+        ("ADULT", "CHILD"), "digits", (480, 960), 180, pricing_per="BOOKING", capacity=40,
+    ),
+    Theme(
+        "pass", "8",
+        texts("City day pass", "Passe de um dia", "シティパス"),
+        texts("Any day, any door", "Qualquer dia, qualquer porta", "いつでも入場"),
+        texts("New York", "Nova Iorque", "ニューヨーク"), 40.7580, -73.9855,
+        "America/New_York", "USD", 2, 6_900, "en-US", "OPENING_HOURS", "date",
+        ("city-cards",), (("DEFAULT", _STANDARD, 100),),
+        ("ADULT", "CHILD", "SENIOR", "MILITARY"), "word", opening_hours=(("09:00", "17:00"),),
+        freesale=True, with_net=False, delivery_methods=("TICKET",),
+    ),
+    Theme(
+        "seals", "c3a0f7de-51b4-4f0e-8f43-7a1d2b9c6e05",
+        texts("Seals and cliffs by boat", "Focas e falésias de barco", "アザラシと断崖クルーズ"),
+        texts("When the skipper says yes", "Quando o mestre diz sim", "船長の許可があれば"),
+        texts("Waitangi", "Waitangi", "ワイタンギ"), -43.9535, -176.5597,
+        "Pacific/Chatham", "USD", 2, 18_500, "en-NZ", "START_TIME", "iso",
+        ("boat-tours", "animals"), (("DEFAULT", _STANDARD, 100),),
+        ("ADULT", "CHILD"), "word", (435, 825), 240, instant=False, capacity=16,
+    ),
+    Theme(
+        "reef", "prod_reef",
+        texts("Reef boat charter", "Aluguer de barco no recife", "リーフ貸切ボート"),
+        texts("Half a day over the reef", "Meio dia sobre o recife", "半日リーフ"),
+        texts("Lord Howe Island", "Ilha de Lord Howe", "ロード・ハウ島"), -31.5553, 159.0821,
+        "Australia/Lord_Howe", "KWD", 3, 112_750, "en-AU", "OPENING_HOURS", "iso",
+        ("boat-tours", "beaches"), (("77", _STANDARD, 100), ("78", _PRIVATE, 175)),
+        ("ADULT", "CHILD"), "digits", opening_hours=(("08:30", "16:30"),),
+        pricing_per="BOOKING", taxes=(("GST", 100),), extras=True, capacity=18,
+    ),
+    Theme(
+        "fado", "9c6f1a35-0f4b-4a57-b0a2-3b9f0d1e7c20",
+        texts("Fado night", "Noite de fado", "ファドの夜"),
+        texts("Dinner, two guitars, one voice", "Jantar, duas guitarras, uma voz", "夕食と二本のギターと歌声"),
+        texts("Lisbon", "Lisboa", "リスボン"), 38.7118, -9.1300,
+        "Europe/Lisbon", "EUR", 2, 6_475, "pt", "START_TIME", "iso",
+        ("live-music", "food"),
+        (("DEFAULT", _STANDARD, 100), ("9b2e", _NIGHT, 120), ("opt_private", _PRIVATE, 300)),
+        ("ADULT", "YOUTH", "OTHER"), "uuid", (1_170, 1_350), 165,
+        taxes=(("IVA", 130), ("Taxa turística", 20)), extras=True, capacity=36, closed_weekdays=(0, 1),
+    ),
+)  # fmt: skip
+
+UNIT_NAMES: dict[str, Texts] = {
+    "ADULT": texts("Adult", "Adulto", "大人"),
+    "YOUTH": texts("Youth", "Jovem", "青年"),
+    "CHILD": texts("Child", "Criança", "子供"),
+    "INFANT": texts("Infant", "Bebé", "幼児"),
+    "FAMILY": texts("Family of four", "Família de quatro", "家族四人"),
+    "SENIOR": texts("Senior", "Sénior", "シニア"),
+    "STUDENT": texts("Student", "Estudante", "学生"),
+    "MILITARY": texts("Military", "Militar", "軍人"),
+    "OTHER": texts("Companion", "Acompanhante", "付添い"),
+}
+
+# type -> price in percent of the adult's, ages, places taken, largest quantity, needs an identity document
+UNIT_RULES: dict[str, tuple[int, int, int, int, int | None, bool]] = {
+    "ADULT": (100, 18, 99, 1, None, False),
+    "YOUTH": (80, 13, 17, 1, 8, False),
+    "CHILD": (50, 4, 12, 1, 6, False),
+    "INFANT": (0, 0, 3, 1, 2, False),
+    "FAMILY": (290, 0, 99, 4, 3, False),
+    "SENIOR": (75, 65, 120, 1, None, True),
+    "STUDENT": (70, 18, 30, 1, None, True),
+    "MILITARY": (60, 18, 99, 1, 4, True),
+    "OTHER": (40, 0, 99, 1, 2, False),
+}
+
+NEEDS_COMPANY = frozenset({"INFANT", "CHILD", "OTHER"})
+
+EXTRAS: tuple[tuple[str, Texts, Texts, int, bool, int | None], ...] = (
+    ("snack", texts("Snack box", "Caixa de lanche", "軽食"), texts("Bread, fruit, water", "Pão, fruta, água", "パンと果物と水"), 20, False, 4),
+    ("photo", texts("Photo album", "Álbum de fotos", "写真集"), texts("Forty prints", "Quarenta fotos", "四十枚"), 45, True, 1),
+    ("locker", texts("Locker", "Cacifo", "ロッカー"), texts("One for the day", "Um por dia", "一日"), 10, False, None),
+)  # fmt: skip

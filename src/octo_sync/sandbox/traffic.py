@@ -1,0 +1,256 @@
+"""The traffic generator: random changes, now or at a rate, each told to the caller."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from octo_sync.sandbox import zones
+from octo_sync.sandbox.admin import Admin
+from octo_sync.sandbox.bookings import Desk
+from octo_sync.sandbox.config import WRITE_NOTIFICATIONS
+from octo_sync.sandbox.errors import OctoError, bad_request
+from octo_sync.sandbox.nouns import Booking, Option, Product
+from octo_sync.sandbox.service import Service
+
+Json = dict[str, Any]
+_TRIES = 40
+_REACH_DAYS = 60
+
+
+class Traffic:
+    """Makes changes the way resellers and administrators do.
+
+    Args:
+        service: the service behind.
+        desk: the booking flow.
+        admin: the administrator.
+    """
+
+    KINDS = (
+        "reserve",
+        "confirm",
+        "book",
+        "cancel",
+        "redeem",
+        "note",
+        "decide",
+        "move",
+        "closeout",
+        "capacity",
+        "product",
+    )
+    _WEIGHTS = (4, 4, 6, 3, 2, 3, 1, 1, 1, 1, 1)
+
+    def __init__(self, service: Service, desk: Desk, admin: Admin) -> None:
+        self._service = service
+        self._desk = desk
+        self._admin = admin
+        self._runs = 0
+        self._task: asyncio.Task[None] | None = None
+        self.made = 0
+
+    def run(self, changes: int, kinds: object = None, seed: object = None) -> list[Json]:
+        """Make so many changes now; fewer only when the data allows no more of these kinds."""
+        rng = self._rng(seed)
+        chosen = self._chosen(kinds)
+        made: list[Json] = []
+        failed = 0
+        while len(made) < changes and failed < _TRIES:
+            change = self._one(rng, chosen)
+            if change is None:
+                failed += 1
+            else:
+                failed = 0
+                made.append(change)
+        return made
+
+    @property
+    def running(self) -> bool:
+        """Whether background traffic is on."""
+        return self._task is not None and not self._task.done()
+
+    async def start(self, rate: float, kinds: object = None, seed: object = None) -> None:
+        """Make `rate` changes a second until stopped."""
+        if rate <= 0:
+            raise bad_request("rate is a number above 0.")
+        chosen = self._chosen(kinds)
+        await self.stop()
+        self._task = asyncio.create_task(self._background(rate, chosen, self._rng(seed)))
+
+    async def stop(self) -> None:
+        """Stop background traffic."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _background(self, rate: float, kinds: Sequence[str], rng: random.Random) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            due += 1 / rate
+            await self._service.sleep(max(0.0, due - loop.time()))
+            self._service.tick()
+            self._one(rng, kinds)
+
+    def _rng(self, seed: object) -> random.Random:
+        self._runs += 1
+        if seed is None:
+            seed = f"{self._service.config.seed}/traffic/{self._runs}"
+        return random.Random(str(seed))
+
+    def _chosen(self, kinds: object) -> Sequence[str]:
+        if kinds is None:
+            return self.KINDS
+        if not isinstance(kinds, list) or not kinds or not set(kinds) <= set(self.KINDS):
+            raise bad_request(f"kinds is a list of {', '.join(self.KINDS)}.")
+        return kinds
+
+    def _one(self, rng: random.Random, kinds: Sequence[str]) -> Json | None:
+        weights = [self._WEIGHTS[self.KINDS.index(kind)] for kind in kinds]
+        kind = rng.choices(kinds, weights)[0]
+        makers: dict[str, Callable[[random.Random], Json | None]] = {
+            "reserve": self._reserve,
+            "confirm": self._confirm,
+            "book": self._book,
+            "cancel": self._cancel,
+            "redeem": self._redeem,
+            "note": self._note,
+            "decide": self._decide,
+            "move": self._move,
+            "closeout": self._closeout,
+            "capacity": self._capacity,
+            "product": self._product,
+        }
+        try:
+            change = makers[kind](rng)
+        except OctoError:
+            return None
+        if change is None:
+            return None
+        self.made += 1
+        return {"kind": kind, **change}
+
+    def _held(self, rng: random.Random) -> Booking | None:
+        service = self._service
+        names = [one.name for one in service.config.tokens if WRITE_NOTIFICATIONS in one.abilities]
+        token = service.token_named(rng.choice(names or ["all"]))
+        product, option = self._any_option(rng)
+        first = max(zones.local_ordinal(product.time_zone, service.clock.seconds()) + 2, service.store.first)
+        ordinal = first + rng.randrange(_REACH_DAYS)
+        numbers = list(service.store.slot_numbers(option, ordinal, ordinal))
+        if token is None or not numbers:
+            return None
+        number = rng.choice(numbers)
+        state = service.store.facts(product, option, number)
+        if not state.available:
+            return None
+        unit = option.units[0]
+        body: Json = {
+            "productId": product.id,
+            "optionId": option.id,
+            "availabilityId": zones.availability_id(service.slots.style(product), product, option, number),
+            "unitItems": [{"unitId": unit.id}] * rng.choice((1, 2, 2, 3)),
+            "resellerReference": f"TR-{rng.randrange(1_000_000):06d}",
+            "contact": _guest(rng),
+        }
+        return self._desk.reserve(body, token)
+
+    def _any_option(self, rng: random.Random) -> tuple[Product, Option]:
+        product = rng.choice(list(self._service.store.products.values()))
+        return product, rng.choice(product.options)
+
+    def _any_booking(self, rng: random.Random, *statuses: str) -> Booking | None:
+        found = [one for one in self._service.store.bookings.values() if one.status in statuses]
+        return rng.choice(found) if found else None
+
+    def _reserve(self, rng: random.Random) -> Json | None:
+        return _of(self._held(rng))
+
+    def _book(self, rng: random.Random) -> Json | None:
+        booking = self._held(rng)
+        return None if booking is None else _of(self._desk.confirm(booking, {"contact": _guest(rng)}))
+
+    def _confirm(self, rng: random.Random) -> Json | None:
+        booking = self._any_booking(rng, "ON_HOLD")
+        return None if booking is None else _of(self._desk.confirm(booking, {"contact": _guest(rng)}))
+
+    def _cancel(self, rng: random.Random) -> Json | None:
+        booking = self._any_booking(rng, "CONFIRMED", "ON_HOLD", "PENDING")
+        if booking is None:
+            return None
+        return _of(self._desk.cancel(booking, {"reason": rng.choice((None, "Changed plans")), "force": True}))
+
+    def _redeem(self, rng: random.Random) -> Json | None:
+        booking = self._any_booking(rng, "CONFIRMED")
+        return None if booking is None else _of(self._admin.booking(booking.uuid, {"status": "REDEEMED"}))
+
+    def _note(self, rng: random.Random) -> Json | None:
+        booking = self._any_booking(rng, "CONFIRMED", "ON_HOLD", "PENDING", "REDEEMED")
+        if booking is None:
+            return None
+        return _of(self._admin.booking(booking.uuid, {"notes": f"Note {rng.randrange(10_000)}"}))
+
+    def _decide(self, rng: random.Random) -> Json | None:
+        booking = self._any_booking(rng, "PENDING")
+        if booking is None:
+            return None
+        status = rng.choice(("CONFIRMED", "CONFIRMED", "REJECTED"))
+        return _of(self._service.decide(booking, status, self._service.clock.whole()))
+
+    def _move(self, rng: random.Random) -> Json | None:
+        booking = self._any_booking(rng, "CONFIRMED", "ON_HOLD")
+        if booking is None or booking.slot is None:
+            return None
+        service = self._service
+        product = service.store.any_product(booking.product_id)
+        option = product.option(booking.option_id)
+        if option is None:
+            return None
+        ordinal = booking.local_date + rng.choice((-9, -2, 1, 3, 14))
+        numbers = list(service.store.slot_numbers(option, ordinal, ordinal))
+        if not numbers:
+            return None
+        target = zones.availability_id(service.slots.style(product), product, option, rng.choice(numbers))
+        return _of(self._admin.booking(booking.uuid, {"move": {"availability_id": target}}))
+
+    def _closeout(self, rng: random.Random) -> Json | None:
+        return self._ranged(rng, {"action": rng.choice(("close", "open", "reset"))})
+
+    def _capacity(self, rng: random.Random) -> Json | None:
+        return self._ranged(rng, {"action": "capacity", "capacity": rng.randrange(0, 60)})
+
+    def _ranged(self, rng: random.Random, body: Json) -> Json | None:
+        product, option = self._any_option(rng)
+        first = self._service.today + _days(rng.randrange(_REACH_DAYS))
+        last = first + _days(rng.randrange(4))
+        chosen = {"option_id": option.id} if rng.random() < 0.5 else {}  # noqa: PLR2004 - half of them all options
+        return self._admin.availability(
+            {"product_id": product.id, "from": first.isoformat(), "to": last.isoformat(), **chosen, **body}
+        )
+
+    def _product(self, rng: random.Random) -> Json | None:
+        product, _ = self._any_option(rng)
+        name = f"{product.internal_name.split(' #')[0]} #{rng.randrange(1_000)}"
+        return {"product_id": self._admin.update_product(product.id, {"internal_name": name}).id}
+
+
+def _days(count: int) -> "zones.dt.timedelta":
+    return zones.dt.timedelta(days=count)
+
+
+def _guest(rng: random.Random) -> Json:
+    number = rng.randrange(100_000)
+    return {
+        "fullName": f"Guest {number}",
+        "firstName": "Guest",
+        "lastName": str(number),
+        "emailAddress": f"guest{number:05d}@example.com",
+    }
+
+
+def _of(booking: Booking | None) -> Json | None:
+    if booking is None:
+        return None
+    return {"uuid": booking.uuid, "id": booking.id, "status": booking.status, "token": booking.token}

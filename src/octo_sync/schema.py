@@ -1,0 +1,131 @@
+"""What a table is: its columns, and the rule by which an answer meets the rows that are there.
+
+The loader stages checked records as one relation per noun, `staged_<noun>`, with the record as the struct `r` and the
+fields of `STAGED` beside it. A table is a select over that relation plus a rule (`Merge`) how its rows meet those that
+are there. Types are names that DuckDB and PostgreSQL share. Pure: nothing here touches a database.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["AUDIT", "STAGED", "Column", "Merge", "Noun", "Table"]
+
+
+class Merge(StrEnum):
+    """How rows of an answer meet the rows that are there."""
+
+    MERGE = "merge"
+    """Matched by key; written only when something differs; rows that the answer should have held but does not are
+    reported as absent, never removed."""
+    REPLACE = "replace"
+    """Details of a parent row: replaced together with it, and only when the parent changed."""
+    VERSIONS = "versions"
+    """The current version is closed and a new one opened when something differs."""
+    LOG = "log"
+    """Written by the program itself, not from answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `sql` is its value over the staged relation, `capability` the one without which it is not sent (R10)."""
+
+    name: str
+    type: str
+    description: str
+    sql: str = ""
+    capability: str = ""
+    tracked: bool = True
+    """False for bookkeeping columns, which are left out of comparisons and digests."""
+    compression: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table of the warehouse.
+
+    `source` is the relation its columns are selected from. `parent` names the table whose changed rows decide about a
+    detail table, `parent_key` the columns they share. `scope` are the columns that say which part of the table one
+    answer speaks for. `content` is SQL over the source that stands for nested details, so that a change of a detail
+    changes the parent's `row_hash`.
+    """
+
+    schema: str
+    name: str
+    description: str
+    grain: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    noun: str = ""
+    source: str = ""
+    merge: Merge = Merge.MERGE
+    parent: str = ""
+    parent_key: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
+    content: str = ""
+    capability: str = ""
+    absent_is_gone: bool = False
+    """True where the parent's own document lists all rows, so that an absent one is proven gone at once."""
+    own_subject: str = ""
+    """The kind of subject by which one row can be asked for by its own id; '' = only with the rest of its scope."""
+    cascade: tuple[str, ...] = ()
+    """Tables whose rows go with a row that was proven gone."""
+    private: bool = False
+
+    @property
+    def full_name(self) -> str:
+        """`schema.name`."""
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def all_columns(self) -> tuple[Column, ...]:
+        """The table's own columns and, for merged tables, the audit columns."""
+        return self.columns + AUDIT if self.merge is Merge.MERGE else self.columns
+
+    @property
+    def tracked(self) -> tuple[Column, ...]:
+        """The columns that make two rows equal or different."""
+        return tuple(c for c in self.columns if c.tracked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noun:
+    """One kind of answer: the struct its records are read as, by the names OCTO gives them."""
+
+    name: str
+    record: str
+    scope: str = ""
+    """Select over the staged relation: which rows of detail tables the answers speak for."""
+
+
+AUDIT: tuple[Column, ...] = (
+    Column("first_seen_at_utc", "timestamptz", "When this row was first landed.", tracked=False),
+    Column(
+        "last_seen_at_utc",
+        "timestamptz",
+        "When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.",
+        tracked=False,
+    ),
+    Column("is_deleted", "boolean", "Whether the service was proven, twice, to no longer have it.", tracked=False),
+    Column("deleted_at_utc", "timestamptz", "When the deletion was proven; null while the row lives.", tracked=False),
+    Column("row_hash", "bigint", "Hash of the row's content as received; only ever compared with itself.", tracked=False),
+)
+
+STAGED: tuple[tuple[str, str], ...] = (
+    ("connection_id", "VARCHAR"),
+    ("product_id", "VARCHAR"),
+    ("option_id", "VARCHAR"),
+    ("time_zone", "VARCHAR"),
+    ("window_start", "DATE"),
+    ("window_end", "DATE"),
+    ("resource", "VARCHAR"),
+    ("subject_key", "VARCHAR"),
+    ("request_seq", "BIGINT"),
+    ("verified_at_utc", "TIMESTAMPTZ"),
+    ("source", "VARCHAR"),
+    ("language", "VARCHAR"),
+    ("is_primary", "BOOLEAN"),
+    ("has_pricing", "BOOLEAN"),
+    ("has_content", "BOOLEAN"),
+    ("has_extras", "BOOLEAN"),
+)
+"""Fields beside each answer's records in the spool, with DuckDB types."""

@@ -1,0 +1,42 @@
+"""The warehouse's tables. The folder is the registry: a module's `Table` and `NOUN` objects are found by looking.
+
+A new table is one new object in one of these files, or a new file.
+"""
+
+import importlib
+import pkgutil
+from functools import cache
+from types import MappingProxyType
+
+from octo_sync.schema import Merge, Noun, Table
+
+__all__ = ["all_tables", "by_name", "nouns"]
+
+
+@cache
+def _modules() -> tuple[object, ...]:
+    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name != "base")
+    return tuple(importlib.import_module(f"{__name__}.{name}") for name in names)
+
+
+@cache
+def all_tables() -> tuple[Table, ...]:
+    """Every table, parents before their details."""
+    found = [value for module in _modules() for value in vars(module).values() if isinstance(value, Table)]
+    return tuple(sorted(found, key=lambda t: (t.merge is Merge.REPLACE, t.schema, t.name)))
+
+
+@cache
+def nouns() -> MappingProxyType[str, Noun]:
+    """Every kind of answer, by name."""
+    found = [value for module in _modules() for value in vars(module).values() if isinstance(value, Noun)]
+    return MappingProxyType({noun.name: noun for noun in found})
+
+
+def by_name(full_name: str) -> Table:
+    """The table called `schema.name`.
+
+    Raises:
+        KeyError: There is none.
+    """
+    return {t.full_name: t for t in all_tables()}[full_name]

@@ -1,0 +1,83 @@
+"""Availability: departures and open days of an option, and their prices. From `POST /availability`."""
+
+from octo_sync.tables.base import Merge, Noun, Table, column, instant, local, money
+from octo_sync.tables.pricing import PRICE
+
+NOUN = Noun(
+    name="availability",
+    record=(
+        'STRUCT(id VARCHAR, "localDateTimeStart" VARCHAR, "localDateTimeEnd" VARCHAR, "utcCutoffAt" VARCHAR, '
+        '"allDay" BOOLEAN, available BOOLEAN, status VARCHAR, vacancies BIGINT, capacity BIGINT, "maxUnits" BIGINT, '
+        f'"openingHours" JSON, "unitPricing" {PRICE}[], pricing {PRICE})'
+    ),
+)
+
+_KEY = ("connection_id", "product_id", "option_id", "availability_id")
+_IDS = (
+    column("connection_id", "text", "connection_id", "The connection it was seen through."),
+    column("product_id", "text", "product_id", "OCTO product id."),
+    column("option_id", "text", "option_id", "OCTO option id."),
+    column("availability_id", "text", "r.id", "OCTO availability id; unique inside its option only."),
+)
+
+AVAILABILITY = Table(
+    schema="core",
+    name="availability",
+    description="Departures and open days as the service offers them to this token.",
+    grain="One departure (START_TIME) or one day (OPENING_HOURS) of an option.",
+    noun="availability",
+    source="staged_availability",
+    key=_KEY,
+    scope=("connection_id", "product_id", "option_id"),
+    content='hash(r."unitPricing", r.pricing)',
+    columns=(
+        *_IDS,
+        column("local_start_at", "timestamp", local('r."localDateTimeStart"'), "Start, wall clock at the venue."),
+        column("local_end_at", "timestamp", local('r."localDateTimeEnd"'), "End, wall clock at the venue."),
+        column("local_date", "date", 'left(r."localDateTimeStart", 10)::date', "Travel date at the venue."),
+        column("time_zone", "text", "time_zone", "IANA time zone of the product."),
+        column(
+            "utc_start_at", "timestamptz", instant('r."localDateTimeStart"', "time_zone"), "Start as an instant."
+        ),
+        column(
+            "utc_cutoff_at", "timestamptz", instant('r."utcCutoffAt"'), "Until when a booking must be confirmed."
+        ),
+        column("is_all_day", "boolean", 'r."allDay"', "Whether it spans the whole day."),
+        column("status", "text", "r.status", "AVAILABLE, LIMITED, FREESALE, SOLD_OUT, CLOSED or a newer one."),
+        column("is_available", "boolean", "r.available", "Whether it can be booked now."),
+        column("vacancies", "bigint", "r.vacancies", "Places left; null when unlimited or not told."),
+        column("capacity", "bigint", "r.capacity", "Places in all; null when unlimited or not told."),
+        column("max_units", "bigint", 'r."maxUnits"', "Most units in one booking; null when not limited."),
+        column(
+            "opening_hours",
+            "text",
+            'case when json_type(r."openingHours") = \'OBJECT\' then \'[\' || r."openingHours"::varchar || \']\' '
+            "else nullif(r.\"openingHours\"::varchar, 'null') end",
+            "JSON array of {from, to}, HH:MM at the venue.",
+        ),
+    ),
+)
+
+AVAILABILITY_PRICES = Table(
+    schema="core",
+    name="availability_prices",
+    description="Prices of a departure or day (capability pricing).",
+    grain="One unit of one departure; unit_id is '' where the price is per booking.",
+    noun="availability",
+    source=(
+        "(select * exclude (prices), unnest(prices) as price from (select *, "
+        "case when r.pricing is null then coalesce(r.\"unitPricing\", []) "
+        "else list_append(coalesce(r.\"unitPricing\", []), r.pricing) end as prices from staged_availability))"
+    ),
+    key=(*_KEY, "unit_id", "currency"),
+    merge=Merge.REPLACE,
+    parent="core.availability",
+    parent_key=_KEY,
+    capability="pricing",
+    columns=(
+        *_IDS,
+        column("unit_id", "text", "coalesce(price.\"unitId\", '')", "OCTO unit id; '' = per booking."),
+        column("local_date", "date", 'left(r."localDateTimeStart", 10)::date', "Travel date at the venue."),
+        *money("price", capability=""),
+    ),
+)

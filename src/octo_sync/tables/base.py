@@ -1,0 +1,62 @@
+"""Words that the tables' files share: SQL for texts, instants and exact money over the staged relation. Pure."""
+
+from collections.abc import Sequence
+
+from octo_sync.schema import Column, Merge, Noun, Table
+
+__all__ = ["Column", "Merge", "Noun", "Table", "amount", "column", "instant", "local", "money", "text"]
+
+
+def column(name: str, type_: str, sql: str, description: str, *, capability: str = "", tracked: bool = True) -> Column:
+    """A column with its value first, as it reads in a table's file."""
+    return Column(name, type_, description, sql, capability, tracked)
+
+
+def text(field: str) -> str:
+    """A JSON value as its text; SQL null for JSON null."""
+    return f"nullif({field}::varchar, 'null')"
+
+
+def local(field: str) -> str:
+    """The wall clock of an ISO 8601 instant with offset, as written."""
+    return f"left({field}, 19)::timestamp"
+
+
+def instant(field: str, time_zone: str = "'UTC'") -> str:
+    """The UTC instant of an ISO 8601 text; one without an offset is taken as wall clock in `time_zone`."""
+    return (
+        f"case when right({field}, 1) = 'Z' or substr({field}, -6, 1) in ('+', '-') then {field}::timestamptz "
+        f"else timezone({time_zone}, {field}::timestamp) end"
+    )
+
+
+def amount(minor: str, precision: str) -> str:
+    """Minor units as an exact decimal; decimals only multiply here, because division would go through floats."""
+    return (
+        f"({minor}::decimal(18,0) * case {precision} when 0 then 1 when 1 then 0.1 when 2 then 0.01 "
+        f"when 3 then 0.001 when 4 then 0.0001 end::decimal(5,4))::decimal(18,4)"
+    )
+
+
+def money(
+    price: str, parts: Sequence[str] = ("original", "retail", "net"), *, capability: str = "pricing", label: str = ""
+) -> tuple[Column, ...]:
+    """`currency`, `currency_precision` and for each part `_minor` and `_amount`, from a pricing struct."""
+    what = f" {label}" if label else ""
+    precision = f'{price}."currencyPrecision"'
+    columns = [
+        Column("currency", "text", f"ISO 4217 code{what}.", f"{price}.currency", capability),
+        Column("currency_precision", "integer", "Decimals of the currency's minor unit.", precision, capability),
+    ]
+    for part in parts:
+        columns += [
+            Column(f"{part}_minor", "bigint", f"The {part} price{what} in minor units.", f"{price}.{part}", capability),
+            Column(
+                f"{part}_amount",
+                "numeric(18,4)",
+                f"The {part} price{what}, exact.",
+                amount(f"{price}.{part}", precision),
+                capability,
+            ),
+        ]
+    return tuple(columns)

@@ -1,0 +1,279 @@
+"""Bookings with their unit items, extras and taxes; contacts go to the private file. From `GET /bookings`.
+
+Everything here is as the service reported it: a booking of an unknown product lands with that product's id, and where a
+service leaves out the hydrated unit, `unit_type` and `pax_count` stay null (marts look them up in `core.units`).
+"""
+
+from octo_sync.tables.base import Column, Merge, Noun, Table, amount, column, instant, local, money, text
+from octo_sync.tables.pricing import PRICE, TAX
+
+_CONTACT = (
+    'STRUCT("fullName" VARCHAR, "firstName" VARCHAR, "lastName" VARCHAR, "emailAddress" VARCHAR, '
+    '"phoneNumber" VARCHAR, country VARCHAR, "postalCode" VARCHAR, notes VARCHAR, locales JSON)'
+)
+_EXTRA_ITEM = f'STRUCT("extraId" VARCHAR, id VARCHAR, quantity BIGINT, pricing {PRICE})'
+_UNIT_ITEM = (
+    'STRUCT(uuid VARCHAR, "unitId" VARCHAR, '
+    'unit STRUCT("type" VARCHAR, restrictions STRUCT("paxCount" BIGINT)), status VARCHAR, '
+    '"resellerReference" VARCHAR, "supplierReference" VARCHAR, "utcRedeemedAt" VARCHAR, '
+    f'contact {_CONTACT}, "extraItems" {_EXTRA_ITEM}[], pricing {PRICE})'
+)
+
+NOUN = Noun(
+    name="bookings",
+    record=(
+        'STRUCT(uuid VARCHAR, id VARCHAR, status VARCHAR, "testMode" BOOLEAN, "resellerReference" VARCHAR, '
+        '"supplierReference" VARCHAR, "utcCreatedAt" VARCHAR, "utcUpdatedAt" VARCHAR, "utcExpiresAt" VARCHAR, '
+        '"utcRedeemedAt" VARCHAR, "utcConfirmedAt" VARCHAR, "productId" VARCHAR, '
+        'product STRUCT("timeZone" VARCHAR), "optionId" VARCHAR, cancellable BOOLEAN, '
+        'cancellation STRUCT(refund VARCHAR, reason VARCHAR, "utcCancelledAt" VARCHAR), freesale BOOLEAN, '
+        '"availabilityId" VARCHAR, availability STRUCT(id VARCHAR, "localDateTimeStart" VARCHAR, '
+        '"localDateTimeEnd" VARCHAR, "allDay" BOOLEAN), '
+        f'contact {_CONTACT}, notes VARCHAR, "unitItems" {_UNIT_ITEM}[], "extraItems" {_EXTRA_ITEM}[], '
+        f'pricing {PRICE})'
+    ),
+    scope=(
+        "select distinct connection_id, r.uuid as booking_uuid, has_pricing, has_content, has_extras from staged_bookings"
+    ),
+)
+
+_ITEMS = '(select *, unnest(r."unitItems") as i from staged_bookings)'
+_CONNECTION_ID = column("connection_id", "text", "connection_id", "The connection it was seen through.")
+_BOOKING_UUID = column("booking_uuid", "text", "r.uuid", "OCTO booking uuid.")
+_START = 'r.availability."localDateTimeStart"'
+_PAX = 'list_transform(r."unitItems", lambda x: x.unit.restrictions."paxCount")'
+
+
+def _tax(part: str) -> tuple[Column, Column]:
+    """Tax is the sum over `includedTaxes`; no tax list means not told, an empty one means none."""
+    total = (
+        "case when r.pricing.\"includedTaxes\" is null then null else "
+        f"coalesce(list_sum(list_transform(r.pricing.\"includedTaxes\", lambda x: x.{part})), 0)::bigint end"
+    )
+    return (
+        Column("tax_minor", "bigint", "Taxes included in the retail price, minor units.", total, "pricing"),
+        Column(
+            "tax_amount",
+            "numeric(18,4)",
+            "Taxes included in the retail price, exact.",
+            amount(f"({total})", 'r.pricing."currencyPrecision"'),
+            "pricing",
+        ),
+    )
+
+
+BOOKINGS = Table(
+    schema="core",
+    name="bookings",
+    description="Bookings that this token may see. No name, address or note of a person is in it.",
+    grain="One booking of one connection.",
+    noun="bookings",
+    source="staged_bookings",
+    key=("connection_id", "booking_uuid"),
+    scope=("connection_id",),
+    own_subject="booking",
+    cascade=("core.booking_unit_items",),
+    content=(
+        'hash(r."extraItems", r.pricing, list_transform(r."unitItems", '
+        'lambda x: {u: x.uuid, e: x."extraItems", p: x.pricing}))'
+    ),
+    columns=(
+        _CONNECTION_ID,
+        _BOOKING_UUID,
+        column("booking_id", "text", "r.id", "OCTO booking id; null at early services."),
+        column("status", "text", "r.status", "ON_HOLD, CONFIRMED, … or a newer one."),
+        column("is_test", "boolean", 'coalesce(r."testMode", false)', "Whether it is a test booking."),
+        column("supplier_reference", "text", 'r."supplierReference"', "The supplier's reference."),
+        column("reseller_reference", "text", 'r."resellerReference"', "The reseller's reference."),
+        column("product_id", "text", 'r."productId"', "OCTO product id."),
+        column("option_id", "text", 'r."optionId"', "OCTO option id."),
+        column(
+            "availability_id",
+            "text",
+            'coalesce(r."availabilityId", r.availability.id)',
+            "OCTO availability id; null for freesale.",
+        ),
+        column("local_start_at", "timestamp", local(_START), "Start of travel, wall clock at the venue."),
+        column("local_date", "date", f"left({_START}, 10)::date", "Travel date at the venue."),
+        column("time_zone", "text", 'r.product."timeZone"', "IANA time zone of the venue, where the service told it."),
+        column(
+            "utc_start_at",
+            "timestamptz",
+            instant(_START, 'coalesce(r.product."timeZone", \'UTC\')'),
+            "Start of travel as an instant.",
+        ),
+        column("is_freesale", "boolean", "r.freesale", "Whether it was booked without a slot."),
+        column("is_cancellable", "boolean", "r.cancellable", "Whether it can be cancelled now."),
+        column("utc_created_at", "timestamptz", instant('r."utcCreatedAt"'), "When it was made."),
+        column("utc_updated_at", "timestamptz", instant('r."utcUpdatedAt"'), "When it last changed, says the service."),
+        column("utc_expires_at", "timestamptz", instant('r."utcExpiresAt"'), "When a hold lapses."),
+        column("utc_confirmed_at", "timestamptz", instant('r."utcConfirmedAt"'), "When it was confirmed."),
+        column("utc_redeemed_at", "timestamptz", instant('r."utcRedeemedAt"'), "When it was used."),
+        column(
+            "utc_cancelled_at", "timestamptz", instant('r.cancellation."utcCancelledAt"'), "When it was cancelled."
+        ),
+        column("cancellation_reason", "text", "r.cancellation.reason", "Why it was cancelled."),
+        column("cancellation_refund", "text", "r.cancellation.refund", "FULL, PARTIAL, NONE or a newer one."),
+        *money("r.pricing"),
+        *_tax("retail"),
+        column("unit_count", "bigint", 'len(r."unitItems")', "Tickets in it."),
+        column(
+            "pax_count",
+            "bigint",
+            f"case when list_contains({_PAX}, null) or len(list_filter({_PAX}, lambda x: x is null)) > 0 then null "
+            f"else list_sum({_PAX})::bigint end",
+            "People in it; null where the service leaves the units out.",
+        ),
+        column(
+            "verified_at_utc",
+            "timestamptz",
+            "verified_at_utc",
+            "When an answer last showed it changed; ops.coverage says when it was last verified unchanged.",
+            tracked=False,
+        ),
+    ),
+)
+
+_UNIT_ITEM_KEY = ("connection_id", "booking_uuid", "unit_item_uuid")
+UNIT_ITEMS = Table(
+    schema="core",
+    name="booking_unit_items",
+    description="The tickets of a booking. Their status is as reported; the booking's status is the authoritative one.",
+    grain="One ticket of one booking.",
+    noun="bookings",
+    source=_ITEMS,
+    key=_UNIT_ITEM_KEY,
+    scope=("connection_id", "booking_uuid"),
+    absent_is_gone=True,
+    columns=(
+        _CONNECTION_ID,
+        column("unit_item_uuid", "text", "i.uuid", "OCTO unit item uuid."),
+        _BOOKING_UUID,
+        column("unit_id", "text", 'i."unitId"', "OCTO unit id."),
+        column("unit_type", "text", 'i.unit."type"', "ADULT, CHILD, …; null where the service leaves the unit out."),
+        column("status", "text", "i.status", "Status of the ticket as reported."),
+        column("supplier_reference", "text", 'i."supplierReference"', "The supplier's reference."),
+        column("reseller_reference", "text", 'i."resellerReference"', "The reseller's reference."),
+        column("utc_redeemed_at", "timestamptz", instant('i."utcRedeemedAt"'), "When it was used."),
+        column(
+            "pax_count", "bigint", 'i.unit.restrictions."paxCount"', "People it admits; null where not told."
+        ),
+        *money("i.pricing", ("retail", "net")),
+    ),
+)
+
+_EXTRA_ITEMS = (
+    "(select connection_id, has_extras, r, e, '' as item from "
+    '(select *, unnest(r."extraItems") as e from staged_bookings) union all by name '
+    "select connection_id, has_extras, r, e, i.uuid as item from "
+    f'(select *, unnest(i."extraItems") as e from {_ITEMS}))'
+)
+EXTRA_ITEMS = Table(
+    schema="core",
+    name="booking_extra_items",
+    description="Extras bought with a booking (capability extras).",
+    grain="One extra of one ticket, or of the whole booking.",
+    noun="bookings",
+    source=(
+        "(select connection_id, has_extras, r, item, coalesce(e.\"extraId\", e.id) as extra, "
+        "sum(coalesce(e.quantity, 1))::bigint as quantity, any_value(e.pricing.currency) as currency, "
+        'any_value(e.pricing."currencyPrecision") as precision, sum(e.pricing.original)::bigint as original, '
+        "sum(e.pricing.retail)::bigint as retail, sum(e.pricing.net)::bigint as net "
+        f"from {_EXTRA_ITEMS} group by all)"
+    ),
+    key=("connection_id", "booking_uuid", "unit_item_uuid", "extra_id"),
+    merge=Merge.REPLACE,
+    parent="core.bookings",
+    parent_key=("connection_id", "booking_uuid"),
+    capability="extras",
+    columns=(
+        _CONNECTION_ID,
+        _BOOKING_UUID,
+        column("unit_item_uuid", "text", "item", "OCTO unit item uuid; '' = of the booking."),
+        column("extra_id", "text", "extra", "Extra id."),
+        column("quantity", "bigint", "quantity", "How many."),
+        column("currency", "text", "currency", "ISO 4217 code."),
+        column("currency_precision", "integer", "precision", "Decimals of the currency's minor unit."),
+        *(
+            made
+            for part in ("original", "retail", "net")
+            for made in (
+                column(f"{part}_minor", "bigint", part, f"The {part} price in minor units."),
+                column(f"{part}_amount", "numeric(18,4)", amount(part, "precision"), f"The {part} price, exact."),
+            )
+        ),
+    ),
+)
+
+TAXES = Table(
+    schema="core",
+    name="booking_taxes",
+    description="Taxes included in a booking's price (capability pricing).",
+    grain="One tax name of one booking.",
+    noun="bookings",
+    source=(
+        "(select connection_id, has_pricing, r, coalesce(t.name, '') as name, r.pricing.currency as currency, "
+        'r.pricing."currencyPrecision" as precision, sum(t.original)::bigint as original, '
+        "sum(t.retail)::bigint as retail, sum(t.net)::bigint as net "
+        f'from (select *, unnest(r.pricing."includedTaxes"::{TAX}[]) as t from staged_bookings) group by all)'
+    ),
+    key=("connection_id", "booking_uuid", "name"),
+    merge=Merge.REPLACE,
+    parent="core.bookings",
+    parent_key=("connection_id", "booking_uuid"),
+    capability="pricing",
+    columns=(
+        _CONNECTION_ID,
+        _BOOKING_UUID,
+        column("name", "text", "name", "Name of the tax."),
+        column("currency", "text", "currency", "ISO 4217 code."),
+        column("currency_precision", "integer", "precision", "Decimals of the currency's minor unit."),
+        *(
+            made
+            for part in ("original", "retail", "net")
+            for made in (
+                column(f"{part}_minor", "bigint", part, f"The tax on the {part} price in minor units."),
+                column(
+                    f"{part}_amount", "numeric(18,4)", amount(part, "precision"), f"The tax on the {part} price, exact."
+                ),
+            )
+        ),
+    ),
+)
+
+_PEOPLE = (
+    "(select connection_id, r.uuid as booking, '' as item, r.contact as c, r.notes as remark from staged_bookings "
+    "union all by name select connection_id, r.uuid as booking, i.uuid as item, i.contact as c, null as remark from "
+    f"{_ITEMS} where i.contact is not null)"
+)
+CONTACTS = Table(
+    schema="private",
+    name="booking_contacts",
+    description="Who booked and who travels: personal data, only in the private file.",
+    grain="One contact: of the booking (unit_item_uuid '') or of one ticket.",
+    noun="bookings",
+    source=(
+        f"(select * from {_PEOPLE} where remark is not null or c.\"fullName\" is not null or c.\"firstName\" is not null "
+        'or c."lastName" is not null or c."emailAddress" is not null or c."phoneNumber" is not null '
+        'or c.country is not null or c."postalCode" is not null or c.notes is not null)'
+    ),
+    key=("connection_id", "booking_uuid", "unit_item_uuid"),
+    scope=("connection_id", "booking_uuid"),
+    absent_is_gone=True,
+    private=True,
+    columns=(
+        _CONNECTION_ID,
+        column("booking_uuid", "text", "booking", "OCTO booking uuid."),
+        column("unit_item_uuid", "text", "item", "OCTO unit item uuid; '' = the lead contact of the booking."),
+        column("full_name", "text", 'c."fullName"', "Full name."),
+        column("first_name", "text", 'c."firstName"', "First name."),
+        column("last_name", "text", 'c."lastName"', "Last name."),
+        column("email_address", "text", 'c."emailAddress"', "E-mail address."),
+        column("phone_number", "text", 'c."phoneNumber"', "Telephone number."),
+        column("country", "text", "c.country", "Country code."),
+        column("postal_code", "text", 'c."postalCode"', "Postal code."),
+        column("locales", "text", text("c.locales"), "JSON array of preferred languages."),
+        column("notes", "text", "coalesce(remark, c.notes)", "Free-text notes."),
+        Column("erased_at_utc", "timestamptz", "When this person was forgotten; null otherwise.", "null", tracked=False),
+    ),
+)

@@ -1,0 +1,243 @@
+"""Products with their options, units, prices, extras and texts. From `GET /products` and `GET /products/{id}`."""
+
+from octo_sync.tables.base import Column, Merge, Noun, Table, column, money, text
+from octo_sync.tables.pricing import PRICE
+
+_EXTRA = (
+    'STRUCT(id VARCHAR, "internalName" VARCHAR, reference VARCHAR, title VARCHAR, '
+    'restrictions STRUCT(required BOOLEAN, "minQuantity" BIGINT, "maxQuantity" BIGINT))'
+)
+_UNIT = (
+    'STRUCT(id VARCHAR, "internalName" VARCHAR, reference VARCHAR, "type" VARCHAR, title VARCHAR, '
+    'restrictions STRUCT("minAge" BIGINT, "maxAge" BIGINT, "idRequired" BOOLEAN, "minQuantity" BIGINT, '
+    '"maxQuantity" BIGINT, "paxCount" BIGINT, "accompaniedBy" JSON), '
+    f'"pricingFrom" {PRICE}[], extras {_EXTRA}[])'
+)
+_CONTENT = (
+    'title VARCHAR, "shortDescription" VARCHAR, description VARCHAR, features JSON, faqs JSON, media JSON, '
+    'locations JSON, "categoryLabels" JSON'
+)
+_OPTION = (
+    'STRUCT(id VARCHAR, "default" BOOLEAN, "internalName" VARCHAR, reference VARCHAR, '
+    '"availabilityLocalStartTimes" JSON, "cancellationCutoff" VARCHAR, "cancellationCutoffAmount" BIGINT, '
+    '"cancellationCutoffUnit" VARCHAR, restrictions STRUCT("minUnits" BIGINT, "maxUnits" BIGINT), '
+    f'units {_UNIT}[], "pricingFrom" {PRICE}[], extras {_EXTRA}[], {_CONTENT})'
+)
+
+NOUN = Noun(
+    name="products",
+    record=(
+        'STRUCT(id VARCHAR, "internalName" VARCHAR, reference VARCHAR, locale VARCHAR, "timeZone" VARCHAR, '
+        '"allowFreesale" BOOLEAN, "instantConfirmation" BOOLEAN, "instantDelivery" BOOLEAN, '
+        '"availabilityRequired" BOOLEAN, "availabilityType" VARCHAR, "deliveryFormats" JSON, '
+        '"deliveryMethods" JSON, "redemptionMethod" VARCHAR, "defaultCurrency" VARCHAR, '
+        f'"availableCurrencies" JSON, "pricingPer" VARCHAR, options {_OPTION}[], {_CONTENT})'
+    ),
+    scope=(
+        "select distinct connection_id, r.id as product_id, resource, subject_key, request_seq, "
+        "has_pricing, has_content, has_extras from staged_products where is_primary"
+    ),
+)
+
+_PRIMARY = "(select * from staged_products where is_primary)"
+_OPTIONS = (
+    '(select *, o.id as "oid" from (select *, unnest(r.options) as o from staged_products where is_primary))'
+)
+_UNITS = f"(select *, unnest(o.units) as u from {_OPTIONS})"
+_PRODUCT_ID = column("product_id", "text", "r.id", "OCTO product id.")
+_OPTION_ID = column("option_id", "text", "o.id", "OCTO option id, unique inside its product.")
+_CONNECTION_ID = column("connection_id", "text", "connection_id", "The connection it was seen through.")
+
+PRODUCTS = Table(
+    schema="core",
+    name="products",
+    description="What the supplier sells.",
+    grain="One product of one connection.",
+    noun="products",
+    source=_PRIMARY,
+    key=("connection_id", "product_id"),
+    scope=("connection_id",),
+    own_subject="product",
+    cascade=("core.options", "core.units", "core.extras", "core.product_content", "core.availability"),
+    columns=(
+        _CONNECTION_ID,
+        _PRODUCT_ID,
+        column("internal_name", "text", 'r."internalName"', "The supplier's own name for it."),
+        column("title", "text", "r.title", "Name for travellers (capability content).", capability="content"),
+        column("reference", "text", "r.reference", "The supplier's reference."),
+        column("locale", "text", "r.locale", "Language of the texts, BCP 47."),
+        column("time_zone", "text", 'r."timeZone"', "IANA time zone of the venue."),
+        column("availability_type", "text", 'r."availabilityType"', "START_TIME or OPENING_HOURS."),
+        column("availability_required", "boolean", 'r."availabilityRequired"', "Whether a booking needs a slot."),
+        column("allow_freesale", "boolean", 'r."allowFreesale"', "Whether it can be booked without a slot."),
+        column("instant_confirmation", "boolean", 'r."instantConfirmation"', "Whether confirming is immediate."),
+        column("instant_delivery", "boolean", 'r."instantDelivery"', "Whether tickets come at once."),
+        column("redemption_method", "text", 'r."redemptionMethod"', "DIGITAL, PRINT or MANIFEST."),
+        column("delivery_formats", "text", text('r."deliveryFormats"'), "JSON array of ticket formats."),
+        column("delivery_methods", "text", text('r."deliveryMethods"'), "JSON array of VOUCHER, TICKET."),
+        column(
+            "default_currency", "text", 'r."defaultCurrency"', "ISO 4217 (capability pricing).", capability="pricing"
+        ),
+        column(
+            "available_currencies",
+            "text",
+            text('r."availableCurrencies"'),
+            "JSON array of ISO 4217 codes (capability pricing).",
+            capability="pricing",
+        ),
+        column("pricing_per", "text", 'r."pricingPer"', "UNIT or BOOKING.", capability="pricing"),
+    ),
+)
+
+OPTIONS = Table(
+    schema="core",
+    name="options",
+    description="The variants of a product.",
+    grain="One option of one product.",
+    noun="products",
+    source=_OPTIONS,
+    key=("connection_id", "product_id", "option_id"),
+    scope=("connection_id", "product_id"),
+    cascade=("core.units", "core.extras", "core.product_content", "core.availability"),
+    columns=(
+        _CONNECTION_ID,
+        _PRODUCT_ID,
+        _OPTION_ID,
+        column("is_default", "boolean", 'o."default"', "Whether it is the default option."),
+        column("internal_name", "text", 'o."internalName"', "The supplier's own name for it."),
+        column("title", "text", "o.title", "Name for travellers (capability content).", capability="content"),
+        column("reference", "text", "o.reference", "The supplier's reference."),
+        column(
+            "local_start_times", "text", text('o."availabilityLocalStartTimes"'), "JSON array of HH:MM at the venue."
+        ),
+        column("cancellation_cutoff", "text", 'o."cancellationCutoff"', "Free text, e.g. 24 hours."),
+        column("cancellation_cutoff_amount", "bigint", 'o."cancellationCutoffAmount"', "The number in it."),
+        column("cancellation_cutoff_unit", "text", 'o."cancellationCutoffUnit"', "hour, minute or day."),
+        column("min_units", "bigint", 'o.restrictions."minUnits"', "Fewest units in one booking."),
+        column("max_units", "bigint", 'o.restrictions."maxUnits"', "Most units in one booking."),
+    ),
+)
+
+UNITS = Table(
+    schema="core",
+    name="units",
+    description="The ticket types of an option.",
+    grain="One unit of one option.",
+    noun="products",
+    source=_UNITS,
+    key=("connection_id", "product_id", "option_id", "unit_id"),
+    scope=("connection_id", "product_id"),
+    columns=(
+        _CONNECTION_ID,
+        _PRODUCT_ID,
+        _OPTION_ID,
+        column("unit_id", "text", "u.id", "OCTO unit id, unique inside its option."),
+        column("unit_type", "text", 'u."type"', "ADULT, CHILD, … or a newer one."),
+        column("internal_name", "text", 'u."internalName"', "The supplier's own name for it."),
+        column("title", "text", "u.title", "Name for travellers (capability content).", capability="content"),
+        column("reference", "text", "u.reference", "The supplier's reference."),
+        column("pax_count", "bigint", 'u.restrictions."paxCount"', "People one unit admits."),
+        column("min_age", "bigint", 'u.restrictions."minAge"', "Youngest age."),
+        column("max_age", "bigint", 'u.restrictions."maxAge"', "Oldest age."),
+        column("min_quantity", "bigint", 'u.restrictions."minQuantity"', "Fewest in one booking."),
+        column("max_quantity", "bigint", 'u.restrictions."maxQuantity"', "Most in one booking."),
+        column(
+            "accompanied_by", "text", text('u.restrictions."accompaniedBy"'), "JSON array of unit ids that must come too."
+        ),
+        column("id_required", "boolean", 'u.restrictions."idRequired"', "Whether an identity card is asked for."),
+    ),
+)
+
+_PRICE_KEY = ("connection_id", "product_id", "option_id", "unit_id", "currency")
+UNIT_PRICES = Table(
+    schema="core",
+    name="unit_prices",
+    description="The price from which a unit or option is sold, and what it was before (capability pricing).",
+    grain="One version of one currency's price of one unit; unit_id is '' where the price is per booking.",
+    noun="products",
+    source=(
+        f"(select *, unnest(u.\"pricingFrom\") as price, u.id as \"uid\" from {_UNITS} union all by name "
+        f"select *, unnest(o.\"pricingFrom\") as price, '' as \"uid\" from {_OPTIONS})"
+    ),
+    key=(*_PRICE_KEY, "valid_from_utc"),
+    merge=Merge.VERSIONS,
+    scope=("connection_id", "product_id"),
+    capability="pricing",
+    columns=(
+        _CONNECTION_ID,
+        _PRODUCT_ID,
+        _OPTION_ID,
+        column("unit_id", "text", '"uid"', "OCTO unit id; '' = per booking."),
+        *money("price", capability=""),
+        Column("valid_from_utc", "timestamptz", "Since when we saw this price.", "verified_at_utc", tracked=False),
+        Column("valid_to_utc", "timestamptz", "Until when; null = still.", "null", tracked=False),
+        Column("is_current", "boolean", "Whether it is the price now.", "true", tracked=False),
+    ),
+)
+
+_EXTRAS = (
+    f"(select *, unnest(o.extras) as e, '' as \"uid\" from {_OPTIONS} union all by name "
+    f"select * exclude (u), unnest(u.extras) as e, u.id as \"uid\" from {_UNITS})"
+)
+EXTRAS = Table(
+    schema="core",
+    name="extras",
+    description="Addons that can be bought with a unit or an option (capability extras).",
+    grain="One extra of one unit; unit_id is '' where it belongs to the option.",
+    noun="products",
+    source=_EXTRAS,
+    key=("connection_id", "product_id", "option_id", "unit_id", "extra_id"),
+    scope=("connection_id", "product_id"),
+    capability="extras",
+    columns=(
+        _CONNECTION_ID,
+        _PRODUCT_ID,
+        _OPTION_ID,
+        column("unit_id", "text", '"uid"', "OCTO unit id; '' = of the option."),
+        column("extra_id", "text", "e.id", "Extra id."),
+        column("internal_name", "text", 'e."internalName"', "The supplier's own name for it."),
+        column("title", "text", "e.title", "Name for travellers."),
+        column("reference", "text", "e.reference", "The supplier's reference."),
+        column("min_quantity", "bigint", 'e.restrictions."minQuantity"', "Fewest in one booking."),
+        column("max_quantity", "bigint", 'e.restrictions."maxQuantity"', "Most in one booking."),
+        column("is_required", "boolean", "e.restrictions.required", "Whether it must be bought."),
+    ),
+)
+
+_CONTENT_FIELDS = 'title, "shortDescription", description, features, faqs, media, locations, "categoryLabels"'
+
+
+def _content_half(prefix: str, option: str) -> str:
+    fields = ", ".join(f"{prefix}.{f}" for f in _CONTENT_FIELDS.split(", "))
+    unnested = (
+        "staged_products" if prefix == "r" else "(select *, unnest(r.options) as o from staged_products)"
+    )
+    return f'select connection_id, language, has_content, r.id as "pid", {option} as "oid", {fields} from {unnested}'
+
+
+PRODUCT_CONTENT = Table(
+    schema="core",
+    name="product_content",
+    description="Texts for travellers, as received (capability content); shapes of the JSON differ between services.",
+    grain="One language of one product (option_id '') or option.",
+    noun="products",
+    source=f"({_content_half('r', chr(39) * 2)} union all by name {_content_half('o', 'o.id')})",
+    key=("connection_id", "product_id", "option_id", "language"),
+    scope=("connection_id", "product_id"),
+    capability="content",
+    absent_is_gone=True,
+    columns=(
+        _CONNECTION_ID,
+        column("product_id", "text", '"pid"', "OCTO product id."),
+        column("option_id", "text", '"oid"', "OCTO option id; '' = of the product."),
+        column("language", "text", "language", "The language the service answered in."),
+        column("title", "text", "title", "Name."),
+        column("short_description", "text", '"shortDescription"', "One or two sentences."),
+        column("description", "text", "description", "The long text."),
+        column("features", "text", text("features"), "JSON array: inclusions, highlights, …"),
+        column("faqs", "text", text("faqs"), "JSON array of questions and answers."),
+        column("media", "text", text("media"), "JSON array of pictures and films."),
+        column("locations", "text", text("locations"), "JSON array of places."),
+        column("category_labels", "text", text('"categoryLabels"'), "JSON array of labels."),
+    ),
+)

@@ -1,0 +1,32 @@
+"""The supplier behind the token. From `GET /supplier`."""
+
+from octo_sync.tables.base import Noun, Table, column
+
+NOUN = Noun(
+    name="supplier",
+    record=(
+        "STRUCT(id VARCHAR, name VARCHAR, endpoint VARCHAR, "
+        "contact STRUCT(website VARCHAR, email VARCHAR, telephone VARCHAR, address VARCHAR))"
+    ),
+)
+
+SUPPLIERS = Table(
+    schema="core",
+    name="suppliers",
+    description="The company whose products a connection sells. Its contact data is a company's, not a person's.",
+    grain="One supplier of one connection.",
+    noun="supplier",
+    source="staged_supplier",
+    key=("connection_id", "supplier_id"),
+    scope=("connection_id",),
+    columns=(
+        column("connection_id", "text", "connection_id", "The connection it was seen through."),
+        column("supplier_id", "text", "r.id", "OCTO supplier id."),
+        column("name", "text", "r.name", "Name."),
+        column("endpoint", "text", "r.endpoint", "Base URL the supplier states."),
+        column("website", "text", "r.contact.website", "Web site."),
+        column("email", "text", "r.contact.email", "Public e-mail address."),
+        column("telephone", "text", "r.contact.telephone", "Public telephone number."),
+        column("address", "text", "r.contact.address", "Postal address."),
+    ),
+)

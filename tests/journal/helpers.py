@@ -1,0 +1,72 @@
+"""What the journal's tests share: a clock that is set by hand, subjects, programs run as other processes."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from octo_sync.journal import Journal
+from octo_sync.model import Subject, SubjectKind
+
+NOON = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
+
+
+class HandClock:
+    """Stands still until it is moved."""
+
+    def __init__(self, start: datetime = NOON) -> None:
+        self.moment = start
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def forward(self, seconds: float) -> datetime:
+        self.moment += timedelta(seconds=seconds)
+        return self.moment
+
+
+def booking(uuid: str = "b-1", connection: str = "acme") -> Subject:
+    return Subject(connection, SubjectKind.BOOKING, (uuid,))
+
+
+def bookings(count: int, connection: str = "acme") -> list[Subject]:
+    return [booking(f"b-{number}", connection) for number in range(count)]
+
+
+def availability(product: str, option: str, month: str, connection: str = "acme") -> Subject:
+    return Subject(connection, SubjectKind.AVAILABILITY, (product, option, month))
+
+
+def fail(journal: Journal, claim, *, retry_at=None, quarantine=False, code="ServiceUnavailable") -> None:
+    journal.failed(
+        claim, error_code=code, message="The service is down.", retry_at=retry_at, quarantine=quarantine, run_id="r"
+    )
+
+
+PRELUDE = """
+import os, sys, signal
+from datetime import UTC, datetime
+from pathlib import Path
+from octo_sync.journal import Journal, Lease
+from octo_sync.model import Source, Subject, SubjectKind
+class Clock:
+    def now(self): return datetime.now(UTC)
+def booking(uuid): return Subject("acme", SubjectKind.BOOKING, (uuid,))
+def say(text): print(text, flush=True)
+journal = Journal.open(Path(sys.argv[1]), clock=Clock())
+"""
+
+
+def start(program: str, path: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Run the program in another process, with `journal` open at `path`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + program, str(path), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate(timeout=30)

@@ -1,0 +1,105 @@
+"""Driver errors are sentences, nothing is half done, and the journal goes on by itself."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from tests.journal.helpers import HandClock, booking, bookings
+
+from octo_sync.errors import JournalError
+from octo_sync.journal import Journal, faults, store
+from octo_sync.model import Source
+
+
+def test_full_disk_is_said_nothing_is_kept_and_work_goes_on_after(journal: Journal) -> None:
+    with journal._reading() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 3}")
+    with pytest.raises(JournalError, match="disk is full"):
+        journal.mark(bookings(5000), Source.NOTIFICATION)
+    assert journal.dirty_count() == 0
+    journal.mark(bookings(5000), Source.NOTIFICATION)
+    assert journal.dirty_count() == 5000
+
+
+def test_claims_survive_an_error_of_the_file(journal: Journal) -> None:
+    journal.mark([booking()], Source.USER)
+    (claim,) = journal.claim(1, run_id="r")
+    with journal._reading() as connection:
+        connection.exec_driver_sql("PRAGMA query_only = 1")
+    with pytest.raises(JournalError, match="read-only"):
+        journal.landed([claim], run_id="r")
+    assert journal.claim(1, run_id="r") == []
+    journal.landed([claim], run_id="r")
+    assert journal.dirty_count() == 0
+
+
+def test_journal_locked_for_too_long_is_said(journal: Journal, path, monkeypatch) -> None:
+    with journal._reading() as connection:
+        connection.exec_driver_sql("PRAGMA busy_timeout = 20")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(JournalError, match="locked by another process"):
+            journal.mark([booking()], Source.USER)
+    journal.mark([booking()], Source.USER)
+    assert journal.dirty_count() == 1
+
+
+def test_directory_that_cannot_be_is_said(tmp_path, clock: HandClock) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalError, match="cannot be"):
+        Journal.open(tmp_path / "file" / "journal.sqlite", clock=clock)
+    (tmp_path / "folder.sqlite").mkdir()
+    with pytest.raises(JournalError, match="cannot be"):
+        Journal.open(tmp_path / "folder.sqlite", clock=clock)
+
+
+def test_vanished_file_is_an_error_and_not_an_empty_journal(journal: Journal, path) -> None:
+    journal._disconnect()
+    path.unlink()
+    with pytest.raises(JournalError, match="cannot be opened"):
+        journal.dirty_count()
+
+
+@pytest.mark.parametrize(
+    "name", ["SQLITE_IOERR_FSYNC", "SQLITE_READONLY_DIRECTORY", "SQLITE_CORRUPT_VTAB", "SQLITE_ODD"]
+)
+def test_every_driver_error_is_one_line_that_names_the_file(tmp_path, name: str) -> None:
+    error = sqlite3.OperationalError("driver's words")
+    error.sqlite_errorname = name
+    with pytest.raises(JournalError) as said, faults.translated(tmp_path / "journal.sqlite"):
+        raise error
+    for part in (str(tmp_path), name, "driver's words"):
+        assert part in str(said.value)
+    assert "\n" not in str(said.value)
+
+
+def test_parameters_never_show_in_an_error(journal: Journal) -> None:
+    journal.start_run("run", "sandbox", run_id="r", fence=1, options={"secret": "hunter2"})
+    with pytest.raises(JournalError) as said:
+        journal.start_run("run", "sandbox", run_id="r", fence=1, options={"secret": "hunter2"})
+    assert "hunter2" not in str(said.value)
+
+
+def test_draft_of_a_kill_during_creation_does_not_hinder(path, clock: HandClock, monkeypatch) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store.os, "link", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Journal.open(path, clock=clock)
+    assert not path.exists()
+    with Journal.open(path, clock=clock) as journal:
+        assert journal.recovered_from is None
+
+
+def test_file_system_without_hard_links_will_do(path, clock: HandClock, monkeypatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(store.os, "link", refused)
+    with Journal.open(path, clock=clock) as journal:
+        journal.mark([booking()], Source.USER)
+    with Journal.open(path, clock=clock) as journal:
+        assert journal.dirty_count() == 1

@@ -1,0 +1,85 @@
+"""One writer: a lock that dies with its owner, and a number that tells a zombie from the owner."""
+
+import time
+
+import pytest
+from tests.journal.helpers import HandClock, kill, start
+
+from octo_sync.errors import LeaseHeld
+from octo_sync.journal import Journal, Lease
+
+OWNER = """
+lease = Lease.acquire(journal, Path(sys.argv[2]), owner="octo-sync run sandbox", clock=Clock())
+journal.start_run("run", "sandbox", run_id="theirs", fence=lease.fence)
+say(lease.fence)
+sys.stdin.readline()
+"""
+
+
+def test_second_process_is_told_who_holds_the_lease_and_gets_it_at_once_when_the_owner_is_killed(
+    journal: Journal, path, clock: HandClock, tmp_path
+) -> None:
+    owner = start(OWNER, path, str(tmp_path / "lock"))
+    try:
+        fence = int(owner.stdout.readline())
+        with pytest.raises(LeaseHeld) as refused:
+            Lease.acquire(journal, tmp_path / "lock", owner="second", clock=clock)
+        for part in ("octo-sync run sandbox", f"pid {owner.pid}", "since 20"):
+            assert part in str(refused.value)
+        assert "\n" not in str(refused.value)
+        assert journal.run("theirs").status == "running"
+    finally:
+        kill(owner)
+    before = time.monotonic()
+    with Lease.acquire(journal, tmp_path / "lock", owner="next", clock=clock) as lease:
+        assert time.monotonic() - before < 1
+        assert lease.fence == fence + 1
+        assert journal.run("theirs").status == "killed"
+
+
+def test_fence_grows_with_every_owner(journal: Journal, path, clock: HandClock, tmp_path) -> None:
+    fences = []
+    for _ in range(3):
+        with Lease.acquire(journal, tmp_path / "lock", owner="test", clock=clock) as lease:
+            fences.append(lease.fence)
+    assert fences == [fences[0], fences[0] + 1, fences[0] + 2]
+    journal.close()
+    with (
+        Journal.open(path, clock=clock) as reopened,
+        Lease.acquire(reopened, tmp_path / "lock", owner="test", clock=clock) as lease,
+    ):
+        assert lease.fence == fences[-1] + 1
+
+
+def test_lease_is_exclusive_within_one_process_too(journal: Journal, clock: HandClock, tmp_path) -> None:
+    lease = Lease.acquire(journal, tmp_path / "lock", owner="first", clock=clock)
+    clock.forward(120)
+    with pytest.raises(LeaseHeld, match=r"first .*2 min"):
+        Lease.acquire(journal, tmp_path / "lock", owner="second", clock=clock)
+    lease.release()
+    lease.release()
+    noted = journal.lease()
+    assert noted is not None
+    assert (noted.owner, noted.released_at) == ("first", clock.now())
+    Lease.acquire(journal, tmp_path / "lock", owner="second", clock=clock).release()
+
+
+def test_owner_between_lock_and_name_plate_is_not_misnamed(journal: Journal, clock: HandClock, tmp_path) -> None:
+    Lease.acquire(journal, tmp_path / "lock", owner="long gone", clock=clock).release()
+    held = Lease.acquire(journal, tmp_path / "lock", owner="now", clock=clock)
+    journal.drop_lease(held.fence)
+    with pytest.raises(LeaseHeld) as refused:
+        Lease.acquire(journal, tmp_path / "lock", owner="second", clock=clock)
+    assert "long gone" not in str(refused.value)
+    held.release()
+
+
+def test_lease_that_could_not_be_noted_is_not_kept(journal: Journal, clock: HandClock, tmp_path, monkeypatch) -> None:
+    def broken(**_: object) -> int:
+        raise RuntimeError("disk")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "take_lease", broken)
+        with pytest.raises(RuntimeError, match="disk"):
+            Lease.acquire(journal, tmp_path / "lock", owner="first", clock=clock)
+    Lease.acquire(journal, tmp_path / "lock", owner="second", clock=clock).release()

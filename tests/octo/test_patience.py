@@ -1,0 +1,249 @@
+"""How the client waits: what 429 asks for, backoff, and the budget of a connection."""
+
+import asyncio
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.octo.support import StoppedClock, client, in_turn, reply, says, serving
+
+from octo_sync.errors import RateLimited, RequestRefused, ServiceError, ServiceUnavailable
+from octo_sync.model import Limits
+from octo_sync.octo import endpoints
+from octo_sync.octo.budget import Budget
+from octo_sync.octo.verdict import retry_after
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+CALL = endpoints.products()
+GOOD = says(200, b"[]")
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": " 7.5 "}, 7.5),
+        ({"retry-after": "0"}, 0),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "1000000000"}, 120),
+        ({"retry-after": "1e400"}, 120),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": ""}, None),
+        ({"retry-after": "Fri, 20 Nov 2026 12:00:09 GMT"}, 9),
+        ({"retry-after": "Fri, 20 Nov 2026 12:00:09 -0000"}, 9),
+        ({"retry-after": "Fri, 20 Nov 2026 11:00:00 GMT"}, 0),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, 120),
+        ({"retry-after": "Fri, 99 Foo 2026 12:00:09 GMT"}, None),
+        ({"octo-ratelimit-retryafter": "11"}, 11),
+        ({"octo-ratelimit-retryafter": "11", "retry-after": "3"}, 11),
+        ({"octo-ratelimit-retryafter": "rubbish", "retry-after": "3"}, 3),
+    ],
+)
+def test_what_a_service_asks_to_wait_is_read_and_capped(headers, seconds):
+    assert retry_after(headers, NOON, 120.0) == seconds
+
+
+@pytest.mark.parametrize("name", ["Retry-After", "OCTO-RateLimit-RetryAfter"])
+async def test_a_429_is_tried_again_after_the_time_it_asks_for(name):
+    async with serving(in_turn(says(429, b"", {name: "0.3"}), GOOD)) as server, client(server.origin) as octo:
+        await octo.send(CALL)
+    assert 0.29 <= server.seen[1].at - server.seen[0].at < 0.7
+
+
+async def test_a_429_with_a_date_is_tried_again_then():
+    headers = {"Retry-After": "Fri, 20 Nov 2026 12:00:01 GMT"}
+    clock = StoppedClock(NOON + timedelta(seconds=0.7))
+    async with serving(in_turn(says(429, b"", headers), GOOD)) as server, client(server.origin, clock=clock) as octo:
+        await octo.send(CALL)
+    assert 0.29 <= server.seen[1].at - server.seen[0].at < 0.7
+
+
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "-5"}, {"Retry-After": "soon"}])
+async def test_a_429_that_asks_for_nothing_sensible_is_tried_again_after_a_short_wait(headers):
+    limits = {"requests_per_minute": 60_000.0}
+    handler = in_turn(says(429, b"", headers), GOOD)
+    async with serving(handler) as server, client(server.origin, limits=limits) as octo:
+        await octo.send(CALL)
+    assert server.seen[1].at - server.seen[0].at < 0.3
+
+
+async def test_an_absurd_wait_is_cut_to_the_cap():
+    limits = {"retry_after_cap": 0.3}
+    handler = in_turn(says(429, b"", {"Retry-After": "1000000000"}), GOOD)
+    async with serving(handler) as server, client(server.origin, limits=limits) as octo:
+        await octo.send(CALL)
+    assert 0.29 <= server.seen[1].at - server.seen[0].at < 0.7
+
+
+async def test_a_wait_beyond_the_deadline_is_not_begun_but_told():
+    async with serving(says(429, b"slow down", {"Retry-After": "30"})) as server, client(server.origin) as octo:
+        before = asyncio.get_running_loop().time()
+        with pytest.raises(RateLimited, match="429") as caught:
+            await octo.send(CALL)
+        assert asyncio.get_running_loop().time() - before < 0.3
+    assert caught.value.retry_after == 30
+    assert len(server.seen) == 1
+
+
+async def test_a_pause_that_one_call_was_asked_for_holds_for_the_whole_connection():
+    async with serving(in_turn(says(429, b"", {"Retry-After": "30"}), GOOD)) as server, client(server.origin) as octo:
+        with pytest.raises(RateLimited):
+            await octo.send(CALL)
+        with pytest.raises(RateLimited, match="held back by this connection's own budget") as caught:
+            await octo.send(CALL)
+    assert caught.value.status is None
+    assert 29 < (caught.value.retry_after or 0) <= 30
+    assert len(server.seen) == 1
+
+
+async def test_a_503_may_ask_for_time_too():
+    async with serving(in_turn(says(503, b"", {"Retry-After": "0.3"}), GOOD)) as server, client(server.origin) as octo:
+        await octo.send(CALL)
+    assert server.seen[1].at - server.seen[0].at >= 0.29
+
+
+async def test_the_same_seed_gives_the_same_waits(monkeypatch):
+    real = asyncio.sleep
+    waits: list[float] = []
+
+    async def noted(delay: float, result: object = None) -> object:
+        waits.append(delay)
+        return await real(0)
+
+    async def run(seed: int) -> list[float]:
+        waits.clear()
+        limits = {"attempts": 6, "backoff": 0.01, "backoff_cap": 0.05, "deadline": 5.0}
+        async with serving(says(503)) as server, client(server.origin, seed=seed, limits=limits) as octo:
+            with monkeypatch.context() as patched:
+                patched.setattr(asyncio, "sleep", noted)
+                with pytest.raises(ServiceUnavailable):
+                    await octo.send(CALL)
+        return [wait for wait in waits if wait > 0]
+
+    random.seed(1)
+    first = await run(7)
+    random.seed(2)
+    assert await run(7) == first
+    assert await run(8) != first
+    assert len(first) == 5
+    for number, wait in enumerate(first):
+        longest = min(0.05, 0.01 * 2**number)
+        assert longest / 2 <= wait <= longest
+
+
+class Ticking:
+    """Runs a budget on a loop whose time is ours."""
+
+    def __init__(self, monkeypatch, **limits) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: self.now)
+        self.budget = Budget(Limits(**limits))
+
+    def go(self) -> float:
+        """Wait as long as the budget wants, then start; the time of the start."""
+        while (wait := self.budget.wait()) > 0:
+            self.now += wait
+        return self.now
+
+
+@pytest.fixture
+async def ticking(monkeypatch):
+    with monkeypatch.context() as patched:
+        yield lambda **limits: Ticking(patched, **limits)
+
+
+@pytest.mark.parametrize("rate", [1, 7, 60, 65, 600, 6000])
+async def test_no_minute_ever_holds_more_requests_than_allowed(ticking, rate):
+    clock = ticking(requests_per_minute=float(rate), concurrency=6)
+    starts = [clock.go() for _ in range(rate * 3)]
+    for first, next_minute in zip(starts, starts[rate:], strict=False):
+        assert next_minute - first >= 60 - 1e-6
+    assert starts[-1] - starts[0] <= 60 * 3.6
+
+
+async def test_without_a_rate_nothing_waits(ticking):
+    clock = ticking()
+    assert len({clock.go() for _ in range(1000)}) == 1
+
+
+async def test_a_429_halves_the_rate_once_for_all_that_was_on_the_wire(ticking):
+    clock = ticking(requests_per_minute=60.0)
+    started = clock.go()
+    clock.now += 1
+    for _ in range(5):
+        clock.budget.heard(429, started=started)
+    assert clock.budget.requests_per_minute == 30
+    clock.now += 1
+    clock.budget.heard(429, started=clock.go())
+    assert clock.budget.requests_per_minute == 15
+
+
+async def test_good_answers_raise_the_rate_again_slowly_and_never_above_the_limit(ticking):
+    clock = ticking(requests_per_minute=60.0)
+    clock.budget.heard(429, started=clock.now)
+    begin = clock.go()
+    while (clock.budget.requests_per_minute or 0) < 60:
+        clock.budget.heard(200, started=clock.go())
+    assert 120 < clock.now - begin < 600
+    clock.budget.heard(200, started=clock.go())
+    assert clock.budget.requests_per_minute == 60
+
+
+async def test_a_429_without_a_configured_rate_halves_what_was_really_sent(ticking):
+    clock = ticking()
+    for _ in range(100):
+        clock.now += 0.3
+        clock.go()
+    clock.budget.heard(429, started=clock.now)
+    assert clock.budget.requests_per_minute == 50
+
+
+async def test_even_the_slowest_connection_still_moves(ticking):
+    clock = ticking(requests_per_minute=4.0)
+    for _ in range(20):
+        clock.budget.heard(429, started=clock.go())
+        clock.now += 1
+    assert (clock.budget.requests_per_minute or 0) >= 1
+    before = clock.now
+    assert clock.go() - before <= 60
+
+
+async def test_too_many_refusals_in_a_minute_hold_the_connection_back(ticking):
+    clock = ticking(max_4xx_per_minute=3, requests_per_minute=60_000.0)
+    begin = clock.now
+    for status in (400, 404, 429):
+        clock.budget.heard(status, started=clock.go())
+        clock.now += 1
+    assert clock.go() >= begin + 60
+    for status in (200, 500, 200, 200):
+        clock.budget.heard(status, started=clock.go())
+    assert clock.budget.wait() == 0
+
+
+async def test_a_connection_with_too_many_refusals_stops_asking():
+    async with serving(says(400)) as server, client(server.origin, limits={"max_4xx_per_minute": 5}) as octo:
+        for _ in range(5):
+            with pytest.raises(RequestRefused):
+                await octo.send(CALL)
+        with pytest.raises(RateLimited, match="own budget"):
+            await octo.send(CALL)
+    assert len(server.seen) == 5
+
+
+async def test_a_rate_is_kept_on_the_wire():
+    limits = {"requests_per_minute": 1200.0, "concurrency": 2}
+    async with serving(GOOD) as server, client(server.origin, limits=limits) as octo:
+        await asyncio.gather(*(octo.send(CALL) for _ in range(10)))
+    assert server.seen[-1].at - server.seen[0].at >= 8 * 0.05 - 0.02
+
+
+async def test_one_connection_in_trouble_does_not_hold_another_back():
+    async def sick(seen, writer):
+        await reply(writer, 429, b"", {"Retry-After": "60"})
+
+    async with serving(sick) as one, serving(GOOD) as two, client(one.origin) as ill, client(two.origin) as well:
+        results = await asyncio.gather(*(ill.send(CALL) for _ in range(10)), return_exceptions=True)
+        assert all(isinstance(result, ServiceError) for result in results)
+        await well.send(CALL)

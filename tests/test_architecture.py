@@ -1,0 +1,263 @@
+"""Imports run one way, and each library has one home.
+
+    cli → app → web, schedule, api → flows → octo, journal, destinations, tables → schema, model, errors
+
+The four in the middle do not import each other; `sandbox` is a stranger to all of them.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+
+NOUNS = frozenset({"model", "errors", "schema"})
+SIBLINGS = frozenset({"octo", "journal", "destinations", "tables"})
+SETTINGS = frozenset({"pipeline", "shipped"})
+FLOWS = SIBLINGS | SETTINGS | NOUNS
+SURFACES = frozenset({"web", "schedule", "api"})
+
+# What each part of the package may import of the others; "" is `octo_sync/__init__.py`.
+MAY_IMPORT: Mapping[str, frozenset[str]] = {
+    "": SURFACES | SETTINGS | NOUNS,
+    "__main__": frozenset({"cli"}),
+    "cli": frozenset({"", "app", "flows", "sandbox"}) | SURFACES | FLOWS,
+    "app": frozenset({"flows", "sandbox"}) | SURFACES | FLOWS,
+    "web": frozenset({"flows"}) | FLOWS,
+    "schedule": frozenset({"flows"}) | SETTINGS | NOUNS,
+    "api": frozenset({"flows"}) | FLOWS,
+    "flows": FLOWS,
+    "octo": NOUNS,
+    "journal": NOUNS,
+    "destinations": NOUNS,
+    "tables": NOUNS,
+    "pipeline": NOUNS | {"shipped"},
+    "shipped": frozenset({"errors"}),
+    "schema": frozenset({"model", "errors"}),
+    "model": frozenset({"errors"}),
+    "errors": frozenset(),
+    "sandbox": frozenset(),
+}
+# Known to type checkers alone.
+TYPING_ONLY = frozenset({"_typeshed"})
+# The demo is the one flow whose subject is the sandbox.
+EXCEPTIONS = frozenset({("flows/demo.py", "sandbox")})
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a library may be imported (folders end with /), and whether only inside a function, for a quick start."""
+
+    places: tuple[str, ...]
+    late: bool = False
+
+
+# docs/dependencies.md says the same; a test compares the two.
+HOMES: Mapping[str, Home] = {
+    "apscheduler": Home(("schedule.py",)),
+    "click": Home(("cli/",)),
+    "duckdb": Home(("destinations/", "tables/", "api.py")),
+    "filelock": Home(("app.py", "flows/", "journal/")),
+    "httpx": Home(("octo/client.py", "sandbox/deliveries.py")),
+    "jinja2": Home(("web/",)),
+    "msgspec": Home(("octo/", "tables/", "destinations/", "sandbox/")),
+    "pandas": Home(("api.py", "flows/reconcile.py"), late=True),
+    "platformdirs": Home(("app.py",)),
+    "prometheus_client": Home(("web/",)),
+    "psycopg": Home(("destinations/",)),
+    "pyarrow": Home(("tables/", "destinations/", "api.py")),
+    "pydantic": Home(("pipeline/",)),
+    "rich": Home(("cli/",), late=True),
+    "sqlalchemy": Home(("journal/",)),
+    "sqlmodel": Home(("journal/",)),
+    "stamina": Home(("octo/",)),
+    "starlette": Home(("web/", "sandbox/")),
+    "uvicorn": Home(("web/", "sandbox/")),
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, where, and whether the import runs when the module is loaded."""
+
+    module: str
+    line: int
+    at_load: bool
+
+
+def _imports(tree: ast.Module, package: str, modules: frozenset[str]) -> Iterator[Import]:
+    """Every import, also a relative one, one inside a function, and a literal `import_module`."""
+
+    def walk(node: ast.AST, *, at_load: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            match child:
+                case ast.Import():
+                    yield from (Import(alias.name, child.lineno, at_load) for alias in child.names)
+                case ast.ImportFrom():
+                    parts = package.split(".")
+                    base = ".".join(parts[: len(parts) - child.level + 1]) if child.level else ""
+                    module = ".".join(part for part in (base, child.module or "") if part)
+                    for alias in child.names:
+                        inner = f"{module}.{alias.name}"
+                        yield Import(inner if inner in modules else module, child.lineno, at_load)
+                case ast.Call(
+                    func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(text)), *_]
+                ) if name in {"import_module", "__import__"}:
+                    yield Import(text, child.lineno, at_load)
+            later = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            typing_only = isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")
+            yield from walk(child, at_load=at_load and not later and not typing_only)
+
+    yield from walk(tree, at_load=True)
+
+
+def broken_rules(sources: Mapping[str, str]) -> list[str]:
+    """Every broken rule: `file:line imports X: the rule. What to do.` `sources` is path below octo_sync/ → code."""
+    modules = frozenset(
+        "octo_sync." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in sources
+    )
+    found = []
+    for path, code in sources.items():
+        part = path.split("/", maxsplit=1)[0].removesuffix(".py")
+        part = "" if part == "__init__" else part
+        package = ".".join(["octo_sync", *path.split("/")[:-1]])
+        if part not in MAY_IMPORT:
+            found.append(
+                f"src/octo_sync/{path}:1 is a new part: nothing says what it may import. Add {part} to MAY_IMPORT in "
+                "tests/test_architecture.py, where it belongs in the order."
+            )
+            continue
+        for each in _imports(ast.parse(code), package, modules):
+            where = f"src/octo_sync/{path}:{each.line} imports {each.module}"
+            top, _, rest = each.module.partition(".")
+            if top == "octo_sync":
+                if message := _inside(path, part, rest.split(".")[0]):
+                    found.append(f"{where}: {message}")
+            elif home := HOMES.get(top):
+                if not any(path.startswith(place) if place.endswith("/") else path == place for place in home.places):
+                    found.append(
+                        f"{where}: {top} is imported only in {', '.join(home.places)}. Call what is there, or pass it "
+                        "in as an argument (R14)."
+                    )
+                elif home.late and each.at_load:
+                    found.append(
+                        f"{where}: {top} is imported only inside the function that needs it, so that the program "
+                        "starts quickly. Move the import into the function, or below `if TYPE_CHECKING:`."
+                    )
+            elif top not in sys.stdlib_module_names and top not in TYPING_ONLY:
+                found.append(
+                    f"{where}: {top} has no home. Do without it, or give it one in HOMES and a line in docs/dependencies.md."
+                )
+    return list(dict.fromkeys(found))
+
+
+def _inside(path: str, part: str, other: str) -> str | None:
+    if other == part or other in MAY_IMPORT[part] or (path, other) in EXCEPTIONS:
+        return None
+    if part == "sandbox":
+        return (
+            "the sandbox imports nothing else of octo_sync. It shares no model, constant or parser with the connector, "
+            "or a misread interface would pass every test. Write it again from the interface."
+        )
+    if other == "sandbox":
+        return "only cli, app and flows/demo.py start the sandbox. Speak HTTP to it."
+    if part in SIBLINGS and other in SIBLINGS:
+        return f"{part} and {other} are siblings and do not import each other. Let a flow hand over what is needed."
+    allowed = ", ".join(sorted(MAY_IMPORT[part])) or "nothing of octo_sync"
+    return f"imports run one way, and {part or '__init__'} may import {allowed}. Move the code down, or pass it in."
+
+
+def _sources() -> dict[str, str]:
+    root = SOURCE / "octo_sync"
+    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py"))}
+
+
+def test_imports_run_one_way_and_each_library_has_one_home():
+    sources = _sources()
+    broken = broken_rules(sources)
+
+    assert broken == [], "\n" + "\n".join(broken)
+    assert {"model.py", "errors.py", "pipeline/__init__.py"} <= set(sources), "the test looked in the wrong place"
+
+
+PLANTED = [
+    ("octo/client.py", "from octo_sync.journal import Journal", "siblings"),
+    ("octo/client.py", "from octo_sync import journal", "siblings"),
+    ("octo/client.py", "from .. import journal", "siblings"),
+    ("octo/client.py", "def f():\n    import octo_sync.journal.store", "siblings"),
+    ("octo/client.py", "import importlib\nimportlib.import_module('octo_sync.journal')", "siblings"),
+    (
+        "octo/client.py",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from octo_sync.journal import x",
+        "siblings",
+    ),
+    ("octo/client.py", "from octo_sync.flows.work import Worker", "one way"),
+    ("octo/client.py", "from octo_sync.pipeline import Pipeline", "one way"),
+    ("flows/work.py", "from octo_sync.app import main", "one way"),
+    ("flows/work.py", "from octo_sync.cli import main", "one way"),
+    ("flows/work.py", "from octo_sync.sandbox import Service", "flows/demo.py"),
+    ("tables/bookings.py", "import octo_sync.sandbox.money", "flows/demo.py"),
+    ("model.py", "from octo_sync.pipeline import load", "one way"),
+    ("errors.py", "from octo_sync.model import Secret", "one way"),
+    ("errors.py", "import octo_sync", "one way"),
+    ("pipeline/load.py", "from octo_sync.octo import quirks", "one way"),
+    ("sandbox/store.py", "from octo_sync.model import Window", "sandbox imports nothing"),
+    ("sandbox/store.py", "from octo_sync.octo.endpoints import x", "sandbox imports nothing"),
+    ("octo/endpoints.py", "import httpx", "only in octo/client.py"),
+    ("sandbox/service.py", "from httpx import AsyncClient", "only in octo/client.py"),
+    ("flows/work.py", "from sqlmodel import Session", "only in journal/"),
+    ("flows/work.py", "import sqlalchemy.exc", "only in journal/"),
+    ("journal/store.py", "import duckdb", "only in destinations/"),
+    ("app.py", "import apscheduler.schedulers", "only in schedule.py"),
+    ("flows/work.py", "import pandas as pd", "only in api.py"),
+    ("flows/reconcile.py", "import pandas as pd", "inside the function"),
+    ("api.py", "class A:\n    import pandas", "inside the function"),
+    ("flows/work.py", "import rich", "only in cli/"),
+    ("cli/sync.py", "from rich.table import Table", "inside the function"),
+    ("app.py", "import click", "only in cli/"),
+    ("model.py", "from pydantic import BaseModel", "only in pipeline/"),
+    ("flows/work.py", "import requests", "has no home"),
+    ("helpers.py", "", "new part"),
+    ("utils/__init__.py", "", "new part"),
+]
+
+
+@pytest.mark.parametrize(("path", "code", "rule"), PLANTED)
+def test_a_planted_violation_is_found_and_named_with_file_line_rule_and_advice(path, code, rule):
+    around = {"__init__.py": "", "journal/__init__.py": "", "octo/__init__.py": "", "sandbox/__init__.py": ""}
+    (message,) = broken_rules(around | {path: code})
+
+    assert rule in message
+    assert re.match(rf"src/octo_sync/{re.escape(path)}:\d+ (imports|is) .*\. .*\.$", message)
+
+
+def test_the_line_named_is_the_line_of_the_import():
+    (message,) = broken_rules({"octo/client.py": "import json\n\n\ndef f():\n    import octo_sync.journal\n"})
+
+    assert message.startswith("src/octo_sync/octo/client.py:5 imports octo_sync.journal: ")
+
+
+ALLOWED = [
+    ("cli/sync.py", "from octo_sync.app import project\nfrom octo_sync.errors import ConfigError"),
+    ("cli/sync.py", "def show():\n    from rich.table import Table"),
+    ("cli/sandbox.py", "from octo_sync.sandbox import serve"),
+    ("flows/demo.py", "from octo_sync.sandbox import Service"),
+    ("flows/reconcile.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),
+    ("flows/reconcile.py", "def frame():\n    import pandas as pd"),
+    ("flows/work.py", "from octo_sync import journal\nfrom octo_sync.pipeline import SyncSettings"),
+    (
+        "octo/client.py",
+        "import httpx\nfrom octo_sync.model import Connection\nfrom octo_sync.octo.answer import Answer",
+    ),
+    ("sandbox/deliveries.py", "import httpx\nfrom octo_sync.sandbox.store import Store"),
+]
+
+
+@pytest.mark.parametrize(("path", "code"), ALLOWED)
+def test_what_the_rules_allow_is_not_reported(path, code):
+    assert broken_rules({"__init__.py": "", "journal/__init__.py": "", path: code}) == []
