@@ -151,7 +151,7 @@ def broken_rules(sources: Mapping[str, str]) -> list[str]:
                     )
             elif top not in sys.stdlib_module_names and top not in TYPING_ONLY:
                 found.append(
-                    f"{where}: {top} has no home. Do without it, or give it one in HOMES and a line in docs/dependencies.md."
+                    f"{where}: {top} has no home. Do without it, or give it one in HOMES and docs/dependencies.md."
                 )
     return list(dict.fromkeys(found))
 

@@ -36,6 +36,13 @@ async def test_ids_sent_as_numbers_become_text():
     assert isinstance(product.id, str)
 
 
+async def test_an_id_from_a_record_can_be_asked_with():
+    async with serving(in_turn(says(200, b'{"id":7}'), says(200, b"[]"))) as server, client(server.origin) as octo:
+        product = (await octo.product("7")).record
+        await octo.calendar(product.id, "DEFAULT", date(2026, 1, 1), date(2026, 1, 2))
+    assert json.loads(server.seen[1].body)["productId"] == "7"
+
+
 @pytest.mark.parametrize("value", ["true", "1.5", "null", "[]", "{}"])
 async def test_an_id_that_is_neither_text_nor_number_is_invalid(value):
     with pytest.raises(AnswerInvalid, match=r"\$\[0\]"):

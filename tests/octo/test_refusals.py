@@ -247,14 +247,45 @@ async def test_a_temporary_token_is_renewed_once_when_it_is_refused():
 
 
 async def test_a_temporary_token_that_stays_refused_stops_everything_too():
+    asked = 0
+
     async def source() -> Secret:
+        nonlocal asked
+        asked += 1
         return Secret("never good", "login")
 
     async with serving(says(401)) as server, client(server.origin, extra={"token_source": source}) as octo:
+        with pytest.raises(AuthenticationRefused):
+            await octo.products()
+        assert (asked, len(server.seen)) == (2, 2)
         for _ in range(9):
             with pytest.raises(AuthenticationRefused):
                 await octo.products()
     assert len(server.seen) == 3
+
+
+async def test_a_token_source_that_fails_is_told_without_what_it_said():
+    async def source() -> Secret:
+        raise LookupError(TOKEN)
+
+    async with serving(says(200, b"[]")) as server, client(server.origin, extra={"token_source": source}) as octo:
+        with pytest.raises(ServiceUnavailable, match=r"got no token from its token source \(LookupError\)") as caught:
+            await octo.products()
+    assert TOKEN not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert server.seen == []
+
+
+async def test_a_refusal_counts_before_its_body_is_there():
+    async def handler(seen, writer):
+        writer.write(b"HTTP/1.1 401 No\r\nContent-Length: 9\r\n\r\n")
+        await asyncio.sleep(9)
+
+    limits = {"deadline": 0.2, "concurrency": 9}
+    async with serving(handler) as server, client(server.origin, limits=limits) as octo:
+        await asyncio.gather(*(octo.products() for _ in range(9)), return_exceptions=True)
+        assert len(server.seen) == 3
+        assert octo.gate.shut
 
 
 FAILURES = {

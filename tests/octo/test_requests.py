@@ -68,6 +68,12 @@ async def test_static_headers_are_added_and_cannot_replace_the_token():
     assert server.seen[0].headers["authorization"] == f"Bearer {TOKEN}"
 
 
+async def test_a_user_in_the_address_does_not_replace_the_token():
+    async with serving(LIST) as server, client(server.origin.replace("//", "//ann:pw@")) as octo:
+        await octo.products()
+    assert server.seen[0].headers["authorization"] == f"Bearer {TOKEN}"
+
+
 async def test_a_call_can_ask_for_another_language():
     async with serving(LIST) as server, client(server.origin, languages=("de", "fr")) as octo:
         await octo.products()

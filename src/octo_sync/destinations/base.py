@@ -216,6 +216,10 @@ class Destination(Protocol):
         """Count and hash the live rows of the core tables."""
         ...
 
+    def run_script(self, statements: Iterable[str]) -> None:
+        """Run statements in one transaction, e.g. those that make the marts."""
+        ...
+
     def publish(self, target: Path, *, contacts: Path | None = None) -> int:
         """Make a consistent copy for readers and put it in place atomically; its size in bytes."""
         ...

@@ -568,14 +568,7 @@ _COPY = """
 import os, shutil, sys
 source, target = sys.argv[1:]
 with open(source, 'rb') as a, open(target, 'wb') as b:
-    shutil.copyfileobj(a, b, 1 << 20) if not hasattr(os, 'copy_file_range') else None
-    if hasattr(os, 'copy_file_range'):
-        left = os.fstat(a.fileno()).st_size
-        while left:
-            done = os.copy_file_range(a.fileno(), b.fileno(), left)
-            if not done:
-                break
-            left -= done
+    shutil.copyfileobj(a, b, 1 << 22)
     b.flush()
     os.fsync(b.fileno())
 """

@@ -17,8 +17,8 @@ from octo_sync.schema import STAGED, Noun, Table
 
 __all__ = ["Stage"]
 
-_ROW_LIMIT = 1 << 30
-"""Largest spool line DuckDB may read, bytes; a body was capped long before."""
+_LEAST_LINE = 1 << 20
+"""Bytes DuckDB may expect of a line at least; it reserves memory by the longest."""
 
 
 class Stage:
@@ -39,16 +39,18 @@ class Stage:
         try:
             with os.fdopen(handle, "wb") as out:
                 # By travel month, product and option, so that what is asked for together lies together on disk.
+                longest = _LEAST_LINE
                 for a in sorted(self._answered, key=lambda a: (a.subject.parts[-1:], a.subject.parts)):
                     for line in a.lines:
                         out.write(line)
                         out.write(b"\n")
+                        longest = max(longest, len(line) + 2)
             columns = ", ".join(f"{column}: '{kind}'" for column, kind in STAGED)
             record = self.noun.record.replace("'", "''")
             self._db.execute(
                 f"create or replace temp table staged_{self.noun.name} as select * exclude (records), "
                 f"unnest(records) as r from read_json($1, format = 'newline_delimited', records = 'true', "
-                f"columns = {{{columns}, records: '{record}[]'}}, maximum_object_size = {_ROW_LIMIT})",
+                f"columns = {{{columns}, records: '{record}[]'}}, maximum_object_size = {longest})",
                 [name],
             )
         finally:

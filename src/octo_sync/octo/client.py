@@ -8,6 +8,7 @@ ways, and each has its place: too fast or too many (`budget.Budget`), refused to
 
 import asyncio
 import random
+import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -19,7 +20,6 @@ from types import TracebackType
 from typing import Self
 
 import httpx
-import msgspec
 import stamina
 
 from octo_sync.errors import (
@@ -27,6 +27,7 @@ from octo_sync.errors import (
     AnswerTooLarge,
     AuthenticationRefused,
     ConfigError,
+    OctoSyncError,
     RateLimited,
     RequestRefused,
     ServiceError,
@@ -112,6 +113,7 @@ class OctoClient(Operations):
         self.stats = Stats()
         self.budget = Budget(limits)
         self.gate = Gate()
+        self._base = connection.base_url.rstrip("/")
         self._clock = clock
         self._random = random
         self._token_source = token_source
@@ -121,15 +123,16 @@ class OctoClient(Operations):
         self._http = httpx.AsyncClient(
             transport=transport,
             follow_redirects=False,
+            # None would let a user and password in base_url replace the token.
+            auth=httpx.Auth(),
             trust_env=trust_env,
+            # Loading the trusted certificates takes 20 ms. Without TLS an empty list will do: it trusts nobody.
+            verify=self._base[:6].lower() != "http:/" or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             timeout=httpx.Timeout(None, connect=limits.connect_timeout),
             limits=httpx.Limits(max_connections=limits.concurrency, max_keepalive_connections=limits.concurrency),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             event_hooks={"response": [_hide_location]},
         )
-        # httpx adds defaults of its own: only ours go out.
-        self._http.headers = httpx.Headers()
-        self._base = connection.base_url.rstrip("/")
         self._headers = {
             "Accept": "application/json",
             "Accept-Encoding": "gzip, deflate",
@@ -241,8 +244,10 @@ class OctoClient(Operations):
             headers = {name.removeprefix(HIDDEN): value for name, value in response.headers.items()}
             self.stats.by_status[status] += 1
             good = 200 <= status < 300  # noqa: PLR2004
+            if good or status in {401, 403}:
+                # At once: the body may take its time.
+                self.gate.leave(ticket, accepted=good)
             if good:
-                self.gate.leave(ticket, accepted=True)
                 body = await self._read_body(response)
             else:
                 body = await self._read_refusal(response)
@@ -274,7 +279,7 @@ class OctoClient(Operations):
             call.method,
             self._base + path,
             params=call.params or None,
-            content=None if call.json is None else msgspec.json.encode(call.json),
+            content=call.body,
             headers=self._headers,
         )
         capabilities = capability_header(connection, call.operation, call.needs)
@@ -322,8 +327,17 @@ class OctoClient(Operations):
                 return self._token
             if self._token_source is None:
                 return _usable(self.connection.token)
-            self._token = _usable(await self._token_source())
-            self._voice = verdict.Voice(self.connection, self._token)
+            problem = ""
+            try:
+                self._token = _usable(await self._token_source())
+                self._voice = verdict.Voice(self.connection, self._token)
+            except OctoSyncError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever somebody's login code raises may hold the secret
+                problem = type(error).__name__
+            if problem or self._token is None:
+                what = f'"{self.connection.name}" got no token from its token source ({problem})'
+                raise ServiceUnavailable(f"{what}; see that the login works, then try again")
             return self._token
 
     def _broken(self, call: Call, error: Exception) -> Exception:

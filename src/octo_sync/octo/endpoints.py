@@ -68,8 +68,13 @@ class Call:
     def key(self) -> str:
         """One text per different request: method, path, query and body. It may hold personal data: do not log it."""
         query = "&".join(f"{quote(name)}={quote(value)}" for name, value in self.params)
-        body = msgspec.json.encode(self.json).decode() if self.json is not None else ""
+        body = self.body.decode() if self.body is not None else ""
         return " ".join(part for part in (self.method, self.path, query, self.language or "", body) if part)
+
+    @property
+    def body(self) -> bytes | None:
+        """What is sent: `json` encoded, None without it."""
+        return None if self.json is None else msgspec.json.encode(self.json, enc_hook=_plain)
 
 
 def supplier(*, language: str | None = None) -> Call:
@@ -468,6 +473,13 @@ def _no_booking(uuid: str) -> Missing:
 
 def _body(more: Json | None, **fields: object) -> Json:
     return {name: value for name, value in fields.items() if value is not UNSET} | dict(more or {})
+
+
+def _plain(value: object) -> object:
+    """An `Id` of a record is text."""
+    if isinstance(value, str):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no place in a JSON body")
 
 
 def _segment(text: str) -> str:

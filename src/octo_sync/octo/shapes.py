@@ -11,9 +11,9 @@ Sources: the field lists of the OCTO specification 1.0 as published in 2026, and
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -325,11 +325,12 @@ class BadRecord:
 class Checked:
     """What a body became.
 
-    `records` is a JSON array of narrowed records, one line; `ids` their ids in the same order; `bad` what was set aside;
+    `records` are JSON arrays of narrowed records, each one line of bounded length; `ids` their ids in the same order;
+    `bad` what was set aside;
     `capabilities` those whose fields were seen in at least one record.
     """
 
-    records: bytes
+    records: tuple[bytes, ...]
     ids: tuple[str, ...]
     bad: tuple[BadRecord, ...]
     capabilities: frozenset[str]
@@ -340,8 +341,8 @@ class CheckedBookings(Checked):
     """`payloads` are the records as received, in the order of `ids`; `travel_dates` and `created_dates` may hold None."""
 
     payloads: tuple[bytes, ...]
-    travel_dates: tuple[str | None, ...]
-    created_dates: tuple[str | None, ...]
+    travel_dates: tuple[date | None, ...]
+    created_dates: tuple[date | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +365,8 @@ _supplier = msgspec.json.Decoder(SupplierRecord)
 _PATH = re.compile(r"^(?P<reason>.*?)(?: - at `\$?(?P<path>.*)`)?$", re.DOTALL)
 # PostgreSQL cannot store NUL in a text and no OCTO field has a use for it.
 _NUL = b"\\u0000"
+_LINE = 500
+"""Records a line."""
 
 
 def _fields_of(shape: type[Struct]) -> frozenset[str]:
@@ -383,6 +386,11 @@ _KNOWN = {
     "product": _fields_of(ProductRecord) | _LEFT_ALONE["product"],
     "supplier": _fields_of(SupplierRecord) | _LEFT_ALONE["supplier"],
 }
+
+
+def _lines(records: Sequence[Struct]) -> tuple[bytes, ...]:
+    """A loader reserves memory by its longest line, so lines are short."""
+    return tuple(_encode(records[i : i + _LINE]) for i in range(0, len(records), _LINE))
 
 
 def unknown_fields(noun: str, body: bytes) -> frozenset[str]:
@@ -474,7 +482,7 @@ def check_availability(body: bytes, what: str = "availability") -> Checked:
         records = [record for record, _ in pairs]
     records, ids = _keep_last(records, [str(r.id) for r in records], bad)
     seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
-    return Checked(_encode(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()))
+    return Checked(_lines(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()))
 
 
 def _booking_capabilities(record: BookingRecord) -> set[str]:
@@ -495,16 +503,16 @@ def _checked_bookings(raws: list[bytes | msgspec.Raw]) -> CheckedBookings:
     pairs, bad = _each(raws, _booking.decode, "uuid")
     pairs, ids = _keep_last(pairs, [record.uuid for record, _ in pairs], bad)
     capabilities: set[str] = set()
-    travel: list[str | None] = []
-    created: list[str | None] = []
+    travel: list[date | None] = []
+    created: list[date | None] = []
     for record, _ in pairs:
         capabilities |= _booking_capabilities(record)
         slot = record.availability
         start = slot.local_date_time_start if isinstance(slot, BookedAvailability) else None
-        travel.append(start.date().isoformat() if isinstance(start, datetime) else None)
-        created.append(record.utc_created_at.date().isoformat() if isinstance(record.utc_created_at, datetime) else None)
+        travel.append(start.date() if isinstance(start, datetime) else None)
+        created.append(record.utc_created_at.date() if isinstance(record.utc_created_at, datetime) else None)
     return CheckedBookings(
-        records=_encode([record for record, _ in pairs]),
+        records=_lines([record for record, _ in pairs]),
         ids=tuple(ids),
         bad=tuple(bad),
         capabilities=frozenset(capabilities),
@@ -583,7 +591,7 @@ def _checked_products(raws: list[bytes | msgspec.Raw]) -> CheckedProducts:
     for record, _ in pairs:
         capabilities |= _product_capabilities(record)
     return CheckedProducts(
-        records=_encode([record for record, _ in pairs]),
+        records=_lines([record for record, _ in pairs]),
         ids=tuple(ids),
         bad=tuple(bad),
         capabilities=frozenset(capabilities),
@@ -600,7 +608,7 @@ def check_supplier(body: bytes, what: str = "supplier") -> Checked:
     """
     pairs, bad = _each([*_raws(b"[" + body + b"]", what)], _supplier.decode, "id")
     return Checked(
-        records=_encode([record for record, _ in pairs]),
+        records=_lines([record for record, _ in pairs]),
         ids=tuple(str(record.id) for record, _ in pairs),
         bad=tuple(bad),
         capabilities=frozenset(),

@@ -93,18 +93,19 @@ def merge(document: Mapping[str, object], layers: Layers) -> Merged:
 def _variable(merged: Merged, name: str, value: str, origin: str) -> None:
     """A variable of two words belongs to the file; a single unknown word may be a command's own."""
     path = _path(name.removeprefix(PREFIX), merged.document)
+    origin = f"{origin} {dotted([name])}"
     if path is None:
         if "__" in name:
             merged.mistakes.append(
-                f"{origin} {name}: no such key; expected {PREFIX} and a key in capitals, with __ for each dot"
+                f"{origin}: no such key; expected {PREFIX} and a key in capitals, with __ for each dot"
             )
         return
     connections = merged.document.get("connections")
     if len(path) > 1 and path[0] == "connections" and isinstance(connections, Mapping) and path[1] not in connections:
         # Several pipelines may share one environment, so this may be meant for another.
-        merged.warnings.append(f"{origin} {name}: this pipeline has no connection {path[1]}; ignored")
+        merged.warnings.append(f"{origin}: this pipeline has no connection {dotted(path[1:2])}; ignored")
         return
-    _apply(merged, path, value, f"{origin} {name}", variable=name)
+    _apply(merged, path, value, origin, variable=name)
 
 
 def _copy(table: Mapping[str, object], depth: int = 0) -> dict[str, object]:

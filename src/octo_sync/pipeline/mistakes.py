@@ -33,8 +33,14 @@ _SILENT = frozenset({"token", "headers"})
 
 
 def dotted(path: Sequence[object]) -> str:
-    """The key as TOML writes it, on one printable line."""
-    return ".".join(text if _BARE.fullmatch(text := str(part)) else found(text) for part in path)
+    """The key as TOML writes it, on one printable line; `[0]` for the place in a list."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f"{'.' if text else ''}{part if _BARE.fullmatch(str(part)) else found(str(part))}"
+    return text
 
 
 def found(value: object) -> str:
@@ -50,7 +56,7 @@ def found(value: object) -> str:
         return "a table"
     if isinstance(value, list | tuple):
         return "a list"
-    return type(value).__name__
+    return "a date or a time"
 
 
 def unknown_key(path: tuple[str, ...]) -> str:
@@ -65,7 +71,10 @@ def unknown_key(path: tuple[str, ...]) -> str:
 
 def mistakes(error: ValidationError, origins: Mapping[tuple[str, ...], str]) -> list[str]:
     """A sentence for everything pydantic found."""
-    return [_sentence(each, origins) for each in error.errors(include_url=False)]
+    errors = error.errors(include_url=False)
+    lists = {each["loc"][:-1] for each in errors if each["loc"] and isinstance(each["loc"][-1], int)}
+    # A list whose items are all wrong is not too short as well.
+    return [_sentence(each, origins) for each in errors if each["type"] != "too_short" or each["loc"] not in lists]
 
 
 def _sentence(each: Mapping[str, object], origins: Mapping[tuple[str, ...], str]) -> str:
@@ -75,7 +84,7 @@ def _sentence(each: Mapping[str, object], origins: Mapping[tuple[str, ...], str]
     path = tuple(str(part) for part in location if part != "[key]")
     if kind == "unexpected_keyword_argument":
         return unknown_key(path)
-    key = dotted(path)
+    key = dotted([part for part in location if part != "[key]"])
     if kind == "missing":
         known = pattern(path)
         wanted = KEYS[known].meaning if known else "it"

@@ -13,7 +13,7 @@ from octo_sync.sandbox.bookings import Desk
 from octo_sync.sandbox.broken import HTML, break_body
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.catalog import SUPPLIER_ID
-from octo_sync.sandbox.config import BASE_PATH, Token
+from octo_sync.sandbox.config import BASE_PATH
 from octo_sync.sandbox.errors import OctoError, bad_request, invalid_product, not_found, unauthorized
 from octo_sync.sandbox.http import Answer, Call, ok, refused
 from octo_sync.sandbox.limits import Limits
@@ -120,7 +120,9 @@ class Api:
         view = View()
         found: dict[str, str] = {}
         try:
-            token = self._token(method, path, headers)
+            token = self._service.tokens.get(_bearer(headers))
+            if token is None:
+                raise unauthorized()
             entry["token"] = token.name
             header = headers.get("octo-capabilities")
             if header is None and path != "/capabilities":
@@ -177,13 +179,6 @@ class Api:
             return Answer(301, b"", None, [("Location", f"{BASE_PATH}{raw.rstrip('/')}")])
         return None
 
-    def _token(self, method: str, path: str, headers: dict[str, str]) -> Token:
-        del method, path
-        token = self._service.tokens.get(_bearer(headers))
-        if token is None:
-            raise unauthorized()
-        return token
-
     def _unprefixed(self, path: str) -> str:
         if not self._service.quirks["supplier_path_prefix"]:
             return path
@@ -198,26 +193,28 @@ class Api:
         service, quirks = self._service, self._service.quirks
         match call.method, call.path.split("/")[1:]:
             case "GET", ["supplier"]:
-                return ok(render_products.supplier(service.base_url, call.view))
+                answer = ok(render_products.supplier(service.base_url, call.view))
             case "GET", ["products"]:
                 parts = [service.product_bytes.product(one, call.view) for one in service.store.products.values()]
-                return ok(b"[" + b",".join(parts) + b"]")
+                answer = ok(b"[" + b",".join(parts) + b"]")
             case "GET", ["products", product_id]:
                 product = service.store.product(product_id)
                 if product is None:
                     raise invalid_product(product_id)
-                return ok(service.product_bytes.product(product, call.view))
+                answer = ok(service.product_bytes.product(product, call.view))
             case "POST", ["availability"]:
-                return self._availability(call)
+                answer = self._availability(call)
             case "POST", ["availability", "calendar"] if not quirks["no_calendar"]:
-                return api_availability.calendar(service, call)
+                answer = api_availability.calendar(service, call)
             case "GET", ["capabilities"] if not quirks["no_capabilities_endpoint"]:
-                return ok([_capability(name) for name in capabilities.KNOWN])
+                answer = ok([_capability(name) for name in capabilities.KNOWN])
             case _, ["bookings", *_]:
-                return self._bookings.route(call)
+                answer = self._bookings.route(call)
             case _, ["notifications", *_]:
-                return self._subscriptions.route(call)
-        raise not_found("This path")
+                answer = self._subscriptions.route(call)
+            case _:
+                raise not_found("This path")
+        return answer
 
     def _availability(self, call: Call) -> Answer:
         if self._service.faults.any():

@@ -55,15 +55,14 @@ class BookingRoutes:
         body = call.json() if call.body.strip() else {}
         extras = call.view.extras
         told = bool(quirks["client_update_notifies"])
-        match action:
-            case ("PATCH",):
-                booking = self._desk.update(booking, body, with_extras=extras, notify=told)
-            case ("POST", "confirm"):
-                booking = self._desk.confirm(booking, body, with_extras=extras)
-            case ("POST", "extend"):
-                booking = self._desk.extend(booking, body, notify=told)
-            case _:
-                booking = self._desk.cancel(booking, body)
+        if action == ("PATCH",):
+            booking = self._desk.update(booking, body, with_extras=extras, notify=told)
+        elif rest == ["confirm"]:
+            booking = self._desk.confirm(booking, body, with_extras=extras)
+        elif rest == ["extend"]:
+            booking = self._desk.extend(booking, body, notify=told)
+        else:
+            booking = self._desk.cancel(booking, body)
         return self._shown(booking, call)
 
     def _shown(self, booking: Booking, call: Call) -> Answer:
@@ -101,15 +100,14 @@ class BookingRoutes:
 
     def _windowed(self, call: Call) -> list[Booking]:
         query = call.query
+        window: tuple[int, int] | None = None
         if "localDate" in query:
             window = (_date(query, "localDate"),) * 2
         elif "localDateStart" in query and "localDateEnd" in query:
             window = (_date(query, "localDateStart"), _date(query, "localDateEnd"))
             if window[1] < window[0]:
                 raise bad_request("localDateEnd is before localDateStart")
-        elif "resellerReference" in query or "supplierReference" in query:
-            window = None
-        else:
+        elif "resellerReference" not in query and "supplierReference" not in query:
             raise bad_request(NO_FILTER)
         return self._between(window, call)
 

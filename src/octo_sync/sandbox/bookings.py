@@ -19,6 +19,7 @@ from octo_sync.sandbox.errors import (
 from octo_sync.sandbox.nouns import (
     NOBODY,
     OPEN,
+    SLOTS_PER_DAY,
     Booking,
     Cancellation,
     Contact,
@@ -358,7 +359,7 @@ class Desk:
 
 def slot_ordinal(slot: int) -> int:
     """The travel date of a slot."""
-    return slot // zones.SLOTS_PER_DAY
+    return slot // SLOTS_PER_DAY
 
 
 def contact_of(value: object, before: Contact) -> Contact:

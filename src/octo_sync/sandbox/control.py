@@ -1,5 +1,7 @@
 """The control plane: /_sandbox/…, outside the API."""
 
+# ruff: noqa: E501 - the routes read as a table, one per line
+
 import datetime as dt
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -17,9 +19,8 @@ from octo_sync.sandbox.clock import utc_text
 from octo_sync.sandbox.config import Token
 from octo_sync.sandbox.errors import OctoError
 from octo_sync.sandbox.faults import CATALOGUE as FAULTS
-from octo_sync.sandbox.faults import FaultError, specs_of
+from octo_sync.sandbox.faults import specs_of
 from octo_sync.sandbox.quirks import CATALOGUE as QUIRKS
-from octo_sync.sandbox.quirks import QuirkError
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.traffic import Traffic
 
@@ -91,7 +92,7 @@ class Control:
             self._service.tick()
             try:
                 return await handler(request)
-            except (FaultError, QuirkError, RefusedError) as error:
+            except (ValueError, TypeError) as error:  # the errors of faults, quirks and control are ValueErrors
                 return _json({"error": str(error)}, 400)
             except OctoError as error:
                 return Response(error.body(), error.status, media_type="application/json")

@@ -1,5 +1,7 @@
 """The quirks a server can show: each named, with its default and one sentence."""
 
+# ruff: noqa: E501, FBT003 - the catalogue reads as a table, one switch and its default per line
+
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

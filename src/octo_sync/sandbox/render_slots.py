@@ -115,7 +115,7 @@ class SlotWriter:
                 else:
                     capacity = capacities.get(number, option.capacity)
                     left = capacity - sold_elsewhere(option, number) - taken.get(number, 0)
-                    state = capacity * _WIDTH + (left if left > 0 else 0)
+                    state = capacity * _WIDTH + max(0, left)
                 tail = tails.get(state)
                 if tail is None:
                     tail = tails[state] = self._tail(self._store.facts(product, option, number), option)

@@ -158,17 +158,9 @@ class Seeder:
         items = self._tickets(trip, status, units, redeemed)
         extra_items = sales.bought(rng, trip.option.extras[:1]) if trip.option.extras and rng.random() < 0.3 else ()  # noqa: PLR2004
         uuid = seeded_uuid(rng)
-        updated = max(
-            instant
-            for instant in (
-                created,
-                confirmed,
-                redeemed,
-                cancellation and cancellation.at,
-                created + 1_800 if status == "EXPIRED" else 0,
-            )
-            if instant is not None
-        )
+        updated = max(created, confirmed or 0, redeemed or 0, cancellation.at if cancellation else 0)
+        if status == "EXPIRED" and expires is not None:
+            updated = expires
         return Booking(
             uuid=uuid,
             id=self._id(trip.product, number, uuid),

@@ -148,9 +148,7 @@ class Store:
             booking = self.bookings.get(uuid)
             if booking is None:
                 continue
-            if booking.status == "ON_HOLD" and booking.expires == instant:
-                yield booking
-            elif booking.status == "PENDING" and booking.decide_at == instant:
+            if instant == (booking.expires if booking.status == "ON_HOLD" else booking.decide_at):
                 yield booking
 
 

@@ -1,5 +1,7 @@
 """The archetypes of products: what is sold where, in which money, time zone and words."""
 
+# ruff: noqa: E501 - the catalogue reads as a table
+
 import dataclasses
 
 from octo_sync.sandbox.nouns import Texts

@@ -1,6 +1,7 @@
 """The traffic generator: random changes, now or at a rate, each told to the caller."""
 
 import asyncio
+import datetime as dt
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -236,8 +237,8 @@ class Traffic:
         return {"product_id": self._admin.update_product(product.id, {"internal_name": name}).id}
 
 
-def _days(count: int) -> "zones.dt.timedelta":
-    return zones.dt.timedelta(days=count)
+def _days(count: int) -> dt.timedelta:
+    return dt.timedelta(days=count)
 
 
 def _guest(rng: random.Random) -> Json:

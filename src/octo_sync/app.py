@@ -1,0 +1,165 @@
+"""The composition root: a pipeline and the environment become ports. The only module that reads clock and environment."""
+
+import contextlib
+import getpass
+import logging
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Any
+
+from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.errors import ConfigError
+from octo_sync.flows.ports import Numbers, Ports, Progress
+from octo_sync.journal import Journal, Lease
+from octo_sync.model import Clock, Connection, Window
+from octo_sync.octo.client import OctoClient
+from octo_sync.pipeline import Pipeline
+from octo_sync.tables import all_tables, nouns
+
+__all__ = ["Project", "SystemClock", "environ", "lock_path", "new_run_id", "open_journal", "open_project", "private_path"]
+
+log = logging.getLogger("octo_sync")
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The current instant, UTC."""
+        return datetime.now(UTC)  # noqa: TID251 - the adapter R14 allows
+
+
+def environ() -> Mapping[str, str]:
+    """The process's environment."""
+    return os.environ  # noqa: TID251 - the adapter R14 allows
+
+
+def new_run_id(clock: Clock, random: Random) -> str:
+    """An id that sorts by time and is easy to say: `20261120T195900-k3x9`."""
+    letters = "".join(random.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(4))
+    return f"{clock.now():%Y%m%dT%H%M%S}-{letters}"
+
+
+def private_path(pipeline: Pipeline) -> Path:
+    """The file for contacts and payloads, beside the warehouse."""
+    path = _warehouse_path(pipeline)
+    return path.with_name(f"{path.stem}.private{path.suffix}")
+
+
+def lock_path(pipeline: Pipeline) -> Path:
+    """The file whose lock says who is the one writer."""
+    return pipeline.journal_path.with_name(f"{pipeline.journal_path.name}.lock")
+
+
+def _warehouse_path(pipeline: Pipeline) -> Path:
+    if isinstance(pipeline.destination, str):
+        raise ConfigError(
+            "destination: PostgreSQL is not built yet; use a DuckDB file, e.g. destination = \"octo.duckdb\"."
+        )
+    return pipeline.destination
+
+
+def open_journal(pipeline: Pipeline, clock: Clock) -> Journal:
+    """The journal of a pipeline, made when it is not there."""
+    pipeline.journal_path.parent.mkdir(parents=True, exist_ok=True)
+    return Journal.open(pipeline.journal_path, clock=clock)
+
+
+def open_warehouse(pipeline: Pipeline, clock: Clock) -> DuckDBWarehouse:
+    """The warehouse of a pipeline, made when it is not there; this process then owns it."""
+    return DuckDBWarehouse(
+        _warehouse_path(pipeline), private_path(pipeline), tables=all_tables(), nouns=nouns(), now=clock.now()
+    )
+
+
+def owner(command: str) -> str:
+    """Who holds the lease, for the sentence that another run prints."""
+    with contextlib.suppress(OSError, KeyError):
+        return f"{command} (pid {os.getpid()} on {socket.gethostname()}, user {getpass.getuser()})"
+    return f"{command} (pid {os.getpid()} on {socket.gethostname()})"
+
+
+@dataclass(slots=True)
+class Project:
+    """An opened project: what a command that writes works with."""
+
+    ports: Ports
+    lease: Lease
+    warehouse: DuckDBWarehouse
+    journal: Journal
+
+
+@contextlib.contextmanager
+def _journal_and_warehouse(pipeline: Pipeline, clock: Clock, command: str) -> Iterator[tuple[Journal, Lease, DuckDBWarehouse]]:
+    with contextlib.ExitStack() as stack:
+        journal = stack.enter_context(open_journal(pipeline, clock))
+        lease = stack.enter_context(Lease.acquire(journal, lock_path(pipeline), owner=owner(command), clock=clock))
+        if journal.recovered_from is not None:
+            log.warning("action=journal_rebuilt damaged=%s", journal.recovered_from.name)
+        warehouse = open_warehouse(pipeline, clock)
+        stack.callback(warehouse.close)
+        seq, fence = warehouse.highest_numbers()
+        # A journal that was lost and made anew must not give out numbers the warehouse has seen.
+        journal.at_least(seq=seq)
+        if fence > lease.fence:
+            journal.at_least(fence=fence)
+            lease.release()
+            lease = stack.enter_context(Lease.acquire(journal, lock_path(pipeline), owner=owner(command), clock=clock))
+        warehouse.claim_writer(lease.fence, owner(command))
+        yield journal, lease, warehouse
+
+
+@contextlib.asynccontextmanager
+async def open_project(
+    pipeline: Pipeline,
+    *,
+    command: str,
+    clock: Clock | None = None,
+    random: Random | None = None,
+    transport: Callable[[Connection], Any] = lambda _: None,
+    travel: Window | None = None,
+    allow_deletions: bool = False,
+    progress: Progress | None = None,
+) -> AsyncIterator[Project]:
+    """Everything a writing command needs, owned by this process until the block ends.
+
+    Raises:
+        LeaseHeld: Another run owns the project; the sentence names it.
+        JournalError, WarehouseError: A file cannot be opened.
+    """
+    clock = clock or SystemClock()
+    random = random or SystemRandom()
+    with _journal_and_warehouse(pipeline, clock, command) as (journal, lease, warehouse):
+        async with contextlib.AsyncExitStack() as stack:
+            clients = {
+                c.name: await stack.enter_async_context(
+                    OctoClient(c, clock=clock, random=random, transport=transport(c))
+                )
+                for c in pipeline.connections
+            }
+            ports = Ports(
+                pipeline=pipeline,
+                clock=clock,
+                random=random,
+                journal=journal,
+                warehouse=warehouse,
+                clients=clients,
+                run_id=new_run_id(clock, random),
+                fence=lease.fence,
+                numbers=Numbers(journal),
+                travel=travel,
+                allow_deletions=allow_deletions,
+                progress=progress or Progress(),
+            )
+            yield Project(ports, lease, warehouse, journal)
+
+
+def stdin_is_terminal() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()

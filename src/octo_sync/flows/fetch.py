@@ -1,0 +1,417 @@
+"""Fetch one dirty subject and check its answer: claim in, `Answered` out. Nothing is written here.
+
+A window that a service refuses, cuts at 100 rows or answers with too much is split, and what was learned about the
+service is remembered for the rest of the run. The first request's number orders the answer (R6).
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+import msgspec
+
+from octo_sync.destinations.base import Answered, Covered, Drift, Payload
+from octo_sync.errors import AnswerTooLarge, NotFound, RequestRefused
+from octo_sync.flows.ports import Ports
+from octo_sync.model import Claim, Subject, SubjectKind, Window
+from octo_sync.octo import endpoints, quirks, shapes
+from octo_sync.octo.answer import Answer
+from octo_sync.octo.endpoints import Call
+
+__all__ = ["BadRecords", "Fetched", "Fetcher"]
+
+_FORM = b"1"
+"""Version of the normalised form; part of every answer's hash, so that a new form lands every answer again."""
+
+_RELEVANT = {
+    "availability": ("pricing",),
+    "bookings": ("pricing", "extras"),
+    "products": ("pricing", "content", "extras"),
+    "supplier": (),
+}
+_SHOWN_ALWAYS = ("pricing", "content")
+"""Capabilities whose fields every record has; one without them was ignored, whatever an echo says."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecords:
+    """Records of one answer that did not fit, and those that did and may leave quarantine."""
+
+    resource: str
+    bad: tuple[shapes.BadRecord, ...]
+    good: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A claim with its checked answer, ready to land."""
+
+    claim: Claim
+    answered: Answered
+    records: BadRecords
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """The answers a subject was put together from."""
+
+    calls: list[tuple[Window | None, Answer]] = field(default_factory=list)
+    capped: bool = False
+
+    @property
+    def request_seq(self) -> int:
+        """The number of the request that started first: what the whole answer is as old as (R6)."""
+        return min(answer.request_seq for _, answer in self.calls)
+
+    @property
+    def hash(self) -> str:
+        """Hash of the bytes of all answers and what they were asked for."""
+        digest = hashlib.blake2b(_FORM, digest_size=16)
+        for part, answer in self.calls:
+            digest.update(str(part).encode() + answer.digest)
+        return digest.hexdigest()
+
+
+class Fetcher:
+    """Fetches subjects through the run's clients."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._most_days: dict[str, int] = {}
+        self._refused: set[tuple[str, str, str]] = set()
+        self._sampled: set[tuple[str, str]] = set()
+
+    async def fetch(self, claim: Claim, known: Covered | None) -> Fetched:
+        """Ask the service for the subject.
+
+        Raises:
+            ServiceError: As `octo.client` says; `NotFound` only where it does not concern the subject's own id.
+        """
+        handler: Callable[[Claim, Covered | None], Awaitable[Fetched]] = {
+            SubjectKind.SUPPLIER: self._supplier,
+            SubjectKind.PRODUCTS: self._products,
+            SubjectKind.PRODUCT: self._products,
+            SubjectKind.AVAILABILITY: self._availability,
+            SubjectKind.BOOKINGS: self._bookings,
+            SubjectKind.BOOKING: self._bookings,
+        }[claim.subject.kind]
+        return await handler(claim, known)
+
+    async def _send(self, subject: Subject, call: Call) -> Answer:
+        return await self._ports.clients[subject.connection].send(call, on_start=self._ports.numbers.next)
+
+    # -- single documents ---------------------------------------------------------------------------------------
+
+    async def _supplier(self, claim: Claim, known: Covered | None) -> Fetched:
+        answer = await self._send(claim.subject, endpoints.supplier())
+        pieces = _Pieces([(None, answer)])
+        if same := self._unchanged(claim, known, pieces, "supplier", None):
+            return same
+        checked = shapes.check_supplier(answer.body)
+        lines = self._lines(claim, answer, "supplier", checked, None)
+        payloads = [Payload("supplier", checked.ids[0], answer.body, answer.digest.hex())] if checked.ids else []
+        return self._fetched(claim, pieces, "supplier", [checked], lines, None, payloads)
+
+    async def _products(self, claim: Claim, known: Covered | None) -> Fetched:
+        """The list or one product, once per language; the first language gives names, the others texts only."""
+        subject = claim.subject
+        languages = self._ports.connection(subject.connection).languages
+        one = subject.kind is SubjectKind.PRODUCT
+        pieces = _Pieces()
+        wants_content = "content" in self._ports.connection(subject.connection).capabilities
+        for language in languages if wants_content else languages[:1]:
+            call = endpoints.product(subject.parts[0], language=language) if one else endpoints.products(language=language)
+            try:
+                pieces.calls.append((None, await self._send(subject, call)))
+            except NotFound:
+                if one and not pieces.calls:
+                    return self._gone(claim)
+                raise
+        if same := self._unchanged(claim, known, pieces, "products", None):
+            return same
+        checks, lines, payloads = [], [], []
+        served: set[str] = set()
+        for (_, answer), asked in zip(pieces.calls, languages, strict=False):
+            told = (answer.headers.get("content-language") or asked).split(",")[0].strip()
+            if told in served:
+                continue  # the service has no text in that language and fell back to one we have
+            served.add(told)
+            checked = shapes.check_product(answer.body) if one else shapes.check_products(answer.body)
+            checks.append(checked)
+            lines += self._lines(claim, answer, "products", checked, None, language=told, first=len(served) == 1)
+            payloads += [
+                Payload("product", f"{key}@{told}", body, _digest(body))
+                for key, body in zip(checked.ids, checked.payloads, strict=True)
+            ]
+        return self._fetched(claim, pieces, "products", checks, lines, None, payloads)
+
+    def _gone(self, claim: Claim) -> Fetched:
+        answered = Answered(
+            subject=claim.subject,
+            request_seq=self._ports.numbers.next(),
+            fetched_at=self._ports.clock.now(),
+            source=claim.source,
+            answer_hash="",
+            not_found=True,
+        )
+        return Fetched(claim, answered, BadRecords(str(claim.subject.kind), (), ()))
+
+    # -- windows ------------------------------------------------------------------------------------------------
+
+    async def _availability(self, claim: Claim, known: Covered | None) -> Fetched:
+        product, option, month = claim.subject.parts
+        connection = claim.subject.connection
+        window = self._ports.ask_for(month, self._ports.availability_window(connection, product))
+        if window is None:
+            return self._nothing_to_ask(claim, "availability")
+        pair = (connection, product, option)
+        pieces = await self._in_windows(
+            claim.subject,
+            window,
+            lambda w: endpoints.availability(product, option, w.start, w.end),
+            capped=lambda _: False,  # a month of departures may well be a hundred
+            may_split=pair not in self._refused,
+        )
+        if same := self._unchanged(claim, known, pieces, "availability", window):
+            return same
+        checks, lines = [], []
+        zone = self._ports.time_zones.get((connection, product))
+        for part, answer in pieces.calls:
+            checked = shapes.check_availability(answer.body)
+            checks.append(checked)
+            lines += self._lines(claim, answer, "availability", checked, part, time_zone=zone)
+        return self._fetched(claim, pieces, "availability", checks, lines, window, [])
+
+    async def _bookings(self, claim: Claim, known: Covered | None) -> Fetched:
+        subject = claim.subject
+        window = None
+        if subject.kind is SubjectKind.BOOKING:
+            try:
+                answer = await self._send(subject, endpoints.booking(subject.parts[0]))
+            except NotFound:
+                return self._gone(claim)
+            pieces = _Pieces([(None, answer)])
+            check = shapes.check_booking
+        else:
+            window = self._ports.ask_for(subject.parts[0], self._ports.bookings_window(subject.connection))
+            if window is None:
+                return self._nothing_to_ask(claim, "bookings")
+            pieces = await self._in_windows(
+                subject,
+                window,
+                lambda w: endpoints.bookings(start=w.start, end=w.end),
+                capped=lambda answer: quirks.looks_capped(_count(answer.body)),
+                may_split=True,
+            )
+            check = shapes.check_bookings
+        if same := self._unchanged(claim, known, pieces, "bookings", window):
+            return same
+        checks = [check(answer.body) for _, answer in pieces.calls]
+        lines, payloads, dates = [], [], []
+        for (part, answer), checked in zip(pieces.calls, checks, strict=True):
+            lines += self._lines(claim, answer, "bookings", checked, part)
+            dates += zip(checked.travel_dates, checked.created_dates, strict=True)
+            if "bookings" in self._ports.pipeline.sync.raw:
+                payloads += [
+                    Payload("booking", key, body, _digest(body))
+                    for key, body in zip(checked.ids, checked.payloads, strict=True)
+                ]
+        meaning = self._meaning(subject.connection, dates, window)
+        return self._fetched(claim, pieces, "bookings", checks, lines, window, payloads, meaning=meaning)
+
+    def _meaning(self, connection: str, dates: Sequence[tuple[date | None, date | None]], window: Window | None) -> str:
+        """What `localDate` means at this service (Q9): configured, or read off the answer, or as last read."""
+        configured = self._ports.connection(connection).booking_date_means
+        if configured != "auto":
+            return configured
+        seen = str(quirks.booking_dates_mean(dates, window)) if window else "unknown"
+        if seen in ("travel", "creation"):
+            if self._ports.journal.setting("booking_date_means", connection=connection) != seen:
+                self._ports.journal.set_setting("booking_date_means", seen, connection=connection)
+            return seen
+        if dates:
+            return "unknown"
+        return self._ports.journal.setting("booking_date_means", connection=connection) or "travel"
+
+    async def _in_windows(
+        self,
+        subject: Subject,
+        window: Window,
+        ask: Callable[[Window], Call],
+        *,
+        capped: Callable[[Answer], bool],
+        may_split: bool,
+    ) -> _Pieces:
+        """Ask for a window, in smaller ones where the service wants that."""
+        pieces = _Pieces()
+        queue = list(_pieces_of(window, self._most_days.get(subject.connection)))
+        while queue:
+            part = queue.pop(0)
+            try:
+                answer = await self._send(subject, ask(part))
+            except (RequestRefused, AnswerTooLarge) as error:
+                smaller = quirks.shrink(part) if may_split else ()
+                if not smaller:
+                    if isinstance(error, RequestRefused) and len(subject.parts) > 1:
+                        # Not the size of the window, then: this option is refused, and not hammered again (Q38).
+                        self._refused.add((subject.connection, subject.parts[0], subject.parts[1]))
+                    raise
+                queue[:0] = smaller
+                continue
+            if isinstance(part, Window) and part.days < window.days and subject.connection not in self._most_days:
+                self._most_days[subject.connection] = part.days
+                queue = [p for q in queue for p in _pieces_of(q, part.days)]
+            if capped(answer):
+                smaller = quirks.shrink(part)
+                if smaller:
+                    queue[:0] = smaller
+                    continue
+                pieces.capped = True
+            pieces.calls.append((part, answer))
+        return pieces
+
+    def _unchanged(
+        self, claim: Claim, known: Covered | None, pieces: _Pieces, noun: str, window: Window | None
+    ) -> Fetched | None:
+        """The claim with an answer equal to the last landed one, or None: then the bytes must be read."""
+        if known is None or known.answer_hash != pieces.hash or known.window != window:
+            return None
+        answered = Answered(
+            subject=claim.subject,
+            request_seq=pieces.request_seq,
+            fetched_at=self._ports.clock.now(),
+            source=claim.source,
+            answer_hash=pieces.hash,
+            noun=noun,
+            window=window,
+            unchanged=True,
+        )
+        return Fetched(claim, answered, BadRecords(noun, (), ()))
+
+    def _nothing_to_ask(self, claim: Claim, noun: str) -> Fetched:
+        """The month has moved out of the horizon since it was marked: it is clean without a question."""
+        answered = Answered(
+            subject=claim.subject,
+            request_seq=self._ports.numbers.next(),
+            fetched_at=self._ports.clock.now(),
+            source=claim.source,
+            answer_hash="",
+            unchanged=True,
+        )
+        return Fetched(claim, answered, BadRecords(noun, (), ()))
+
+    # -- putting together ---------------------------------------------------------------------------------------
+
+    def _lines(
+        self,
+        claim: Claim,
+        answer: Answer,
+        noun: str,
+        checked: shapes.Checked,
+        window: Window | None,
+        *,
+        time_zone: str | None = None,
+        language: str | None = None,
+        first: bool = True,
+    ) -> list[bytes]:
+        """Spool lines: what is known about the answer, and its checked records."""
+        subject = claim.subject
+        ignored = self._ignored(subject.connection, answer, noun, checked)
+        asked = self._ports.connection(subject.connection).capabilities
+        head: dict[str, Any] = {
+            "connection_id": subject.connection,
+            "product_id": subject.parts[0] if noun == "availability" else None,
+            "option_id": subject.parts[1] if noun == "availability" else None,
+            "time_zone": time_zone,
+            "window_start": window.start if window else None,
+            "window_end": window.end if window else None,
+            "resource": str(subject.kind),
+            "subject_key": subject.key,
+            "request_seq": answer.request_seq,
+            "verified_at_utc": self._ports.clock.now(),
+            "source": str(claim.source),
+            "language": language,
+            "is_primary": first,
+            **{f"has_{c}": c in asked and c not in ignored for c in ("pricing", "content", "extras")},
+        }
+        opening = msgspec.json.encode(head)[:-1] + b',"records":'
+        return [opening + records + b"}" for records in checked.records]
+
+    def _ignored(self, connection: str, answer: Answer, noun: str, checked: shapes.Checked) -> set[str]:
+        asked = [c for c in self._ports.connection(connection).capabilities if c in _RELEVANT[noun]]
+        ignored = set(quirks.ignored_capabilities(asked, answer)) if asked else set()
+        if checked.ids:
+            ignored |= {c for c in asked if c in _SHOWN_ALWAYS and c not in checked.capabilities}
+        return ignored
+
+    def _fetched(
+        self,
+        claim: Claim,
+        pieces: _Pieces,
+        noun: str,
+        checks: Sequence[shapes.Checked],
+        lines: Sequence[bytes],
+        window: Window | None,
+        payloads: Sequence[Payload],
+        *,
+        meaning: str = "travel",
+    ) -> Fetched:
+        subject = claim.subject
+        bad = tuple(b for checked in checks for b in checked.bad)
+        missing: set[str] = set()
+        drift: list[Drift] = []
+        for (_, answer), checked in zip(pieces.calls, checks, strict=False):
+            missing |= self._ignored(subject.connection, answer, noun, checked)
+        if missing:
+            drift += [Drift(subject.connection, noun, "capability", name) for name in sorted(missing)]
+        if pieces.capped:
+            drift.append(Drift(subject.connection, noun, "count", "a list of exactly 100 records that cannot be split"))
+        if (subject.connection, noun) not in self._sampled and pieces.calls:
+            self._sampled.add((subject.connection, noun))
+            singular = {"bookings": "booking", "products": "product"}.get(noun, noun)
+            unknown = shapes.unknown_fields(singular, pieces.calls[0][1].body)
+            drift += [Drift(subject.connection, noun, "field", name) for name in sorted(unknown)]
+        answered = Answered(
+            subject=subject,
+            request_seq=pieces.request_seq,
+            fetched_at=self._ports.clock.now(),
+            source=claim.source,
+            answer_hash=pieces.hash,
+            noun=noun,
+            lines=tuple(lines),
+            window=window,
+            row_count=sum(len(checked.ids) for checked in checks[:1] if noun == "products")
+            or sum(len(checked.ids) for checked in checks),
+            complete=not bad and not pieces.capped,
+            missing_capabilities=tuple(sorted(missing)),
+            date_meaning=meaning,
+            payloads=tuple(payloads),
+            drift=tuple(drift),
+        )
+        good = tuple(key for checked in checks for key in checked.ids)
+        return Fetched(claim, answered, BadRecords(noun, bad, good))
+
+
+def _pieces_of(window: Window, most_days: int | None) -> list[Window]:
+    """The window in pieces of at most `most_days`."""
+    if most_days is None or window.days <= most_days:
+        return [window]
+    first, second = window.halves()
+    return [*_pieces_of(first, most_days), *_pieces_of(second, most_days)]
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=16).hexdigest()
+
+
+_raws = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def _count(body: bytes) -> int:
+    """Records in a list; the shape check says what is wrong with one that cannot be counted."""
+    try:
+        return len(_raws.decode(body))
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return 0

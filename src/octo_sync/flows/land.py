@@ -1,0 +1,138 @@
+"""Land what was fetched: batches into one warehouse transaction each, then the journal.
+
+The order is the promise. The warehouse commits rows and watermark together (R8); only then does the journal learn that the
+subjects are clean (R2). A kill between the two costs one repeated fetch whose answer changes nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from octo_sync.destinations.base import Landing, LandingReport
+from octo_sync.flows.fetch import Fetched
+from octo_sync.flows.ports import Ports
+from octo_sync.model import SubjectKind
+
+__all__ = ["Lander", "Totals"]
+
+log = logging.getLogger("octo_sync")
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a run has landed so far."""
+
+    subjects: int = 0
+    unchanged: int = 0
+    rows: int = 0
+    bad_records: int = 0
+    stale: int = 0
+    by_table: dict[str, int] = field(default_factory=dict)
+
+
+class Lander:
+    """Collects fetched subjects and lands them, one batch at a time, in a thread of its own."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._waiting: list[Fetched] = []
+        self._size = 0
+        self._landing: asyncio.Task[None] | None = None
+        self.totals = Totals()
+        self.products_changed: set[str] = set()
+        """Connections whose product documents landed since it was last cleared."""
+
+    @property
+    def full(self) -> bool:
+        """Whether the batch is worth a transaction of its own."""
+        settings = self._ports.pipeline.sync
+        return self._size >= settings.batch_bytes or len(self._waiting) >= settings.batch_bodies
+
+    @property
+    def busy(self) -> bool:
+        """Whether a batch is being landed right now."""
+        return self._landing is not None and not self._landing.done()
+
+    @property
+    def landing(self) -> "asyncio.Task[None] | None":
+        """The batch being landed, to wait for."""
+        return self._landing
+
+    def add(self, fetched: Fetched) -> None:
+        """Put a checked answer into the batch."""
+        self._waiting.append(fetched)
+        self._size += fetched.answered.size
+
+    def start(self) -> None:
+        """Begin to land what waits; call only when not busy."""
+        self.check()
+        if self._waiting:
+            batch, self._waiting, self._size = self._waiting, [], 0
+            self._landing = asyncio.create_task(self._land(batch))
+
+    def check(self) -> None:
+        """Raise what the last landing raised."""
+        if self._landing is not None and self._landing.done():
+            done, self._landing = self._landing, None
+            done.result()
+
+    async def finish(self) -> None:
+        """Land everything that waits and come back when it is committed."""
+        while self._waiting or self._landing is not None:
+            if self._landing is not None:
+                await asyncio.wait([self._landing])
+                self.check()
+            else:
+                self.start()
+
+    async def _land(self, batch: Sequence[Fetched]) -> None:
+        report = await asyncio.to_thread(land, self._ports, batch)
+        self.totals.subjects += len(batch)
+        self.totals.unchanged += sum(f.answered.unchanged for f in batch)
+        self.totals.bad_records += sum(len(f.records.bad) for f in batch)
+        self.totals.stale += len(report.stale)
+        self.totals.rows += report.rows
+        for table, rows in report.written.items():
+            self.totals.by_table[table] = self.totals.by_table.get(table, 0) + rows
+        for f in batch:
+            self._ports.progress.landed(str(f.claim.subject.kind), 1, f.answered.row_count)
+            if f.claim.subject.kind in (SubjectKind.PRODUCTS, SubjectKind.PRODUCT):
+                self.products_changed.add(f.claim.subject.connection)
+
+
+def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
+    """Commit one batch: warehouse first, journal after. Blocking.
+
+    Raises:
+        WriterFenced: A newer writer took over; the subjects stay dirty for it.
+        WarehouseError: Nothing was kept; the subjects stay dirty.
+    """
+    now = ports.clock.now()
+    landing = Landing(run_id=ports.run_id, fence=ports.fence, now=now, answered=[f.answered for f in batch])
+    report = ports.warehouse.land(landing)
+    for f in batch:
+        connection = f.claim.subject.connection
+        for bad in f.records.bad:
+            ports.journal.quarantine_record(
+                connection,
+                f.records.resource,
+                bad.key,
+                bad.path,
+                bad.reason,
+                "",
+                ports.run_id,
+                subject=f.claim.subject,
+            )
+        if f.records.good:
+            ports.journal.clear_records(connection, f.records.resource, f.records.good)
+    ports.journal.landed([f.claim for f in batch], run_id=ports.run_id)
+    log.info(
+        "action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d",
+        ports.run_id,
+        len(batch),
+        sum(f.answered.unchanged for f in batch),
+        report.rows,
+        len(report.stale),
+    )
+    return report

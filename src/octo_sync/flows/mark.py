@@ -1,0 +1,49 @@
+"""Mark subjects: the one way to say "look again". Planning is pure; marking is one call on the journal."""
+
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+
+from octo_sync.destinations.base import Catalog
+from octo_sync.flows.ports import Ports
+from octo_sync.model import Source, Subject, SubjectKind, Window
+
+__all__ = ["availability_subjects", "booking_windows", "documents", "mark"]
+
+
+def documents(connection: str) -> list[Subject]:
+    """What is one document per connection: the supplier and the product list."""
+    return [Subject(connection, SubjectKind.SUPPLIER), Subject(connection, SubjectKind.PRODUCTS)]
+
+
+def booking_windows(connection: str, windows: Iterable[Window]) -> list[Subject]:
+    """One subject per calendar month of travel that the windows touch."""
+    months = sorted({month for window in windows for month in window.months()})
+    return [Subject(connection, SubjectKind.BOOKINGS, (month,)) for month in months]
+
+
+def availability_subjects(ports: Ports, catalog: Catalog, connections: Collection[str]) -> list[Subject]:
+    """One subject per option and calendar month of its horizon, for products the pipeline keeps."""
+    found = []
+    for option in catalog:
+        keeps = ports.pipeline.products.get(option.connection)
+        if option.connection not in connections or (keeps and not keeps.keeps(option.product_id)):
+            continue
+        windows = [ports.travel] if ports.travel else [ports.availability_window(option.connection, option.product_id)]
+        found += [
+            Subject(option.connection, SubjectKind.AVAILABILITY, (option.product_id, option.option_id, month))
+            for window in windows
+            for month in window.months()
+        ]
+    return found
+
+
+def mark(ports: Ports, subjects: Collection[Subject], source: Source, *, delay: float = 0.0) -> int:
+    """Mark subjects and count them as planned; with `delay` they are due that many seconds from now."""
+    if not subjects:
+        return 0
+    due = ports.clock.now() + timedelta(seconds=delay) if delay else None
+    ports.journal.mark(subjects, source, due_at=due)
+    for subject in subjects:
+        ports.progress.total[str(subject.kind)] = ports.progress.total.get(str(subject.kind), 0) + 1
+    ports.progress.changed(ports.progress)
+    return len(subjects)

@@ -1,0 +1,102 @@
+"""What the flows are given (R14): the pipeline, clock, randomness, journal, warehouse and one client per connection."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from random import Random
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from octo_sync.destinations.base import Destination
+from octo_sync.journal import Journal
+from octo_sync.model import Clock, Connection, Window
+from octo_sync.octo.client import OctoClient
+from octo_sync.pipeline import Pipeline
+
+__all__ = ["Numbers", "Ports", "Progress"]
+
+_BLOCK = 4096
+"""Request numbers reserved durably at a time; a kill wastes at most one block."""
+
+
+class Numbers:
+    """Request numbers, given out as requests start; durable and growing across runs, because the journal reserves them."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._left = iter(())
+
+    def next(self) -> int:
+        """The next number."""
+        number = next(self._left, None)
+        if number is None:
+            self._left = iter(self._journal.reserve(_BLOCK))
+            number = next(self._left)
+        return number
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is, for a person who watches; `changed` is called after each update."""
+
+    done: dict[str, int] = field(default_factory=dict)
+    total: dict[str, int] = field(default_factory=dict)
+    rows: int = 0
+    changed: Callable[["Progress"], None] = lambda _: None
+
+    def plan(self, kind: str, count: int) -> None:
+        """More subjects of a kind are to be made clean."""
+        self.total[kind] = self.total.get(kind, 0) + count
+        self.changed(self)
+
+    def landed(self, kind: str, count: int, rows: int) -> None:
+        """Subjects of a kind were made clean."""
+        self.done[kind] = self.done.get(kind, 0) + count
+        self.rows += rows
+        self.changed(self)
+
+
+@dataclass(slots=True, kw_only=True)
+class Ports:
+    """Everything a flow may touch."""
+
+    pipeline: Pipeline
+    clock: Clock
+    random: Random
+    journal: Journal
+    warehouse: Destination
+    clients: Mapping[str, OctoClient]
+    run_id: str
+    fence: int
+    numbers: Numbers
+    travel: Window | None = None
+    """Travel dates a user asked for beyond the horizon."""
+    allow_deletions: bool = False
+    progress: Progress = field(default_factory=Progress)
+    time_zones: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Time zone per (connection, product id), as last landed."""
+
+    def connection(self, name: str) -> Connection:
+        """The connection called `name`."""
+        return self.clients[name].connection
+
+    def today(self, time_zone: str | None) -> date:
+        """Today at a place; an unknown zone counts as UTC."""
+        try:
+            zone = ZoneInfo(time_zone or "UTC")
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            zone = ZoneInfo("UTC")
+        return self.clock.now().astimezone(zone).date()
+
+    def availability_window(self, connection: str, product_id: str) -> Window:
+        """The days of a product's availability to keep, in the product's time zone."""
+        return self.pipeline.horizons.availability.window(self.today(self.time_zones.get((connection, product_id))))
+
+    def bookings_window(self, connection: str) -> Window:
+        """The travel days of bookings to keep, in the connection's business time zone."""
+        return self.pipeline.horizons.bookings.window(self.today(self.connection(connection).business_time_zone))
+
+    def ask_for(self, month: str, horizon: Window) -> Window | None:
+        """The days of a month to ask for: inside the horizon, or beyond it what a user asked for; None when neither."""
+        whole = Window.month(month)
+        parts = [p for p in (whole.clip(horizon), whole.clip(self.travel) if self.travel else None) if p]
+        return Window(min(p.start for p in parts), max(p.end for p in parts)) if parts else None

@@ -1,0 +1,115 @@
+"""Publish: marts, checks, then the read copy in one swap (write, audit, publish). A failed check publishes nothing."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from octo_sync.destinations.base import Destination, Rows
+from octo_sync.errors import WarehouseError
+from octo_sync.shipped import local_or_shipped
+
+__all__ = ["CheckFailed", "Published", "SqlFile", "apply_marts", "publish", "run_checks", "sql_files"]
+
+_HEADER = re.compile(r"^--\s*(name|grain|description|materialize)\s*:\s*(.*?)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFile:
+    """One file of `warehouse/`: its headers and its select."""
+
+    path: Path
+    name: str
+    grain: str
+    description: str
+    materialize: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFailed:
+    """A check that returned rows."""
+
+    check: SqlFile
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What was published: marts, checks passed, and the read copy's size; no copy when a check failed."""
+
+    marts: int
+    checks: int
+    failed: tuple[CheckFailed, ...]
+    size: int | None
+
+
+def sql_files(directory: Path, kind: str) -> list[SqlFile]:
+    """The files of `warehouse/<kind>`, in order of their names; one in the project directory wins over the shipped one."""
+    files = []
+    for _, path in sorted(local_or_shipped("warehouse", directory, f"{kind}/*.sql").items()):
+        text = path.read_text(encoding="utf-8")
+        headers = dict(_HEADER.findall(text))
+        files.append(
+            SqlFile(
+                path=path,
+                name=headers.get("name", path.stem),
+                grain=headers.get("grain", ""),
+                description=headers.get("description", ""),
+                materialize=headers.get("materialize", "view"),
+                sql=text.strip().rstrip(";"),
+            )
+        )
+    return files
+
+
+def apply_marts(warehouse: Destination, directory: Path) -> int:
+    """Make the marts anew in one transaction, in an order in which each finds those it reads; how many."""
+    marts = [*sql_files(directory, "marts"), *sql_files(directory, "custom")]
+    by_name = {m.name: m for m in marts}
+    ordered: list[SqlFile] = []
+
+    def visit(mart: SqlFile, path: tuple[str, ...] = ()) -> None:
+        if mart.name in path:
+            raise WarehouseError(f"The marts {' → '.join((*path, mart.name))} read each other in a circle.")
+        if mart in ordered:
+            return
+        for other in by_name.values():
+            if other is not mart and re.search(rf"\bmarts\.{re.escape(other.name)}\b", mart.sql):
+                visit(other, (*path, mart.name))
+        ordered.append(mart)
+
+    for mart in marts:
+        visit(mart)
+    statements = ["drop schema if exists marts cascade", "create schema marts"]
+    for mart in ordered:
+        kind = "table" if mart.materialize == "table" else "view"
+        statements.append(f"create {kind} marts.{mart.name} as {mart.sql}")
+        comment = f"{mart.description} One row: {mart.grain}".replace("'", "''")
+        statements.append(f"comment on {kind} marts.{mart.name} is '{comment}'")
+    warehouse.run_script(statements)
+    return len(ordered)
+
+
+def run_checks(warehouse: Destination, directory: Path) -> tuple[int, list[CheckFailed]]:
+    """Run every check; how many there are, and those that returned rows."""
+    checks = sql_files(directory, "checks")
+    failed = []
+    for check in checks:
+        rows = warehouse.query(check.sql, limit=20)
+        if rows.rows:
+            failed.append(CheckFailed(check, rows))
+    return len(checks), failed
+
+
+def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: Path | None = None) -> Published:
+    """Build the marts, run the checks and, when all pass, swap in the read copy. Blocking.
+
+    Raises:
+        WarehouseError: A mart does not run, or the copy cannot be written; the old read copy stays.
+    """
+    marts = apply_marts(warehouse, directory)
+    checks, failed = run_checks(warehouse, directory)
+    if failed:
+        return Published(marts, checks, tuple(failed), None)
+    size = warehouse.publish(target, contacts=contacts)
+    return Published(marts, checks, (), size)

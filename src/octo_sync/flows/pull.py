@@ -1,0 +1,132 @@
+"""A full pull: mark everything in the horizon, work until clean. There is no other code path for it (design rule).
+
+A pull is remembered in the journal from its first mark to its last landing. One that was killed is taken up where it
+stopped: what had landed is clean, and nothing of it is asked for again.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from octo_sync.flows.mark import availability_subjects, booking_windows, documents, mark
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.settle import settle
+from octo_sync.flows.work import Worker
+from octo_sync.model import Source, SubjectKind, Window
+
+__all__ = ["Pull", "Scope"]
+
+log = logging.getLogger("octo_sync")
+
+_RESUME_WITHIN = timedelta(hours=6)
+"""A pull that was cut off longer ago says too little about today: a new one starts."""
+_ROUNDS = 8
+"""Settling ends after two proofs; more rounds than this mean that a service changes its mind each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a user wants pulled."""
+
+    only: frozenset[str] = frozenset()
+    """`products`, `availability`, `bookings`; empty = all."""
+    travel: Window | None = None
+    full: bool = False
+    """Start anew even if a pull was cut off, and retry what is in quarantine."""
+
+    def wants(self, part: str) -> bool:
+        """Whether this part is to be pulled."""
+        return not self.only or part in self.only
+
+    @property
+    def kinds(self) -> frozenset[SubjectKind] | None:
+        """The kinds the worker takes; None = all."""
+        if not self.only:
+            return None
+        kinds = {SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.PRODUCT}
+        if "availability" in self.only:
+            kinds.add(SubjectKind.AVAILABILITY)
+        if "bookings" in self.only:
+            kinds |= {SubjectKind.BOOKINGS, SubjectKind.BOOKING}
+        return frozenset(kinds)
+
+
+@dataclass(slots=True)
+class Pull:
+    """One pull of one run."""
+
+    ports: Ports
+    scope: Scope
+    resumed: bool = False
+    planned: set[str] = field(default_factory=set)
+
+    async def run(self) -> Worker:
+        """Mark, work, plan what the products showed, settle absences; until nothing is left to do."""
+        worker = Worker(self.ports, kinds=self.scope.kinds)
+        await asyncio.to_thread(self.begin)
+        for _ in range(_ROUNDS):
+            await worker.drain()
+            stopped = [t.connection for t in worker.troubles]
+            if await asyncio.to_thread(self.plan_availability, stopped):
+                continue
+            if not await asyncio.to_thread(settle, self.ports, stopped=stopped):
+                break
+        if not worker.troubles:
+            self.ports.journal.set_setting("pull", None)
+        return worker
+
+    def begin(self) -> None:
+        """Mark the documents and the booking windows, unless a pull is to be taken up."""
+        self._learn_time_zones()
+        wanted = self._signature()
+        before = json.loads(self.ports.journal.setting("pull") or "null")
+        if before and not self.scope.full and before["scope"] == wanted:
+            started = datetime.fromisoformat(before["started_at"])
+            if self.ports.clock.now() - started < _RESUME_WITHIN:
+                self.resumed = True
+                self.planned = set(before["planned"]) & set(self.ports.clients)
+                for backlog in self.ports.journal.backlog():
+                    self.ports.progress.plan(str(backlog.kind), backlog.dirty)
+                log.info("action=resume run=%s since=%s", self.ports.run_id, before["started_at"])
+                return
+        if self.scope.full:
+            self.ports.journal.quarantine_retry("all")
+        for connection in self.ports.clients:
+            mark(self.ports, documents(connection), Source.SCHEDULE)
+            if self.scope.wants("bookings"):
+                windows = [self.scope.travel] if self.scope.travel else [self.ports.bookings_window(connection)]
+                mark(self.ports, booking_windows(connection, windows), Source.SCHEDULE)
+        self._remember(self.ports.clock.now(), wanted)
+
+    def plan_availability(self, stopped: Collection[str]) -> bool:
+        """Once a connection's products are known, mark the availability of its options; whether anything was marked."""
+        if not self.scope.wants("availability"):
+            return False
+        new = set(self.ports.clients) - self.planned - set(stopped)
+        if not new:
+            return False
+        self._learn_time_zones()
+        subjects = availability_subjects(self.ports, self.ports.warehouse.catalog(), new)
+        mark(self.ports, subjects, Source.SCHEDULE)
+        self.planned |= new
+        before = json.loads(self.ports.journal.setting("pull") or "null")
+        started = datetime.fromisoformat(before["started_at"]) if before else self.ports.clock.now()
+        self._remember(started, self._signature())
+        return bool(subjects)
+
+    def _learn_time_zones(self) -> None:
+        for option in self.ports.warehouse.catalog():
+            if option.time_zone:
+                self.ports.time_zones[option.connection, option.product_id] = option.time_zone
+
+    def _signature(self) -> list[str]:
+        return [*sorted(self.scope.only), str(self.scope.travel or ""), *sorted(self.ports.clients)]
+
+    def _remember(self, started: datetime, wanted: list[str]) -> None:
+        self.ports.journal.set_setting(
+            "pull",
+            json.dumps({"started_at": started.isoformat(), "scope": wanted, "planned": sorted(self.planned)}),
+        )

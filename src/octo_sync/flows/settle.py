@@ -1,0 +1,112 @@
+"""Settle absences: rows that the service no longer shows. Ask, ask again, and only then mark them deleted (R7).
+
+A row leaves only when two different requests that started one after the other both proved it gone: for a product or a
+booking two typed "not found" for its own id, for a departure or an option two complete answers of its own window or
+document without it. When a pull would lose more than is plausible, nothing is marked and a person is asked.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from octo_sync.destinations.base import Absence
+from octo_sync.errors import MassDeletionHeld
+from octo_sync.flows.mark import mark
+from octo_sync.flows.ports import Ports
+from octo_sync.model import Source, Subject, SubjectKind
+
+__all__ = ["HELD", "Plan", "decide", "settle"]
+
+log = logging.getLogger("octo_sync")
+
+_PROOFS = 2
+HELD = "deletions-held"
+
+
+@dataclass(slots=True)
+class Plan:
+    """What to do about what is missed."""
+
+    ask: list[Subject] = field(default_factory=list)
+    bury: list[Absence] = field(default_factory=list)
+    held: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    """(connection, table) → rows missed, rows that live."""
+
+
+def decide(
+    absences: Sequence[Absence],
+    live: Mapping[tuple[str, str], int],
+    *,
+    rows: int,
+    share: float,
+    allow: bool,
+) -> Plan:
+    """Decide, purely. `rows` and `share` bound what one table of one connection may lose without a person's word."""
+    plan = Plan()
+    groups: dict[tuple[str, str], list[Absence]] = defaultdict(list)
+    for absence in absences:
+        groups[absence.connection, absence.table].append(absence)
+    for key, group in sorted(groups.items()):
+        if not allow and len(group) > max(rows, share * live.get(key, 0)):
+            plan.held[key] = (len(group), live.get(key, 0))
+            continue
+        plan.bury += [a for a in group if a.misses >= _PROOFS]
+        plan.ask += [a.ask for a in group if a.misses < _PROOFS]
+    plan.ask = sorted(set(plan.ask))
+    return plan
+
+
+def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
+    """Take one step; whether subjects were marked, so that there is work again. Blocking.
+
+    What is held goes to quarantine as `deletions-held` and stays missed, so that `--allow-deletions` can go on from there.
+    """
+    settings = ports.pipeline.sync
+    absences = [a for a in ports.warehouse.absences() if a.connection not in stopped and a.connection in ports.clients]
+    plan = decide(
+        absences,
+        ports.warehouse.live_rows() if absences else {},
+        rows=settings.deletion_rows,
+        share=settings.deletion_share,
+        allow=ports.allow_deletions,
+    )
+    for connection in ports.clients:
+        ports.journal.clear_records(connection, HELD, [t for t in _tables(absences) if (connection, t) not in plan.held])
+    for (connection, table), (missed, live) in plan.held.items():
+        error = MassDeletionHeld(
+            f"{missed} of {live} live rows of {table} are missing from complete answers; more than max("
+            f"{settings.deletion_rows}, {settings.deletion_share:.0%}). Nothing was marked deleted. If it is right, run "
+            f"`octo-sync sync --allow-deletions`"
+        )
+        ports.journal.quarantine_record(connection, HELD, table, "", str(error), "", ports.run_id)
+    if plan.bury:
+        marked = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
+        gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
+        _forget(ports, gone)
+        log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), marked)
+    dirty = {row.subject for row in ports.journal.subjects() if row.quarantined_at is not None}
+    ask = [s for s in plan.ask if s not in dirty]
+    mark(ports, ask, Source.REPAIR, delay=0.5)
+    return bool(ask)
+
+
+def _tables(absences: Sequence[Absence]) -> list[str]:
+    merged = {"core.availability", "core.bookings", "core.extras", "core.options", "core.products", "core.suppliers"}
+    return sorted(merged | {"core.units"} | {a.table for a in absences})
+
+
+def _forget(ports: Ports, gone: Sequence[Absence]) -> None:
+    """Availability of what is proven gone is not asked for any more."""
+    products = {(a.connection, a.ask.parts[0]) for a in gone if a.table == "core.products"}
+    options = {
+        (a.connection, *Subject.from_key(a.connection, "availability", a.key).parts) for a in gone if a.table == "core.options"
+    }
+    stale = [
+        row.subject
+        for connection in {a.connection for a in gone}
+        for row in ports.journal.subjects(connection, SubjectKind.AVAILABILITY)
+        if (connection, row.subject.parts[0]) in products or (connection, *row.subject.parts[:2]) in options
+    ]
+    if stale:
+        ports.journal.forget(stale)

@@ -1,0 +1,205 @@
+"""The worker: make dirty subjects clean. Claim → fetch → check → land → landed; the same for every road that marks.
+
+Fetches run side by side within each connection's limits while one batch lands; a full batch waits for the landing before
+it, so memory is bounded. Whatever fails is written down with its reason and tried again later; it never stops the others.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+
+from octo_sync.errors import (
+    AuthenticationRefused,
+    NotFound,
+    OctoSyncError,
+    RateLimited,
+    RequestRefused,
+    ServiceError,
+    ServiceUnavailable,
+)
+from octo_sync.flows.fetch import Fetched, Fetcher
+from octo_sync.flows.land import Lander
+from octo_sync.flows.ports import Ports
+from octo_sync.model import Claim, Source, Subject, SubjectKind
+
+__all__ = ["Trouble", "Worker"]
+
+log = logging.getLogger("octo_sync")
+
+_REFUSED_TRIES = 2
+"""A request that was refused twice as it is will be refused a third time; some services block whoever insists (Q2)."""
+
+
+@dataclass(slots=True)
+class Trouble:
+    """What went wrong with a connection as a whole, and why its subjects were given back."""
+
+    connection: str
+    error: ServiceError
+    refused: bool = False
+
+
+@dataclass(slots=True)
+class _Health:
+    """A connection's run of failures; one success ends it."""
+
+    failures: int = 0
+    stopped: Trouble | None = None
+    in_flight: int = 0
+    backing_off_until: float = 0.0
+
+
+class Worker:
+    """Works through the journal's dirty subjects of the given kinds.
+
+    `failed` holds the subjects whose last try in this run failed, and why.
+    """
+
+    def __init__(self, ports: Ports, kinds: Collection[SubjectKind] | None = None) -> None:
+        self.ports, self.kinds = ports, kinds
+        self.failed: dict[Subject, str] = {}
+        self.lander = Lander(ports)
+        self._fetcher = Fetcher(ports)
+        self._health = {name: _Health() for name in ports.clients}
+        self._tasks: dict[asyncio.Task[Fetched], Claim] = {}
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """Connections that were given up for this run."""
+        return [h.stopped for h in self._health.values() if h.stopped]
+
+    async def drain(self) -> None:
+        """Work until nothing is dirty, or what is left cannot be done now.
+
+        Raises:
+            WarehouseError: The warehouse failed; what had landed stays, the rest stays dirty.
+            JournalError: The journal failed.
+        """
+        try:
+            while True:
+                await self._claim()
+                if not self._tasks:
+                    await self.lander.finish()
+                    if await self._nothing_left():
+                        return
+                    continue
+                await self._wait()
+        finally:
+            await self._abandon()
+
+    async def _claim(self) -> None:
+        """Take as many claims as the connections have room for; none while memory is full."""
+        if self.lander.full and self.lander.busy:
+            return
+        for name, health in self._health.items():
+            room = self.ports.connection(name).limits.concurrency * 2 - health.in_flight
+            if health.stopped or room <= 0 or health.backing_off_until > asyncio.get_running_loop().time():
+                continue
+            claims = self.ports.journal.claim(
+                room, run_id=self.ports.run_id, kinds=self.kinds, connections=[name]
+            )
+            if not claims:
+                continue
+            known = self.ports.warehouse.covered([c.subject for c in claims])
+            for claim in claims:
+                task = asyncio.create_task(self._fetcher.fetch(claim, known.get(claim.subject)))
+                self._tasks[task] = claim
+                health.in_flight += 1
+
+    async def _wait(self) -> None:
+        """Until a fetch or the landing is done; then take care of what it brought."""
+        waiting: set[asyncio.Task[Fetched] | asyncio.Task[None]] = set(self._tasks)
+        if self.lander.landing is not None:
+            waiting.add(self.lander.landing)
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        self.lander.check()
+        for task in done:
+            claim = self._tasks.pop(task, None)  # type: ignore[call-overload]
+            if claim is None:
+                continue
+            health = self._health[claim.subject.connection]
+            health.in_flight -= 1
+            error = task.exception()
+            if error is None:
+                health.failures = 0
+                self.failed.pop(claim.subject, None)
+                self.lander.add(task.result())
+            elif isinstance(error, OctoSyncError):
+                self._failed(claim, error)
+            else:
+                raise error
+        if self.lander.full:
+            if self.lander.busy and self.lander.landing is not None:
+                await asyncio.wait([self.lander.landing])
+            self.lander.start()
+
+    def _failed(self, claim: Claim, error: OctoSyncError) -> None:
+        ports, settings, subject = self.ports, self.ports.pipeline.sync, claim.subject
+        health = self._health[subject.connection]
+        log.warning(
+            "action=fetch_failed run=%s connection=%s subject=%s error=%s",
+            ports.run_id,
+            subject.connection,
+            subject,
+            type(error).__name__,
+        )
+        self.failed[subject] = str(error)
+        if isinstance(error, AuthenticationRefused):
+            ports.journal.release([claim])
+            health.stopped = health.stopped or Trouble(subject.connection, error, refused=True)
+            return
+        if isinstance(error, RateLimited | ServiceUnavailable):
+            health.failures += 1
+            if health.failures >= max(settings.attempts, ports.connection(subject.connection).limits.concurrency):
+                # Not this subject: the service. Its subjects keep their tries for a better day.
+                health.stopped = health.stopped or Trouble(subject.connection, error)
+            if health.stopped:
+                ports.journal.release([claim])
+                return
+        if isinstance(error, NotFound) and subject.kind is SubjectKind.AVAILABILITY:
+            # The product or option is said not to exist; its own document decides.
+            ports.journal.mark([Subject(subject.connection, SubjectKind.PRODUCT, subject.parts[:1])], Source.REPAIR)
+        tries = min(_REFUSED_TRIES, settings.attempts) if isinstance(error, RequestRefused) else settings.attempts
+        delay = min(settings.backoff * 2**claim.attempts, settings.backoff_cap)
+        if isinstance(error, RateLimited) and error.retry_after:
+            delay = min(max(delay, error.retry_after), settings.backoff_cap)
+        delay *= 0.75 + 0.5 * ports.random.random()
+        ports.journal.failed(
+            claim,
+            error_code=type(error).__name__,
+            message=str(error),
+            retry_at=ports.clock.now() + timedelta(seconds=delay),
+            quarantine=claim.attempts + 1 >= tries,
+            run_id=ports.run_id,
+        )
+
+    async def _nothing_left(self) -> bool:
+        """Whether to stop: nothing is dirty, or only what no connection can do now. Waits for what is due later."""
+        open_connections = [name for name, health in self._health.items() if not health.stopped]
+        if not open_connections:
+            return True
+        due = [
+            row.due_at
+            for name in open_connections
+            for row in self.ports.journal.subjects(name)
+            if row.dirty and row.quarantined_at is None and (self.kinds is None or row.subject.kind in self.kinds)
+        ]
+        if not due:
+            return True
+        first = min((d for d in due if d), default=None)
+        if first is not None and None not in due:
+            await asyncio.sleep(max(0.0, (first - self.ports.clock.now()).total_seconds()))
+        return False
+
+    async def _abandon(self) -> None:
+        """Stop fetching, finish the landing in hand, give the rest back."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self.ports.journal.release(self._tasks.values())
+        self._tasks.clear()
+        if self.lander.landing is not None and not self.lander.landing.done():
+            await asyncio.wait([self.lander.landing])
