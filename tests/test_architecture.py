@@ -43,6 +43,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
     "sandbox": frozenset(),
 }
+# The one name of the root that anyone may ask for.
+VERSION = "octo_sync.__version__"
 # Known to type checkers alone.
 TYPING_ONLY = frozenset({"_typeshed"})
 # The demo is the one flow whose subject is the sandbox.
@@ -65,7 +67,8 @@ HOMES: Mapping[str, Home] = {
     "filelock": Home(("app.py", "flows/", "journal/")),
     "httpx": Home(("octo/client.py", "sandbox/deliveries.py")),
     "jinja2": Home(("web/",)),
-    "msgspec": Home(("octo/", "tables/", "destinations/", "sandbox/")),
+    "msgspec": Home(("octo/", "tables/", "destinations/", "flows/fetch.py", "sandbox/")),
+    "numpy": Home(("destinations/",), late=True),
     "pandas": Home(("api.py", "flows/reconcile.py"), late=True),
     "platformdirs": Home(("app.py",)),
     "prometheus_client": Home(("web/",)),
@@ -104,7 +107,8 @@ def _imports(tree: ast.Module, package: str, modules: frozenset[str]) -> Iterato
                     module = ".".join(part for part in (base, child.module or "") if part)
                     for alias in child.names:
                         inner = f"{module}.{alias.name}"
-                        yield Import(inner if inner in modules else module, child.lineno, at_load)
+                        known = inner in modules or inner == VERSION
+                        yield Import(inner if known else module, child.lineno, at_load)
                 case ast.Call(
                     func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(text)), *_]
                 ) if name in {"import_module", "__import__"}:
@@ -133,27 +137,30 @@ def broken_rules(sources: Mapping[str, str]) -> list[str]:
             )
             continue
         for each in _imports(ast.parse(code), package, modules):
-            where = f"src/octo_sync/{path}:{each.line} imports {each.module}"
             top, _, rest = each.module.partition(".")
-            if top == "octo_sync":
-                if message := _inside(path, part, rest.split(".")[0]):
-                    found.append(f"{where}: {message}")
-            elif home := HOMES.get(top):
-                if not any(path.startswith(place) if place.endswith("/") else path == place for place in home.places):
-                    found.append(
-                        f"{where}: {top} is imported only in {', '.join(home.places)}. Call what is there, or pass it "
-                        "in as an argument (R14)."
-                    )
-                elif home.late and each.at_load:
-                    found.append(
-                        f"{where}: {top} is imported only inside the function that needs it, so that the program "
-                        "starts quickly. Move the import into the function, or below `if TYPE_CHECKING:`."
-                    )
-            elif top not in sys.stdlib_module_names and top not in TYPING_ONLY:
-                found.append(
-                    f"{where}: {top} has no home. Do without it, or give it one in HOMES and docs/dependencies.md."
-                )
+            if each.module == VERSION and part != "sandbox":
+                continue
+            message = _inside(path, part, rest.split(".")[0]) if top == "octo_sync" else _outside(path, top, each)
+            if message:
+                found.append(f"src/octo_sync/{path}:{each.line} imports {each.module}: {message}")
     return list(dict.fromkeys(found))
+
+
+def _outside(path: str, top: str, each: Import) -> str | None:
+    if top in sys.stdlib_module_names or top in TYPING_ONLY:
+        return None
+    home = HOMES.get(top)
+    if home is None:
+        return f"{top} has no home. Do without it, or give it one in HOMES and docs/dependencies.md."
+    if not any(path.startswith(place) if place.endswith("/") else path == place for place in home.places):
+        places = ", ".join(home.places)
+        return f"{top} is imported only in {places}. Call what is there, or pass it in as an argument (R14)."
+    if home.late and each.at_load:
+        return (
+            f"{top} is imported only inside the function that needs it, so that the program starts quickly. Move the "
+            "import into the function, or below `if TYPE_CHECKING:`."
+        )
+    return None
 
 
 def _inside(path: str, part: str, other: str) -> str | None:
@@ -208,6 +215,7 @@ PLANTED = [
     ("pipeline/load.py", "from octo_sync.octo import quirks", "one way"),
     ("sandbox/store.py", "from octo_sync.model import Window", "sandbox imports nothing"),
     ("sandbox/store.py", "from octo_sync.octo.endpoints import x", "sandbox imports nothing"),
+    ("sandbox/store.py", "from octo_sync import __version__", "sandbox imports nothing"),
     ("octo/endpoints.py", "import httpx", "only in octo/client.py"),
     ("sandbox/service.py", "from httpx import AsyncClient", "only in octo/client.py"),
     ("flows/work.py", "from sqlmodel import Session", "only in journal/"),
@@ -243,6 +251,7 @@ def test_the_line_named_is_the_line_of_the_import():
 
 
 ALLOWED = [
+    ("destinations/duckdb.py", "import duckdb\nfrom octo_sync import __version__"),
     ("cli/sync.py", "from octo_sync.app import project\nfrom octo_sync.errors import ConfigError"),
     ("cli/sync.py", "def show():\n    from rich.table import Table"),
     ("cli/sandbox.py", "from octo_sync.sandbox import serve"),

@@ -1,21 +1,27 @@
 """The composition root: a pipeline and the environment become ports. The only module that reads clock and environment."""
 
+import asyncio
 import contextlib
 import getpass
 import logging
 import os
+import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Any
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
+from octo_sync.destinations.base import Catalog
 from octo_sync.destinations.duckdb import DuckDBWarehouse
 from octo_sync.errors import ConfigError
+from octo_sync.flows.mark import booking_windows, documents
 from octo_sync.flows.ports import Numbers, Ports, Progress
+from octo_sync.flows.pull import Scope
 from octo_sync.journal import Journal, Lease
 from octo_sync.model import Clock, Connection, Window
 from octo_sync.octo.client import OctoClient
@@ -23,6 +29,8 @@ from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables, nouns
 
 __all__ = ["Project", "SystemClock", "environ", "lock_path", "new_run_id", "open_journal", "open_project", "private_path"]
+
+T = TypeVar("T")
 
 log = logging.getLogger("octo_sync")
 
@@ -158,6 +166,61 @@ async def open_project(
                 progress=progress or Progress(),
             )
             yield Project(ports, lease, warehouse, journal)
+
+
+def run_until_done(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end; Ctrl-C and SIGTERM cancel it, so that the landing in hand is finished or rolled back.
+
+    Raises:
+        KeyboardInterrupt: After Ctrl-C, when everything is closed. SIGTERM ends in what its handler raises.
+    """
+
+    async def main() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        told: list[int] = []
+
+        def stop(number: int) -> None:
+            told.append(number)
+            if task is not None:
+                task.cancel()
+
+        before = signal.getsignal(signal.SIGTERM)
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(signal.SIGTERM, stop, signal.SIGTERM)
+            loop.add_signal_handler(signal.SIGINT, stop, signal.SIGINT)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if signal.SIGTERM in told and callable(before):
+                before(signal.SIGTERM, None)
+            raise KeyboardInterrupt from None
+
+    return asyncio.run(main())
+
+
+def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str, int]]:
+    """What `sync` would mark, per connection and kind, from what is known now; nothing is written or asked."""
+    clock = SystemClock()
+    catalog: Catalog = ()
+    if _warehouse_path(pipeline).exists():
+        warehouse = open_warehouse(pipeline, clock)
+        try:
+            catalog = warehouse.catalog()
+        finally:
+            warehouse.close()
+    rows: list[tuple[str, str, int]] = []
+    for connection in pipeline.connections:
+        rows += [(connection.name, str(s.kind), 1) for s in documents(connection.name)]
+        zone = connection.business_time_zone
+        windows = scope.travel or pipeline.horizons.bookings.window(clock.now().astimezone(ZoneInfo(zone)).date())
+        if scope.wants("bookings"):
+            rows.append((connection.name, "bookings", len(booking_windows(connection.name, [windows]))))
+        if scope.wants("availability"):
+            days = scope.travel or pipeline.horizons.availability.window(clock.now().date())
+            keeps = pipeline.products.get(connection.name)
+            options = [o for o in catalog if o.connection == connection.name and (not keeps or keeps.keeps(o.product_id))]
+            rows.append((connection.name, "availability", len(options) * len(list(days.months()))))
+    return rows
 
 
 def stdin_is_terminal() -> bool:

@@ -10,7 +10,7 @@ import pytest
 from tests.journal.helpers import HandClock, booking, bookings
 
 from octo_sync.errors import JournalError
-from octo_sync.journal import Journal, Lease
+from octo_sync.journal import Journal, Lease, damage
 from octo_sync.model import Source
 
 
@@ -39,7 +39,7 @@ def middle_page(content: bytes) -> bytes:
     return content[:8192] + b"\xa5" * 8192 + content[16384:]
 
 
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "garbage over the header": lambda content: b"\xa5" * 100 + content[100:],
     "garbage over pages": middle_page,
     "garbage over the last page": lambda content: content[:-4096] + b"\xa5" * 4096,
@@ -53,9 +53,9 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_file_is_moved_aside_and_a_fresh_one_works(filled: Path, clock: HandClock, damage: str) -> None:
-    broken = DAMAGE[damage](filled.read_bytes())
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_file_is_moved_aside_and_a_fresh_one_works(filled: Path, clock: HandClock, name: str) -> None:
+    broken = DAMAGES[name](filled.read_bytes())
     filled.write_bytes(broken)
     clock.forward(3600)
     with Journal.open(filled, clock=clock) as journal:
@@ -112,6 +112,51 @@ def test_one_torn_transaction_at_the_end_of_the_log_is_what_a_power_cut_leaves(
     with Journal.open(copy_with_log(killed, tmp_path, lambda log: log[:-1]), clock=clock) as journal:
         assert journal.recovered_from is None
         assert journal.dirty_count() == 19
+
+
+def test_last_transaction_torn_in_its_beginning_is_a_power_cut_too(killed: Path, tmp_path, clock: HandClock) -> None:
+    frames = damage._read_log(killed).frames
+    commits = [number for number, (_, commit, *_) in enumerate(frames) if commit]
+    assert commits[-1] == len(frames) - 1
+    assert commits[-1] - commits[-2] > 1
+    torn = 32 + (commits[-2] + 1) * (24 + 4096) + 100
+    path = copy_with_log(killed, tmp_path, lambda log: log[:torn] + b"\xa5" * 8 + log[torn + 8 :])
+    with Journal.open(path, clock=clock) as journal:
+        assert journal.recovered_from is None
+        assert journal.dirty_count() == 19
+
+
+def test_frames_of_an_earlier_log_are_no_damage(path: Path, tmp_path, clock: HandClock) -> None:
+    with Journal.open(path, clock=clock) as journal:
+        for number in range(20):
+            journal.mark([booking(str(number))], Source.NOTIFICATION)
+        with journal._reading() as connection:
+            assert connection.exec_driver_sql("PRAGMA wal_checkpoint(RESTART)").one()[0] == 0
+        journal.mark([booking("after")], Source.NOTIFICATION)
+        (tmp_path / "image").mkdir()
+        image = tmp_path / "image" / path.name
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{path}{suffix}", f"{image}{suffix}")
+    assert len({frame[2:] for frame in damage._read_log(image).frames}) == 2
+    with Journal.open(image, clock=clock) as journal:
+        assert journal.recovered_from is None
+        assert journal.dirty_count() == 21
+
+
+def test_log_that_grows_while_it_is_looked_at_is_no_damage(path: Path, clock: HandClock, monkeypatch) -> None:
+    with Journal.open(path, clock=clock) as journal:
+        for number in range(20):
+            journal.mark([booking(str(number))], Source.NOTIFICATION)
+
+        def meanwhile(_: Path) -> int:
+            journal.mark([booking("meanwhile")], Source.NOTIFICATION)
+            return 0
+
+        with monkeypatch.context() as patched:
+            patched.setattr(damage, "_readable_frames", meanwhile)
+            assert damage.find_damage(path) is None
+            patched.setattr(damage, "_readable_frames", lambda _: 0)
+            assert damage.find_damage(path) is not None
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 from tests.journal.helpers import HandClock, booking, bookings
 
 from octo_sync.errors import JournalError
@@ -43,6 +45,13 @@ def test_journal_locked_for_too_long_is_said(journal: Journal, path, monkeypatch
             journal.mark([booking()], Source.USER)
     journal.mark([booking()], Source.USER)
     assert journal.dirty_count() == 1
+
+
+def test_writer_keeps_other_writers_out_from_its_first_word(journal: Journal, path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other:
+        with journal._writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        other.execute("BEGIN IMMEDIATE")
 
 
 def test_directory_that_cannot_be_is_said(tmp_path, clock: HandClock) -> None:
@@ -103,3 +112,32 @@ def test_file_system_without_hard_links_will_do(path, clock: HandClock, monkeypa
         journal.mark([booking()], Source.USER)
     with Journal.open(path, clock=clock) as journal:
         assert journal.dirty_count() == 1
+
+
+def test_process_that_loses_the_race_to_create_uses_the_winners_file(path, clock: HandClock, monkeypatch) -> None:
+    link = store.os.link
+
+    def slower(*names: Path) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(store.os, "link", link)
+            with Journal.open(path, clock=clock) as winner:
+                winner.mark([booking()], Source.USER)
+        link(*names)
+
+    monkeypatch.setattr(store.os, "link", slower)
+    with Journal.open(path, clock=clock) as journal:
+        assert journal.recovered_from is None
+        assert journal.dirty_count() == 1
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_process_that_loses_the_race_to_migrate_applies_nothing_twice(journal: Journal, path, clock: HandClock) -> None:
+    class Slow(Journal):
+        stale = True
+
+        def _version(self, connection: Connection) -> int:
+            version, self.stale = 0 if self.stale else super()._version(connection), False
+            return version
+
+    with Slow.open(path, clock=clock) as slow:
+        assert slow.mark([booking()], Source.USER) > 0

@@ -84,6 +84,16 @@ def test_nobody_is_handed_what_is_already_in_work(journal: Journal) -> None:
     assert {claim.subject for claim in journal.claim(9, run_id="b")} == {booking("b-0"), booking("b-1")}
 
 
+def test_stale_claim_gives_nothing_of_a_newer_one_back(journal: Journal) -> None:
+    journal.mark([booking()], Source.SCHEDULE)
+    stale = claim_one(journal)
+    journal.release([stale])
+    journal.mark([booking()], Source.SCHEDULE)
+    claim_one(journal)
+    journal.release([stale])
+    assert journal.claim(9, run_id="r") == []
+
+
 def test_ended_run_gives_its_claims_back(journal: Journal) -> None:
     journal.start_run("run", "sandbox", run_id="a", fence=1)
     journal.mark(bookings(2), Source.SCHEDULE)

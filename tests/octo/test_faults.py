@@ -230,7 +230,7 @@ async def test_rubbish_that_claims_to_be_gzip_is_invalid():
 
 @pytest.mark.parametrize("wbits", [31, 15, -15], ids=["gzip", "zlib", "raw"])
 def test_the_last_bytes_are_inflated_also_when_all_input_was_taken_in_before(wbits):
-    for size in range(256 * 1024 - 10, 256 * 1024 + 600, 7):
+    for size in range(262_380, 262_420):
         packer = zlib.compressobj(wbits=wbits)
         packed = packer.compress(b"a" * size) + packer.flush()
         body = Body("gzip" if wbits == 31 else "deflate", max_size=10**9, max_inflation=10**9)

@@ -110,6 +110,7 @@ def test_what_booking_dates_mean_is_told_from_the_answer():
     assert booking_dates_mean([], NOVEMBER) == "unknown"
     # created late on the last day, in another zone than UTC
     assert booking_dates_mean([(after, date(2026, 12, 1))], NOVEMBER) == "creation"
+    assert booking_dates_mean([(after, date(2026, 10, 31))], NOVEMBER) == "creation"
     assert booking_dates_mean([(inside, date(2026, 12, 1))], NOVEMBER) == "unknown"
 
 

@@ -16,6 +16,7 @@ from octo_sync.errors import (
 )
 from octo_sync.model import Secret
 from octo_sync.octo import endpoints
+from octo_sync.octo.budget import Gate
 
 UUID = "a3f1c0de-0000-4000-8000-000000000001"
 
@@ -193,6 +194,19 @@ async def test_after_the_first_refusal_is_heard_at_most_two_more_go_out_whatever
         await octo.products()
         await asyncio.gather(*(octo.products() for _ in range(60)), return_exceptions=True)
     assert after <= 2
+
+
+async def test_a_good_answer_to_an_older_request_does_not_restore_trust():
+    gate = Gate()
+    gate.leave(await gate.enter(), accepted=True)
+    older, refused = await gate.enter(), await gate.enter()
+    gate.leave(refused, accepted=False)
+    gate.leave(older, accepted=True)
+    assert [await gate.enter(), await gate.enter()] == [4, 5]
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(gate.enter(), 0.02)
+    gate.leave(4, accepted=True)
+    assert await asyncio.wait_for(gate.enter(), 0.02) == 6
 
 
 async def test_one_lacking_ability_does_not_stop_the_rest():

@@ -108,9 +108,9 @@ async def test_an_id_stays_one_segment_of_the_path(name, segment):
     assert server.seen[0].target == f"/octo/v1/products/{segment}"
 
 
-@pytest.mark.parametrize("name", ["", "\ud800"])
-def test_an_id_that_cannot_be_asked_for_is_refused_before_anything_is_sent(name):
-    with pytest.raises(RequestRefused, match="nothing was sent"):
+@pytest.mark.parametrize(("name", "why"), [("", "An empty id"), ("\ud800", "not valid Unicode")])
+def test_an_id_that_cannot_be_asked_for_is_refused_before_anything_is_sent(name, why):
+    with pytest.raises(RequestRefused, match=f"{why}.*nothing was sent"):
         endpoints.booking(name)
 
 

@@ -8,7 +8,9 @@ import sys
 import httpx
 import pytest
 
+from octo_sync.sandbox import state
 from octo_sync.sandbox.app import create_app
+from octo_sync.sandbox.service import Service
 
 SCRIPT = """
 import asyncio, datetime, hashlib, httpx
@@ -30,10 +32,10 @@ async def fingerprint(config):
     app = create_app(config)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://t") as client:
         made = await client.post("/_sandbox/traffic", json={"changes": 40, "seed": 3})
-        state = await client.get("/_sandbox/state")
+        whole = await client.get("/_sandbox/state")
         assert len(made.json()["changes"]) == 40
     await app.aclose()
-    return hashlib.sha256(made.content + state.content).hexdigest()
+    return hashlib.sha256(made.content + whole.content).hexdigest()
 
 
 def test_same_seed_same_bytes(config_of):
@@ -59,8 +61,5 @@ def test_reset_returns_to_the_seeded_data(fresh):
 
 @pytest.mark.parametrize("slots", [3_000, 60_000])
 def test_slots_sizes_the_catalogue(config_of, slots):
-    from octo_sync.sandbox import state
-    from octo_sync.sandbox.service import Service
-
     service = Service(config_of(slots=slots, bookings=0, days=60))
     assert state.summary(service)["slots_from_today"] == pytest.approx(slots, rel=0.15)

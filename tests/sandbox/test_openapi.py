@@ -3,7 +3,6 @@
 import pytest
 
 CAPS = [(), ("pricing",), ("content",), ("pricing", "content")]
-CALENDAR_EXTRA = {"from": "2026-11-01", "to": "2027-03-01"}
 
 
 @pytest.fixture(params=CAPS, ids=lambda caps: "+".join(caps) or "none")
@@ -31,7 +30,7 @@ def test_availability_and_calendar(box, validator, caps):
     for product in box.get("/products").json():
         for option in product["options"]:
             body = {"productId": product["id"], "optionId": option["id"]}
-            window = {**body, "localDateStart": "2026-11-18", "localDateEnd": "2026-11-26"}
+            window = {**body, "localDateStart": "2026-11-18", "localDateEnd": "2026-11-22"}
             rows = box.post("/availability", window, caps=",".join(caps)).json()
             assert rows
             for row in rows:
@@ -39,7 +38,7 @@ def test_availability_and_calendar(box, validator, caps):
                 assert row["allDay"] == (product["availabilityType"] == "OPENING_HOURS")
                 assert bool(row["openingHours"]) == row["allDay"]
             days = box.post("/availability/calendar", window, caps=",".join(caps)).json()
-            assert len(days) == 9
+            assert len(days) == 5
             for day in days:
                 validator("AvailabilityCalendar", day, *caps)
 
@@ -48,8 +47,10 @@ def test_bookings(box, validator, caps):
     path = "/bookings?localDateStart=2026-11-10&localDateEnd=2026-12-05"
     bookings = box.get(path, caps=",".join(caps)).json()
     assert {one["status"] for one in bookings} >= {"CONFIRMED", "REDEEMED", "CANCELLED", "EXPIRED"}
-    for booking in bookings:
+    step = max(1, len(bookings) // 15)
+    for booking in [*bookings[::step], *{one["status"]: one for one in bookings}.values()]:
         validator("Booking", booking, *caps)
+    for booking in bookings:
         assert (booking["voucher"] is not None) == ("VOUCHER" in booking["deliveryMethods"])
         for item in booking["unitItems"]:
             assert (item["ticket"] is not None) == ("TICKET" in booking["deliveryMethods"])
@@ -64,7 +65,7 @@ def test_flow_answers(box, validator):
     booking = box.reserve(box.open_slot())
     validator("Booking", booking, "pricing")
     validator("Booking", box.confirm(booking), "pricing")
-    cancelled = box.call("DELETE", f"/bookings/{booking['uuid']}", token="sandbox-token-a").json()
+    cancelled = box.call("DELETE", f"/bookings/{booking['uuid']}", who="a").json()
     validator("Booking", cancelled, "pricing")
 
 

@@ -1,13 +1,16 @@
 """What the API shows equals the sandbox's own truth, which is made without the API's serialisers."""
 
+# ruff: noqa: E501 - the cases read as tables, one per line
+
 import datetime as dt
 
 import pytest
 
 WINDOW = {"from": "2026-08-22", "to": "2027-03-20"}
+AUTUMN = {"from": "2026-10-01", "to": "2026-11-03"}
 
 
-def money(price, net=True):
+def money(price):
     return {key: price[key] for key in ("original", "retail", "net")}
 
 
@@ -23,12 +26,13 @@ def chunks(first, last, days=100):
 def test_availability_equals_the_state_across_daylight_saving(box, style):
     box.quirks(availability_id_style=style)
     seen = 0
+    window = WINDOW if style is None else AUTUMN
     for product in box.state()["products"]:
         for option in product["options"]:
-            truth = box.slots(product_id=product["id"], option_id=option["id"], **WINDOW)
+            truth = box.slots(product_id=product["id"], option_id=option["id"], **window)
             body = {"productId": product["id"], "optionId": option["id"]}
             rows = []
-            for first, last in chunks(WINDOW["from"], WINDOW["to"]):
+            for first, last in chunks(window["from"], window["to"]):
                 rows += box.post("/availability", {**body, "localDateStart": first, "localDateEnd": last}).json()
             assert len(rows) == len(truth)
             for row, slot in zip(rows, truth, strict=True):
@@ -48,7 +52,7 @@ def test_availability_equals_the_state_across_daylight_saving(box, style):
                     shown = [(one["unitId"], money(one), one["includedTaxes"]) for one in row["unitPricing"]]
                     assert shown == [(one["unit_id"], money(one), one["taxes"]) for one in slot["prices"]]
             assert len({row["id"] for row in rows}) == len(rows)
-    assert seen > 5_000
+    assert seen > (5_000 if style is None else 500)
 
 
 def test_offsets_change_with_daylight_saving(box):
@@ -67,7 +71,7 @@ def test_bookings_equal_the_state(box):
     shown = []
     for first, last in chunks("2026-08-01", "2027-03-31"):
         shown += box.get(f"/bookings?localDateStart={first}&localDateEnd={last}", caps="pricing, extras").json()
-    assert [one["uuid"] for one in shown].sort() == list(truth).sort()
+    assert sorted(one["uuid"] for one in shown) == sorted(truth)
     assert len(shown) == len(truth)
     for row in shown:
         own = truth[row["uuid"]]
@@ -126,10 +130,10 @@ def test_a_booking_is_six_kilobytes(box):
 
 
 def test_state_is_restricted_by_token(box):
-    own = box.state(token="a")["bookings"]
+    own = box.state(seen_by="a")["bookings"]
     assert {one["token"] for one in own} == {"a"}
-    assert own == box.state(token="sandbox-token-a")["bookings"]
-    assert len(box.state(token="all")["bookings"]) == len(box.state()["bookings"])
+    assert own == box.state(seen_by="sandbox-token-a")["bookings"]
+    assert len(box.state(seen_by="all")["bookings"]) == len(box.state()["bookings"])
     summary = box.control("GET", "/state/summary", params={"token": "a"})
     assert summary["bookings"] == len(own)
     assert sum(summary["statuses"].values()) == len(own)

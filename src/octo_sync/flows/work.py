@@ -6,10 +6,12 @@ it, so memory is bounded. Whatever fails is written down with its reason and tri
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
+from octo_sync.destinations.base import Covered
 from octo_sync.errors import (
     AuthenticationRefused,
     NotFound,
@@ -28,6 +30,8 @@ __all__ = ["Trouble", "Worker"]
 
 log = logging.getLogger("octo_sync")
 
+_CLAIMS = 64
+"""Subjects claimed at a time: few enough that what is urgent soon has its turn."""
 _REFUSED_TRIES = 2
 """A request that was refused twice as it is will be refused a third time; some services block whoever insists (Q2)."""
 
@@ -48,7 +52,7 @@ class _Health:
     failures: int = 0
     stopped: Trouble | None = None
     in_flight: int = 0
-    backing_off_until: float = 0.0
+    claimed: deque[tuple[Claim, Covered | None]] = field(default_factory=deque)
 
 
 class Worker:
@@ -95,17 +99,17 @@ class Worker:
             return
         for name, health in self._health.items():
             room = self.ports.connection(name).limits.concurrency * 2 - health.in_flight
-            if health.stopped or room <= 0 or health.backing_off_until > asyncio.get_running_loop().time():
+            if health.stopped or room <= 0:
                 continue
-            claims = self.ports.journal.claim(
-                room, run_id=self.ports.run_id, kinds=self.kinds, connections=[name]
-            )
-            if not claims:
-                continue
-            known = self.ports.warehouse.covered([c.subject for c in claims])
-            for claim in claims:
-                task = asyncio.create_task(self._fetcher.fetch(claim, known.get(claim.subject)))
-                self._tasks[task] = claim
+            if not health.claimed:
+                claims = self.ports.journal.claim(
+                    _CLAIMS, run_id=self.ports.run_id, kinds=self.kinds, connections=[name]
+                )
+                known = self.ports.warehouse.covered([c.subject for c in claims])
+                health.claimed.extend((claim, known.get(claim.subject)) for claim in claims)
+            for _ in range(min(room, len(health.claimed))):
+                claim, covered = health.claimed.popleft()
+                self._tasks[asyncio.create_task(self._fetcher.fetch(claim, covered))] = claim
                 health.in_flight += 1
 
     async def _wait(self) -> None:
@@ -199,7 +203,10 @@ class Worker:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        self.ports.journal.release(self._tasks.values())
+        untouched = [claim for health in self._health.values() for claim, _ in health.claimed]
+        self.ports.journal.release([*self._tasks.values(), *untouched])
         self._tasks.clear()
+        for health in self._health.values():
+            health.claimed.clear()
         if self.lander.landing is not None and not self.lander.landing.done():
             await asyncio.wait([self.lander.landing])

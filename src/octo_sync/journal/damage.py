@@ -23,7 +23,6 @@ __all__ = ["APPLICATION_ID", "find_damage", "move_aside", "sync_directory", "wal
 APPLICATION_ID = 0x4F43_544A
 """`OCTJ`, written into the file's header, so that another program's database is never taken for a journal."""
 
-_MAGIC = b"SQLite format 3\x00"
 _WAL_HEADER = struct.Struct(
     ">8I"
 )  # magic, version, page size, checkpoint number, salt 1, salt 2, checksum 1, checksum 2
@@ -45,9 +44,6 @@ def find_damage(path: Path) -> str | None:
     """
     if not path.exists():
         return "the database is gone and its write-ahead log is still there"
-    with path.open("rb") as file:
-        if file.read(len(_MAGIC)) != _MAGIC:
-            return "the file does not begin like a database"
     log = _read_log(path)
     try:
         # Read-only, because a writer that closes last folds the log into the database and deletes it.
@@ -60,7 +56,7 @@ def find_damage(path: Path) -> str | None:
                     f"{path} is a database, but not an octo-sync journal; it was left alone. "
                     "Give the journal another path."
                 )
-            if application != APPLICATION_ID:
+            if application != APPLICATION_ID:  # an emptied file too: to SQLite that is a database without tables
                 return "the file's header is not a journal's"
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":

@@ -33,7 +33,8 @@ NEXT_NUMBERS = "UPDATE counters SET value = value + ?1 WHERE name = 'seq' RETURN
 
 # One mark of one subject: ?1 connection, ?2 kind, ?3 key, ?4 number, ?5 priority, ?6 source, ?7 now, ?8 due_at or null.
 # - Clean or unknown: everything is set anew.
-# - Dirty: the earliest due_at and the highest priority stand; null is the earliest there is.
+# - Dirty: the earliest due_at and the highest priority stand; null is the earliest there is, and `min` with a null is
+#   null.
 # - Backing off (attempts > 0): the retry's time stands, however often the subject is marked, so that a stream of
 #   notifications never hammers a service that has asked for patience. A person's mark goes through.
 # - Quarantined: a person's mark lifts the quarantine and forgives the failures; a notification or a repair is evidence
@@ -54,7 +55,6 @@ ON CONFLICT (connection, kind, "key") DO UPDATE SET
     WHEN wanted_seq = landed_seq THEN excluded.due_at
     WHEN quarantined_at IS NOT NULL AND excluded.source IN ('user', 'notification', 'repair') THEN excluded.due_at
     WHEN quarantined_at IS NOT NULL OR (attempts > 0 AND excluded.source <> 'user') THEN due_at
-    WHEN due_at IS NULL OR excluded.due_at IS NULL THEN NULL
     ELSE min(due_at, excluded.due_at) END,
   attempts = CASE WHEN excluded.source = 'user' THEN 0 ELSE attempts END,
   quarantined_at = CASE WHEN excluded.source IN ('user', 'notification', 'repair') THEN NULL ELSE quarantined_at END

@@ -238,9 +238,7 @@ def _create(cls: type[Store], path: Path, clock: Clock) -> None:
             store._migrate()
         try:
             os.link(draft, path)
-        except FileExistsError:
-            pass  # another process was faster
-        except OSError:  # a file system without hard links
+        except OSError:  # another process was faster, or a file system without hard links
             if not path.exists():
                 draft.rename(path)
     finally:

@@ -20,7 +20,7 @@ from octo_sync.sandbox.limits import Limits
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.shape import shaped
 from octo_sync.sandbox.themes import LANGUAGES
-from octo_sync.sandbox.wire import Send, read_body, transmit
+from octo_sync.sandbox.wire import Send, abort, read_body, transmit
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -73,6 +73,7 @@ class Api:
         fault = service.faults.pick("hang", method, path)
         if fault is not None or self._hangs(method, path, headers):
             await self._wait(float(fault.params["seconds"]) if fault else 3_600.0)
+            abort(send)
             raise ConnectionResetError
         if body is None:
             answer = refused(bad_request("The body is too large."))
@@ -85,6 +86,7 @@ class Api:
             timeout = service.faults.pick("create_timeout", method, path)
         if timeout is not None:
             await self._wait(float(timeout.params["seconds"]))
+            abort(send)
             raise ConnectionResetError
         await transmit(answer, service, method, path, send, self._wait)
 

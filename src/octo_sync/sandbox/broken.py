@@ -10,7 +10,7 @@ from octo_sync.sandbox.faults import Fault, Faults
 from octo_sync.sandbox.http import JSON, Answer
 
 HTML = b"<!doctype html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
-_NUMBER = re.compile(rb":(-?\d+)")
+_NUMBER = re.compile(rb'":(-?\d+)')
 _FIRST_KEY = re.compile(rb'\{("[^"\\]*"):')
 _TEXT = re.compile(rb'":"')
 _CHUNK = 1 << 20
@@ -41,7 +41,7 @@ def _utf16(answer: Answer, _fault: Fault) -> None:
 
 
 def _nan(answer: Answer, _fault: Fault) -> None:
-    answer.body, found = _NUMBER.subn(b":NaN", answer.body, count=1)
+    answer.body, found = _NUMBER.subn(b'":NaN', answer.body, count=1)
     if not found:
         answer.body = b"NaN"
 

@@ -34,6 +34,7 @@ class Delivery:
     created: float
     state: str = "waiting"  # waiting | delivered | failed | lost | dropped
     attempts: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    held: list["Delivery"] = dataclasses.field(default_factory=list)  # sent after this one's first attempt
 
     def shown(self) -> dict[str, Any]:
         """The delivery as JSON; header names only, their values are secrets."""
@@ -105,15 +106,13 @@ class Outbox:
             self._held.append(delivery)
             self._queue(delivery, float(held.params["seconds"]))
             return
+        delivery.held, self._held = self._held, []
         late = self._faults.pick("delivery_late", "POST", kind)
         self._queue(delivery, float(late.params["seconds"]) if late else 0.0)
         if self._faults.pick("delivery_doubled", "POST", kind):
-            twin = dataclasses.replace(delivery, id=next(self._ids), attempts=[])
+            twin = dataclasses.replace(delivery, id=next(self._ids), attempts=[], held=[])
             self.log.append(twin)
             self._queue(twin, 0.0)
-        held_back, self._held = self._held, []
-        for earlier in held_back:
-            self._queue(earlier, 0.0)
 
     def _queue(self, delivery: Delivery, delay: float) -> None:
         self._waiting.append((delivery, delay))
@@ -162,7 +161,10 @@ class Outbox:
         for attempt in range(self._config.retry_attempts):
             if attempt:
                 await self._sleep(min(self._config.retry_max, self._config.retry_base * 2.0 ** (attempt - 1)))
-            if await self._attempt(delivery):
+            done = await self._attempt(delivery)
+            while delivery.held:
+                self._queue(delivery.held.pop(0), 0.0)
+            if done:
                 delivery.state = "delivered"
                 return
         delivery.state = "failed"

@@ -55,7 +55,7 @@ async def transmit(
     if faults.pick("reset", method, path):
         half = answer.body[: len(answer.body) // 2]
         await send({"type": "http.response.body", "body": half, "more_body": True})
-        _abort(send)
+        abort(send)
         raise ConnectionResetError
     drip = faults.pick("drip", method, path)
     if drip is not None:
@@ -68,7 +68,7 @@ async def transmit(
     await send({"type": "http.response.body", "body": answer.body})
 
 
-def _abort(send: Send) -> None:
+def abort(send: Send) -> None:
     """Cut the connection without a farewell, where the server lets us reach it."""
     transport = getattr(getattr(send, "__self__", None), "transport", None)
     if transport is not None:

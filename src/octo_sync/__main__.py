@@ -1,0 +1,5 @@
+"""`python -m octo_sync` is `octo-sync`."""
+
+from octo_sync.cli import main
+
+main()

@@ -1,0 +1,124 @@
+"""The command line: one file per command, and the only place where errors become advice and exit codes.
+
+The folder is the registry: a module that has a `command` is a command of the same name. Modules import only click at
+their top, so that `octo-sync --help` starts at once.
+
+Exit codes: 0 ok · 1 failed · 2 usage or configuration · 3 the data says no · 4 authentication refused · 5 partial ·
+6 locked by another run · 130 and 143 signals.
+"""
+
+import importlib
+import pkgutil
+import signal
+import sys
+from collections.abc import Sequence
+
+import click
+
+from octo_sync import __version__, errors
+
+__all__ = ["exit_code", "main"]
+
+_HELPERS = {"console", "options", "progress", "tables_text"}
+
+
+class Commands(click.Group):
+    """Finds commands by looking into this folder."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Every module that is not a helper."""
+        return sorted(
+            m.name.removesuffix("_").replace("_", "-") for m in pkgutil.iter_modules(__path__) if m.name not in _HELPERS
+        )
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command in the module of that name."""
+        if name not in self.list_commands(ctx):
+            return None
+        names = {m.name for m in pkgutil.iter_modules(__path__)}
+        module = name.replace("-", "_")
+        found = importlib.import_module(f"{__name__}.{module if module in names else module + '_'}").command
+        return found if isinstance(found, click.Command) else None
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit codes: 0 ok · 1 failed · 2 usage or configuration · 3 the data says no · 4 authentication refused · "
+    "5 partial · 6 locked by another run · 130/143 signals.",
+)
+@click.version_option(__version__, "-V", "--version", prog_name="octo-sync")
+@click.option("--debug", is_flag=True, help="Show tracebacks and log lines.")
+@click.option("-q", "--quiet", is_flag=True, help="Only errors and data.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@click.pass_context
+def root(ctx: click.Context, *, debug: bool, quiet: bool, color: str) -> None:
+    """Keep a SQL copy of an OCTO booking service, and prove that it is complete."""
+    ctx.ensure_object(dict).update(debug=debug, quiet=quiet, color=color)
+
+
+def exit_code(error: Exception) -> int:
+    """The exit code of an error that ended a command."""
+    if isinstance(error, errors.ConfigError):
+        return 2
+    if isinstance(error, errors.AuthenticationRefused):
+        return 4
+    if isinstance(error, errors.MassDeletionHeld):
+        return 5
+    if isinstance(error, errors.LeaseHeld | errors.WarehouseLocked):
+        return 6
+    return 1
+
+
+class _Terminated(BaseException):
+    """SIGTERM, as an exception, so that everything on the way is closed in order."""
+
+
+def _terminate(*_: object) -> None:
+    raise _Terminated
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    signal.signal(signal.SIGTERM, _terminate)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    try:
+        result = root.main(args=given, prog_name="octo-sync", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.ClickException as mistake:
+        mistake.show()
+        code = 2
+    except click.Abort:
+        click.echo("octo-sync: interrupted", err=True)
+        code = 130
+    except KeyboardInterrupt:
+        click.echo("octo-sync: interrupted; what had landed stays, run it again to go on", err=True)
+        code = 130
+    except _Terminated:
+        click.echo("octo-sync: terminated; what had landed stays, run it again to go on", err=True)
+        code = 143
+    except errors.OctoSyncError as error:
+        if debug:
+            raise
+        _say(error)
+        code = exit_code(error)
+    except BrokenPipeError:
+        # The reader of a pipe went away (`| head`); that is its right.
+        sys.stderr.close()
+        code = 0
+    except OSError as error:
+        if debug:
+            raise
+        click.echo(f"octo-sync: error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True)
+        code = 1
+    sys.exit(code)
+
+
+def _say(error: errors.OctoSyncError) -> None:
+    click.echo(f"octo-sync: error: {error}", err=True)
+    mistakes = getattr(error, "mistakes", ())
+    for mistake in mistakes:
+        click.echo(f"  - {mistake}", err=True)

@@ -1,0 +1,54 @@
+"""Progress bars on a terminal, one line per resource elsewhere."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from octo_sync.cli.console import quiet
+
+if TYPE_CHECKING:
+    from octo_sync.flows.ports import Progress
+
+__all__ = ["shown"]
+
+_ORDER = ("supplier", "products", "product", "availability", "bookings", "booking")
+
+
+@contextlib.contextmanager
+def shown(progress: "Progress") -> Iterator[None]:
+    """Show how far a run is, on stderr, while the block runs."""
+    if quiet():
+        yield
+    elif sys.stderr.isatty():
+        with _bars(progress):
+            yield
+    else:
+        yield
+        for kind in _ORDER:
+            if progress.total.get(kind):
+                click.echo(f"{kind:<12} {progress.done.get(kind, 0)}/{progress.total[kind]}", err=True)
+
+
+@contextlib.contextmanager
+def _bars(progress: "Progress") -> Iterator[None]:
+    from rich.console import Console  # noqa: PLC0415 - only where somebody watches
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks = {}
+
+        def changed(now: "object") -> None:
+            del now
+            for kind in _ORDER:
+                total = progress.total.get(kind, 0)
+                if total and kind not in tasks:
+                    tasks[kind] = bars.add_task(kind, total=total)
+                if kind in tasks:
+                    bars.update(tasks[kind], total=total, completed=progress.done.get(kind, 0))
+
+        progress.changed = changed
+        yield

@@ -1,0 +1,152 @@
+"""`octo-sync sync`: make everything due clean, then publish the read copy."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octo_sync.cli import console, options
+
+if TYPE_CHECKING:
+    from octo_sync.flows.pull import Scope
+    from octo_sync.flows.sync import SyncResult
+    from octo_sync.pipeline import Pipeline
+
+
+@click.command()
+@options.pipeline_options
+@click.option("--full", is_flag=True, help="Start anew even if a pull was cut off, and retry what is in quarantine.")
+@click.option("--travel", metavar="FROM..TO", help="Only these travel dates; they may lie outside the horizon.")
+@click.option(
+    "--only", multiple=True, type=click.Choice(["products", "availability", "bookings"]), help="Only these; repeatable."
+)
+@click.option("--allow-deletions", is_flag=True, help="Mark proven deletions however many they are.")
+@click.option("--no-publish", is_flag=True, help="Leave the read copy as it is.")
+@click.option("--dry-run", is_flag=True, help="Say what would be asked; call and write nothing.")
+@options.as_json
+def command(
+    pipeline: str | None,
+    directory: Path,
+    *,
+    full: bool,
+    travel: str | None,
+    only: tuple[str, ...],
+    allow_deletions: bool,
+    no_publish: bool,
+    dry_run: bool,
+    json_: bool,
+) -> int:
+    """Pull everything in the horizon until the copy is clean, then publish it.
+
+    A run that was cut off is taken up where it stopped. Made for a nightly job: run it as often as you like.
+    """
+    from octo_sync.flows.pull import Scope  # noqa: PLC0415 - commands start fast
+
+    window = options.travel_window(travel)
+    loaded = options.load_pipeline(directory, pipeline)
+    for warning in loaded.warnings:
+        console.note(f"warning: {warning}")
+    scope = Scope(only=frozenset(only), travel=window, full=full)
+    if dry_run:
+        return _dry_run(loaded, scope, json_=json_)
+    result = _run(loaded, scope, allow_deletions=allow_deletions, publishing=not no_publish)
+    if json_:
+        console.document("sync", as_document(result))
+    else:
+        report(result, loaded)
+    return code(result)
+
+
+def _run(loaded: "Pipeline", scope: "Scope", *, allow_deletions: bool, publishing: bool) -> "SyncResult":
+    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415
+    from octo_sync.cli.progress import shown  # noqa: PLC0415
+    from octo_sync.flows.ports import Progress  # noqa: PLC0415
+    from octo_sync.flows.sync import sync  # noqa: PLC0415
+
+    progress = Progress()
+
+    async def run() -> "SyncResult":
+        async with open_project(
+            loaded, command="sync", travel=scope.travel, allow_deletions=allow_deletions, progress=progress
+        ) as project:
+            return await sync(project.ports, scope, command="sync", publishing=publishing)
+
+    with shown(progress):
+        return run_until_done(run())
+
+
+def _dry_run(loaded: "Pipeline", scope: "Scope", *, json_: bool) -> int:
+    from octo_sync.app import plan_without_asking  # noqa: PLC0415
+
+    rows = plan_without_asking(loaded, scope)
+    if json_:
+        console.document("plan", {"subjects": [dict(zip(("connection", "kind", "count"), r, strict=True)) for r in rows]})
+    else:
+        console.write_rows(("connection", "kind", "subjects"), rows, "table")
+        console.note("Nothing was asked and nothing was written. Availability is planned from the products known so far.")
+    return 0
+
+
+def code(result: "SyncResult") -> int:
+    """The exit code that a run's result means."""
+    if any(t.refused for t in result.troubles):
+        return 4
+    if result.status == "failed":
+        return 1
+    if result.published and result.published.failed:
+        return 3
+    return 0 if result.status == "ok" else 5
+
+
+def as_document(result: "SyncResult") -> dict[str, Any]:
+    """The result for machines."""
+    return {
+        "run_id": result.run_id,
+        "status": result.status,
+        "started_at": result.started_at,
+        "ended_at": result.ended_at,
+        "resumed": result.resumed,
+        "subjects": result.totals.subjects,
+        "unchanged": result.totals.unchanged,
+        "rows_written": result.totals.rows,
+        "by_table": result.totals.by_table,
+        "requests": result.requests,
+        "retries": result.retries,
+        "troubles": [{"connection": t.connection, "error": str(t.error), "refused": t.refused} for t in result.troubles],
+        "failed": result.failed,
+        "held": list(result.held),
+        "quarantined": len(result.quarantined),
+        "published": result.published is not None and result.published.size is not None,
+        "failed_checks": [f.check.name for f in result.published.failed] if result.published else [],
+    }
+
+
+def report(result: "SyncResult", loaded: "Pipeline") -> None:
+    """The result for people."""
+    marks = {"ok": ("ok", "green"), "partial": ("partial", "yellow"), "failed": ("failed", "red")}
+    word, colour = marks.get(result.status, (result.status, "red"))
+    totals = result.totals
+    click.echo(
+        f"{console.styled(word, fg=colour, bold=True)}  {totals.subjects:,} subjects verified · {totals.unchanged:,} "
+        f"unchanged · {totals.rows:,} rows written · {result.requests:,} requests · {result.seconds:.1f} s  "
+        f"(run {result.run_id}{', taken up' if result.resumed else ''})"
+    )
+    for trouble in result.troubles:
+        click.echo(f"  {trouble.connection}: {trouble.error}", err=True)
+    for subject, why in list(result.failed.items())[:10]:
+        click.echo(f"  {subject}: {why}", err=True)
+    for entry in result.quarantined[:10]:
+        click.echo(f"  quarantine  {entry.connection}:{entry.resource} {entry.key} {entry.path or ''}: {entry.reason}", err=True)
+    more = len(result.quarantined) - 10
+    if more > 0:
+        click.echo(f"  … and {more} more: octo-sync quarantine", err=True)
+    if result.published is None:
+        return
+    if result.published.failed:
+        for failed in result.published.failed:
+            click.echo(f"  check {failed.check.name} returned {len(failed.rows.rows)} rows; nothing was published", err=True)
+        return
+    click.echo(
+        f"    published {loaded.publish.path.name} ({console.bytes_text(result.published.size or 0)}) · "
+        f"{result.published.marts} marts · {result.published.checks} checks passed"
+    )
