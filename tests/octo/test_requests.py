@@ -214,6 +214,14 @@ async def test_no_more_requests_are_open_at_once_than_allowed():
     assert most == 3
 
 
+@pytest.mark.parametrize(
+    "address", ["http://[::1", "ftp://h", "//h", "h.example/octo", "http://", "http://h:x", "http://h?a="]
+)
+def test_an_address_that_cannot_be_asked_is_a_configuration_error(address):
+    with pytest.raises(ConfigError, match='base_url of connection "pier"'):
+        client(address)
+
+
 @pytest.mark.parametrize("token", ["", "a\r\nX: 1", "tökén", " padded"])
 def test_a_token_that_no_header_can_hold_is_a_configuration_error_that_does_not_show_it(token):
     with pytest.raises(ConfigError, match="environment variable X") as caught:

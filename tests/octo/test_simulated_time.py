@@ -52,6 +52,8 @@ def run(seed: int, statuses: list[int], headers: list[tuple[bytes, bytes]], **li
     async def app(scope, receive, send) -> None:
         moments.append(loop.time())
         status = next(given)
+        if not status:
+            raise ConnectionResetError("the peer is gone")
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"[]"})
 
@@ -85,3 +87,10 @@ def test_half_a_minute_is_waited_to_the_second(value):
     moments, body = run(1, [429, 200], [(b"retry-after", value)], backoff=0.1)
     assert moments == [0.0, 30.0]
     assert body == b"[]"
+
+
+def test_a_transport_that_raises_the_systems_own_errors_is_a_broken_connection():
+    moments, body = run(1, [0, 200], [], backoff=0.1)
+    assert len(moments) == 2
+    assert body == b"[]"
+    assert isinstance(run(1, [0, 0], [], attempts=2)[1], ServiceUnavailable)

@@ -118,7 +118,6 @@ max_4xx_per_minute = 10
 confirm_after = [0.1, "200ms"]
 batch_bytes = "1KB"
 raw = []
-call_budget = 100
 [publish]
 enabled = false
 contacts = true
@@ -481,7 +480,6 @@ def test_allow_http_does_not_allow_private_addresses(mistakes):
         ),
         ('[sync]\nraw = ["booking"]\n' + MINIMAL, 'sync.raw[0]: found "booking"; expected one of supplier'),
         ("[sync]\ndeletion_share = 20\n" + MINIMAL, "sync.deletion_share: found 20; expected at most 1"),
-        ("[sync]\ncall_budget = 0\n" + MINIMAL, "sync.call_budget: found 0; expected at least 1"),
         ('[schedule]\nfull = "daily"\n' + MINIMAL, 'schedule.full: found "daily"; expected a cron expression'),
         ("name = 2026-01-01\n" + MINIMAL, "name: found a date or a time; expected a name"),
     ],

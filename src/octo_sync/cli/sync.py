@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.pipeline_options
-@click.option("--full", is_flag=True, help="Start anew even if a pull was cut off, and retry what is in quarantine.")
+@click.option("--full", is_flag=True, help="Start anew even if a pull was cut off.")
 @click.option("--travel", metavar="FROM..TO", help="Only these travel dates; they may lie outside the horizon.")
 @click.option(
     "--only", multiple=True, type=click.Choice(["products", "availability", "bookings"]), help="Only these; repeatable."

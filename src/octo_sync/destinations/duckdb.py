@@ -39,14 +39,14 @@ from octo_sync.errors import WarehouseError, WarehouseLocked, WriterFenced
 from octo_sync.model import Subject, SubjectKind, Window
 from octo_sync.schema import Merge, Noun, Table
 
-__all__ = ["DuckDBWarehouse", "open_read_only"]
+__all__ = ["DuckDBWarehouse", "open_read_only", "translated"]
 
 _STORAGE = "v1.2.0"
 _MAIN, _PRIVATE = "warehouse", "personal"
 
 
 @contextlib.contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def translated(path: Path) -> Iterator[None]:
     """DuckDB's errors become ours once, here."""
     try:
         yield
@@ -75,7 +75,7 @@ def open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
     """
     if not path.exists():
         raise WarehouseError(f"{path} does not exist yet; run `octo-sync sync` (or `octo-sync publish`) first.")
-    with _translated(path):
+    with translated(path):
         connection = duckdb.connect(":memory:", config={"threads": 2})
         escaped = str(path).replace("'", "''")
         connection.execute(f"attach '{escaped}' as octo (read_only)")
@@ -114,7 +114,7 @@ class DuckDBWarehouse:
         self._tables, self._nouns = tuple(tables), nouns
         self._lock = threading.RLock()
         self._spool = path.parent / f".{path.stem}.spool"
-        with _translated(path):
+        with translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._spool.mkdir(mode=0o700, exist_ok=True)
             for left_over in self._spool.glob("*.ndjson"):
@@ -201,7 +201,7 @@ class DuckDBWarehouse:
 
     def claim_writer(self, fence: int, owner: str) -> None:
         """Take over as the writer; see `Destination`."""
-        with self._lock, _translated(self.path), self._transaction():
+        with self._lock, translated(self.path), self._transaction():
             self._check_fence(fence)
             self._db.execute("delete from ops.writer")
             self._db.execute("insert into ops.writer values ($1, $2)", [fence, owner])
@@ -217,7 +217,7 @@ class DuckDBWarehouse:
     def land(self, landing: Landing) -> LandingReport:
         """Land everything or nothing; see `Destination`."""
         report = LandingReport()
-        with self._lock, _translated(self.path):
+        with self._lock, translated(self.path):
             fresh = self._newest(landing.answered, report)
             self._db.execute("set variable landing_now = $1::timestamptz", [landing.now])
             stages = [
@@ -442,7 +442,7 @@ class DuckDBWarehouse:
         """Mark proven deletions; see `Destination`."""
         by_name = {t.full_name: t for t in self._tables}
         marked = 0
-        with self._lock, _translated(self.path), self._transaction():
+        with self._lock, translated(self.path), self._transaction():
             self._check_fence(fence)
             self._db.execute("set variable landing_now = $1::timestamptz", [now])
             for name in sorted({a.table for a in absences}):
@@ -490,7 +490,7 @@ class DuckDBWarehouse:
         """Upsert rows of a log table; see `Destination`."""
         target = next(t for t in self._tables if t.full_name == table)
         columns = [c.name for c in target.columns]
-        with self._lock, _translated(self.path), self._transaction():
+        with self._lock, translated(self.path), self._transaction():
             if replace:
                 self._db.execute(f"delete from {table}")
             for row in rows:
@@ -503,7 +503,7 @@ class DuckDBWarehouse:
 
     def highest_numbers(self) -> tuple[int, int]:
         """The highest request number and fence seen; see `Destination`."""
-        with self._lock, _translated(self.path):
+        with self._lock, translated(self.path):
             seq = self._db.execute("select coalesce(max(request_seq), 0) from ops.coverage").fetchone() or (0,)
             fence = self._db.execute("select coalesce(max(fence), 0) from ops.writer").fetchone() or (0,)
         return int(seq[0]), int(fence[0])
@@ -514,7 +514,7 @@ class DuckDBWarehouse:
         if not wanted:
             return {}
         keys = list(wanted)
-        with self._reader_lock, _translated(self.path):
+        with self._reader_lock, translated(self.path):
             found = self._reader.execute(
                 "select connection_id, resource, key, request_seq, answer_hash, window_start, window_end, row_count "
                 "from ops.coverage semi join (select unnest($1::varchar[]) as connection_id, "
@@ -530,7 +530,7 @@ class DuckDBWarehouse:
 
     def absences(self) -> list[Absence]:
         """Rows missed at present; see `Destination`."""
-        with self._lock, _translated(self.path):
+        with self._lock, translated(self.path):
             found = self._db.execute(
                 "select connection_id, table_name, key, resource, subject_key, misses from ops.absences order by all"
             ).fetchall()
@@ -542,12 +542,12 @@ class DuckDBWarehouse:
         sql = " union all ".join(
             f"select connection_id, '{t}', count(*) from {t} where not is_deleted group by all" for t in tables
         )
-        with self._lock, _translated(self.path):
+        with self._lock, translated(self.path):
             return {(c, t): n for c, t, n in self._db.execute(sql).fetchall()}
 
     def catalog(self) -> Catalog:
         """Options offered now; see `Destination`."""
-        with self._lock, _translated(self.path):
+        with self._lock, translated(self.path):
             found = self._db.execute(
                 "select o.connection_id, o.product_id, o.option_id, p.time_zone from core.options o "
                 "join core.products p using (connection_id, product_id) "
@@ -559,7 +559,7 @@ class DuckDBWarehouse:
         self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None
     ) -> Rows:
         """Run one reading statement; see `Destination`."""
-        with self._lock, _translated(self.path):
+        with self._lock, translated(self.path):
             cursor = self._db.execute(sql, list(parameters) if not isinstance(parameters, Mapping) else parameters)
             columns = tuple(d[0] for d in cursor.description or ())
             types = tuple(str(d[1]) for d in cursor.description or ())
@@ -570,20 +570,20 @@ class DuckDBWarehouse:
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Count and hash live rows; see `Destination`."""
         chosen = [t for t in self._tables if t.schema == "core" and (tables is None or t.full_name in tables)]
-        with self._lock, _translated(self.path):
+        with self._lock, translated(self.path):
             return [digests.of(self._db, t) for t in chosen if t.noun]
 
     # -- publishing ---------------------------------------------------------------------------------------------
 
     def run_script(self, statements: Iterable[str]) -> None:
         """Run statements in one transaction, e.g. the marts' views."""
-        with self._lock, _translated(self.path), self._transaction():
+        with self._lock, translated(self.path), self._transaction():
             for statement in statements:
                 self._db.execute(statement)
 
     def publish(self, target: Path, *, contacts: Path | None = None) -> int:
         """Copy the file in a subprocess and swap it in; see `Destination`."""
-        with self._lock, _translated(self.path):
+        with self._lock, translated(self.path):
             self._db.execute(f"checkpoint {_MAIN}")
             size = _copy_into_place(self.path, target)
             if contacts is not None:

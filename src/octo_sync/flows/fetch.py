@@ -112,6 +112,8 @@ class Fetcher:
         checked = shapes.check_supplier(answer.body)
         lines = self._lines(claim, answer, "supplier", checked, None)
         payloads = [Payload("supplier", checked.ids[0], answer.body, answer.digest.hex())] if checked.ids else []
+        if "supplier" not in self._ports.pipeline.sync.raw:
+            payloads = []
         return self._fetched(claim, pieces, "supplier", [checked], lines, None, payloads)
 
     async def _products(self, claim: Claim, known: Covered | None) -> Fetched:
@@ -141,6 +143,8 @@ class Fetcher:
             checked = shapes.check_product(answer.body) if one else shapes.check_products(answer.body)
             checks.append(checked)
             lines += self._lines(claim, answer, "products", checked, None, language=told, first=len(served) == 1)
+            if "products" not in self._ports.pipeline.sync.raw:
+                continue
             payloads += [
                 Payload("product", f"{key}@{told}", body, _digest(body))
                 for key, body in zip(checked.ids, checked.payloads, strict=True)
@@ -182,7 +186,13 @@ class Fetcher:
             checked = shapes.check_availability(answer.body)
             checks.append(checked)
             lines += self._lines(claim, answer, "availability", checked, part, time_zone=zone)
-        return self._fetched(claim, pieces, "availability", checks, lines, window, [])
+        payloads = []
+        if "availability" in self._ports.pipeline.sync.raw:
+            payloads = [
+                Payload("availability", f"{product} {option} {part}", answer.body, answer.digest.hex())
+                for part, answer in pieces.calls
+            ]
+        return self._fetched(claim, pieces, "availability", checks, lines, window, payloads)
 
     async def _bookings(self, claim: Claim, known: Covered | None) -> Fetched:
         subject = claim.subject
@@ -368,6 +378,8 @@ class Fetcher:
             drift += [Drift(subject.connection, noun, "capability", name) for name in sorted(missing)]
         if pieces.capped:
             drift.append(Drift(subject.connection, noun, "count", "a list of exactly 100 records that cannot be split"))
+        if meaning == "creation":
+            drift.append(Drift(subject.connection, noun, "meaning", "creation"))
         if (subject.connection, noun) not in self._sampled and pieces.calls:
             self._sampled.add((subject.connection, noun))
             singular = {"bookings": "booking", "products": "product"}.get(noun, noun)

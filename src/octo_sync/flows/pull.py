@@ -15,14 +15,12 @@ from octo_sync.flows.mark import availability_subjects, booking_windows, documen
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.settle import settle
 from octo_sync.flows.work import Worker
-from octo_sync.model import Source, SubjectKind, Window
+from octo_sync.model import Source, Subject, SubjectKind, Window
 
 __all__ = ["Pull", "Scope"]
 
 log = logging.getLogger("octo_sync")
 
-_RESUME_WITHIN = timedelta(hours=6)
-"""A pull that was cut off longer ago says too little about today: a new one starts."""
 _ROUNDS = 8
 """Settling ends after two proofs; more rounds than this mean that a service changes its mind each time."""
 
@@ -35,7 +33,7 @@ class Scope:
     """`products`, `availability`, `bookings`; empty = all."""
     travel: Window | None = None
     full: bool = False
-    """Start anew even if a pull was cut off, and retry what is in quarantine."""
+    """Start anew even if a pull was cut off."""
 
     def wants(self, part: str) -> bool:
         """Whether this part is to be pulled."""
@@ -85,15 +83,16 @@ class Pull:
         before = json.loads(self.ports.journal.setting("pull") or "null")
         if before and not self.scope.full and before["scope"] == wanted:
             started = datetime.fromisoformat(before["started_at"])
-            if self.ports.clock.now() - started < _RESUME_WITHIN:
+            within = timedelta(seconds=self.ports.pipeline.sync.resume_within)
+            if self.ports.clock.now() - started < within:
                 self.resumed = True
                 self.planned = set(before["planned"]) & set(self.ports.clients)
                 for backlog in self.ports.journal.backlog():
                     self.ports.progress.plan(str(backlog.kind), backlog.dirty)
                 log.info("action=resume run=%s since=%s", self.ports.run_id, before["started_at"])
                 return
-        if self.scope.full:
-            self.ports.journal.quarantine_retry("all")
+        # What failed on another day gets its tries again: the trouble may have been the day.
+        self.ports.journal.quarantine_retry("all")
         for connection in self.ports.clients:
             mark(self.ports, documents(connection), Source.SCHEDULE)
             if self.scope.wants("bookings"):
@@ -116,6 +115,18 @@ class Pull:
         started = datetime.fromisoformat(before["started_at"]) if before else self.ports.clock.now()
         self._remember(started, self._signature())
         return bool(subjects)
+
+    def everything(self) -> list[Subject]:
+        """Every subject of the scope, as far as the products are known; nothing is marked."""
+        self._learn_time_zones()
+        names = list(self.ports.clients)
+        found = [subject for name in names for subject in documents(name)]
+        if self.scope.wants("bookings"):
+            for name in names:
+                found += booking_windows(name, [self.scope.travel or self.ports.bookings_window(name)])
+        if self.scope.wants("availability"):
+            found += availability_subjects(self.ports, self.ports.warehouse.catalog(), names)
+        return found
 
     def _learn_time_zones(self) -> None:
         for option in self.ports.warehouse.catalog():

@@ -29,6 +29,8 @@ class Plan:
     """What to do about what is missed."""
 
     ask: list[Subject] = field(default_factory=list)
+    ask_again: list[Subject] = field(default_factory=list)
+    """Missed once: the second look comes a while later, because a service may lag behind itself."""
     bury: list[Absence] = field(default_factory=list)
     held: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     """(connection, table) → rows missed, rows that live."""
@@ -52,8 +54,10 @@ def decide(
             plan.held[key] = (len(group), live.get(key, 0))
             continue
         plan.bury += [a for a in group if a.misses >= _PROOFS]
-        plan.ask += [a.ask for a in group if a.misses < _PROOFS]
+        plan.ask += [a.ask for a in group if a.misses == 0]
+        plan.ask_again += [a.ask for a in group if 0 < a.misses < _PROOFS]
     plan.ask = sorted(set(plan.ask))
+    plan.ask_again = sorted(set(plan.ask_again) - set(plan.ask))
     return plan
 
 
@@ -86,9 +90,11 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
         _forget(ports, gone)
         log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), marked)
     dirty = {row.subject for row in ports.journal.subjects() if row.quarantined_at is not None}
-    ask = [s for s in plan.ask if s not in dirty]
-    mark(ports, ask, Source.REPAIR, delay=0.5)
-    return bool(ask)
+    now = [s for s in plan.ask if s not in dirty]
+    later = [s for s in plan.ask_again if s not in dirty]
+    mark(ports, now, Source.REPAIR)
+    mark(ports, later, Source.REPAIR, delay=next(iter(settings.confirm_after), 0.0))
+    return bool(now or later)
 
 
 def _tables(absences: Sequence[Absence]) -> list[str]:

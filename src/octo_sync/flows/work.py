@@ -32,6 +32,7 @@ log = logging.getLogger("octo_sync")
 
 _CLAIMS = 64
 """Subjects claimed at a time: few enough that what is urgent soon has its turn."""
+_LEAST_WAIT = 0.01
 _REFUSED_TRIES = 2
 """A request that was refused twice as it is will be refused a third time; some services block whoever insists (Q2)."""
 
@@ -184,17 +185,13 @@ class Worker:
         open_connections = [name for name, health in self._health.items() if not health.stopped]
         if not open_connections:
             return True
-        due = [
-            row.due_at
-            for name in open_connections
-            for row in self.ports.journal.subjects(name)
-            if row.dirty and row.quarantined_at is None and (self.kinds is None or row.subject.kind in self.kinds)
-        ]
-        if not due:
+        if not self.ports.journal.dirty_count(self.kinds, open_connections):
             return True
-        first = min((d for d in due if d), default=None)
-        if first is not None and None not in due:
-            await asyncio.sleep(max(0.0, (first - self.ports.clock.now()).total_seconds()))
+        first = self.ports.journal.next_due_at()
+        if first is None:
+            return True
+        # What failed is due later; the least wait keeps a clock that stands still from spinning here.
+        await asyncio.sleep(max(_LEAST_WAIT, (first - self.ports.clock.now()).total_seconds()))
         return False
 
     async def _abandon(self) -> None:

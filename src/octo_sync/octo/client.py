@@ -113,7 +113,7 @@ class OctoClient(Operations):
         self.stats = Stats()
         self.budget = Budget(limits)
         self.gate = Gate()
-        self._base = connection.base_url.rstrip("/")
+        self._base = _address(connection)
         self._clock = clock
         self._random = random
         self._token_source = token_source
@@ -369,6 +369,20 @@ async def _hide_location(response: httpx.Response) -> None:
     """Keep httpx from preparing the redirected request, token and all, and from failing at odd addresses."""
     if "location" in response.headers:
         response.headers[f"{HIDDEN}location"] = response.headers.pop("location")
+
+
+def _address(connection: Connection) -> str:
+    """The address without its last slash, if requests can be sent there."""
+    problem = ""
+    try:
+        url = httpx.URL(connection.base_url)
+        if url.scheme not in {"http", "https"} or not url.host or url.query or url.fragment:
+            problem = "it needs http or https and a host, and must not have a query"
+    except (httpx.InvalidURL, ValueError) as error:
+        problem = str(error)
+    if problem:
+        raise ConfigError(f'The base_url of connection "{connection.name}" cannot be used: {problem}')
+    return connection.base_url.rstrip("/")
 
 
 def _usable(token: Secret) -> Secret:

@@ -289,13 +289,12 @@ class SyncSettings:
         Field(max_length=10),
         _Type("list of durations"),
         _Says(
-            "A notified subject is fetched at once and again this much later: a service may lag behind its own webhook."
+            "How long after a first look the next ones follow, because a service may lag behind itself: "
+            "the second proof of a deletion waits for the first of these."
         ),
     ] = (5.0, 30.0)
-    hold_grace: Annotated[Seconds, _Says("A hold is looked up this long after it should have expired.")] = 5.0
     batch_bodies: Annotated[Count, Field(ge=1, le=100_000), _Says("Answers landed in one transaction, at most.")] = 256
     batch_bytes: Annotated[Bytes, _Says("Bytes of answers landed in one transaction, about.")] = 64 * 1024 * 1024
-    batch_wait: Annotated[Seconds, _Says("How long a landing waits for company.")] = 0.2
     deletion_rows: Annotated[
         Count,
         Field(ge=0),
@@ -304,16 +303,14 @@ class SyncSettings:
     deletion_share: Annotated[
         Number, Field(ge=0, le=1), _Says("The share of the rows looked at, 0 to 1, that goes with `deletion_rows`.")
     ] = 0.2
+    resume_within: Annotated[
+        Seconds, _Says("A pull that was cut off this long ago at most is taken up; an older one starts anew.")
+    ] = 6 * 3600.0
     raw: Annotated[
         tuple[Raw, ...],
         _Type("list of supplier, products, bookings, availability"),
         _Says("Whose payloads are kept as received."),
     ] = ("supplier", "products", "bookings")
-    call_budget: Annotated[
-        Annotated[int, Field(strict=True, ge=1)] | None,
-        _Type("whole number"),
-        _Says("Requests one run may make; what is left stays owed. Absent means no limit.", default="none"),
-    ] = None
 
 
 @with_config(_FORBID)

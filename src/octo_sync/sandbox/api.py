@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl
@@ -15,13 +16,14 @@ from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.catalog import SUPPLIER_ID
 from octo_sync.sandbox.config import BASE_PATH
 from octo_sync.sandbox.errors import OctoError, bad_request, invalid_product, not_found, unauthorized
-from octo_sync.sandbox.http import Answer, Call, ok, refused
 from octo_sync.sandbox.limits import Limits
+from octo_sync.sandbox.messages import Answer, Call, ok, refused
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.shape import shaped
 from octo_sync.sandbox.themes import LANGUAGES
 from octo_sync.sandbox.wire import Send, abort, read_body, transmit
 
+LOG = logging.getLogger("octo_sync.sandbox")
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
@@ -137,6 +139,9 @@ class Api:
             answer = self._routed(call)
         except OctoError as error:
             answer = self._refused(error)
+        except Exception:  # a service answers, whatever happens inside
+            LOG.exception("action=answer method=%s path=%s outcome=error", method, path)
+            answer = self._refused(OctoError(500, "INTERNAL_SERVER_ERROR", "The sandbox failed; see its log."))
         answer = shaped(answer, self._service.quirks, method, path)
         self._decorate(answer, view, found)
         self._limits.decorate(answer, path)

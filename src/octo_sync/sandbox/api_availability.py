@@ -14,7 +14,7 @@ from octo_sync.sandbox.errors import (
     invalid_product,
     invalid_unit,
 )
-from octo_sync.sandbox.http import Answer, Call, ok
+from octo_sync.sandbox.messages import Answer, Call, ok
 from octo_sync.sandbox.money import level_of, priced, total
 from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Money, Option, Product
 from octo_sync.sandbox.render_products import Json, money
@@ -79,7 +79,7 @@ def check(service: Service, call: Call) -> Answer:
     product, option = named(service, body)
     if _bare_400(service, product, option):
         return Answer(400, b"", None)
-    _currency(body, product)
+    check_currency(body, product)
     party = _party(body, option)
     if body.get("availabilityIds") is not None:
         rows = _by_ids(service, body["availabilityIds"], product, option, call.view)
@@ -97,8 +97,9 @@ def check(service: Service, call: Call) -> Answer:
     return ok(rows)
 
 
-def _currency(body: dict[str, Any], product: Product) -> None:
-    if body.get("currency") not in {None, product.currency}:
+def check_currency(body: dict[str, Any], product: Product) -> None:
+    """Refuse a currency the product is not sold in."""
+    if body.get("currency") not in (None, product.currency):
         raise bad_request(f"currency is not available; the product is sold in {product.currency}")
 
 
@@ -158,7 +159,7 @@ def calendar(service: Service, call: Call) -> Answer:
     product, option = named(service, body)
     if _bare_400(service, product, option):
         return Answer(400, b"", None)
-    _currency(body, product)
+    check_currency(body, product)
     if body.get("localDateStart") is None or body.get("localDateEnd") is None:
         raise bad_request("localDateStart and localDateEnd are required")
     party = _party(body, option)

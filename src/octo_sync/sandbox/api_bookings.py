@@ -5,7 +5,7 @@ import datetime as dt
 from octo_sync.sandbox.bookings import Desk
 from octo_sync.sandbox.clock import DAY
 from octo_sync.sandbox.errors import bad_request, invalid_booking, not_found
-from octo_sync.sandbox.http import Answer, Call, ok
+from octo_sync.sandbox.messages import Answer, Call, ok
 from octo_sync.sandbox.nouns import Booking
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.zones import utc_midnight

@@ -7,7 +7,7 @@ from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.config import READ_NOTIFICATIONS, WRITE_NOTIFICATIONS
 from octo_sync.sandbox.errors import bad_request, forbidden, not_found
 from octo_sync.sandbox.events import TYPES
-from octo_sync.sandbox.http import Answer, Call, ok
+from octo_sync.sandbox.messages import Answer, Call, ok
 from octo_sync.sandbox.nouns import Subscription
 from octo_sync.sandbox.service import Service
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from octo_sync.sandbox import sales, zones
-from octo_sync.sandbox.api_availability import named, text_of
+from octo_sync.sandbox.api_availability import check_currency, named, text_of
 from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.config import Token
 from octo_sync.sandbox.errors import (
@@ -80,8 +80,7 @@ class Desk:
                 return self.find(uuid, token)
         product, option = named(service, body)
         slot = self._slot(body, product, option)
-        if body.get("currency") not in {None, product.currency}:
-            raise bad_request(f"currency is not available; the product is sold in {product.currency}")
+        check_currency(body, product)
         now = service.clock.whole()
         ordinal = slot_ordinal(slot) if slot is not None else zones.local_ordinal(product.time_zone, now)
         items = self._items(body, product, option, ordinal, "ON_HOLD", with_extras=with_extras)
@@ -190,24 +189,17 @@ class Desk:
 
     def _changed(self, booking: Booking, body: Json, *, with_extras: bool, judge_cutoff: bool = True) -> Booking:
         """The booking with what a body says, places checked; not yet stored."""
-        product = self._service.store.any_product(booking.product_id)
-        option = product.option(booking.option_id)
-        slot = booking.slot
-        if any(key in body for key in ("productId", "optionId", "availabilityId")):
-            aim = {"productId": booking.product_id, "optionId": booking.option_id, **body}
-            product, option = named(self._service, aim)
-            slot = self._slot(body, product, option) if "availabilityId" in body else booking.slot
-        if option is None:
-            raise unprocessable("The booking's option is no longer sold.")
+        product, option, slot = self._target(booking, body)
         ordinal = slot_ordinal(slot) if slot is not None else booking.local_date
-        if "unitItems" in body:
-            items = self._items(
-                body, product, option, ordinal, booking.status, with_extras=with_extras, before=booking.unit_items
-            )
-        else:
-            items = sales.repriced(product, option, ordinal, booking.unit_items)
         moved = (product.id, option.id, slot) != (booking.product_id, booking.option_id, booking.slot)
-        if moved or "unitItems" in body:
+        before, extra_items = booking.unit_items, booking.extra_items
+        if product.id != booking.product_id:  # extras are one product's, in one product's money
+            before, extra_items = tuple(dataclasses.replace(item, extra_items=()) for item in before), ()
+        items = sales.repriced(product, option, ordinal, before) if moved else before
+        if "unitItems" in body:
+            items = self._items(body, product, option, ordinal, booking.status, with_extras=with_extras, before=before)
+        repriced = moved or "unitItems" in body
+        if repriced:
             freed = 0 if moved or not booking.takes_capacity else self._service.store.places(booking)
             self._room(
                 product, option, slot, items, freed=freed, test=booking.test, judge_cutoff=moved and judge_cutoff
@@ -219,13 +211,28 @@ class Desk:
             slot=slot,
             local_date=ordinal,
             unit_items=items,
-            price=sales.booking_price(product, option, ordinal, items, booking.extra_items),
+            extra_items=extra_items,
+            price=sales.booking_price(product, option, ordinal, items, extra_items) if repriced else booking.price,
             contact=contact_of(body.get("contact"), booking.contact),
             notes=_text(body, "notes") if "notes" in body else booking.notes,
             reseller_reference=_text(body, "resellerReference")
             if "resellerReference" in body
             else booking.reseller_reference,
         )
+
+    def _target(self, booking: Booking, body: Json) -> tuple[Product, Option, int | None]:
+        """What a changed booking is for: as before, or as the body says."""
+        product = self._service.store.any_product(booking.product_id)
+        option = product.option(booking.option_id)
+        slot = booking.slot
+        if any(key in body for key in ("productId", "optionId", "availabilityId")):
+            aim = {"productId": booking.product_id, "optionId": booking.option_id, **body}
+            product, option = named(self._service, aim)
+            other = (product.id, option.id) != (booking.product_id, booking.option_id)
+            slot = self._slot(body, product, option) if "availabilityId" in body or other else booking.slot
+        if option is None:
+            raise unprocessable("The booking's option is no longer sold.")
+        return product, option, slot
 
     def _slot(self, body: Json, product: Product, option: Option) -> int | None:
         text = body.get("availabilityId")
@@ -338,6 +345,9 @@ class Desk:
         if option.max_units is not None and count > option.max_units:
             raise unprocessable(f"At most {option.max_units} units are allowed.")
         present = {item.unit_id for item in items}
+        unknown = present - {unit.id for unit in option.units}
+        if unknown:
+            raise invalid_unit(min(unknown))
         for unit in option.units:
             quantity = sum(item.unit_id == unit.id for item in items)
             if not quantity:

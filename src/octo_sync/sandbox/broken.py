@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from octo_sync.sandbox.faults import Fault, Faults
-from octo_sync.sandbox.http import JSON, Answer
+from octo_sync.sandbox.messages import JSON, Answer
 
 HTML = b"<!doctype html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
 _NUMBER = re.compile(rb'":(-?\d+)')

@@ -3,7 +3,7 @@
 import collections
 
 from octo_sync.sandbox.errors import OctoError
-from octo_sync.sandbox.http import Answer, refused
+from octo_sync.sandbox.messages import Answer, refused
 from octo_sync.sandbox.service import Service
 
 MINUTE = 60.0

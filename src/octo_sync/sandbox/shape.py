@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from octo_sync.sandbox.http import JSON, Answer
+from octo_sync.sandbox.messages import JSON, Answer
 from octo_sync.sandbox.quirks import Quirks
 
 Json = dict[str, Any]

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from octo_sync.sandbox.http import Answer
+from octo_sync.sandbox.messages import Answer
 from octo_sync.sandbox.service import Service
 
 Message = MutableMapping[str, Any]

@@ -1,0 +1,125 @@
+"""Compare a read copy with a fresh pull of the same service, row for row and column for column, in both directions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from octo_sync.destinations.digests import live
+from octo_sync.destinations.duckdb import translated
+from octo_sync.schema import Table
+
+__all__ = ["Comparison", "Difference", "compare"]
+
+_SHOWN = 1000
+"""Differences listed per table; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One row that is not the same. `kind` is `missing here`, `not at the service` or `differs`."""
+
+    table: str
+    key: str
+    kind: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What was compared, and what differed."""
+
+    rows: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Table → rows here, rows at the service."""
+    differing: dict[str, int] = field(default_factory=dict)
+    differences: list[Difference] = field(default_factory=list)
+    totals: list[tuple[str, int, str]] = field(default_factory=list)
+    """(currency, bookings, retail amount) at the service, over all statuses."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether both say the same."""
+        return not any(self.differing.values())
+
+
+def _scope(table: Table) -> str | None:
+    """Which rows of a side the fresh pull speaks for, over alias `t` and the fresh file's coverage; None = not asked."""
+    covered = "select 1 from fresh.ops.coverage c where c.connection_id = t.connection_id and c.is_complete"
+    noun = table.noun
+    if noun == "supplier":
+        return f"exists ({covered} and c.resource = 'supplier')"
+    if noun == "products":
+        return f"exists ({covered} and c.resource = 'products')"
+    if noun == "availability":
+        return (
+            f"exists ({covered} and c.resource = 'availability' and c.product_id = t.product_id "
+            f"and c.option_id = t.option_id and t.local_date between c.window_start and c.window_end)"
+        )
+    if noun == "bookings":
+        return "exists (select 1 from booking_scope b where b.connection_id = t.connection_id and b.booking_uuid = t.booking_uuid)"
+    return None
+
+
+def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
+    """Compare the copy `here` with the warehouse file of a fresh pull, as far as that pull went.
+
+    A booking counts as asked for when the fresh pull has it, or when its travel date (or, at services that list by
+    creation, its date of creation) lies in a window that was pulled. Blocking.
+
+    Raises:
+        WarehouseError: One of the files cannot be read.
+    """
+    result = Comparison()
+    with translated(here), duckdb.connect(":memory:", config={"threads": 2, "memory_limit": "512MB"}) as db:
+        for path, name in ((here, "here"), (fresh, "fresh")):
+            escaped = str(path).replace("'", "''")
+            db.execute(f"attach '{escaped}' as {name} (read_only)")
+        db.execute("set timezone = 'UTC'")
+        db.execute(
+            "create temp table booking_scope as select connection_id, booking_uuid from fresh.core.bookings "
+            "union select t.connection_id, t.booking_uuid from here.core.bookings t "
+            "join fresh.ops.coverage c on c.connection_id = t.connection_id and c.resource = 'bookings' and c.is_complete "
+            "and case when (select count(*) from fresh.ops.schema_drift d where d.connection_id = t.connection_id "
+            "and d.kind = 'meaning' and d.name = 'creation') > 0 then t.utc_created_at::date else t.local_date end "
+            "between c.window_start and c.window_end where not t.is_deleted"
+        )
+        for table in tables:
+            scope = _scope(table)
+            if table.schema == "core" and scope is not None:
+                _compare_table(db, table, scope, result)
+        result.totals = [
+            (str(c), int(n), str(a))
+            for c, n, a in db.execute(
+                "select currency, count(*), sum(retail_amount) from fresh.core.bookings t "
+                "where not is_deleted and currency is not null group by 1 order by 1"
+            ).fetchall()
+        ]
+    return result
+
+
+def _compare_table(db: duckdb.DuckDBPyConnection, table: Table, scope: str, result: Comparison) -> None:
+    key = [k for k in table.key if k != "valid_from_utc"]
+    columns = [c.name for c in table.tracked if c.name not in key]
+    sides = {
+        side: f"(select * from {side}.{table.full_name} t where {live(table)} and {scope})" for side in ("here", "fresh")
+    }
+    differs = " or ".join(f"h.{c} is distinct from f.{c}" for c in columns) or "false"
+    named = "[" + ", ".join(f"case when h.{c} is distinct from f.{c} then '{c}' end" for c in columns) + "]"
+    text = " || ' ' || ".join(f"coalesce(h.{k}, f.{k})::varchar" for k in key)
+    db.execute(
+        f"create or replace temp table found as select {text} as key, h.{key[0]} is null as not_here, "
+        f"f.{key[0]} is null as not_there, list_filter({named}, lambda x: x is not null) as names "
+        f"from {sides['here']} h full join {sides['fresh']} f on {' and '.join(f'h.{k} = f.{k}' for k in key)} "
+        f"where h.{key[0]} is null or f.{key[0]} is null or {differs}"
+    )
+    counts = [db.execute(f"select count(*) from {sides[side]}").fetchone() or (0,) for side in ("here", "fresh")]
+    result.rows[table.full_name] = (int(counts[0][0]), int(counts[1][0]))
+    number = db.execute("select count(*) from found").fetchone() or (0,)
+    result.differing[table.full_name] = int(number[0])
+    for row_key, not_here, not_there, names in db.execute(f"from found order by key limit {_SHOWN}").fetchall():
+        kind = "missing here" if not_here else "not at the service" if not_there else "differs"
+        result.differences.append(
+            Difference(table.full_name, row_key, kind, tuple(names) if kind == "differs" else ())
+        )
+

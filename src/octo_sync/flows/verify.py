@@ -1,0 +1,136 @@
+"""Verify: does the copy say what the service says?
+
+Live, everything (or a sample) is fetched again through the same worker into a scratch warehouse, and compared with the read
+copy row for row, column for column, in both directions. Without the network, the copy's own claims are checked: that
+every subject of the horizon is covered, complete and clean, and that every check passes.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+
+from octo_sync.destinations.base import Destination
+from octo_sync.destinations.compare import Comparison, compare
+from octo_sync.flows.mark import mark
+from octo_sync.flows.ports import Numbers, Ports
+from octo_sync.flows.pull import Pull, Scope
+from octo_sync.flows.work import Trouble, Worker
+from octo_sync.journal import Journal
+from octo_sync.model import Source, SubjectKind
+from octo_sync.schema import Table
+
+__all__ = ["Claims", "LiveResult", "claims", "verify_live"]
+
+
+@dataclass(slots=True)
+class LiveResult:
+    """What a live verification found; `troubles` and `failed` say what could not be asked."""
+
+    comparison: Comparison
+    subjects: int
+    requests: int
+    troubles: tuple[Trouble, ...] = ()
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was asked that should be."""
+        return not self.troubles and not self.failed
+
+
+async def verify_live(
+    ports: Ports,
+    *,
+    here: Path,
+    scratch: Destination,
+    scratch_path: Path,
+    journal: Journal,
+    tables: Sequence[Table],
+    sample: int | None = None,
+    travel_scope: Scope | None = None,
+    close: Callable[[], None],
+) -> LiveResult:
+    """Fetch again into `scratch` and compare with the read copy `here`.
+
+    `ports` gives the clients and the pipeline; its journal and warehouse are not touched. `close` lets go of the scratch
+    warehouse, so that its file can be compared.
+    """
+    own = replace(ports, journal=journal, warehouse=scratch, numbers=Numbers(journal), fence=1)
+    before = sum(c.stats.requests for c in ports.clients.values())
+    scope = travel_scope or Scope()
+    if sample is None:
+        worker = await Pull(own, scope).run()
+    else:
+        worker = await _sampled(own, scope, sample)
+    requests = sum(c.stats.requests for c in ports.clients.values()) - before
+    close()
+    comparison = await asyncio.to_thread(compare, here, scratch_path, tables)
+    failed = {str(s): why for s, why in worker.failed.items()}
+    return LiveResult(comparison, worker.lander.totals.subjects, requests, tuple(worker.troubles), failed)
+
+
+async def _sampled(own: Ports, scope: Scope, sample: int) -> Worker:
+    """The documents, and `sample` windows drawn by the injected randomness."""
+    pull = Pull(own, Scope(only=frozenset({"products"})))
+    worker = await pull.run()
+    if worker.troubles:
+        return worker
+    whole = Pull(own, scope)
+    await asyncio.to_thread(whole.begin)
+    await asyncio.to_thread(whole.plan_availability, ())
+    windows = [
+        row.subject
+        for row in own.journal.subjects()
+        if row.subject.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
+    ]
+    chosen = set(own.random.sample(sorted(windows), min(sample, len(windows))))
+    own.journal.forget([s for s in windows if s not in chosen])
+    mark(own, sorted(chosen), Source.USER)
+    await worker.drain()
+    return worker
+
+
+@dataclass(slots=True)
+class Claims:
+    """The copy's own claims, and what speaks against them. Each problem is a sentence."""
+
+    subjects: int = 0
+    oldest: float | None = None
+    """Age of the oldest verification inside the horizon, seconds."""
+    problems: list[str] = field(default_factory=list)
+
+
+def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: float | None = None) -> Claims:
+    """Check what the copy claims of itself: coverage of the whole horizon, clean subjects, checks that pass."""
+    found = Claims(problems=[f"check {name} returned {rows} rows" for name, rows in checks if rows])
+    now = ports.clock.now()
+    covered = {
+        (c, r, k): (verified, complete, missing)
+        for c, r, k, verified, complete, missing in ports.warehouse.query(
+            "select connection_id, resource, key, verified_at_utc, is_complete, missing_capabilities from ops.coverage"
+        ).rows
+    }
+    pull = Pull(ports, Scope())
+    wanted = pull.everything()
+    found.subjects = len(wanted)
+    for subject in wanted:
+        at = covered.get((subject.connection, str(subject.kind), subject.key))
+        if at is None:
+            found.problems.append(f"{subject} was never verified")
+            continue
+        verified, complete, missing = at
+        age = (now - verified).total_seconds()
+        found.oldest = max(found.oldest or 0.0, age)
+        if not complete:
+            found.problems.append(f"{subject} was answered incompletely")
+        if missing:
+            found.problems.append(f"{subject} lacks {missing}; its columns kept old values")
+        if stale_after is not None and age > stale_after:
+            found.problems.append(f"{subject} was last verified {timedelta(seconds=int(age))} ago")
+    dirty = ports.journal.dirty_count()
+    if dirty:
+        found.problems.append(f"{dirty} subjects are marked and not yet landed")
+    found.problems += [f"{q.resource} {q.key} is in quarantine: {q.reason}" for q in ports.journal.quarantined()]
+    return found

@@ -1,0 +1,321 @@
+"""What the flow tests stand on: a real service, a project directory, a sync, and both sides of the comparison."""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import json
+import os
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import duckdb
+import httpx
+
+from octo_sync.app import open_project
+from octo_sync.flows.pull import Scope
+from octo_sync.flows.sync import sync
+from octo_sync.pipeline import load
+from octo_sync.sandbox.config import SandboxConfig
+from octo_sync.sandbox.server import Sandbox
+from tests import oracle
+
+TODAY = dt.date(2026, 11, 20)
+NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+TOKENS = {name: f"sandbox-token-{name}" for name in ("all", "a", "b")}
+
+QUICK = {
+    "deadline": "1s",
+    "attempts": 3,
+    "backoff": "0.02s",
+    "backoff_cap": "0.1s",
+    "retry_after_cap": "0.2s",
+    "connect_timeout": "1s",
+}
+"""Limits for services that are sick on purpose."""
+
+QUICK_SYNC = {"attempts": 2, "backoff": "0.02s", "backoff_cap": "0.1s"}
+
+
+def small(**changes):
+    """A service small enough to be pulled in a second, standing still at noon."""
+    values = {"today": TODAY, "frozen": True, "bookings": 250, "days": 60, "products": 8, "pending_minutes": None}
+    return SandboxConfig(**{**values, **changes})
+
+
+class RunningClock:
+    """A clock that says noon when it starts and then runs; it can be put forward."""
+
+    def __init__(self, start=NOON):
+        self._start = start
+        self._since = time.monotonic()
+
+    def now(self):
+        return self._start + dt.timedelta(seconds=time.monotonic() - self._since)
+
+    def advance(self, **delta):
+        self._start += dt.timedelta(**delta)
+
+
+class Service:
+    """The built-in OCTO service in a thread, spoken to over its control plane."""
+
+    def __init__(self, config=None):
+        self._box = Sandbox(config or small())
+        self._http = httpx.Client(timeout=20, trust_env=False)
+
+    def __enter__(self):
+        self._box.__enter__()
+        self.base_url, self.control_url = self._box.base_url, self._box.control_url
+        return self
+
+    def __exit__(self, *about):
+        with contextlib.suppress(httpx.HTTPError):
+            self.control("DELETE", "/faults")
+        self._http.close()
+        self._box.__exit__(*about)
+
+    def control(self, method, path, body=None, **query):
+        answer = self._http.request(method, self.control_url + path, json=body, params=query)
+        assert answer.status_code < 300, answer.text
+        return answer.json() if answer.content else None
+
+    def reset(self):
+        """Back to the seeded data, faithful, with an empty request log."""
+        self.control("POST", "/reset")
+        self.control("PUT", "/clock", {"now": NOON.isoformat(), "freeze": True})
+        self.control("DELETE", "/requests")
+
+    def faults(self, *specs):
+        self.control("PUT", "/faults", list(specs))
+
+    def quirks(self, **values):
+        self.control("PUT", "/quirks", values)
+
+    def state(self, token="all"):
+        return self.control("GET", "/state", token=token)
+
+    def slots(self, **query):
+        return self.control("GET", "/state/availability", **query)["slots"]
+
+    def booking(self, uuid):
+        return self.control("GET", f"/state/bookings/{uuid}")
+
+    def change(self, uuid, **fields):
+        return self.control("POST", f"/admin/bookings/{uuid}", fields)
+
+    def traffic(self, changes, seed="traffic", kinds=None):
+        body = {"changes": changes, "seed": seed} | ({"kinds": kinds} if kinds else {})
+        return self.control("POST", "/traffic", body)["changes"]
+
+    def requests(self):
+        """The API requests so far, none of the control plane's."""
+        return self.control("GET", "/requests")["requests"]
+
+    def forget_requests(self):
+        self.control("DELETE", "/requests")
+
+    def get(self, path, *, token="all", capabilities=(), language="en"):
+        """Ask the API itself, without octo_sync."""
+        return self._http.get(
+            self.base_url + path,
+            headers={
+                "Authorization": f"Bearer {TOKENS[token]}",
+                "Octo-Capabilities": ", ".join(f"octo/{name}" for name in capabilities),
+                "Accept-Language": language,
+            },
+        )
+
+    def texts(self, languages, token="all"):
+        """Product answers by the language the service answered in, in the order asked for."""
+        found = {}
+        for language in languages:
+            answer = self.get("/products", token=token, capabilities=["content"], language=language)
+            found.setdefault(answer.headers["content-language"], {p["id"]: p for p in answer.json()})
+        return found
+
+
+@dataclasses.dataclass
+class Asked:
+    """One connection as the pipeline file has it."""
+
+    token: str = "all"
+    capabilities: tuple[str, ...] = ("pricing", "content", "extras")
+    languages: tuple[str, ...] = ("en",)
+    bookings: tuple[int, int] = (-90, 365)
+    availability: tuple[int, int] = (0, 365)
+    business_time_zone: str = "UTC"
+    limits: dict[str, Any] = dataclasses.field(default_factory=dict)
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def _toml(value):
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+class Project:
+    """A project directory with a pipeline of one connection or several."""
+
+    def __init__(self, directory: Path, service: Service, *, sync=None, publish=False, connections=None, **asked):
+        self.directory, self.service = directory, service
+        self.connections = connections or {"main": Asked(**asked)}
+        self.settings = dict(sync or {})
+        self.publishing = publish
+        self.clock = RunningClock()
+        self.former_products = []
+        self.write()
+
+    def write(self):
+        """Write the pipeline file as it is described now."""
+        first = next(iter(self.connections.values()))
+        lines = ['name = "test"', "[horizon]"]
+        for name in ("bookings", "availability"):
+            low, high = getattr(first, name)
+            lines.append(f'{name} = "{low:+d}d..{high:+d}d"')
+        lines += ["[sync]", *(f"{name} = {_toml(value)}" for name, value in self.settings.items())]
+        for name, one in self.connections.items():
+            lines += [
+                f"[connections.{name}]",
+                f'base_url = "{self.service.base_url}"',
+                f'token = {{ env = "OCTO_TEST_TOKEN_UNSET", default = "{TOKENS.get(one.token, one.token)}" }}',
+                f"capabilities = {_toml(one.capabilities)}",
+                f"languages = {_toml(one.languages)}",
+                f'business_time_zone = "{one.business_time_zone}"',
+                *(f"{key} = {_toml(value)}" for key, value in one.settings.items()),
+            ]
+            if one.limits:
+                lines += [f"[connections.{name}.limits]", *(f"{k} = {_toml(v)}" for k, v in one.limits.items())]
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.file.write_text("\n".join(lines) + "\n")
+
+    def set_limits(self, **limits):
+        """Change how patient every connection is, for the runs to come."""
+        for one in self.connections.values():
+            one.limits = limits
+        self.write()
+
+    @property
+    def file(self):
+        return self.directory / "pipeline.toml"
+
+    @property
+    def pipeline(self):
+        return load(self.file, directory=self.directory, environ={}, overrides={})
+
+    @contextlib.asynccontextmanager
+    async def opened(self, *, seed=1, **more):
+        """The project with everything open, as a command that writes has it."""
+        async with open_project(
+            self.pipeline, command="test", clock=self.clock, random=Random(seed), **more
+        ) as project:
+            yield project
+
+    async def sync(self, *, scope=None, publishing=None, seed=1, **more):
+        """One run, from lease to read copy."""
+        async with self.opened(seed=seed, **more) as project:
+            result = await sync(
+                project.ports,
+                scope or Scope(full=True),
+                command="test",
+                publishing=self.publishing if publishing is None else publishing,
+            )
+            self.digests = project.warehouse.digest()
+        return result
+
+    # -- both sides -------------------------------------------------------------------------------------------------
+
+    def remember_products(self):
+        """Keep today's products for bookings of those that will be deleted."""
+        self.former_products = self.service.state()["products"]
+
+    def oracle(self, name="main"):
+        one = self.connections[name]
+        state = self.service.state(one.token)
+        pulled = oracle.Pulled(
+            capabilities=frozenset(one.capabilities),
+            bookings=one.bookings,
+            availability=one.availability,
+            business_time_zone=one.business_time_zone,
+            texts=self.service.texts(one.languages, one.token) if "content" in one.capabilities else {},
+            former_products=self.former_products,
+        )
+        first = TODAY + dt.timedelta(days=one.availability[0] - 2)
+        return oracle.expected(state, self.service.slots(**{"from": first.isoformat()}), pulled)
+
+    def warehouse(self, name="main"):
+        return read_tables(self.directory, name)
+
+    def differences(self, name="main"):
+        """What the copy says and the source does not, and the other way round."""
+        return oracle.compare(self.oracle(name), self.warehouse(name))
+
+    def query(self, sql, *parameters):
+        """Ask the warehouse, while nobody writes."""
+        with _reading(self.directory) as db:
+            return db.execute(sql, list(parameters)).fetchall()
+
+
+@contextlib.contextmanager
+def _reading(directory):
+    db = duckdb.connect(":memory:", config={"threads": 1})
+    try:
+        db.execute(f"attach '{directory / 'octo.duckdb'}' as octo (read_only)")
+        private = directory / "octo.private.duckdb"
+        if private.exists():
+            db.execute(f"attach '{private}' as personal (read_only)")
+        db.execute("set timezone = 'UTC'")
+        db.execute("use octo")
+        yield db
+    finally:
+        db.close()
+
+
+def read_tables(directory, connection="main"):
+    """Live rows of a connection in every table the oracle is asked about, bookkeeping left out."""
+    with _reading(directory) as db:
+        return {
+            table: rows_of(db, catalog, table, connection)
+            for catalog, schema in (("octo", "core"), ("personal", "private"))
+            for table in _tables(db, catalog, schema)
+        }
+
+
+def _tables(db, catalog, schema):
+    found = db.execute(
+        "select table_name from information_schema.tables where table_catalog = $1 and table_schema = $2",
+        [catalog, schema],
+    ).fetchall()
+    every = {f"{schema}.{name}" for (name,) in found}
+    return sorted(every - oracle.LOG_TABLES - oracle.HISTORY_TABLES)
+
+
+def rows_of(db, catalog, table, connection):
+    schema, name = table.split(".")
+    columns = db.execute(
+        "select column_name, data_type from information_schema.columns "
+        "where table_catalog = $1 and table_schema = $2 and table_name = $3 order by ordinal_position",
+        [catalog, schema, name],
+    ).fetchall()
+    names = {column for column, _ in columns}
+    live = "not is_deleted" if "is_deleted" in names else "is_current" if "is_current" in names else "true"
+    kept = [(column, kind) for column, kind in columns if column not in oracle.BOOKKEEPING]
+    picked = ", ".join(
+        f"{column} at time zone 'UTC' as {column}" if kind == "TIMESTAMP WITH TIME ZONE" else column
+        for column, kind in kept
+    )
+    rows = db.execute(
+        f"select {picked} from {catalog}.{table} where connection_id = $1 and {live}", [connection]
+    ).fetchall()
+    instants = {column for column, kind in kept if kind == "TIMESTAMP WITH TIME ZONE"}
+    return [
+        {
+            column: value.replace(tzinfo=dt.UTC) if column in instants and value is not None else value
+            for (column, _), value in zip(kept, row, strict=True)
+        }
+        for row in rows
+    ]
+
+
+def mode_of(path):
+    return os.stat(path).st_mode & 0o777

@@ -1,0 +1,27 @@
+-- name: orphans
+-- description: Every detail has the row it belongs to.
+select 'booking_unit_items' as table_name, i.connection_id, i.unit_item_uuid as id
+from core.booking_unit_items i
+left join core.bookings b on b.connection_id = i.connection_id and b.booking_uuid = i.booking_uuid
+where b.booking_uuid is null
+union all
+select 'booking_extra_items', e.connection_id, e.booking_uuid
+from core.booking_extra_items e
+left join core.bookings b on b.connection_id = e.connection_id and b.booking_uuid = e.booking_uuid
+where b.booking_uuid is null
+union all
+select 'booking_taxes', t.connection_id, t.booking_uuid
+from core.booking_taxes t
+left join core.bookings b on b.connection_id = t.connection_id and b.booking_uuid = t.booking_uuid
+where b.booking_uuid is null
+union all
+select 'options', o.connection_id, o.option_id
+from core.options o
+left join core.products p on p.connection_id = o.connection_id and p.product_id = o.product_id
+where p.product_id is null
+union all
+select 'units', u.connection_id, u.unit_id
+from core.units u
+left join core.options o
+  on o.connection_id = u.connection_id and o.product_id = u.product_id and o.option_id = u.option_id
+where o.option_id is null

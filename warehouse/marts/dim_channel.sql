@@ -1,0 +1,14 @@
+-- name: dim_channel
+-- grain: One connection of the pipeline.
+-- description: Where bookings come from: the connection, its channel and the supplier behind it.
+select
+  c.connection_id,
+  coalesce(c.channel, c.connection_id) as channel_name,
+  c.role,
+  c.supplier_id,
+  s.name as supplier_name,
+  c.business_time_zone,
+  c.is_active
+from core.connections c
+left join core.suppliers s
+  on s.connection_id = c.connection_id and s.supplier_id = c.supplier_id

@@ -1,0 +1,19 @@
+-- name: dim_product
+-- grain: One product of one connection.
+-- description: Products with every name they go by, and whether they are still sold.
+select
+  p.connection_id || '|' || p.product_id as product_key,
+  p.connection_id,
+  p.product_id,
+  coalesce(p.title, p.internal_name) as product_name,
+  p.internal_name,
+  p.reference as product_code,
+  s.name as supplier_name,
+  p.time_zone,
+  p.availability_type,
+  p.default_currency,
+  p.pricing_per,
+  p.is_deleted as is_retired
+from core.products p
+left join core.suppliers s
+  on s.connection_id = p.connection_id and s.supplier_id = p.supplier_id
