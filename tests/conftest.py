@@ -1,5 +1,8 @@
 """A service of our own for every worker, and a project directory for every test that wants one."""
 
+import asyncio
+import shutil
+
 import pytest
 
 from tests.flows.harness import Project, Service
@@ -25,5 +28,25 @@ def project(tmp_path, service):
 
     def make(name="project", **asked):
         return Project(tmp_path / name, asked.pop("service", service), **asked)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def _synced(_service, tmp_path_factory):
+    _service.reset()
+    template = Project(tmp_path_factory.mktemp("template") / "project", _service)
+    asyncio.run(template.sync())
+    return template.directory
+
+
+@pytest.fixture
+def synced(_synced, tmp_path, service):
+    """Makes a project that has been pulled once from the service as seeded; a copy, because a pull takes a second."""
+
+    def make(name="synced", **asked):
+        shutil.copytree(_synced, tmp_path / name)
+        service.forget_requests()
+        return Project(tmp_path / name, service, **asked)
 
     return make

@@ -8,9 +8,10 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ from octo_sync.errors import ConfigError
 from octo_sync.flows.mark import booking_windows, documents
 from octo_sync.flows.ports import Numbers, Ports, Progress
 from octo_sync.flows.pull import Scope
+from octo_sync.flows.publish import run_checks
+from octo_sync.flows.verify import Claims, LiveResult, claims, verify_live
 from octo_sync.journal import Journal, Lease
 from octo_sync.model import Clock, Connection, Window
 from octo_sync.octo.client import OctoClient
@@ -123,6 +126,21 @@ def _journal_and_warehouse(pipeline: Pipeline, clock: Clock, command: str) -> It
         yield journal, lease, warehouse
 
 
+async def _clients(
+    stack: contextlib.AsyncExitStack,
+    pipeline: Pipeline,
+    clock: Clock,
+    random: Random,
+    transport: Callable[[Connection], Any] = lambda _: None,
+) -> dict[str, OctoClient]:
+    # The library's own log line holds whole addresses, and a query may name a person's reference.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    return {
+        c.name: await stack.enter_async_context(OctoClient(c, clock=clock, random=random, transport=transport(c)))
+        for c in pipeline.connections
+    }
+
+
 @contextlib.asynccontextmanager
 async def open_project(
     pipeline: Pipeline,
@@ -145,12 +163,7 @@ async def open_project(
     random = random or SystemRandom()
     with _journal_and_warehouse(pipeline, clock, command) as (journal, lease, warehouse):
         async with contextlib.AsyncExitStack() as stack:
-            clients = {
-                c.name: await stack.enter_async_context(
-                    OctoClient(c, clock=clock, random=random, transport=transport(c))
-                )
-                for c in pipeline.connections
-            }
+            clients = await _clients(stack, pipeline, clock, random, transport)
             ports = Ports(
                 pipeline=pipeline,
                 clock=clock,
@@ -226,3 +239,65 @@ def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str
 def stdin_is_terminal() -> bool:
     """Whether a person can be asked."""
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def today_at(time_zone: str) -> date:
+    """Today at a place, by the machine's clock."""
+    return SystemClock().now().astimezone(ZoneInfo(time_zone)).date()
+
+
+def verify_claims(pipeline: Pipeline) -> Claims:
+    """Check the copy's own claims; asks no service."""
+
+    async def run() -> Claims:
+        async with open_project(pipeline, command="verify") as project:
+            _, failed = await asyncio.to_thread(run_checks, project.warehouse, pipeline.directory)
+            return await asyncio.to_thread(claims, project.ports, [(f.check.name, len(f.rows.rows)) for f in failed])
+
+    return run_until_done(run())
+
+
+def verify_against_service(
+    pipeline: Pipeline, *, sample: int | None, travel: Window | None, progress: Progress
+) -> LiveResult:
+    """Fetch again into a scratch warehouse and compare with the read copy; needs no lease, touches nothing of the project."""
+    if not pipeline.publish.path.exists():
+        raise ConfigError(f"{pipeline.publish.path} does not exist yet; run `octo-sync sync` first.")
+    clock, random = SystemClock(), SystemRandom()
+
+    async def run() -> LiveResult:
+        with tempfile.TemporaryDirectory(prefix="octo-verify-", dir=pipeline.directory) as folder:
+            scratch_path = Path(folder) / "fresh.duckdb"
+            async with contextlib.AsyncExitStack() as stack:
+                journal = stack.enter_context(Journal.open(Path(folder) / "journal.sqlite", clock=clock))
+                scratch = DuckDBWarehouse(
+                    scratch_path, Path(folder) / "private.duckdb", tables=all_tables(), nouns=nouns(), now=clock.now()
+                )
+                stack.callback(scratch.close)
+                clients = await _clients(stack, pipeline, clock, random)
+                ports = Ports(
+                    pipeline=pipeline,
+                    clock=clock,
+                    random=random,
+                    journal=journal,
+                    warehouse=scratch,
+                    clients=clients,
+                    run_id=new_run_id(clock, random),
+                    fence=1,
+                    numbers=Numbers(journal),
+                    travel=travel,
+                    progress=progress,
+                )
+                return await verify_live(
+                    ports,
+                    here=pipeline.publish.path,
+                    scratch=scratch,
+                    scratch_path=scratch_path,
+                    journal=journal,
+                    tables=all_tables(),
+                    sample=sample,
+                    travel_scope=Scope(travel=travel),
+                    close=scratch.close,
+                )
+
+    return run_until_done(run())

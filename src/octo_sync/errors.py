@@ -16,6 +16,7 @@ OctoSyncError
 │   ├── WarehouseLocked       another process holds the database file
 │   └── WriterFenced          a newer writer took over; nothing of this landing was kept
 ├── LeaseHeld                 another run owns this project
+├── QueryError                a user's SQL is wrong, or wants more than to read
 └── MassDeletionHeld          a pull would lose more than is plausible; a person must allow it
 ```
 
@@ -33,6 +34,7 @@ __all__ = [
     "MassDeletionHeld",
     "NotFound",
     "OctoSyncError",
+    "QueryError",
     "RateLimited",
     "RequestRefused",
     "ServiceError",
@@ -125,6 +127,10 @@ class WriterFenced(WarehouseError):
 
 class LeaseHeld(OctoSyncError):
     """Another run owns this project."""
+
+
+class QueryError(OctoSyncError):
+    """A user's SQL is wrong, or wants more than to read the copy."""
 
 
 class MassDeletionHeld(OctoSyncError):

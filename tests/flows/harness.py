@@ -1,5 +1,6 @@
 """What the flow tests stand on: a real service, a project directory, a sync, and both sides of the comparison."""
 
+import asyncio
 import contextlib
 import dataclasses
 import datetime as dt
@@ -143,8 +144,8 @@ class Asked:
     token: str = "all"
     capabilities: tuple[str, ...] = ("pricing", "content", "extras")
     languages: tuple[str, ...] = ("en",)
-    bookings: tuple[int, int] = (-90, 365)
-    availability: tuple[int, int] = (0, 365)
+    bookings: tuple[int, int] = (-90, 70)
+    availability: tuple[int, int] = (0, 40)
     business_time_zone: str = "UTC"
     limits: dict[str, Any] = dataclasses.field(default_factory=dict)
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -319,3 +320,58 @@ def rows_of(db, catalog, table, connection):
 
 def mode_of(path):
     return os.stat(path).st_mode & 0o777
+
+
+class Wire(httpx.AsyncBaseTransport):
+    """The real wire with a hand on it: `edit(request, response)` sees every exchange and may replace the answer.
+
+    It may be a coroutine function, so that answers can be held back. Returning None keeps the answer.
+    """
+
+    def __init__(self, edit):
+        self._real = httpx.AsyncHTTPTransport()
+        self._edit = edit
+        self.log = []
+        self.in_flight = self.most_in_flight = 0
+
+    async def handle_async_request(self, request):
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        self.log.append((request.method, request.url.path.removeprefix("/octo/v1"), dict(request.url.params)))
+        try:
+            answer = await self._real.handle_async_request(request)
+            body = await answer.aread()
+            await answer.aclose()
+            headers = [(k, v) for k, v in answer.headers.items() if k not in {"content-length", "content-encoding"}]
+            whole = httpx.Response(answer.status_code, headers=headers, content=body, request=request)
+            changed = self._edit(request, whole)
+            if asyncio.iscoroutine(changed):
+                changed = await changed
+            return whole if changed is None else changed
+        finally:
+            self.in_flight -= 1
+
+    async def aclose(self):
+        await self._real.aclose()
+
+    @classmethod
+    def by(cls, edit):
+        """For `open_project(transport=…)`."""
+        return lambda _connection: cls(edit)
+
+
+def reply(body, status=200):
+    """An answer made up on the wire."""
+    return httpx.Response(status, json=body)
+
+
+def api_path(request):
+    """The path below the API's base, e.g. `/bookings`."""
+    return request.url.path.removeprefix("/octo/v1")
+
+
+async def until(condition, seconds=5.0):
+    """Wait for something that another task brings about."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.005)

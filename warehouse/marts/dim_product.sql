@@ -8,6 +8,7 @@ select
   coalesce(p.title, p.internal_name) as product_name,
   p.internal_name,
   p.reference as product_code,
+  c.supplier_id,
   s.name as supplier_name,
   p.time_zone,
   p.availability_type,
@@ -15,5 +16,5 @@ select
   p.pricing_per,
   p.is_deleted as is_retired
 from core.products p
-left join core.suppliers s
-  on s.connection_id = p.connection_id and s.supplier_id = p.supplier_id
+left join core.connections c on c.connection_id = p.connection_id
+left join core.suppliers s on s.connection_id = c.connection_id and s.supplier_id = c.supplier_id

@@ -18,8 +18,8 @@ _ORDER = ("supplier", "products", "product", "availability", "bookings", "bookin
 
 
 @contextlib.contextmanager
-def shown(progress: "Progress") -> Iterator[None]:
-    """Show how far a run is, on stderr, while the block runs."""
+def shown(progress: "Progress", *, lines: bool = True) -> Iterator[None]:
+    """Show how far a run is, on stderr, while the block runs; without a terminal one line a resource, if `lines`."""
     if quiet():
         yield
     elif sys.stderr.isatty():
@@ -27,7 +27,7 @@ def shown(progress: "Progress") -> Iterator[None]:
             yield
     else:
         yield
-        for kind in _ORDER:
+        for kind in _ORDER if lines else ():
             if progress.total.get(kind):
                 click.echo(f"{kind:<12} {progress.done.get(kind, 0)}/{progress.total[kind]}", err=True)
 

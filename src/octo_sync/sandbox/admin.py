@@ -6,7 +6,7 @@ from typing import Any
 
 from octo_sync.sandbox import sales
 from octo_sync.sandbox.api_availability import date_of, named
-from octo_sync.sandbox.bookings import Desk, contact_of
+from octo_sync.sandbox.bookings import Desk
 from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.errors import (
     bad_request,
@@ -17,6 +17,7 @@ from octo_sync.sandbox.errors import (
     unprocessable,
 )
 from octo_sync.sandbox.nouns import Booking, Cancellation, Option, Product, Subscription
+from octo_sync.sandbox.parts import contact_of
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.store import with_status
 

@@ -14,7 +14,7 @@ from octo_sync.sandbox.bookings import Desk
 from octo_sync.sandbox.broken import HTML, break_body
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.catalog import SUPPLIER_ID
-from octo_sync.sandbox.config import BASE_PATH
+from octo_sync.sandbox.config import BASE_PATH, Token
 from octo_sync.sandbox.errors import OctoError, bad_request, invalid_product, not_found, unauthorized
 from octo_sync.sandbox.limits import Limits
 from octo_sync.sandbox.messages import Answer, Call, ok, refused
@@ -124,14 +124,8 @@ class Api:
         view = View()
         found: dict[str, str] = {}
         try:
-            token = self._service.tokens.get(_bearer(headers))
-            if token is None:
-                raise unauthorized()
+            token, found = self._entered(path, headers)
             entry["token"] = token.name
-            header = headers.get("octo-capabilities")
-            if header is None and path != "/capabilities":
-                raise bad_request("The header Octo-Capabilities is required; it may be empty.")
-            found = capabilities.requested(header or "", self._service.quirks)
             view = capabilities.view(found, headers.get("accept-language", ""))
             inner = self._unprefixed(path)
             pairs = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
@@ -147,6 +141,16 @@ class Api:
         self._limits.decorate(answer, path)
         self._limits.count(answer.status)
         return break_body(answer, self._service.faults, method, path)
+
+    def _entered(self, path: str, headers: dict[str, str]) -> tuple[Token, dict[str, str]]:
+        """Whose request it is and which capabilities it switches on."""
+        token = self._service.tokens.get(_bearer(headers))
+        if token is None:
+            raise unauthorized()
+        header = headers.get("octo-capabilities")
+        if header is None and path != "/capabilities":
+            raise bad_request("The header Octo-Capabilities is required; it may be empty.")
+        return token, capabilities.requested(header or "", self._service.quirks)
 
     def _refused(self, error: OctoError) -> Answer:
         style = self._service.quirks["error_style"]

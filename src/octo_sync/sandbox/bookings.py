@@ -19,31 +19,19 @@ from octo_sync.sandbox.errors import (
 from octo_sync.sandbox.nouns import (
     NOBODY,
     OPEN,
-    SLOTS_PER_DAY,
     Booking,
     Cancellation,
-    Contact,
-    Extra,
     Option,
     Product,
     UnitItem,
 )
+from octo_sync.sandbox.parts import check_party, chosen_extras, contact_of, slot_ordinal, text_field
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.store import with_status
 from octo_sync.sandbox.zones import slot_times
 
 Json = dict[str, Any]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_CONTACT = {
-    "fullName": "full_name",
-    "firstName": "first_name",
-    "lastName": "last_name",
-    "emailAddress": "email_address",
-    "phoneNumber": "phone_number",
-    "postalCode": "postal_code",
-    "country": "country",
-    "notes": "notes",
-}
 _ACCEPTED = 0.8
 
 
@@ -85,7 +73,7 @@ class Desk:
         ordinal = slot_ordinal(slot) if slot is not None else zones.local_ordinal(product.time_zone, now)
         items = self._items(body, product, option, ordinal, "ON_HOLD", with_extras=with_extras)
         self._room(product, option, slot, items, freed=0, test=test)
-        extras = self._extras(body, option.extras) if with_extras else ()
+        extras = chosen_extras(body, option.extras) if with_extras else ()
         uuid = uuid or seeded_uuid(service.rng)
         extra_items = sales.bought(service.rng, extras)
         booking = Booking(
@@ -104,10 +92,10 @@ class Desk:
             confirmed=None,
             redeemed=None,
             cancellation=None,
-            reseller_reference=_text(body, "resellerReference"),
+            reseller_reference=text_field(body, "resellerReference"),
             supplier_reference=f"S{uuid[:6].upper()}",
             contact=contact_of(body.get("contact"), NOBODY),
-            notes=_text(body, "notes"),
+            notes=text_field(body, "notes"),
             unit_items=items,
             extra_items=extra_items,
             price=sales.booking_price(product, option, ordinal, items, extra_items),
@@ -179,7 +167,7 @@ class Desk:
             with_status(booking, status, now),
             expires=None,
             decide_at=None,
-            cancellation=Cancellation(refund, _text(body, "reason"), now),
+            cancellation=Cancellation(refund, text_field(body, "reason"), now),
         )
         return service.change(cancelled, notify=True)
 
@@ -214,8 +202,8 @@ class Desk:
             extra_items=extra_items,
             price=sales.booking_price(product, option, ordinal, items, extra_items) if repriced else booking.price,
             contact=contact_of(body.get("contact"), booking.contact),
-            notes=_text(body, "notes") if "notes" in body else booking.notes,
-            reseller_reference=_text(body, "resellerReference")
+            notes=text_field(body, "notes") if "notes" in body else booking.notes,
+            reseller_reference=text_field(body, "resellerReference")
             if "resellerReference" in body
             else booking.reseller_reference,
         )
@@ -278,8 +266,8 @@ class Desk:
                 status=status,
                 uuid=uuid,
                 contact=contact,
-                reseller_reference=_text(entry, "resellerReference") or (old.reseller_reference if old else None),
-                extras=self._extras(entry, unit.extras) if with_extras else (),
+                reseller_reference=text_field(entry, "resellerReference") or (old.reseller_reference if old else None),
+                extras=chosen_extras(entry, unit.extras) if with_extras else (),
             )
             if old is not None:
                 kept = made.extra_items if "extraItems" in entry else old.extra_items
@@ -288,23 +276,6 @@ class Desk:
         if len({item.uuid for item in items}) < len(items):
             raise bad_request("unitItems[].uuid occurs twice.")
         return tuple(items)
-
-    def _extras(self, body: Json, offered: Sequence[Extra]) -> tuple[Extra, ...]:
-        asked = body.get("extraItems") or []
-        if not isinstance(asked, list):
-            raise bad_request("extraItems is not a list.")
-        known = {extra.id: extra for extra in offered}
-        found: list[Extra] = []
-        for entry in asked:
-            text = text_of(entry.get("extraId")) if isinstance(entry, dict) else ""
-            extra = known.get(text) or known.get(text.removeprefix("extra_"))
-            if extra is None:
-                raise bad_request(f"extraItems[].extraId '{text}' is not offered.")
-            found.append(extra)
-        for extra in known.values():
-            if extra.max_quantity is not None and found.count(extra) > extra.max_quantity:
-                raise unprocessable(f"At most {extra.max_quantity} of extra '{extra.id}' can be bought.")
-        return tuple(found)
 
     def _room(
         self,
@@ -322,7 +293,7 @@ class Desk:
         Raises:
             OctoError: UNPROCESSABLE_ENTITY.
         """
-        self._party(option, items)
+        check_party(option, items)
         if slot is None:
             return
         state = self._service.store.facts(product, option, slot)
@@ -338,25 +309,6 @@ class Desk:
         ):
             raise unprocessable("There are not enough vacancies.")
 
-    def _party(self, option: Option, items: Sequence[UnitItem]) -> None:
-        count = len(items)
-        if option.min_units is not None and count < option.min_units:
-            raise unprocessable(f"At least {option.min_units} units are required.")
-        if option.max_units is not None and count > option.max_units:
-            raise unprocessable(f"At most {option.max_units} units are allowed.")
-        present = {item.unit_id for item in items}
-        unknown = present - {unit.id for unit in option.units}
-        if unknown:
-            raise invalid_unit(min(unknown))
-        for unit in option.units:
-            quantity = sum(item.unit_id == unit.id for item in items)
-            if not quantity:
-                continue
-            if unit.max_quantity is not None and quantity > unit.max_quantity:
-                raise unprocessable(f"At most {unit.max_quantity} of unit '{unit.id}' are allowed.")
-            if unit.accompanied_by and not present & set(unit.accompanied_by):
-                raise unprocessable(f"Unit '{unit.id}' must be accompanied by one of {list(unit.accompanied_by)}.")
-
     def _hold(self, body: Json) -> int:
         config = self._service.config
         minutes = body.get("expirationMinutes")
@@ -365,31 +317,3 @@ class Desk:
         if not isinstance(minutes, int) or isinstance(minutes, bool) or minutes < 1:
             raise bad_request("expirationMinutes is not a whole number from 1.")
         return min(minutes, config.hold_minutes_max)
-
-
-def slot_ordinal(slot: int) -> int:
-    """The travel date of a slot."""
-    return slot // SLOTS_PER_DAY
-
-
-def contact_of(value: object, before: Contact) -> Contact:
-    """A contact with what a body says; keys not sent stay."""
-    if value is None:
-        return before
-    if not isinstance(value, dict):
-        raise bad_request("contact is not an object.")
-    fields: dict[str, Any] = {}
-    for key, name in _CONTACT.items():
-        if key in value:
-            fields[name] = _text(value, key)
-    locales = value.get("locales")
-    if isinstance(locales, list) and all(isinstance(one, str) for one in locales):
-        fields["locales"] = tuple(locales)
-    return dataclasses.replace(before, **fields)
-
-
-def _text(body: Json, key: str) -> str | None:
-    value = body.get(key)
-    if value is not None and not isinstance(value, str):
-        raise bad_request(f"{key} is not a text.")
-    return value

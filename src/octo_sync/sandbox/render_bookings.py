@@ -14,6 +14,7 @@ from octo_sync.sandbox.render_products import Json, ProductBytes, extra, money
 from octo_sync.sandbox.render_slots import SlotWriter
 from octo_sync.sandbox.store import Store
 
+_KEPT = 60_000  # about half a gigabyte
 _DELIVERED = frozenset({"CONFIRMED", "REDEEMED"})
 
 
@@ -44,6 +45,8 @@ class BookingWriter:
         if found is not None and found[0] is booking and found[1:4] == stamp[1:]:
             return found[4]  # type: ignore[no-any-return]
         body = msgspec.json.encode(self._booking(booking, product, option, view))
+        if len(self._kept) >= _KEPT:
+            self._kept.clear()
         self._kept[key] = (*stamp, body)
         return body
 

@@ -1,0 +1,108 @@
+"""`octo-sync verify`: does the copy say what the service says?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from octo_sync.cli import console, options
+
+if TYPE_CHECKING:
+    from octo_sync.flows.verify import Claims, LiveResult
+    from octo_sync.pipeline import Pipeline
+
+
+@click.command()
+@options.pipeline_options
+@click.option("--live", is_flag=True, help="Fetch everything again and compare with the read copy.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="With --live: only N windows, drawn at random.")
+@click.option("--travel", metavar="FROM..TO", help="With --live: only these travel dates.")
+@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Differences to print.")
+@options.as_json
+def command(
+    pipeline: str | None, directory: Path, *, live: bool, sample: int | None, travel: str | None, limit: int, json_: bool
+) -> int:
+    """Prove the copy: check its own claims, or with --live compare it with the service row for row.
+
+    Exit code 0 = equal, 3 = different, 5 = something could not be asked.
+    """
+    window = options.travel_window(travel)
+    loaded = options.load_pipeline(directory, pipeline)
+    if live or sample or window:
+        from octo_sync.app import verify_against_service  # noqa: PLC0415 - commands start fast
+        from octo_sync.cli.progress import shown  # noqa: PLC0415
+        from octo_sync.flows.ports import Progress  # noqa: PLC0415
+
+        progress = Progress()
+        with shown(progress):
+            found = verify_against_service(loaded, sample=sample, travel=window, progress=progress)
+        return _live(found, loaded, limit=limit, json_=json_)
+    from octo_sync.app import verify_claims  # noqa: PLC0415
+
+    return _claims(verify_claims(loaded), limit=limit, json_=json_)
+
+
+def _live(found: "LiveResult", loaded: "Pipeline", *, limit: int, json_: bool) -> int:
+    comparison = found.comparison
+    refused = any(t.refused for t in found.troubles)
+    code = 4 if refused else 3 if not comparison.equal else 0 if found.complete else 5
+    if json_:
+        console.document(
+            "verify",
+            {
+                "equal": comparison.equal,
+                "complete": found.complete,
+                "subjects": found.subjects,
+                "requests": found.requests,
+                "tables": {t: {"here": a, "service": b, "differing": comparison.differing[t]} for t, (a, b) in comparison.rows.items()},
+                "totals": [{"currency": c, "bookings": n, "retail_amount": a} for c, n, a in comparison.totals],
+                "differences": [
+                    {"table": d.table, "key": d.key, "kind": d.kind, "columns": list(d.columns)} for d in comparison.differences[:limit]
+                ],
+                "troubles": [str(t.error) for t in found.troubles],
+                "failed": found.failed,
+            },
+        )
+        return code
+    rows = sum(there for _, there in comparison.rows.values())
+    if comparison.equal and found.complete:
+        totals = " · ".join(f"{c} {a} in {n:,} bookings" for c, n, a in comparison.totals)
+        click.echo(
+            f"{console.styled('equal', fg='green', bold=True)}  {len(comparison.rows)} tables, {rows:,} rows, "
+            f"{found.subjects:,} subjects asked again ({found.requests:,} requests)"
+        )
+        click.echo(f"       {totals}")
+        return code
+    if not comparison.equal:
+        number = sum(comparison.differing.values())
+        click.echo(f"{console.styled('different', fg='red', bold=True)}  {number:,} rows of {loaded.publish.path.name} differ from the service")
+        table = [(t, a, b, comparison.differing[t]) for t, (a, b) in comparison.rows.items() if comparison.differing[t]]
+        console.write_rows(("table", "rows here", "rows at the service", "differing"), table, "table")
+        shown = [(d.table, d.key, d.kind, ", ".join(d.columns)) for d in comparison.differences[:limit]]
+        if shown:
+            click.echo()
+            console.write_rows(("table", "key", "what", "columns"), shown, "table")
+    for trouble in found.troubles:
+        click.echo(f"{trouble.connection}: {trouble.error}", err=True)
+    for subject, why in list(found.failed.items())[:10]:
+        click.echo(f"{subject}: {why}", err=True)
+    return code
+
+
+def _claims(found: "Claims", *, limit: int, json_: bool) -> int:
+    if json_:
+        console.document(
+            "verify",
+            {"ok": not found.problems, "subjects": found.subjects, "oldest_seconds": found.oldest, "problems": found.problems},
+        )
+    elif found.problems:
+        click.echo(f"{console.styled('incomplete', fg='red', bold=True)}  {len(found.problems):,} problems in {found.subjects:,} subjects")
+        for problem in found.problems[:limit]:
+            click.echo(f"  {problem}")
+    else:
+        age = "" if found.oldest is None else f", the oldest verified {found.oldest / 60:.0f} min ago"
+        click.echo(
+            f"{console.styled('complete', fg='green', bold=True)}  {found.subjects:,} subjects of the horizon are covered{age}; "
+            f"every check passes. Compare with the service: octo-sync verify --live"
+        )
+    return 3 if found.problems else 0
