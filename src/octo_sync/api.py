@@ -1,11 +1,12 @@
 """The public Python API: a published copy, read-only, for notebooks and programs.
 
-A handle sees the copy as it was when it was opened. A later publish puts a new file in its place and does not disturb it;
-open again to see the new one.
+A handle sees the copy as it was when it was opened. A later publish puts a new file in its place and does not disturb
+it; open again to see the new one.
 """
 
 import re
 import threading
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 from octo_sync.tables import all_tables
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
+    import pandas as pd  # type: ignore[import-untyped] # it ships no types
+    import pyarrow as pa  # type: ignore[import-untyped] # the same
 
 __all__ = ["ColumnInfo", "Copy", "Query", "TableInfo", "open"]
 
@@ -74,7 +75,8 @@ class Query:
 
     def fetch(self, limit: int | None = None) -> Rows:
         """Rows with their columns and types, at most `limit`; `truncated` says whether there were more."""
-        with self._run() as db:
+        with self._run() as (db, statement):
+            db.execute(statement, self._parameters or None)
             columns = tuple(d[0] for d in db.description or ())
             types = tuple(str(d[1]) for d in db.description or ())
             rows = db.fetchall() if limit is None else db.fetchmany(limit + 1)
@@ -82,20 +84,20 @@ class Query:
         return Rows(columns, rows[:limit] if cut else rows, types, cut)
 
     def df(self) -> "pd.DataFrame":
-        """A pandas DataFrame."""
-        with self._run() as db:
-            return db.df()
+        """A pandas DataFrame. Amounts become floats there; `arrow` keeps them exact."""
+        with self._run() as (db, statement), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # between DuckDB and pandas, nobody else's business
+            return db.execute(statement, self._parameters or None).df()
 
     def arrow(self) -> "pa.Table":
         """A pyarrow Table."""
-        with self._run() as db:
-            table: pa.Table = db.to_arrow_table()
-            return table
+        with self._run() as (db, _):
+            return db.sql(self._sql, params=self._parameters or None).to_arrow_table()
 
     @contextmanager
-    def _run(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._copy.executing(self._sql, self._parameters, self._timeout) as db:
-            yield db
+    def _run(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, duckdb.Statement]]:
+        with self._copy.running(self._sql, self._timeout) as found:
+            yield found
 
     def __repr__(self) -> str:
         return f"Query({self._sql!r})"
@@ -159,8 +161,8 @@ class Copy:
             return [digests.of(self._db, t) for t in chosen if tables is None or t.full_name in tables]
 
     @contextmanager
-    def executing(self, sql: str, parameters: Parameters, timeout: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """For `Query`: the connection with the statement's result, for as long as the block runs."""
+    def running(self, sql: str, timeout: float | None) -> Iterator[tuple[duckdb.DuckDBPyConnection, duckdb.Statement]]:
+        """For `Query`: the connection and the statement, found to be a reading one; the block runs it."""
         out_of_time = threading.Event()
 
         def stop() -> None:
@@ -176,7 +178,7 @@ class Copy:
                 timer.start()
             try:
                 with _translated(self.path, sql, timeout if timer else None, out_of_time):
-                    yield self._db.execute(self._reading(sql), parameters or None)
+                    yield self._db, self._reading(sql)
             finally:
                 if timer is not None:
                     timer.cancel()
@@ -244,7 +246,7 @@ def _translated(
 
 
 def _one_line(error: Exception, sql: str) -> str:
-    """`Binder Error: what\\nhint\\n\\nLINE 1: …\\n   ^` → `what (line 1, column 8). hint`."""
+    """`Binder Error: what`, a hint, and a drawing of the place → `what (line 1, column 8). hint`."""
     text, _, shown = str(error).partition("\n\nLINE ")
     first, *hints = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     first = re.sub(r"^(?:[A-Z][A-Za-z]+ )+Error: ", "", first)
@@ -264,7 +266,7 @@ def _position(shown: str, sql: str) -> str:
         return f"line {number}"
     column = caret - len(f"LINE {number}: ")
     if lines[0].startswith("..."):
-        # A long line is shown in part; where the part begins is found in the line itself.
+        # A long line is shown in part; the line itself tells where the part begins.
         part = lines[0].removeprefix("...").removesuffix("...")
         source = sql.splitlines()[int(number) - 1] if int(number) <= len(sql.splitlines()) else ""
         start = source.find(part)

@@ -8,6 +8,7 @@ Exit codes: 0 ok · 1 failed · 2 usage or configuration · 3 the data says no �
 """
 
 import importlib
+import os
 import pkgutil
 import signal
 import sys
@@ -19,7 +20,9 @@ from octo_sync import __version__, errors
 
 __all__ = ["exit_code", "main"]
 
-_HELPERS = {"console", "options", "progress", "tables_text"}
+_HELPERS = {"console", "options", "progress"}
+_ORDER = ["demo", "init", "doctor", "sync", "serve", "subscriptions", "listen", "trigger", "status", "quarantine", "verify", "digest", "sql", "ask", "tables", "export", "reconcile", "check", "publish", "report", "privacy", "runs", "db", "sandbox", "config", "deploy", "completion", "version"]
+"""The order of the day: begin, run, look, prove, use, keep. What is not named here comes last."""
 
 
 class Commands(click.Group):
@@ -27,9 +30,8 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Every module that is not a helper."""
-        return sorted(
-            m.name.removesuffix("_").replace("_", "-") for m in pkgutil.iter_modules(__path__) if m.name not in _HELPERS
-        )
+        found = {m.name.removesuffix("_").replace("_", "-") for m in pkgutil.iter_modules(__path__)} - _HELPERS
+        return [*(n for n in _ORDER if n in found), *sorted(found - set(_ORDER))]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command in the module of that name."""
@@ -40,6 +42,18 @@ class Commands(click.Group):
         found = importlib.import_module(f"{__name__}.{module if module in names else module + '_'}").command
         return found if isinstance(found, click.Command) else None
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each command with its whole first sentence."""
+        rows = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                text = command.short_help or (command.help or "").partition("\n\n")[0]
+                sentence, dot, _ = " ".join(text.split()).partition(". ")
+                rows.append((name, sentence + dot.strip()))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
 
 @click.group(
     cls=Commands,
@@ -47,19 +61,29 @@ class Commands(click.Group):
     epilog="Exit codes: 0 ok · 1 failed · 2 usage or configuration · 3 the data says no · 4 authentication refused · "
     "5 partial · 6 locked by another run · 130/143 signals.",
 )
-@click.version_option(__version__, "-V", "--version", prog_name="octo-sync")
+@click.version_option(__version__, "-V", "--version", prog_name="octo-sync", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show tracebacks and log lines.")
 @click.option("-q", "--quiet", is_flag=True, help="Only errors and data.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Colours; auto asks the terminal, NO_COLOR and FORCE_COLOR.",
+)
 @click.pass_context
 def root(ctx: click.Context, *, debug: bool, quiet: bool, color: str) -> None:
     """Keep a SQL copy of an OCTO booking service, and prove that it is complete."""
     ctx.ensure_object(dict).update(debug=debug, quiet=quiet, color=color)
+    if color == "auto":
+        environ = os.environ  # noqa: TID251 - a terminal's convention, not configuration
+        color = "never" if environ.get("NO_COLOR") else "always" if environ.get("FORCE_COLOR") else "auto"
+    ctx.color = {"always": True, "never": False}.get(color)
 
 
 def exit_code(error: Exception) -> int:
     """The exit code of an error that ended a command."""
-    if isinstance(error, errors.ConfigError):
+    if isinstance(error, errors.ConfigError | errors.QueryError):
         return 2
     if isinstance(error, errors.AuthenticationRefused):
         return 4
@@ -85,36 +109,50 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = "--debug" in given
     try:
         result = root.main(args=given, prog_name="octo-sync", standalone_mode=False)
+        sys.stdout.flush()
         code = result if isinstance(result, int) else 0
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as mistake:
         mistake.show()
-        code = 2
-    except click.Abort:
-        click.echo("octo-sync: interrupted", err=True)
+        code = 2 if isinstance(mistake, click.UsageError) else mistake.exit_code
+    except click.Abort as stop:
+        # Click turns Ctrl-C into this, and the end of the input at a question.
+        asked = not isinstance(stop.__cause__, KeyboardInterrupt)
+        click.echo("octo-sync: aborted" if asked else f"octo-sync: interrupted; {_AGAIN}", err=True)
         code = 130
     except KeyboardInterrupt:
-        click.echo("octo-sync: interrupted; what had landed stays, run it again to go on", err=True)
+        click.echo(f"octo-sync: interrupted; {_AGAIN}", err=True)
         code = 130
     except _Terminated:
-        click.echo("octo-sync: terminated; what had landed stays, run it again to go on", err=True)
+        click.echo(f"octo-sync: terminated; {_AGAIN}", err=True)
         code = 143
     except errors.OctoSyncError as error:
         if debug:
             raise
         _say(error)
         code = exit_code(error)
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, BrokenPipeError):
+            raise
+        code = _reader_left()
     except BrokenPipeError:
-        # The reader of a pipe went away (`| head`); that is its right.
-        sys.stderr.close()
-        code = 0
+        code = _reader_left()
     except OSError as error:
         if debug:
             raise
         click.echo(f"octo-sync: error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True)
         code = 1
     sys.exit(code)
+
+
+_AGAIN = "what was finished stays, run it again to go on"
+
+
+def _reader_left() -> int:
+    """The reader of a pipe went away (`| head`); that is its right, and Python must not complain when it flushes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _say(error: errors.OctoSyncError) -> None:

@@ -1,21 +1,41 @@
 """Options that commands share, and how they become a pipeline."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from octo_sync.errors import ConfigError
 
 if TYPE_CHECKING:
+    from octo_sync.api import Copy
+    from octo_sync.journal import Journal
     from octo_sync.model import Window
     from octo_sync.pipeline import Pipeline
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["as_json", "load_pipeline", "pipeline_options", "travel_window"]
+__all__ = [
+    "FORMATS",
+    "DefaultGroup",
+    "Places",
+    "as_form",
+    "as_json",
+    "did_you_mean",
+    "load_pipeline",
+    "open_copy",
+    "open_journal",
+    "pipeline_options",
+    "places",
+    "reading_options",
+    "show_logs",
+    "travel_window",
+    "without_tokens",
+]
+
+FORMATS = ("table", "json", "jsonl", "csv", "md")
 
 
 def pipeline_options(function: F) -> F:
@@ -30,6 +50,26 @@ def pipeline_options(function: F) -> F:
     return click.argument("pipeline", required=False)(function)
 
 
+def reading_options(function: F) -> F:
+    """`-C` and `-p`, for commands whose arguments mean something else."""
+    function = click.option("-p", "--pipeline", metavar="NAME", help="Which pipeline, when there are several.")(function)
+    return click.option(
+        "-C",
+        "--directory",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=Path(),
+        help="Project directory; databases and pipelines/ are looked for there.  [default: this one]",
+    )(function)
+
+
+def as_form(function: F) -> F:
+    """`--format` for rows, and `--json` for the one everybody knows."""
+    function = as_json(function)
+    return click.option(
+        "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How rows are written."
+    )(function)
+
+
 def as_json(function: F) -> F:
     """`--json`: one document with `schema_version`."""
     return click.option("--json", "json_", is_flag=True, help="One JSON document on stdout.")(function)
@@ -40,8 +80,102 @@ def load_pipeline(directory: Path, name: str | None, **flags: object) -> "Pipeli
     from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
     from octo_sync.app import environ  # noqa: PLC0415
 
+    show_logs()
     path = pipeline.find(name, directory)
     return pipeline.load(path, directory=directory, environ=environ(), overrides=flags)
+
+
+def show_logs() -> None:
+    """Log lines on stderr with `--debug`; otherwise a command says itself what matters."""
+    import logging  # noqa: PLC0415 - commands start fast
+
+    if (click.get_current_context().find_root().obj or {}).get("debug"):
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+        logging.getLogger("octo_sync").setLevel(logging.DEBUG)
+    else:
+        logging.getLogger("octo_sync").addHandler(logging.NullHandler())
+
+
+def without_tokens(path: Path, directory: Path, **flags: object) -> "tuple[Pipeline, tuple[str, ...]]":
+    """The pipeline even where tokens are missing, and the mistakes about tokens: for what calls no service."""
+    import tomllib  # noqa: PLC0415 - commands start fast
+
+    from octo_sync import pipeline  # noqa: PLC0415
+    from octo_sync.app import environ  # noqa: PLC0415
+
+    show_logs()
+
+    def load(environment: Mapping[str, str]) -> "Pipeline":
+        return pipeline.load(path, directory=directory, environ=environment, overrides=flags)
+
+    try:
+        return load(environ()), ()
+    except ConfigError as error:
+        mistakes = error.mistakes
+        if not mistakes or not all(".token: " in m and m.startswith("connections.") for m in mistakes):
+            raise
+    names = tomllib.loads(path.read_text(encoding="utf-8-sig"))["connections"]
+    missing = [n for n in names if any(m.startswith(f"connections.{n}.token: ") for m in mistakes)]
+    stand_in = {f"OCTO_SYNC_CONNECTIONS__{n.upper().replace('-', '_')}__TOKEN": "no-token" for n in missing}
+    return load({**environ(), **stand_in}), mistakes
+
+
+class Places(NamedTuple):
+    """Where a project's files are, and its pipeline if there is one."""
+
+    name: str
+    directory: Path
+    read_copy: Path
+    journal: Path
+    pipeline: "Pipeline | None"
+
+
+def places(directory: Path, name: str | None) -> Places:
+    """The files of a project, for commands that only look: no token is needed, and no pipeline file either."""
+    from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
+
+    if name is None and not list((directory / "pipelines").glob("*.toml")):
+        copy, journal = directory / "octo.read.duckdb", directory / "octo.journal.sqlite"
+        if copy.exists() or journal.exists():  # e.g. after `octo-sync sync sandbox`, whose file came with the program
+            show_logs()
+            return Places("octo", directory, copy, journal, None)
+    loaded, _ = without_tokens(pipeline.find(name, directory), directory)
+    return Places(loaded.name, directory, loaded.publish.path, loaded.journal_path, loaded)
+
+
+def open_copy(project: Places) -> "Copy":
+    """The read copy."""
+    from octo_sync.api import Copy  # noqa: PLC0415 - commands start fast
+
+    return Copy(project.read_copy)
+
+
+def open_journal(project: Places) -> "Journal | None":
+    """The journal, or None when nothing ran yet: looking makes no files."""
+    from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
+    from octo_sync.journal import Journal  # noqa: PLC0415
+
+    return Journal.open(project.journal, clock=SystemClock()) if project.journal.exists() else None
+
+
+class DefaultGroup(click.Group):
+    """A group whose first command is meant when none is named: `octo-sync runs` is `octo-sync runs list`."""
+
+    default = "list"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Name the default command where none is named."""
+        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            looks_like_a_name = bool(args) and not args[0].startswith("-")
+            args = args if looks_like_a_name else [self.default, *args]
+        return super().parse_args(ctx, args)
+
+
+def did_you_mean(wanted: str, names: Collection[str]) -> str:
+    """`, did you mean …?` for a name that is none."""
+    from octo_sync.pipeline.values import suggest  # noqa: PLC0415 - commands start fast
+
+    return suggest(wanted, names)
 
 
 def travel_window(text: str | None) -> "Window | None":

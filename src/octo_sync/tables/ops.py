@@ -167,7 +167,7 @@ RECORDS = Table(
         _CONNECTION,
         Column("resource", "text", "supplier, product or booking."),
         Column("key", "text", "Its id; for a product with the language."),
-        Column("payload", "text", "JSON as received.", compression="zstd"),
+        Column("payload", "text", "JSON as received."),
         Column("payload_hash", "text", "Hash of its bytes."),
         Column("fetched_at_utc", "timestamptz", "When it was received."),
         Column("source", "text", "notification, schedule, confirm, repair or user."),
