@@ -14,16 +14,15 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from octo_sync.destinations.base import Catalog
 from octo_sync.destinations.duckdb import DuckDBWarehouse
 from octo_sync.errors import ConfigError
 from octo_sync.flows.mark import booking_windows, documents
 from octo_sync.flows.ports import Numbers, Ports, Progress
-from octo_sync.flows.pull import Scope
 from octo_sync.flows.publish import run_checks
+from octo_sync.flows.pull import Scope
 from octo_sync.flows.verify import Claims, LiveResult, claims, verify_live
 from octo_sync.journal import Journal, Lease
 from octo_sync.model import Clock, Connection, Window
@@ -31,7 +30,19 @@ from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables, nouns
 
-__all__ = ["Project", "SystemClock", "environ", "lock_path", "new_run_id", "open_journal", "open_project", "private_path"]
+if TYPE_CHECKING:
+    from octo_sync.destinations.base import Catalog
+
+__all__ = [
+    "Project",
+    "SystemClock",
+    "environ",
+    "lock_path",
+    "new_run_id",
+    "open_journal",
+    "open_project",
+    "private_path",
+]
 
 T = TypeVar("T")
 
@@ -71,7 +82,7 @@ def lock_path(pipeline: Pipeline) -> Path:
 def _warehouse_path(pipeline: Pipeline) -> Path:
     if isinstance(pipeline.destination, str):
         raise ConfigError(
-            "destination: PostgreSQL is not built yet; use a DuckDB file, e.g. destination = \"octo.duckdb\"."
+            'destination: PostgreSQL is not built yet; use a DuckDB file, e.g. destination = "octo.duckdb".'
         )
     return pipeline.destination
 
@@ -107,7 +118,9 @@ class Project:
 
 
 @contextlib.contextmanager
-def _journal_and_warehouse(pipeline: Pipeline, clock: Clock, command: str) -> Iterator[tuple[Journal, Lease, DuckDBWarehouse]]:
+def _journal_and_warehouse(
+    pipeline: Pipeline, clock: Clock, command: str
+) -> Iterator[tuple[Journal, Lease, DuckDBWarehouse]]:
     with contextlib.ExitStack() as stack:
         journal = stack.enter_context(open_journal(pipeline, clock))
         lease = stack.enter_context(Lease.acquire(journal, lock_path(pipeline), owner=owner(command), clock=clock))
@@ -231,7 +244,9 @@ def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str
         if scope.wants("availability"):
             days = scope.travel or pipeline.horizons.availability.window(clock.now().date())
             keeps = pipeline.products.get(connection.name)
-            options = [o for o in catalog if o.connection == connection.name and (not keeps or keeps.keeps(o.product_id))]
+            options = [
+                o for o in catalog if o.connection == connection.name and (not keeps or keeps.keeps(o.product_id))
+            ]
             rows.append((connection.name, "availability", len(options) * len(list(days.months()))))
     return rows
 

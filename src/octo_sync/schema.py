@@ -107,7 +107,9 @@ AUDIT: tuple[Column, ...] = (
     ),
     Column("is_deleted", "boolean", "Whether the service was proven, twice, to no longer have it.", tracked=False),
     Column("deleted_at_utc", "timestamptz", "When the deletion was proven; null while the row lives.", tracked=False),
-    Column("row_hash", "bigint", "Hash of the row's content as received; only ever compared with itself.", tracked=False),
+    Column(
+        "row_hash", "bigint", "Hash of the row's content as received; only ever compared with itself.", tracked=False
+    ),
 )
 
 STAGED: tuple[tuple[str, str], ...] = (

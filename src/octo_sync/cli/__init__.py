@@ -21,7 +21,36 @@ from octo_sync import __version__, errors
 __all__ = ["exit_code", "main"]
 
 _HELPERS = {"console", "options", "progress"}
-_ORDER = ["demo", "init", "doctor", "sync", "serve", "subscriptions", "listen", "trigger", "status", "quarantine", "verify", "digest", "sql", "ask", "tables", "export", "reconcile", "check", "publish", "report", "privacy", "runs", "db", "sandbox", "config", "deploy", "completion", "version"]
+_ORDER = [
+    "demo",
+    "init",
+    "doctor",
+    "sync",
+    "serve",
+    "subscriptions",
+    "listen",
+    "trigger",
+    "status",
+    "quarantine",
+    "verify",
+    "digest",
+    "sql",
+    "ask",
+    "tables",
+    "export",
+    "reconcile",
+    "check",
+    "publish",
+    "report",
+    "privacy",
+    "runs",
+    "db",
+    "sandbox",
+    "config",
+    "deploy",
+    "completion",
+    "version",
+]
 """The order of the day: begin, run, look, prove, use, keep. What is not named here comes last."""
 
 
@@ -102,7 +131,7 @@ def _terminate(*_: object) -> None:
     raise _Terminated
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one branch for each way to end
     """Run the command line and exit."""
     signal.signal(signal.SIGTERM, _terminate)
     given = list(sys.argv[1:] if arguments is None else arguments)

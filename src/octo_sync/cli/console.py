@@ -3,19 +3,39 @@
 import csv
 import io
 import json
+import math
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import click
 
-__all__ = ["SCHEMA_VERSION", "bytes_text", "color", "document", "note", "rows_text", "styled", "write_rows"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "age_text",
+    "bytes_text",
+    "clean",
+    "color",
+    "document",
+    "instant_text",
+    "label",
+    "note",
+    "quiet",
+    "rows_text",
+    "styled",
+    "terminal_width",
+    "write_rows",
+]
 
 SCHEMA_VERSION = 1
 """Of every JSON document; grows when a field changes its meaning."""
+_NARROWEST = 12
+_GAP = 2
 
 
 def color() -> bool:
@@ -44,83 +64,177 @@ def note(text: str) -> None:
         click.echo(text, err=True)
 
 
-def _plain(value: object) -> object:
+def label(word: str, text: str) -> None:
+    """One line of a summary on stdout: a bold word, then what it is about."""
+    click.echo(f"{styled(f'{word:<12}', bold=True)}{text}")
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that stdout is, or None when nobody looks."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _plain(value: object) -> object:  # noqa: PLR0911 - one line for each kind of value
+    """What JSON can say of a value: amounts and instants are texts, an endless number is null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, Decimal):
-        return str(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
     if isinstance(value, bytes):
         return value.hex()
-    return str(value)
+    if isinstance(value, Mapping):
+        return {str(_plain(k)): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(v) for v in value]
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
-def document(kind: str, content: dict[str, Any]) -> None:
+def document(kind: str, content: Mapping[str, Any]) -> None:
     """One JSON document on stdout."""
-    click.echo(json.dumps({"schema_version": SCHEMA_VERSION, "kind": kind, **content}, default=_plain, indent=2))
+    click.echo(json.dumps(_plain({"schema_version": SCHEMA_VERSION, "kind": kind, **content}), indent=2))
 
 
 def _cell(value: object) -> str:
+    """A value as text; what is more than one number or text is JSON: `true`, `[1, 2]`, `{"a": 1}`."""
     if value is None:
         return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float | str):
+    if isinstance(value, float):
         return str(value)
-    return str(_plain(value))
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Data may hold escape bytes; a terminal must not obey them."""
-    return "".join(c if c.isprintable() or c == " " else "\N{REPLACEMENT CHARACTER}" for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def rows_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """An aligned table: numbers to the right, one line a row."""
+def _wide(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _fit(text: str, width: int) -> str:
+    """The text, cut to a width with … where it is longer."""
+    if _wide(text) <= width:
+        return text
+    while text and _wide(text) > width - 1:
+        text = text[:-1]
+    return text + "…"
+
+
+def rows_text(columns: Sequence[str], rows: Iterable[Sequence[object]], *, width: int | None = None) -> str:
+    """An aligned table: numbers to the right, one line a row; with `width` the longest texts are cut to fit."""
     rows = list(rows)
-    cells = [[_clean(_cell(v)) for v in row] for row in rows]
-    widths = [max([len(c), *(len(r[i]) for r in cells)], default=0) for i, c in enumerate(columns)]
-    right = [all(isinstance(r[i], int | float | Decimal) or r[i] is None for r in rows) for i in range(len(columns))]
+    heads = [clean(c) for c in columns]
+    cells = [[clean(_cell(v)) for v in row] for row in rows]
+    widths = [max([_wide(c), *(_wide(r[i]) for r in cells)], default=0) for i, c in enumerate(heads)]
+    while width is not None and sum(widths) + _GAP * (len(widths) - 1) > width and max(widths) > _NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    right = [
+        bool(rows) and all(isinstance(r[i], int | float | Decimal) or r[i] is None for r in rows)
+        for i in range(len(heads))
+    ]
 
     def line(parts: Sequence[str]) -> str:
-        return "  ".join(
-            p.rjust(w) if r else p.ljust(w) for p, w, r in zip(parts, widths, right, strict=True)
-        ).rstrip()
+        padded = []
+        for part, wide, to_right in zip(parts, widths, right, strict=True):
+            text = _fit(part, wide)
+            space = " " * (wide - _wide(text))
+            padded.append(space + text if to_right else text + space)
+        return (" " * _GAP).join(padded).rstrip()
 
-    head = line(columns)
-    rule = "  ".join("-" * w for w in widths)
-    return "\n".join([head, rule, *(line(r) for r in cells)])
+    rule = (" " * _GAP).join("-" * w for w in widths)
+    return "\n".join([styled(line(heads), bold=True), rule, *map(line, cells)])
 
 
-def write_rows(columns: Sequence[str], rows: Sequence[Sequence[object]], form: str) -> None:
-    """Rows on stdout as table, json, jsonl, csv or md."""
+def _records_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """One line a value, for tables wider than the terminal."""
+    heads = [clean(c) for c in columns]
+    wide = max(map(_wide, heads), default=0)
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        lines.append(styled(f"-- row {number} ".ljust(max(wide, 24), "-"), dim=True))
+        lines += [
+            f"{styled(head, bold=True)}{' ' * (wide - _wide(head))}  {clean(_cell(value))}".rstrip()
+            for head, value in zip(heads, row, strict=True)
+        ]
+    return "\n".join(lines)
+
+
+def _unique(columns: Sequence[str]) -> list[str]:
+    """Names for an object: a second `a` is `a_2`."""
+    names: list[str] = []
+    for column in columns:
+        name, number = column, 1
+        while name in names:
+            number += 1
+            name = f"{column}_{number}"
+        names.append(name)
+    return names
+
+
+def write_rows(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], form: str, *, kind: str = "rows", **more: object
+) -> None:
+    """Rows on stdout as table, json, jsonl, csv or md; `more` goes into the JSON document.
+
+    On a terminal a table that is too wide becomes one line a value.
+    """
     if form == "table":
-        click.echo(rows_text(columns, rows))
+        text, width = rows_text(columns, rows), terminal_width()
+        if rows and width is not None and len(text.splitlines()[1]) > width:
+            text = _records_text(columns, rows)
+        click.echo(text)
     elif form == "md":
-        click.echo("| " + " | ".join(columns) + " |")
-        click.echo("|" + "---|" * len(columns))
-        for row in rows:
-            click.echo("| " + " | ".join(_clean(_cell(v)).replace("|", "\\|") for v in row) + " |")
+        for cells in (columns, ["---"] * len(columns), *rows):
+            click.echo("| " + " | ".join(clean(_cell(v)).replace("|", "\\|") for v in cells) + " |")
     elif form == "csv":
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows([_cell(v) for v in row] for row in rows)
-        click.echo(out.getvalue(), nl=False)
+        exact = out.getvalue()
+        # A file gets every byte, a terminal none that it would obey.
+        click.echo("\n".join(map(clean, exact.split("\n"))) if sys.stdout.isatty() else exact, nl=False)
     else:
-        objects = [dict(zip(columns, row, strict=True)) for row in rows]
+        names = _unique(columns)
+        objects = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
         if form == "jsonl":
             for item in objects:
-                click.echo(json.dumps(item, default=_plain))
+                click.echo(json.dumps(item))
         else:
-            document("rows", {"columns": list(columns), "rows": objects})
+            document(kind, {"columns": names, "rows": objects, **more})
+
+
+def instant_text(at: datetime | None) -> str:
+    """An instant for people: `2026-11-20 19:59:00 UTC`."""
+    return "never" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def age_text(seconds: float | None) -> str:
+    """An age for people: `40 s`, `3 min`, `26 h`, `12 days`."""
+    if seconds is None:
+        return "never"
+    for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size * 2:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
 
 
 def bytes_text(size: int) -> str:
     """A size for people: `12.3 MB`."""
+    amount = float(size)
     for unit in ("B", "kB", "MB"):
-        if size < 1000:  # noqa: PLR2004 - decimal units
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size = size / 1000  # type: ignore[assignment]
-    return f"{size:.1f} GB"
+        if amount < 1000:  # noqa: PLR2004 - decimal units
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"

@@ -66,7 +66,9 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
         loaded = _loaded(project, base_url)
         result = _pull(loaded)
         proof = _prove(loaded, control)
-    code = 0 if result.status == "ok" and result.published and not result.published.failed and not proof.differences else 1
+    code = (
+        0 if result.status == "ok" and result.published and not result.published.failed and not proof.differences else 1
+    )
     if json_:
         console.document(
             "demo",
@@ -113,7 +115,9 @@ def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[st
         said = process.stdout.readline() if process.stdout else ""
         if not said.startswith("listening "):
             reason = process.stderr.read().strip().splitlines()[-1:] if process.stderr else []
-            raise click.ClickException(f"the sandbox did not start: {''.join(reason) or said.strip() or 'no reason given'}")
+            raise click.ClickException(
+                f"the sandbox did not start: {''.join(reason) or said.strip() or 'no reason given'}"
+            )
         yield said.split()[1]
     finally:
         process.terminate()
@@ -173,7 +177,11 @@ def _prove(loaded: "Pipeline", control: str) -> "Proof":
         where = f"product_id={product['id']}&from={window.start}&to={window.end}"
         slots += _get(f"{control}/state/availability?{where}")["slots"]
     service = demo.of_state(
-        state, slots, today=today, bookings=loaded.horizons.bookings, language_count=len(loaded.connections[0].languages)
+        state,
+        slots,
+        today=today,
+        bookings=loaded.horizons.bookings,
+        language_count=len(loaded.connections[0].languages),
     )
     with open_read_only(loaded.publish.path) as copy:
         return demo.prove(service, demo.of_copy(lambda sql: copy.execute(sql).fetchall()))
@@ -198,7 +206,9 @@ def _report(result: "SyncResult", loaded: "Pipeline", proof: "Proof", directory:
     for entry in result.quarantined[:5]:
         click.echo(f"            quarantine {entry.resource} {entry.key}: {entry.reason}", err=True)
     if proof.differences:
-        _line("Verified", console.styled(f"NOT equal to the service: {len(proof.differences)} figures differ", fg="red"))
+        _line(
+            "Verified", console.styled(f"NOT equal to the service: {len(proof.differences)} figures differ", fg="red")
+        )
         for difference in proof.differences[:20]:
             click.echo(f"            {difference}")
     else:
@@ -212,7 +222,10 @@ def _report(result: "SyncResult", loaded: "Pipeline", proof: "Proof", directory:
     click.echo("\nNext")
     where = f"-C {directory}"
     for what, why in (
-        (f'octo-sync sql {where} "select channel_name, currency, sum(retail_amount) from fct_bookings group by all"', "ask it"),
+        (
+            f'octo-sync sql {where} "select channel_name, currency, sum(retail_amount) from fct_bookings group by all"',
+            "ask it",
+        ),
         (f"octo-sync tables {where}", "what is in it"),
         ("octo-sync sandbox serve", "the service alone, to sync again and again"),
         ("octo-sync init", "connect your own OCTO service"),

@@ -52,7 +52,9 @@ def pipeline_options(function: F) -> F:
 
 def reading_options(function: F) -> F:
     """`-C` and `-p`, for commands whose arguments mean something else."""
-    function = click.option("-p", "--pipeline", metavar="NAME", help="Which pipeline, when there are several.")(function)
+    function = click.option("-p", "--pipeline", metavar="NAME", help="Which pipeline, when there are several.")(
+        function
+    )
     return click.option(
         "-C",
         "--directory",

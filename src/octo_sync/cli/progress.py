@@ -1,6 +1,7 @@
 """Progress bars on a terminal, one line per resource elsewhere."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ def shown(progress: "Progress", *, lines: bool = True) -> Iterator[None]:
     """Show how far a run is, on stderr, while the block runs; without a terminal one line a resource, if `lines`."""
     if quiet():
         yield
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() and not os.environ.get("CI"):  # noqa: TID251 - a terminal's convention
         with _bars(progress):
             yield
     else:
@@ -35,11 +36,20 @@ def shown(progress: "Progress", *, lines: bool = True) -> Iterator[None]:
 @contextlib.contextmanager
 def _bars(progress: "Progress") -> Iterator[None]:
     from rich.console import Console  # noqa: PLC0415 - only where somebody watches
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
     columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks = {}
+    never = click.get_current_context().color is False
+    console = Console(stderr=True, no_color=True if never else None, highlight=False)
+    with Progress(*columns, console=console, transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
 
         def changed(now: "object") -> None:
             del now

@@ -80,10 +80,14 @@ def _dry_run(loaded: "Pipeline", scope: "Scope", *, json_: bool) -> int:
 
     rows = plan_without_asking(loaded, scope)
     if json_:
-        console.document("plan", {"subjects": [dict(zip(("connection", "kind", "count"), r, strict=True)) for r in rows]})
+        console.document(
+            "plan", {"subjects": [dict(zip(("connection", "kind", "count"), r, strict=True)) for r in rows]}
+        )
     else:
         console.write_rows(("connection", "kind", "subjects"), rows, "table")
-        console.note("Nothing was asked and nothing was written. Availability is planned from the products known so far.")
+        console.note(
+            "Nothing was asked and nothing was written. Availability is planned from the products known so far."
+        )
     return 0
 
 
@@ -112,7 +116,9 @@ def as_document(result: "SyncResult") -> dict[str, Any]:
         "by_table": result.totals.by_table,
         "requests": result.requests,
         "retries": result.retries,
-        "troubles": [{"connection": t.connection, "error": str(t.error), "refused": t.refused} for t in result.troubles],
+        "troubles": [
+            {"connection": t.connection, "error": str(t.error), "refused": t.refused} for t in result.troubles
+        ],
         "failed": result.failed,
         "held": list(result.held),
         "quarantined": len(result.quarantined),
@@ -136,7 +142,10 @@ def report(result: "SyncResult", loaded: "Pipeline") -> None:
     for subject, why in list(result.failed.items())[:10]:
         click.echo(f"  {subject}: {why}", err=True)
     for entry in result.quarantined[:10]:
-        click.echo(f"  quarantine  {entry.connection}:{entry.resource} {entry.key} {entry.path or ''}: {entry.reason}", err=True)
+        click.echo(
+            f"  quarantine  {entry.connection}:{entry.resource} {entry.key} {entry.path or ''}: {entry.reason}",
+            err=True,
+        )
     more = len(result.quarantined) - 10
     if more > 0:
         click.echo(f"  … and {more} more: octo-sync quarantine", err=True)
@@ -144,7 +153,9 @@ def report(result: "SyncResult", loaded: "Pipeline") -> None:
         return
     if result.published.failed:
         for failed in result.published.failed:
-            click.echo(f"  check {failed.check.name} returned {len(failed.rows.rows)} rows; nothing was published", err=True)
+            click.echo(
+                f"  check {failed.check.name} returned {len(failed.rows.rows)} rows; nothing was published", err=True
+            )
         return
     click.echo(
         f"    published {loaded.publish.path.name} ({console.bytes_text(result.published.size or 0)}) · "

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Differences to print.")
 @options.as_json
 def command(
-    pipeline: str | None, directory: Path, *, live: bool, sample: int | None, travel: str | None, limit: int, json_: bool
+    pipeline: str | None,
+    directory: Path,
+    *,
+    live: bool,
+    sample: int | None,
+    travel: str | None,
+    limit: int,
+    json_: bool,
 ) -> int:
     """Prove the copy: check its own claims, or with --live compare it with the service row for row.
 
@@ -54,10 +61,14 @@ def _live(found: "LiveResult", loaded: "Pipeline", *, limit: int, json_: bool) -
                 "complete": found.complete,
                 "subjects": found.subjects,
                 "requests": found.requests,
-                "tables": {t: {"here": a, "service": b, "differing": comparison.differing[t]} for t, (a, b) in comparison.rows.items()},
+                "tables": {
+                    t: {"here": a, "service": b, "differing": comparison.differing[t]}
+                    for t, (a, b) in comparison.rows.items()
+                },
                 "totals": [{"currency": c, "bookings": n, "retail_amount": a} for c, n, a in comparison.totals],
                 "differences": [
-                    {"table": d.table, "key": d.key, "kind": d.kind, "columns": list(d.columns)} for d in comparison.differences[:limit]
+                    {"table": d.table, "key": d.key, "kind": d.kind, "columns": list(d.columns)}
+                    for d in comparison.differences[:limit]
                 ],
                 "troubles": [str(t.error) for t in found.troubles],
                 "failed": found.failed,
@@ -74,8 +85,10 @@ def _live(found: "LiveResult", loaded: "Pipeline", *, limit: int, json_: bool) -
         click.echo(f"       {totals}")
         return code
     if not comparison.equal:
-        number = sum(comparison.differing.values())
-        click.echo(f"{console.styled('different', fg='red', bold=True)}  {number:,} rows of {loaded.publish.path.name} differ from the service")
+        number, name = sum(comparison.differing.values()), loaded.publish.path.name
+        click.echo(
+            f"{console.styled('different', fg='red', bold=True)}  {number:,} rows of {name} differ from the service"
+        )
         table = [(t, a, b, comparison.differing[t]) for t, (a, b) in comparison.rows.items() if comparison.differing[t]]
         console.write_rows(("table", "rows here", "rows at the service", "differing"), table, "table")
         shown = [(d.table, d.key, d.kind, ", ".join(d.columns)) for d in comparison.differences[:limit]]
@@ -93,16 +106,25 @@ def _claims(found: "Claims", *, limit: int, json_: bool) -> int:
     if json_:
         console.document(
             "verify",
-            {"ok": not found.problems, "subjects": found.subjects, "oldest_seconds": found.oldest, "problems": found.problems},
+            {
+                "ok": not found.problems,
+                "subjects": found.subjects,
+                "oldest_seconds": found.oldest,
+                "problems": found.problems,
+            },
         )
     elif found.problems:
-        click.echo(f"{console.styled('incomplete', fg='red', bold=True)}  {len(found.problems):,} problems in {found.subjects:,} subjects")
+        click.echo(
+            f"{console.styled('incomplete', fg='red', bold=True)}  {len(found.problems):,} problems "
+            f"in {found.subjects:,} subjects"
+        )
         for problem in found.problems[:limit]:
             click.echo(f"  {problem}")
     else:
         age = "" if found.oldest is None else f", the oldest verified {found.oldest / 60:.0f} min ago"
         click.echo(
-            f"{console.styled('complete', fg='green', bold=True)}  {found.subjects:,} subjects of the horizon are covered{age}; "
+            f"{console.styled('complete', fg='green', bold=True)}  {found.subjects:,} subjects of the horizon "
+            f"are covered{age}; "
             f"every check passes. Compare with the service: octo-sync verify --live"
         )
     return 3 if found.problems else 0

@@ -206,9 +206,7 @@ class Destination(Protocol):
         """Upsert rows of a log table by its key; with `replace` the table holds just these afterwards."""
         ...
 
-    def query(
-        self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None
-    ) -> Rows:
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement."""
         ...
 

@@ -57,7 +57,8 @@ def _scope(table: Table) -> str | None:
             f"and c.option_id = t.option_id and t.local_date between c.window_start and c.window_end)"
         )
     if noun == "bookings":
-        return "exists (select 1 from booking_scope b where b.connection_id = t.connection_id and b.booking_uuid = t.booking_uuid)"
+        same = "b.connection_id = t.connection_id and b.booking_uuid = t.booking_uuid"
+        return f"exists (select 1 from booking_scope b where {same})"
     return None
 
 
@@ -102,7 +103,8 @@ def _compare_table(db: duckdb.DuckDBPyConnection, table: Table, scope: str, resu
     key = [k for k in table.key if k != "valid_from_utc"]
     columns = [c.name for c in table.tracked if c.name not in key]
     sides = {
-        side: f"(select * from {side}.{table.full_name} t where {live(table)} and {scope})" for side in ("here", "fresh")
+        side: f"(select * from {side}.{table.full_name} t where {live(table)} and {scope})"
+        for side in ("here", "fresh")
     }
     differs = " or ".join(f"h.{c} is distinct from f.{c}" for c in columns) or "false"
     named = "[" + ", ".join(f"case when h.{c} is distinct from f.{c} then '{c}' end" for c in columns) + "]"
@@ -119,7 +121,4 @@ def _compare_table(db: duckdb.DuckDBPyConnection, table: Table, scope: str, resu
     result.differing[table.full_name] = int(number[0])
     for row_key, not_here, not_there, names in db.execute(f"from found order by key limit {_SHOWN}").fetchall():
         kind = "missing here" if not_here else "not at the service" if not_there else "differs"
-        result.differences.append(
-            Difference(table.full_name, row_key, kind, tuple(names) if kind == "differs" else ())
-        )
-
+        result.differences.append(Difference(table.full_name, row_key, kind, tuple(names) if kind == "differs" else ()))

@@ -273,7 +273,9 @@ class DuckDBWarehouse:
         for name, rows in merger.written.items():
             report.written[name] = report.written.get(name, 0) + rows
 
-    def _land_private(self, stages: Sequence[Stage], payloads: Sequence[tuple[Answered, Payload]], report: LandingReport) -> None:
+    def _land_private(
+        self, stages: Sequence[Stage], payloads: Sequence[tuple[Answered, Payload]], report: LandingReport
+    ) -> None:
         for stage in stages:
             merger = Merger(self._db, catalog=_PRIVATE, noun=stage.noun)
             for table in self._tables:
@@ -336,9 +338,7 @@ class DuckDBWarehouse:
             table = tables.get(str(a.subject.kind)) if a.not_found else None
             if table is None:
                 continue
-            where = " and ".join(
-                f"{c} = ${i + 2}" for i, c in enumerate(c for c in table.key if c != "connection_id")
-            )
+            where = " and ".join(f"{c} = ${i + 2}" for i, c in enumerate(c for c in table.key if c != "connection_id"))
             live = self._db.execute(
                 f"select count(*) from {table.full_name} where connection_id = $1 and {where} and not is_deleted",
                 [a.subject.connection, *a.subject.parts],
@@ -369,10 +369,25 @@ class DuckDBWarehouse:
             return
         rows = [self._coverage_row(a, landing.run_id) for a in answered]
         columns = list(zip(*rows, strict=True))
-        types = (
-            "varchar varchar varchar varchar varchar varchar date date timestamptz varchar bigint boolean varchar bigint "
-            "varchar varchar boolean"
-        ).split()
+        types = [
+            "varchar",
+            "varchar",
+            "varchar",
+            "varchar",
+            "varchar",
+            "varchar",
+            "date",
+            "date",
+            "timestamptz",
+            "varchar",
+            "bigint",
+            "boolean",
+            "varchar",
+            "bigint",
+            "varchar",
+            "varchar",
+            "boolean",
+        ]
         select = ", ".join(f"unnest(${i + 1}::{t}[]) as c{i}" for i, t in enumerate(types))
         self._db.execute(f"create or replace temp table covering as select {select}", [list(c) for c in columns])
         # An equal answer keeps the findings of the one it equals.
@@ -522,9 +537,7 @@ class DuckDBWarehouse:
                 [[k[0] for k in keys], [k[1] for k in keys], [k[2] for k in keys]],
             ).fetchall()
         return {
-            wanted[row[0], row[1], row[2]]: Covered(
-                row[3], row[4], Window(row[5], row[6]) if row[5] else None, row[7]
-            )
+            wanted[row[0], row[1], row[2]]: Covered(row[3], row[4], Window(row[5], row[6]) if row[5] else None, row[7])
             for row in found
         }
 
@@ -555,9 +568,7 @@ class DuckDBWarehouse:
             ).fetchall()
         return [CatalogOption(*row) for row in found]
 
-    def query(
-        self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None
-    ) -> Rows:
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement; see `Destination`."""
         with self._lock, translated(self.path):
             cursor = self._db.execute(sql, list(parameters) if not isinstance(parameters, Mapping) else parameters)

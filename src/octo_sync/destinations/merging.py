@@ -79,7 +79,7 @@ class Merger:
             f"create or replace temp table diff as "
             f"with incoming as (select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})) "
             f"select {kept}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen "
-            f"from incoming i left join {target} t on {_equal(table.key, 't', 'i')}{self._prune(table)} "
+            f"from incoming i left join {target} t on {_equal(table.key, 't', 'i')}{self._prune()} "
             f"where t.row_hash is null or t.row_hash <> i.row_hash or t.is_deleted"
         )
         names = ", ".join(c.name for c in table.columns)
@@ -100,7 +100,7 @@ class Merger:
         if table.absent_is_gone:
             self._gone(table, target)
 
-    def _prune(self, table: Table) -> str:
+    def _prune(self) -> str:
         """Bounds that let DuckDB skip row groups: rows of other months cannot match."""
         if self.noun.name != "availability":
             return ""

@@ -62,7 +62,7 @@ class Stage:
         if self.noun.name == "availability":
             # A slot outside the days that were asked for belongs to another subject.
             self._db.execute(
-                f"delete from {staged} where left(r.\"localDateTimeStart\", 10)::date "
+                f'delete from {staged} where left(r."localDateTimeStart", 10)::date '
                 f"not between window_start and window_end"
             )
         elif self.noun.name == "products":

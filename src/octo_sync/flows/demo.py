@@ -101,7 +101,8 @@ def of_copy(query: Callable[[str], Sequence[tuple[Any, ...]]]) -> Figures:
         money={
             c: Decimal(str(a))
             for c, a in query(
-                "select currency, sum(retail_amount) from core.bookings where not is_deleted and currency is not null group by 1"
+                "select currency, sum(retail_amount) from core.bookings "
+                "where not is_deleted and currency is not null group by 1"
             )
         },
         places=dict(

@@ -124,7 +124,9 @@ class Fetcher:
         pieces = _Pieces()
         wants_content = "content" in self._ports.connection(subject.connection).capabilities
         for language in languages if wants_content else languages[:1]:
-            call = endpoints.product(subject.parts[0], language=language) if one else endpoints.products(language=language)
+            call = (
+                endpoints.product(subject.parts[0], language=language) if one else endpoints.products(language=language)
+            )
             try:
                 pieces.calls.append((None, await self._send(subject, call)))
             except NotFound:
@@ -219,7 +221,9 @@ class Fetcher:
         if same := self._unchanged(claim, known, pieces, "bookings", window):
             return same
         checks = [check(answer.body) for _, answer in pieces.calls]
-        lines, payloads, dates = [], [], []
+        lines: list[bytes] = []
+        payloads: list[Payload] = []
+        dates: list[tuple[date | None, date | None]] = []
         for (part, answer), checked in zip(pieces.calls, checks, strict=True):
             lines += self._lines(claim, answer, "bookings", checked, part)
             dates += zip(checked.travel_dates, checked.created_dates, strict=True)
@@ -270,7 +274,7 @@ class Fetcher:
                     raise
                 queue[:0] = smaller
                 continue
-            if isinstance(part, Window) and part.days < window.days and subject.connection not in self._most_days:
+            if part.days < window.days and subject.connection not in self._most_days:
                 self._most_days[subject.connection] = part.days
                 queue = [p for q in queue for p in _pieces_of(q, part.days)]
             if capped(answer):
@@ -422,7 +426,9 @@ _raws = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def _count(body: bytes) -> int:
-    """Records in a list; the shape check says what is wrong with one that cannot be counted."""
+    """Records in a list, if they might be as many as services cut at; the shape check says what is wrong with others."""
+    if body.count(b'"unitItems"') < quirks.CAP:
+        return 0
     try:
         return len(_raws.decode(body))
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):

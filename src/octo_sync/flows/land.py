@@ -18,6 +18,9 @@ __all__ = ["Lander", "Totals"]
 
 log = logging.getLogger("octo_sync")
 
+_EARLY = 4
+"""An idle lander starts with this fraction of a batch, so that fetching and landing go on side by side."""
+
 
 @dataclass(slots=True)
 class Totals:
@@ -48,6 +51,16 @@ class Lander:
         """Whether the batch is worth a transaction of its own."""
         settings = self._ports.pipeline.sync
         return self._size >= settings.batch_bytes or len(self._waiting) >= settings.batch_bodies
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether to land now if nothing else is being landed: enough for one transaction, or others wait for it."""
+        settings = self._ports.pipeline.sync
+        return (
+            self._size * _EARLY >= settings.batch_bytes
+            or len(self._waiting) * _EARLY >= settings.batch_bodies
+            or any(f.claim.subject.kind is SubjectKind.PRODUCTS for f in self._waiting)
+        )
 
     @property
     def busy(self) -> bool:

@@ -1,6 +1,6 @@
 """What the flows are given (R14): the pipeline, clock, randomness, journal, warehouse and one client per connection."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from random import Random
@@ -23,7 +23,7 @@ class Numbers:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._left = iter(())
+        self._left: Iterator[int] = iter(())
 
     def next(self) -> int:
         """The next number."""

@@ -63,12 +63,13 @@ class Pull:
 
     async def run(self) -> Worker:
         """Mark, work, plan what the products showed, settle absences; until nothing is left to do."""
-        worker = Worker(self.ports, kinds=self.scope.kinds)
+        worker = Worker(self.ports, kinds=self.scope.kinds, on_products=self.plan_availability)
         await asyncio.to_thread(self.begin)
         for _ in range(_ROUNDS):
             await worker.drain()
             stopped = [t.connection for t in worker.troubles]
-            if await asyncio.to_thread(self.plan_availability, stopped):
+            # Where the products could not be fetched, those that are known already are planned with.
+            if await asyncio.to_thread(self.plan_availability, set(self.ports.clients) - set(stopped)):
                 continue
             if not await asyncio.to_thread(settle, self.ports, stopped=stopped):
                 break
@@ -100,11 +101,11 @@ class Pull:
                 mark(self.ports, booking_windows(connection, windows), Source.SCHEDULE)
         self._remember(self.ports.clock.now(), wanted)
 
-    def plan_availability(self, stopped: Collection[str]) -> bool:
-        """Once a connection's products are known, mark the availability of its options; whether anything was marked."""
+    def plan_availability(self, connections: Collection[str]) -> bool:
+        """Once connections' products are known, mark the availability of their options; whether anything was marked."""
         if not self.scope.wants("availability"):
             return False
-        new = set(self.ports.clients) - self.planned - set(stopped)
+        new = set(connections) - self.planned
         if not new:
             return False
         self._learn_time_zones()

@@ -76,7 +76,9 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
         allow=ports.allow_deletions,
     )
     for connection in ports.clients:
-        ports.journal.clear_records(connection, HELD, [t for t in _tables(absences) if (connection, t) not in plan.held])
+        ports.journal.clear_records(
+            connection, HELD, [t for t in _tables(absences) if (connection, t) not in plan.held]
+        )
     for (connection, table), (missed, live) in plan.held.items():
         error = MassDeletionHeld(
             f"{missed} of {live} live rows of {table} are missing from complete answers; more than max("
@@ -106,7 +108,9 @@ def _forget(ports: Ports, gone: Sequence[Absence]) -> None:
     """Availability of what is proven gone is not asked for any more."""
     products = {(a.connection, a.ask.parts[0]) for a in gone if a.table == "core.products"}
     options = {
-        (a.connection, *Subject.from_key(a.connection, "availability", a.key).parts) for a in gone if a.table == "core.options"
+        (a.connection, *Subject.from_key(a.connection, "availability", a.key).parts)
+        for a in gone
+        if a.table == "core.options"
     }
     stale = [
         row.subject

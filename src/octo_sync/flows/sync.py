@@ -159,7 +159,9 @@ def mirror(ports: Ports) -> None:
         ],
         replace=True,
     )
-    suppliers = warehouse.query("select connection_id, any_value(supplier_id) from core.suppliers where not is_deleted group by 1")
+    suppliers = warehouse.query(
+        "select connection_id, any_value(supplier_id) from core.suppliers where not is_deleted group by 1"
+    )
     supplier = dict(suppliers.rows)
     known = {row[0] for row in warehouse.query("select connection_id from core.connections").rows}
     rows = []
@@ -180,7 +182,5 @@ def mirror(ports: Ports) -> None:
     gone = known - set(ports.clients)
     if gone:
         old = warehouse.query("select * from core.connections")
-        rows += [
-            {**dict(zip(old.columns, row, strict=True)), "is_active": False} for row in old.rows if row[0] in gone
-        ]
+        rows += [{**dict(zip(old.columns, row, strict=True)), "is_active": False} for row in old.rows if row[0] in gone]
     warehouse.write_log("core.connections", rows, replace=True)

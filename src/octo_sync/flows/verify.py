@@ -79,7 +79,7 @@ async def _sampled(own: Ports, scope: Scope, sample: int) -> Worker:
         return worker
     whole = Pull(own, scope)
     await asyncio.to_thread(whole.begin)
-    await asyncio.to_thread(whole.plan_availability, ())
+    await asyncio.to_thread(whole.plan_availability, set(own.clients))
     windows = [
         row.subject
         for row in own.journal.subjects()

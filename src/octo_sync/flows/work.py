@@ -7,9 +7,10 @@ it, so memory is bounded. Whatever fails is written down with its reason and tri
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from octo_sync.destinations.base import Covered
 from octo_sync.errors import (
@@ -59,11 +60,19 @@ class _Health:
 class Worker:
     """Works through the journal's dirty subjects of the given kinds.
 
-    `failed` holds the subjects whose last try in this run failed, and why.
+    `failed` holds the subjects whose last try in this run failed, and why. `on_products` is called, in a thread, with the
+    connections whose product documents have landed.
     """
 
-    def __init__(self, ports: Ports, kinds: Collection[SubjectKind] | None = None) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        kinds: Collection[SubjectKind] | None = None,
+        *,
+        on_products: Callable[[set[str]], object] | None = None,
+    ) -> None:
         self.ports, self.kinds = ports, kinds
+        self._on_products = on_products
         self.failed: dict[Subject, str] = {}
         self.lander = Lander(ports)
         self._fetcher = Fetcher(ports)
@@ -84,10 +93,11 @@ class Worker:
         """
         try:
             while True:
+                await self._tell()
                 await self._claim()
                 if not self._tasks:
                     await self.lander.finish()
-                    if await self._nothing_left():
+                    if not self.lander.products_changed and await self._nothing_left():
                         return
                     continue
                 await self._wait()
@@ -115,13 +125,13 @@ class Worker:
 
     async def _wait(self) -> None:
         """Until a fetch or the landing is done; then take care of what it brought."""
-        waiting: set[asyncio.Task[Fetched] | asyncio.Task[None]] = set(self._tasks)
+        waiting: set[asyncio.Task[Any]] = set(self._tasks)
         if self.lander.landing is not None:
             waiting.add(self.lander.landing)
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         self.lander.check()
         for task in done:
-            claim = self._tasks.pop(task, None)  # type: ignore[call-overload]
+            claim = self._tasks.pop(task, None)
             if claim is None:
                 continue
             health = self._health[claim.subject.connection]
@@ -139,6 +149,14 @@ class Worker:
             if self.lander.busy and self.lander.landing is not None:
                 await asyncio.wait([self.lander.landing])
             self.lander.start()
+        elif self.lander.worthwhile and not self.lander.busy:
+            self.lander.start()
+
+    async def _tell(self) -> None:
+        """Say which connections' products have landed: there may be more to mark."""
+        changed, self.lander.products_changed = self.lander.products_changed, set()
+        if changed and self._on_products:
+            await asyncio.to_thread(self._on_products, changed)
 
     def _failed(self, claim: Claim, error: OctoSyncError) -> None:
         ports, settings, subject = self.ports, self.ports.pipeline.sync, claim.subject

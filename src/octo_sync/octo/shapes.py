@@ -67,11 +67,11 @@ class Pricing(_Shape):
 
     currency: str
     currency_precision: Precision
-    unit_id: Id | None | UnsetType = UNSET
+    unit_id: Id | UnsetType | None = UNSET
     original: Count = UNSET
     retail: Count = UNSET
     net: Count = UNSET
-    included_taxes: list[Tax] | None | UnsetType = UNSET
+    included_taxes: list[Tax] | UnsetType | None = UNSET
 
 
 class OpeningHours(_Shape):
@@ -94,9 +94,9 @@ class AvailabilityRecord(_Shape):
     vacancies: Count = UNSET
     capacity: Count = UNSET
     max_units: Count = UNSET
-    opening_hours: list[OpeningHours] | OpeningHours | None | UnsetType = UNSET
-    unit_pricing: list[Pricing] | None | UnsetType = UNSET
-    pricing: Pricing | None | UnsetType = UNSET
+    opening_hours: list[OpeningHours] | OpeningHours | UnsetType | None = UNSET
+    unit_pricing: list[Pricing] | UnsetType | None = UNSET
+    pricing: Pricing | UnsetType | None = UNSET
 
 
 class SupplierContact(_Shape):
@@ -114,7 +114,7 @@ class SupplierRecord(_Shape):
     id: Id
     name: Text = UNSET
     endpoint: Text = UNSET
-    contact: SupplierContact | None | UnsetType = UNSET
+    contact: SupplierContact | UnsetType | None = UNSET
 
 
 class UnitRestrictions(_Shape):
@@ -126,7 +126,7 @@ class UnitRestrictions(_Shape):
     min_quantity: Count = UNSET
     max_quantity: Count = UNSET
     pax_count: Count = UNSET
-    accompanied_by: list[Id] | None | UnsetType = UNSET
+    accompanied_by: list[Id] | UnsetType | None = UNSET
 
 
 class ExtraRestrictions(_Shape):
@@ -144,7 +144,7 @@ class ExtraRecord(_Shape):
     internal_name: Text = UNSET
     reference: Text = UNSET
     title: Text = UNSET
-    restrictions: ExtraRestrictions | None | UnsetType = UNSET
+    restrictions: ExtraRestrictions | UnsetType | None = UNSET
 
 
 class UnitRecord(_Shape):
@@ -155,9 +155,9 @@ class UnitRecord(_Shape):
     reference: Text = UNSET
     type: Text = UNSET
     title: Text = UNSET
-    restrictions: UnitRestrictions | None | UnsetType = UNSET
-    pricing_from: list[Pricing] | None | UnsetType = UNSET
-    extras: list[ExtraRecord] | None | UnsetType = UNSET
+    restrictions: UnitRestrictions | UnsetType | None = UNSET
+    pricing_from: list[Pricing] | UnsetType | None = UNSET
+    extras: list[ExtraRecord] | UnsetType | None = UNSET
 
 
 class OptionRestrictions(_Shape):
@@ -183,24 +183,24 @@ class _Content(_Shape):
 class OptionRecord(_Content):
     """A variant of a product."""
 
-    id: Id = UNSET  # type: ignore[assignment]  # required in substance: checked below, so that the path is named
+    id: Id | UnsetType = UNSET  # required in substance: checked below, so that the path is named
     default: Flag = UNSET
     internal_name: Text = UNSET
     reference: Text = UNSET
-    availability_local_start_times: list[str] | None | UnsetType = UNSET
+    availability_local_start_times: list[str] | UnsetType | None = UNSET
     cancellation_cutoff: Text = UNSET
     cancellation_cutoff_amount: Count = UNSET
     cancellation_cutoff_unit: Text = UNSET
-    restrictions: OptionRestrictions | None | UnsetType = UNSET
-    units: list[UnitRecord] | None | UnsetType = UNSET
-    pricing_from: list[Pricing] | None | UnsetType = UNSET
-    extras: list[ExtraRecord] | None | UnsetType = UNSET
+    restrictions: OptionRestrictions | UnsetType | None = UNSET
+    units: list[UnitRecord] | UnsetType | None = UNSET
+    pricing_from: list[Pricing] | UnsetType | None = UNSET
+    extras: list[ExtraRecord] | UnsetType | None = UNSET
 
 
 class ProductRecord(_Content):
     """A product with its options and units."""
 
-    id: Id = UNSET  # type: ignore[assignment]  # as for the option
+    id: Id | UnsetType = UNSET  # as for the option
     internal_name: Text = UNSET
     reference: Text = UNSET
     locale: Text = UNSET
@@ -210,11 +210,11 @@ class ProductRecord(_Content):
     instant_delivery: Flag = UNSET
     availability_required: Flag = UNSET
     availability_type: Text = UNSET
-    delivery_formats: list[str] | None | UnsetType = UNSET
-    delivery_methods: list[str] | None | UnsetType = UNSET
+    delivery_formats: list[str] | UnsetType | None = UNSET
+    delivery_methods: list[str] | UnsetType | None = UNSET
     redemption_method: Text = UNSET
     default_currency: Text = UNSET
-    available_currencies: list[str] | None | UnsetType = UNSET
+    available_currencies: list[str] | UnsetType | None = UNSET
     pricing_per: Text = UNSET
     options: list[OptionRecord] | UnsetType = UNSET
 
@@ -230,12 +230,12 @@ class Contact(_Shape):
     country: Text = UNSET
     postal_code: Text = UNSET
     notes: Text = UNSET
-    locales: list[str] | None | UnsetType = UNSET
+    locales: list[str] | UnsetType | None = UNSET
 
 
 class _HydratedUnit(_Shape):
     type: Text = UNSET
-    restrictions: UnitRestrictions | None | UnsetType = UNSET
+    restrictions: UnitRestrictions | UnsetType | None = UNSET
 
 
 class _HydratedProduct(_Shape):
@@ -245,25 +245,25 @@ class _HydratedProduct(_Shape):
 class ExtraItem(_Shape):
     """An extra that was bought."""
 
-    extra_id: Id | None | UnsetType = UNSET
-    id: Id | None | UnsetType = UNSET
+    extra_id: Id | UnsetType | None = UNSET
+    id: Id | UnsetType | None = UNSET
     quantity: Count = UNSET
-    pricing: Pricing | None | UnsetType = UNSET
+    pricing: Pricing | UnsetType | None = UNSET
 
 
 class UnitItem(_Shape):
     """One ticket of a booking."""
 
     uuid: str
-    unit_id: Id | None | UnsetType = UNSET
-    unit: _HydratedUnit | None | UnsetType = UNSET
+    unit_id: Id | UnsetType | None = UNSET
+    unit: _HydratedUnit | UnsetType | None = UNSET
     status: Text = UNSET
     reseller_reference: Text = UNSET
     supplier_reference: Text = UNSET
     utc_redeemed_at: Instant = UNSET
-    contact: Contact | None | UnsetType = UNSET
-    extra_items: list[ExtraItem] | None | UnsetType = UNSET
-    pricing: Pricing | None | UnsetType = UNSET
+    contact: Contact | UnsetType | None = UNSET
+    extra_items: list[ExtraItem] | UnsetType | None = UNSET
+    pricing: Pricing | UnsetType | None = UNSET
 
 
 class Cancellation(_Shape):
@@ -277,7 +277,7 @@ class Cancellation(_Shape):
 class BookedAvailability(_Shape):
     """The departure inside a booking."""
 
-    id: Id | None | UnsetType = UNSET
+    id: Id | UnsetType | None = UNSET
     local_date_time_start: Instant = UNSET
     local_date_time_end: Instant = UNSET
     all_day: Flag = UNSET
@@ -288,7 +288,7 @@ class BookingRecord(_Shape):
 
     uuid: Annotated[str, Meta(min_length=1)]
     status: str
-    id: Id | None | UnsetType = UNSET
+    id: Id | UnsetType | None = UNSET
     test_mode: Flag = UNSET
     reseller_reference: Text = UNSET
     supplier_reference: Text = UNSET
@@ -297,19 +297,19 @@ class BookingRecord(_Shape):
     utc_expires_at: Instant = UNSET
     utc_redeemed_at: Instant = UNSET
     utc_confirmed_at: Instant = UNSET
-    product_id: Id | None | UnsetType = UNSET
-    product: _HydratedProduct | None | UnsetType = UNSET
-    option_id: Id | None | UnsetType = UNSET
+    product_id: Id | UnsetType | None = UNSET
+    product: _HydratedProduct | UnsetType | None = UNSET
+    option_id: Id | UnsetType | None = UNSET
     cancellable: Flag = UNSET
-    cancellation: Cancellation | None | UnsetType = UNSET
+    cancellation: Cancellation | UnsetType | None = UNSET
     freesale: Flag = UNSET
-    availability_id: Id | None | UnsetType = UNSET
-    availability: BookedAvailability | None | UnsetType = UNSET
-    contact: Contact | None | UnsetType = UNSET
+    availability_id: Id | UnsetType | None = UNSET
+    availability: BookedAvailability | UnsetType | None = UNSET
+    contact: Contact | UnsetType | None = UNSET
     notes: Text = UNSET
-    unit_items: list[UnitItem] | None | UnsetType = UNSET
-    extra_items: list[ExtraItem] | None | UnsetType = UNSET
-    pricing: Pricing | None | UnsetType = UNSET
+    unit_items: list[UnitItem] | UnsetType | None = UNSET
+    extra_items: list[ExtraItem] | UnsetType | None = UNSET
+    pricing: Pricing | UnsetType | None = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +338,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class CheckedBookings(Checked):
-    """`payloads` are the records as received, in the order of `ids`; `travel_dates` and `created_dates` may hold None."""
+    """`payloads` are the records as received, in the order of `ids`, like the dates, which may be None."""
 
     payloads: tuple[bytes, ...]
     travel_dates: tuple[date | None, ...]
@@ -377,7 +377,7 @@ def _fields_of(shape: type[Struct]) -> frozenset[str]:
 _LEFT_ALONE = {
     "availability": frozenset({"title", "shortDescription"}),
     "booking": frozenset({"option", "product", "voucher", "deliveryMethods"}),
-    "product": frozenset(),
+    "product": frozenset({"commentary", "durationMinutesFrom", "durationMinutesTo"}),
     "supplier": frozenset({"shortDescription", "media"}),
 }
 _KNOWN = {
@@ -430,8 +430,8 @@ def _bad(error: Exception, raw: bytes | msgspec.Raw, index: int, id_field: str) 
     return BadRecord(key, f"[{index}]{path}", _reason(error))
 
 
-def _one(decoder: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Raw) -> T:
-    if _NUL in bytes(raw):
+def _one(decoder: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Raw, *, look: bool) -> T:
+    if look and _NUL in bytes(raw):
         raise msgspec.ValidationError("Holds the character U+0000, which no database text can")
     try:
         return decoder(raw)
@@ -442,13 +442,13 @@ def _one(decoder: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Raw) 
 
 
 def _each(
-    raws: Iterable[bytes | msgspec.Raw], decoder: Callable[[bytes | msgspec.Raw], T], id_field: str
+    raws: Iterable[bytes | msgspec.Raw], decoder: Callable[[bytes | msgspec.Raw], T], id_field: str, *, nul: bool
 ) -> tuple[list[tuple[T, bytes | msgspec.Raw]], list[BadRecord]]:
     good: list[tuple[T, bytes | msgspec.Raw]] = []
     bad: list[BadRecord] = []
     for index, raw in enumerate(raws):
         try:
-            good.append((_one(decoder, raw), raw))
+            good.append((_one(decoder, raw, look=nul), raw))
         except msgspec.MsgspecError as error:
             bad.append(_bad(error, raw, index, id_field))
     return good, bad
@@ -461,7 +461,8 @@ def _keep_last(records: list[T], ids: list[str], bad: list[BadRecord]) -> tuple[
         return records, ids
     keep = sorted(last.values())
     twice = sorted({key for index, key in enumerate(ids) if last[key] != index})
-    bad.extend(BadRecord(key, "", "The id comes more than once in one answer; the last record was kept") for key in twice)
+    reason = "The id comes more than once in one answer; the last record was kept"
+    bad.extend(BadRecord(key, "", reason) for key in twice)
     return [records[i] for i in keep], [ids[i] for i in keep]
 
 
@@ -478,7 +479,7 @@ def check_availability(body: bytes, what: str = "availability") -> Checked:
             raise msgspec.ValidationError("U+0000")
         records = _availabilities.decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        pairs, bad = _each(_raws(body, what), _availability.decode, "id")
+        pairs, bad = _each(_raws(body, what), _availability.decode, "id", nul=_NUL in body)
         records = [record for record, _ in pairs]
     records, ids = _keep_last(records, [str(r.id) for r in records], bad)
     seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
@@ -499,8 +500,8 @@ def _booking_capabilities(record: BookingRecord) -> set[str]:
     return seen
 
 
-def _checked_bookings(raws: list[bytes | msgspec.Raw]) -> CheckedBookings:
-    pairs, bad = _each(raws, _booking.decode, "uuid")
+def _checked_bookings(raws: Sequence[bytes | msgspec.Raw], *, nul: bool) -> CheckedBookings:
+    pairs, bad = _each(raws, _booking.decode, "uuid", nul=nul)
     pairs, ids = _keep_last(pairs, [record.uuid for record, _ in pairs], bad)
     capabilities: set[str] = set()
     travel: list[date | None] = []
@@ -510,7 +511,8 @@ def _checked_bookings(raws: list[bytes | msgspec.Raw]) -> CheckedBookings:
         slot = record.availability
         start = slot.local_date_time_start if isinstance(slot, BookedAvailability) else None
         travel.append(start.date() if isinstance(start, datetime) else None)
-        created.append(record.utc_created_at.date() if isinstance(record.utc_created_at, datetime) else None)
+        made = record.utc_created_at
+        created.append(made.date() if isinstance(made, datetime) else None)
     return CheckedBookings(
         records=_lines([record for record, _ in pairs]),
         ids=tuple(ids),
@@ -528,7 +530,7 @@ def check_bookings(body: bytes, what: str = "bookings") -> CheckedBookings:
     Raises:
         AnswerInvalid: The body as a whole is not a JSON array.
     """
-    return _checked_bookings(list(_raws(body, what)))
+    return _checked_bookings(_raws(body, what), nul=_NUL in body)
 
 
 def check_booking(body: bytes, what: str = "booking") -> CheckedBookings:
@@ -537,7 +539,7 @@ def check_booking(body: bytes, what: str = "booking") -> CheckedBookings:
     Raises:
         AnswerInvalid: The body is not a JSON object.
     """
-    return _checked_bookings([*_raws(b"[" + body + b"]", what)])
+    return _checked_bookings(_raws(b"[" + body + b"]", what), nul=_NUL in body)
 
 
 def _product_capabilities(record: ProductRecord) -> set[str]:
@@ -572,7 +574,7 @@ def check_products(body: bytes, what: str = "products") -> CheckedProducts:
     Raises:
         AnswerInvalid: The body as a whole is not a JSON array.
     """
-    return _checked_products(list(_raws(body, what)))
+    return _checked_products(_raws(body, what), nul=_NUL in body)
 
 
 def check_product(body: bytes, what: str = "product") -> CheckedProducts:
@@ -581,11 +583,11 @@ def check_product(body: bytes, what: str = "product") -> CheckedProducts:
     Raises:
         AnswerInvalid: The body is not a JSON object.
     """
-    return _checked_products([*_raws(b"[" + body + b"]", what)])
+    return _checked_products(_raws(b"[" + body + b"]", what), nul=_NUL in body)
 
 
-def _checked_products(raws: list[bytes | msgspec.Raw]) -> CheckedProducts:
-    pairs, bad = _each(raws, _product_of, "id")
+def _checked_products(raws: Sequence[bytes | msgspec.Raw], *, nul: bool) -> CheckedProducts:
+    pairs, bad = _each(raws, _product_of, "id", nul=nul)
     pairs, ids = _keep_last(pairs, [str(record.id) for record, _ in pairs], bad)
     capabilities: set[str] = set()
     for record, _ in pairs:
@@ -606,7 +608,7 @@ def check_supplier(body: bytes, what: str = "supplier") -> Checked:
     Raises:
         AnswerInvalid: The body is not a JSON object.
     """
-    pairs, bad = _each([*_raws(b"[" + body + b"]", what)], _supplier.decode, "id")
+    pairs, bad = _each(_raws(b"[" + body + b"]", what), _supplier.decode, "id", nul=_NUL in body)
     return Checked(
         records=_lines([record for record, _ in pairs]),
         ids=tuple(str(record.id) for record, _ in pairs),

@@ -21,8 +21,8 @@ from octo_sync.sandbox.store import Store
 _MARGIN = 8
 _MINUTE = 60
 _DAY_MINUTES = 1_440
-_CLOSED = -1
-_FREESALE = -2
+_FREESALE = -1
+_CLOSED = -2
 _WIDTH = 1_000_000
 
 
@@ -109,7 +109,8 @@ class SlotWriter:
             number = ordinal * SLOTS_PER_DAY
             for piece in self._plan(product, option, offset, style):
                 if closures.get(number, plan_closed):
-                    state = _CLOSED
+                    # A closed slot still says its capacity, which may have been changed for it alone.
+                    state = _CLOSED - (0 if freesale else capacities.get(number, option.capacity))
                 elif freesale:
                     state = _FREESALE
                 else:

@@ -36,12 +36,8 @@ AVAILABILITY = Table(
         column("local_end_at", "timestamp", local('r."localDateTimeEnd"'), "End, wall clock at the venue."),
         column("local_date", "date", 'left(r."localDateTimeStart", 10)::date', "Travel date at the venue."),
         column("time_zone", "text", "time_zone", "IANA time zone of the product."),
-        column(
-            "utc_start_at", "timestamptz", instant('r."localDateTimeStart"', "time_zone"), "Start as an instant."
-        ),
-        column(
-            "utc_cutoff_at", "timestamptz", instant('r."utcCutoffAt"'), "Until when a booking must be confirmed."
-        ),
+        column("utc_start_at", "timestamptz", instant('r."localDateTimeStart"', "time_zone"), "Start as an instant."),
+        column("utc_cutoff_at", "timestamptz", instant('r."utcCutoffAt"'), "Until when a booking must be confirmed."),
         column("is_all_day", "boolean", 'r."allDay"', "Whether it spans the whole day."),
         column("status", "text", "r.status", "AVAILABLE, LIMITED, FREESALE, SOLD_OUT, CLOSED or a newer one."),
         column("is_available", "boolean", "r.available", "Whether it can be booked now."),
@@ -51,7 +47,7 @@ AVAILABILITY = Table(
         column(
             "opening_hours",
             "text",
-            'case when json_type(r."openingHours") = \'OBJECT\' then \'[\' || r."openingHours"::varchar || \']\' '
+            "case when json_type(r.\"openingHours\") = 'OBJECT' then '[' || r.\"openingHours\"::varchar || ']' "
             "else nullif(r.\"openingHours\"::varchar, 'null') end",
             "JSON array of {from, to}, HH:MM at the venue.",
         ),
@@ -66,8 +62,8 @@ AVAILABILITY_PRICES = Table(
     noun="availability",
     source=(
         "(select * exclude (prices), unnest(prices) as price from (select *, "
-        "case when r.pricing is null then coalesce(r.\"unitPricing\", []) "
-        "else list_append(coalesce(r.\"unitPricing\", []), r.pricing) end as prices from staged_availability))"
+        'case when r.pricing is null then coalesce(r."unitPricing", []) '
+        'else list_append(coalesce(r."unitPricing", []), r.pricing) end as prices from staged_availability))'
     ),
     key=(*_KEY, "unit_id", "currency"),
     merge=Merge.REPLACE,

@@ -30,7 +30,7 @@ NOUN = Noun(
         '"availabilityId" VARCHAR, availability STRUCT(id VARCHAR, "localDateTimeStart" VARCHAR, '
         '"localDateTimeEnd" VARCHAR, "allDay" BOOLEAN), '
         f'contact {_CONTACT}, notes VARCHAR, "unitItems" {_UNIT_ITEM}[], "extraItems" {_EXTRA_ITEM}[], '
-        f'pricing {PRICE})'
+        f"pricing {PRICE})"
     ),
     scope=(
         "select distinct connection_id, r.uuid as booking_uuid, has_pricing, has_content, has_extras from staged_bookings"
@@ -47,8 +47,8 @@ _PAX = 'list_transform(r."unitItems", lambda x: x.unit.restrictions."paxCount")'
 def _tax(part: str) -> tuple[Column, Column]:
     """Tax is the sum over `includedTaxes`; no tax list means not told, an empty one means none."""
     total = (
-        "case when r.pricing.\"includedTaxes\" is null then null else "
-        f"coalesce(list_sum(list_transform(r.pricing.\"includedTaxes\", lambda x: x.{part})), 0)::bigint end"
+        'case when r.pricing."includedTaxes" is null then null else '
+        f'coalesce(list_sum(list_transform(r.pricing."includedTaxes", lambda x: x.{part})), 0)::bigint end'
     )
     return (
         Column("tax_minor", "bigint", "Taxes included in the retail price, minor units.", total, "pricing"),
@@ -99,7 +99,7 @@ BOOKINGS = Table(
         column(
             "utc_start_at",
             "timestamptz",
-            instant(_START, 'coalesce(r.product."timeZone", \'UTC\')'),
+            instant(_START, "coalesce(r.product.\"timeZone\", 'UTC')"),
             "Start of travel as an instant.",
         ),
         column("is_freesale", "boolean", "r.freesale", "Whether it was booked without a slot."),
@@ -109,9 +109,7 @@ BOOKINGS = Table(
         column("utc_expires_at", "timestamptz", instant('r."utcExpiresAt"'), "When a hold lapses."),
         column("utc_confirmed_at", "timestamptz", instant('r."utcConfirmedAt"'), "When it was confirmed."),
         column("utc_redeemed_at", "timestamptz", instant('r."utcRedeemedAt"'), "When it was used."),
-        column(
-            "utc_cancelled_at", "timestamptz", instant('r.cancellation."utcCancelledAt"'), "When it was cancelled."
-        ),
+        column("utc_cancelled_at", "timestamptz", instant('r.cancellation."utcCancelledAt"'), "When it was cancelled."),
         column("cancellation_reason", "text", "r.cancellation.reason", "Why it was cancelled."),
         column("cancellation_refund", "text", "r.cancellation.refund", "FULL, PARTIAL, NONE or a newer one."),
         *money("r.pricing"),
@@ -155,9 +153,7 @@ UNIT_ITEMS = Table(
         column("supplier_reference", "text", 'i."supplierReference"', "The supplier's reference."),
         column("reseller_reference", "text", 'i."resellerReference"', "The reseller's reference."),
         column("utc_redeemed_at", "timestamptz", instant('i."utcRedeemedAt"'), "When it was used."),
-        column(
-            "pax_count", "bigint", 'i.unit.restrictions."paxCount"', "People it admits; null where not told."
-        ),
+        column("pax_count", "bigint", 'i.unit.restrictions."paxCount"', "People it admits; null where not told."),
         *money("i.pricing", ("retail", "net")),
     ),
 )
@@ -175,7 +171,7 @@ EXTRA_ITEMS = Table(
     grain="One extra of one ticket, or of the whole booking.",
     noun="bookings",
     source=(
-        "(select connection_id, has_extras, r, item, coalesce(e.\"extraId\", e.id) as extra, "
+        '(select connection_id, has_extras, r, item, coalesce(e."extraId", e.id) as extra, '
         "sum(coalesce(e.quantity, 1))::bigint as quantity, any_value(e.pricing.currency) as currency, "
         'any_value(e.pricing."currencyPrecision") as precision, sum(e.pricing.original)::bigint as original, '
         "sum(e.pricing.retail)::bigint as retail, sum(e.pricing.net)::bigint as net "
@@ -253,7 +249,7 @@ CONTACTS = Table(
     grain="One contact: of the booking (unit_item_uuid '') or of one ticket.",
     noun="bookings",
     source=(
-        f"(select * from {_PEOPLE} where remark is not null or c.\"fullName\" is not null or c.\"firstName\" is not null "
+        f'(select * from {_PEOPLE} where remark is not null or c."fullName" is not null or c."firstName" is not null '
         'or c."lastName" is not null or c."emailAddress" is not null or c."phoneNumber" is not null '
         'or c.country is not null or c."postalCode" is not null or c.notes is not null)'
     ),
@@ -274,6 +270,8 @@ CONTACTS = Table(
         column("postal_code", "text", 'c."postalCode"', "Postal code."),
         column("locales", "text", text("c.locales"), "JSON array of preferred languages."),
         column("notes", "text", "coalesce(remark, c.notes)", "Free-text notes."),
-        Column("erased_at_utc", "timestamptz", "When this person was forgotten; null otherwise.", "null", tracked=False),
+        Column(
+            "erased_at_utc", "timestamptz", "When this person was forgotten; null otherwise.", "null", tracked=False
+        ),
     ),
 )

@@ -40,9 +40,7 @@ NOUN = Noun(
 )
 
 _PRIMARY = "(select * from staged_products where is_primary)"
-_OPTIONS = (
-    '(select *, o.id as "oid" from (select *, unnest(r.options) as o from staged_products where is_primary))'
-)
+_OPTIONS = '(select *, o.id as "oid" from (select *, unnest(r.options) as o from staged_products where is_primary))'
 _UNITS = f"(select *, unnest(o.units) as u from {_OPTIONS})"
 _PRODUCT_ID = column("product_id", "text", "r.id", "OCTO product id.")
 _OPTION_ID = column("option_id", "text", "o.id", "OCTO option id, unique inside its product.")
@@ -142,7 +140,10 @@ UNITS = Table(
         column("min_quantity", "bigint", 'u.restrictions."minQuantity"', "Fewest in one booking."),
         column("max_quantity", "bigint", 'u.restrictions."maxQuantity"', "Most in one booking."),
         column(
-            "accompanied_by", "text", text('u.restrictions."accompaniedBy"'), "JSON array of unit ids that must come too."
+            "accompanied_by",
+            "text",
+            text('u.restrictions."accompaniedBy"'),
+            "JSON array of unit ids that must come too.",
         ),
         column("id_required", "boolean", 'u.restrictions."idRequired"', "Whether an identity card is asked for."),
     ),
@@ -156,8 +157,8 @@ UNIT_PRICES = Table(
     grain="One version of one currency's price of one unit; unit_id is '' where the price is per booking.",
     noun="products",
     source=(
-        f"(select *, unnest(u.\"pricingFrom\") as price, u.id as \"uid\" from {_UNITS} union all by name "
-        f"select *, unnest(o.\"pricingFrom\") as price, '' as \"uid\" from {_OPTIONS})"
+        f'(select *, unnest(u."pricingFrom") as price, u.id as "uid" from {_UNITS} union all by name '
+        f'select *, unnest(o."pricingFrom") as price, \'\' as "uid" from {_OPTIONS})'
     ),
     key=(*_PRICE_KEY, "valid_from_utc"),
     merge=Merge.VERSIONS,
@@ -177,7 +178,7 @@ UNIT_PRICES = Table(
 
 _EXTRAS = (
     f"(select *, unnest(o.extras) as e, '' as \"uid\" from {_OPTIONS} union all by name "
-    f"select * exclude (u), unnest(u.extras) as e, u.id as \"uid\" from {_UNITS})"
+    f'select * exclude (u), unnest(u.extras) as e, u.id as "uid" from {_UNITS})'
 )
 EXTRAS = Table(
     schema="core",
@@ -209,9 +210,7 @@ _CONTENT_FIELDS = 'title, "shortDescription", description, features, faqs, media
 
 def _content_half(prefix: str, option: str) -> str:
     fields = ", ".join(f"{prefix}.{f}" for f in _CONTENT_FIELDS.split(", "))
-    unnested = (
-        "staged_products" if prefix == "r" else "(select *, unnest(r.options) as o from staged_products)"
-    )
+    unnested = "staged_products" if prefix == "r" else "(select *, unnest(r.options) as o from staged_products)"
     return f'select connection_id, language, has_content, r.id as "pid", {option} as "oid", {fields} from {unnested}'
 
 

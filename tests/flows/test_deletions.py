@@ -1,0 +1,246 @@
+"""Nothing is deleted without proof: absent, asked for by its own id, refused with a typed error, twice (R7)."""
+
+import json
+
+import httpx
+import pytest
+
+from tests.flows.harness import Wire, api_path, reply
+
+
+def typed_not_found(uuid):
+    return reply({"error": "INVALID_BOOKING_UUID", "errorMessage": "no such booking", "uuid": uuid}, 400)
+
+
+def hide(uuid, answer_for_it):
+    """On the wire a booking vanishes from every list, and its own document becomes `answer_for_it(uuid)`."""
+
+    def edit(request, answer):
+        if api_path(request) == "/bookings":
+            return reply([b for b in answer.json() if b["uuid"] != uuid])
+        if api_path(request) == f"/bookings/{uuid}":
+            asked.append(uuid)
+            return answer_for_it(uuid)
+        return None
+
+    asked = []
+    return edit, asked
+
+
+def a_booking(service, **wanted):
+    return next(
+        b
+        for b in service.state()["bookings"]
+        if not b["freesale"] and b["extra_items"] and all(b[k] == v for k, v in wanted.items())
+    )
+
+
+async def test_a_booking_leaves_only_after_two_typed_refusals_of_its_own_id(synced, service):
+    copy, uuid = synced(), a_booking(service)["uuid"]
+    edit, asked = hide(uuid, typed_not_found)
+    result = await copy.sync(transport=Wire.by(edit))
+    assert len(asked) == 2
+    assert result.status == "ok"
+    rows = copy.query("select is_deleted, deleted_at_utc is not null from core.bookings where booking_uuid = $1", uuid)
+    assert rows == [(True, True)], "marked, not removed"
+    assert [d for d in copy.differences() if uuid not in d] == []
+    assert f"core.bookings (booking_uuid={uuid}): missing in the warehouse" in copy.differences()
+
+
+async def test_what_hangs_on_a_deleted_booking_is_not_counted_as_live(synced, service):
+    copy, uuid = synced(), a_booking(service)["uuid"]
+    await copy.sync(transport=Wire.by(hide(uuid, typed_not_found)[0]))
+    assert copy.query("select is_deleted from core.bookings where booking_uuid = $1", uuid) == [(True,)]
+    live = {
+        table: [row for row in rows if row.get("booking_uuid") == uuid]
+        for table, rows in copy.warehouse().items()
+        if table.startswith("core.booking")
+    }
+    assert {table: len(rows) for table, rows in live.items() if rows} == {}
+
+
+async def test_a_booking_that_comes_back_after_its_deletion_is_live_and_whole_again(synced, service):
+    copy, uuid = synced(), a_booking(service)["uuid"]
+    await copy.sync(transport=Wire.by(hide(uuid, typed_not_found)[0]))
+    assert copy.differences() != []
+    await copy.sync()
+    assert copy.differences() == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda uuid: reply({"error": "BAD_REQUEST", "errorMessage": "no"}, 400),
+        lambda uuid: reply({"error": "INVALID_BOOKING_UUID", "errorMessage": "another one", "uuid": "x" + uuid}, 400),
+        lambda uuid: reply({"error": "INVALID_PRODUCT_ID", "errorMessage": "no", "productId": "x"}, 400),
+        lambda uuid: httpx.Response(404, text="Not Found"),
+        lambda uuid: httpx.Response(410, text="Gone"),
+        lambda uuid: reply({"error": "INTERNAL_SERVER_ERROR", "errorMessage": "no"}, 500),
+        lambda uuid: reply({"error": "INVALID_BOOKING_UUID", "errorMessage": "no", "uuid": uuid}, 500),
+        lambda uuid: reply({"error": "INVALID_BOOKING_UUID", "errorMessage": "no", "uuid": uuid}, 200),
+        lambda uuid: reply(None),
+        lambda uuid: httpx.Response(200, text=""),
+    ],
+    ids="bad_request other_uuid other_code plain_404 plain_410 server_error typed_500 typed_200 null empty".split(),
+)
+async def test_no_other_answer_proves_that_a_booking_is_gone(synced, service, answer):
+    copy, uuid = synced(sync={"attempts": 2, "backoff": "0.01s"}, limits={"attempts": 1}), a_booking(service)["uuid"]
+    edit, asked = hide(uuid, answer)
+    result = await copy.sync(transport=Wire.by(edit))
+    assert asked
+    assert copy.query("select is_deleted from core.bookings where booking_uuid = $1", uuid) == [(False,)]
+    assert result.status == "partial"
+    assert any(q.resource == "booking" and uuid in q.key for q in result.quarantined), result.quarantined
+    assert copy.differences() == []
+
+
+async def test_a_refused_token_deletes_nothing_and_asks_at_most_three_times_more(synced, service):
+    copy = synced()
+    service.faults({"fault": "unauthorized"})
+    result = await copy.sync()
+    assert result.status == "failed"
+    assert result.troubles[0].refused
+    assert len(service.requests()) <= 6 + 3
+    service.faults()
+    assert copy.differences() == []
+    assert copy.query("select count(*) from core.bookings where is_deleted") == [(0,)]
+
+
+async def test_one_refusal_and_one_answer_are_no_proof(synced, service):
+    copy, uuid = synced(), a_booking(service)["uuid"]
+    times = []
+
+    def edit(request, answer):
+        if api_path(request) == "/bookings" and len(times) < 1:
+            return reply([b for b in answer.json() if b["uuid"] != uuid])
+        if api_path(request) == f"/bookings/{uuid}":
+            times.append(1)
+            return typed_not_found(uuid) if len(times) == 1 else None
+        return None
+
+    result = await copy.sync(transport=Wire.by(edit))
+    assert len(times) == 2
+    assert result.status == "ok"
+    assert copy.differences() == []
+    assert copy.query("select * from ops.absences") == []
+
+
+async def test_a_booking_moved_out_of_every_window_is_found_by_its_uuid(project, service):
+    copy = project(bookings=(-30, 20))
+    await copy.sync()
+    moved = next(
+        b for b in service.state()["bookings"] if b["local_date"] == "2026-12-05" and b["status"] == "CONFIRMED"
+    )
+    target = next(
+        s
+        for s in service.slots(product_id=moved["product_id"], option_id=moved["option_id"], **{"from": "2027-01-05"})
+        if s["available"] and (s["vacancies"] is None or s["vacancies"] > 10)
+    )
+    service.change(moved["uuid"], move={"availability_id": target["availability_id"]}, silent=True)
+    service.forget_requests()
+    result = await copy.sync()
+    asked = [r for r in service.requests() if r["path"].endswith(f"/bookings/{moved['uuid']}")]
+    assert len(asked) == 1
+    assert result.status == "ok"
+    held = copy.query("select local_date::varchar, is_deleted from core.bookings where booking_uuid = $1", moved["uuid"])
+    assert held == [(target["local_date"], False)]
+
+
+async def test_a_deleted_product_goes_with_everything_that_hangs_on_it(synced, service):
+    copy = synced()
+    copy.remember_products()
+    gone = service.state()["products"][3]
+    service.control("DELETE", f"/admin/products/{gone['id']}", silent="true")
+    result = await copy.sync()
+    assert result.status == "ok", (result.failed, result.quarantined)
+    assert copy.query("select is_deleted from core.products where product_id = $1", gone["id"]) == [(True,)]
+    assert copy.differences() == []
+
+
+@pytest.mark.parametrize("path", ["/bookings$", "/availability$", "/products$"])
+async def test_an_empty_list_deletes_nothing_and_is_reported(synced, service, path):
+    copy = synced()
+    service.faults({"fault": "empty_list", "match": {"path": path}})
+    result = await copy.sync()
+    assert result.status == "partial"
+    assert len(result.held) >= 1
+    assert all("--allow-deletions" in reason for reason in result.held)
+    assert [q for q in copy.query("select resource from ops.quarantine")] != []
+    assert copy.differences() == []
+    service.faults()
+    result = await copy.sync()
+    assert (result.status, result.held) == ("ok", ())
+    assert copy.differences() == []
+
+
+@pytest.mark.parametrize("drop", [0.5, 0.9])
+@pytest.mark.parametrize("path", ["/bookings$", "/availability$"])
+async def test_a_list_that_lost_most_of_its_rows_deletes_nothing_and_is_reported(synced, service, path, drop):
+    copy = synced()
+    service.faults({"fault": "cut_list", "drop": drop, "match": {"path": path}})
+    result = await copy.sync()
+    assert result.status == "partial"
+    assert result.held
+    assert copy.differences() == []
+
+
+async def test_held_deletions_happen_when_a_person_allows_them_and_only_with_proof(synced, service):
+    copy = synced()
+    service.faults({"fault": "empty_list", "match": {"path": "/availability$"}})
+    assert (await copy.sync()).held
+    result = await copy.sync(allow_deletions=True)
+    assert (result.status, result.held) == ("ok", ())
+    assert copy.query("select count(*) from core.availability where not is_deleted") == [(0,)]
+    service.faults()
+    result = await copy.sync()
+    assert result.status == "ok"
+    assert copy.differences() == [], "what comes back is live again"
+
+
+async def test_even_when_deletions_are_allowed_a_booking_is_asked_for_first(synced, service):
+    copy = synced()
+    service.faults({"fault": "empty_list", "match": {"path": "/bookings$"}})
+    result = await copy.sync(allow_deletions=True)
+    assert result.status == "ok"
+    assert copy.differences() == []
+
+
+async def test_a_closed_season_within_the_bounds_is_deleted_after_two_complete_answers(synced, service):
+    """Departures have no id of their own to ask for: two complete answers of their window are the proof."""
+    copy = synced()
+    one = service.slots()[0]
+    missing = {"slots": 0}
+
+    def edit(request, answer):
+        if api_path(request) == "/availability":
+            body = json.loads(request.content)
+            if (body["productId"], body["optionId"]) == (one["product_id"], one["option_id"]):
+                kept = [slot for slot in answer.json() if slot["id"] != one["availability_id"]]
+                missing["slots"] += len(answer.json()) - len(kept)
+                return reply(kept)
+        return None
+
+    await copy.sync(transport=Wire.by(edit))
+    assert missing["slots"] == 2
+    assert copy.differences() != []
+    assert all(one["availability_id"] in difference for difference in copy.differences()), copy.differences()
+
+
+async def test_an_answer_with_a_bad_record_proves_no_absence(synced, service):
+    """An incomplete answer speaks for nobody: the booking it could not read may be the one that is missed."""
+    copy = synced()
+    uuids = [b["uuid"] for b in service.state()["bookings"] if b["local_date"].startswith("2026-12")][:2]
+
+    def edit(request, answer):
+        if api_path(request) == "/bookings" and request.url.params["localDateStart"].startswith("2026-12"):
+            kept = [b for b in answer.json() if b["uuid"] != uuids[0]]
+            for b in kept:
+                if b["uuid"] == uuids[1]:
+                    b["unitItems"] = "many"
+            return reply(kept)
+        return None
+
+    result = await copy.sync(transport=Wire.by(edit))
+    assert result.status == "partial"
+    assert copy.query("select * from ops.absences") == []
+    assert copy.differences() == []
