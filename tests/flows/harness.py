@@ -161,7 +161,7 @@ class Project:
     def __init__(self, directory: Path, service: Service, *, sync=None, publish=False, connections=None, **asked):
         self.directory, self.service = directory, service
         self.connections = connections or {"main": Asked(**asked)}
-        self.settings = dict(sync or {})
+        self.settings = {"confirm_after": ("0.05s",), "backoff": "0.05s", "backoff_cap": "0.2s", **(sync or {})}
         self.publishing = publish
         self.clock = RunningClock()
         self.former_products = []

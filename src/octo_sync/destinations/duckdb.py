@@ -33,6 +33,7 @@ from octo_sync.destinations.base import (
     Rows,
     TableDigest,
 )
+from octo_sync.destinations.burying import bury, bury_private
 from octo_sync.destinations.merging import Merger
 from octo_sync.destinations.staging import Stage
 from octo_sync.errors import WarehouseError, WarehouseLocked, WriterFenced
@@ -266,6 +267,7 @@ class DuckDBWarehouse:
                 stage.forget_answers_about_changed_bookings()
         for table in tables:
             if table.merge is Merge.MERGE and not table.absent_is_gone:
+                merger.forget_absences(table)
                 scope = stage.absence_scope(table)
                 if scope:
                     merger.note_absences(table, scope)
@@ -335,8 +337,15 @@ class DuckDBWarehouse:
         """A typed "not found" for a row's own id is a miss of that row; two by different requests prove it gone."""
         tables = {t.own_subject: t for t in self._tables if t.own_subject}
         for a in answered:
-            table = tables.get(str(a.subject.kind)) if a.not_found else None
+            table = tables.get(str(a.subject.kind))
             if table is None:
+                continue
+            if not a.not_found:
+                # It answered for itself, changed or not: it is not missed.
+                self._db.execute(
+                    "delete from ops.absences where connection_id = $1 and table_name = $2 and key = $3",
+                    [a.subject.connection, table.full_name, a.subject.key],
+                )
                 continue
             where = " and ".join(f"{c} = ${i + 2}" for i, c in enumerate(c for c in table.key if c != "connection_id"))
             live = self._db.execute(
@@ -455,51 +464,14 @@ class DuckDBWarehouse:
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
         """Mark proven deletions; see `Destination`."""
-        by_name = {t.full_name: t for t in self._tables}
-        marked = 0
-        with self._lock, translated(self.path), self._transaction():
-            self._check_fence(fence)
+        tables = {t.full_name: t for t in self._tables}
+        with self._lock, translated(self.path):
             self._db.execute("set variable landing_now = $1::timestamptz", [now])
-            for name in sorted({a.table for a in absences}):
-                table = by_name[name]
-                chosen = [a for a in absences if a.table == name]
-                self._db.execute(
-                    "create or replace temp table buried as select connection_id, key, "
-                    + ", ".join(
-                        f"json_extract_string(key, '$[{i}]') as {c}"
-                        for i, c in enumerate(c for c in table.key if c != "connection_id")
-                    )
-                    + " from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as key)",
-                    [[a.connection for a in chosen], [a.key for a in chosen]],
-                )
-                for target in (table, *(by_name[c] for c in table.cascade)):
-                    same = " and ".join(f"t.{c} = b.{c}" for c in table.key)
-                    # What was offered in the past stays as it was seen.
-                    future = (
-                        " and t.local_date >= landing_now()::date - 1"
-                        if target.full_name == "core.availability" and target is not table
-                        else ""
-                    )
-                    row = self._db.execute(
-                        f"update {target.full_name} t set is_deleted = true, deleted_at_utc = landing_now() "
-                        f"from buried b where {same} and not t.is_deleted{future}"
-                    ).fetchone()
-                    marked += int(row[0]) if row else 0
-                self._db.execute(
-                    "delete from ops.absences a using buried b "
-                    "where a.table_name = $1 and a.connection_id = b.connection_id and a.key = b.key",
-                    [name],
-                )
-            # What hung on a buried row needs no proof of its own any more.
-            for table in self._tables:
-                if table.merge is Merge.MERGE and not table.private:
-                    key = "to_json([" + ", ".join(f"t.{c}" for c in table.key if c != "connection_id") + "])::varchar"
-                    self._db.execute(
-                        f"delete from ops.absences a where a.table_name = $1 and exists (select 1 from "
-                        f"{table.full_name} t where t.connection_id = a.connection_id and t.is_deleted and {key} = a.key)",
-                        [table.full_name],
-                    )
-        return marked
+            with self._transaction():
+                bury_private(self._db, tables, absences, catalog=_PRIVATE)
+            with self._transaction():
+                self._check_fence(fence)
+                return bury(self._db, tables, absences)
 
     def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
         """Upsert rows of a log table; see `Destination`."""

@@ -174,8 +174,18 @@ class Merger:
         rows += self._run(f"insert into {target} ({names}) select {names} from diff")
         self._count(table, rows)
 
+    def forget_absences(self, table: Table) -> None:
+        """Rows that are in an answer again are missed no longer."""
+        absences = f"{self.catalog}.ops.absences"
+        if self._run(f"select count(*) from {absences} where table_name = '{table.full_name}'"):
+            self._run(
+                f"delete from {absences} a where table_name = '{table.full_name}' and exists "
+                f"(select 1 from ({self._incoming(table)}) t "
+                f"where t.connection_id = a.connection_id and {key_json(table, 't')} = a.key)"
+            )
+
     def note_absences(self, table: Table, scope: str) -> None:
-        """Record live rows inside `scope` that the complete answers did not have; forget those that came back.
+        """Record live rows inside `scope` that the complete answers did not have.
 
         `scope` is a select of the table's scope columns and `resource, subject_key, request_seq` of the subject to ask
         again, with an optional `condition` on `t`. A miss counts once per request (R7).
@@ -184,11 +194,6 @@ class Merger:
         absences = f"{self.catalog}.ops.absences"
         key = key_json(table, "t")
         incoming = f"(select {', '.join(table.key)} from ({self._incoming(table)}))"
-        if self._run(f"select count(*) from {absences} where table_name = '{table.full_name}'"):
-            self._run(
-                f"delete from {absences} a where table_name = '{table.full_name}' and exists (select 1 from {incoming} t "
-                f"where t.connection_id = a.connection_id and {key} = a.key)"
-            )
         if table.own_subject:
             ask, subject_key, misses = f"'{table.own_subject}'", key, "0"
         else:

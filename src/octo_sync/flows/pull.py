@@ -73,6 +73,10 @@ class Pull:
                 continue
             if not await asyncio.to_thread(settle, self.ports, stopped=stopped):
                 break
+        if worker.failed:
+            # What was proven gone meanwhile is owed no longer.
+            owed = {row.subject for row in self.ports.journal.subjects() if row.dirty}
+            worker.failed = {subject: why for subject, why in worker.failed.items() if subject in owed}
         if not worker.troubles:
             self.ports.journal.set_setting("pull", None)
         return worker

@@ -17,7 +17,7 @@ from octo_sync.journal import Journal, QuarantineEntry, Run, SubjectRow
 from octo_sync.model import Clock, Horizon, SubjectKind, Window
 from octo_sync.pipeline import Horizons, Pipeline
 
-__all__ = ["ConnectionStatus", "KindStatus", "Running", "Status", "status"]
+__all__ = ["ConnectionStatus", "KindStatus", "Running", "Status", "as_document", "run_document", "status"]
 
 _PULLED = (SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
 """The kinds a full pull marks; the others are asked for one by one, when something says so."""

@@ -184,7 +184,8 @@ class Worker:
         if isinstance(error, NotFound) and subject.kind is SubjectKind.AVAILABILITY:
             # The product or option is said not to exist; its own document decides.
             ports.journal.mark([Subject(subject.connection, SubjectKind.PRODUCT, subject.parts[:1])], Source.REPAIR)
-        tries = min(_REFUSED_TRIES, settings.attempts) if isinstance(error, RequestRefused) else settings.attempts
+        refused = isinstance(error, RequestRefused | NotFound)
+        tries = min(_REFUSED_TRIES, settings.attempts) if refused else settings.attempts
         delay = min(settings.backoff * 2**claim.attempts, settings.backoff_cap)
         if isinstance(error, RateLimited) and error.retry_after:
             delay = min(max(delay, error.retry_after), settings.backoff_cap)
@@ -203,10 +204,15 @@ class Worker:
         open_connections = [name for name, health in self._health.items() if not health.stopped]
         if not open_connections:
             return True
-        if not self.ports.journal.dirty_count(self.kinds, open_connections):
-            return True
+        owed = [
+            b
+            for b in self.ports.journal.backlog()
+            if b.connection in open_connections and (self.kinds is None or b.kind in self.kinds)
+        ]
+        if any(b.due for b in owed):
+            return False
         first = self.ports.journal.next_due_at()
-        if first is None:
+        if first is None or not any(b.dirty for b in owed):
             return True
         # What failed is due later; the least wait keeps a clock that stands still from spinning here.
         await asyncio.sleep(max(_LEAST_WAIT, (first - self.ports.clock.now()).total_seconds()))

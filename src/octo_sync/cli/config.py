@@ -1,0 +1,95 @@
+"""`octo-sync config`: what is set, where it comes from, and whether it is right."""
+
+from pathlib import Path
+
+import click
+
+from octo_sync.cli import console, options
+
+
+@click.group(cls=options.DefaultGroup)
+def command() -> None:
+    """Show or validate the configuration that is in force."""
+
+
+command.default = "show"
+
+
+@command.command("show")
+@options.pipeline_options
+@click.option("--origin", is_flag=True, help="Also where each value comes from.")
+@options.as_json
+def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) -> int:
+    """Show every value in force; a token only as the place it comes from."""
+    from octo_sync import pipeline as pipelines  # noqa: PLC0415 - commands start fast
+
+    path = pipelines.find(pipeline, directory)
+    loaded, missing = options.without_tokens(path, directory)
+    rows = []
+    for key, setting in loaded.settings.items():
+        mistake = next((m.partition(": ")[2] for m in missing if m.startswith(f"{key}: ")), None)
+        value = f"not set ({mistake})" if mistake else setting.value
+        rows.append((key, value, "" if mistake else setting.origin))
+    if json_:
+        console.document(
+            "config",
+            {"path": str(path), "settings": {key: {"value": value, "origin": where} for key, value, where in rows}},
+        )
+        return 0
+    console.note(f"# {path}")
+    heads = ("key", "value", "origin") if origin else ("key", "value")
+    click.echo(console.rows_text(heads, [(key, _text(value), where)[: len(heads)] for key, value, where in rows]))
+    for warning in loaded.warnings:
+        console.note(f"warning: {warning}")
+    return 0
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple | frozenset):
+        return ", ".join(map(str, value)) or "none"
+    return str(value) or '""'
+
+
+@command.command("path")
+@options.pipeline_options
+@options.as_json
+def path(pipeline: str | None, directory: Path, *, json_: bool) -> int:
+    """Print the path of the pipeline file."""
+    from octo_sync import pipeline as pipelines  # noqa: PLC0415 - commands start fast
+
+    found = pipelines.find(pipeline, directory)
+    if json_:
+        console.document("path", {"path": str(found), "exists": found.exists()})
+    else:
+        click.echo(found)
+    return 0
+
+
+@command.command("validate")
+@options.pipeline_options
+@options.as_json
+def validate(pipeline: str | None, directory: Path, *, json_: bool) -> int:
+    """Name every mistake of the pipeline file; exit 2 when there is one."""
+    from octo_sync.errors import ConfigError  # noqa: PLC0415 - commands start fast
+
+    try:
+        loaded = options.load_pipeline(directory, pipeline)
+    except ConfigError as error:
+        if not json_:
+            raise
+        console.document(
+            "validate", {"ok": False, "error": str(error), "mistakes": list(error.mistakes), "warnings": []}
+        )
+        return 2
+    if json_:
+        console.document("validate", {"ok": True, "error": None, "mistakes": [], "warnings": list(loaded.warnings)})
+        return 0
+    for warning in loaded.warnings:
+        console.note(f"warning: {warning}")
+    names = ", ".join(c.name for c in loaded.connections)
+    click.echo(f"{console.styled('ok', fg='green', bold=True)}  {loaded.path}  connections: {names}")
+    return 0

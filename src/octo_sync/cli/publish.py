@@ -1,0 +1,72 @@
+"""`octo-sync publish`: the read copy, without a pull."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from octo_sync.cli import console, options
+from octo_sync.errors import WarehouseError
+
+if TYPE_CHECKING:
+    from octo_sync.flows.publish import Published
+    from octo_sync.pipeline import Pipeline
+
+
+@click.command()
+@options.pipeline_options
+@options.as_json
+def command(pipeline: str | None, directory: Path, *, json_: bool) -> int:
+    """Build the marts, run the checks, and swap in the read copy.
+
+    Readers keep what they have open. When a check finds something, nothing is published and the exit code is 3.
+    """
+    project = options.places(directory, pipeline)
+    loaded = project.pipeline
+    if loaded is None:
+        raise click.UsageError("Publishing needs a pipeline file; name one, e.g. octo-sync publish sandbox.")
+    if isinstance(loaded.destination, Path) and not loaded.destination.exists():
+        raise WarehouseError(f"{loaded.destination} does not exist yet; run `octo-sync sync` first.")
+    published = _run(loaded)
+    if json_:
+        console.document(
+            "publish",
+            {
+                "published": published.size is not None,
+                "path": str(loaded.publish.path),
+                "bytes": published.size,
+                "marts": published.marts,
+                "checks": published.checks,
+                "failed_checks": [{"name": f.check.name, "rows": len(f.rows.rows)} for f in published.failed],
+            },
+        )
+    elif published.failed:
+        click.echo(f"{console.styled('not published', fg='red', bold=True)}  {len(published.failed)} checks failed")
+        for failed in published.failed:
+            click.echo(f"  {failed.check.name}: {failed.check.description or 'returned rows'}", err=True)
+        console.note("See the rows: octo-sync check")
+    else:
+        click.echo(
+            f"{console.styled('published', fg='green', bold=True)}  {loaded.publish.path} "
+            f"({console.bytes_text(published.size or 0)}) · {published.marts} marts · {published.checks} checks passed"
+        )
+    return 3 if published.failed else 0
+
+
+def _run(loaded: "Pipeline") -> "Published":
+    import asyncio  # noqa: PLC0415 - commands start fast
+
+    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415
+    from octo_sync.flows.publish import publish  # noqa: PLC0415
+    from octo_sync.flows.sync import mirror  # noqa: PLC0415
+
+    contacts = loaded.publish.path.with_suffix(".private.duckdb") if loaded.publish.contacts else None
+
+    async def run() -> "Published":
+        async with open_project(loaded, command="publish") as project:
+            await asyncio.to_thread(mirror, project.ports)
+            return await asyncio.to_thread(
+                publish, project.warehouse, loaded.directory, loaded.publish.path, contacts=contacts
+            )
+
+    return run_until_done(run())

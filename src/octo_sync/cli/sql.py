@@ -1,0 +1,58 @@
+"""`octo-sync sql`: ask the read copy."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from octo_sync.cli import console, options
+
+
+@click.command()
+@click.argument("query", required=False)
+@click.option("-f", "--file", type=click.Path(path_type=Path, dir_okay=False), help="Read the query from this file.")
+@options.reading_options
+@click.option(
+    "--limit", type=click.IntRange(0), default=10_000, show_default=True, help="Rows to print at most; 0 = all of them."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Stop the query after this."
+)
+@options.as_form
+def command(
+    query: str | None,
+    file: Path | None,
+    directory: Path,
+    pipeline: str | None,
+    *,
+    limit: int,
+    timeout: float | None,
+    form: str,
+    json_: bool,
+) -> int:
+    """Run one reading statement on the read copy.
+
+    QUERY is SQL, or - for the standard input. Marts, then core, then ops tables can be named without their schema. A sync
+    may be running meanwhile. Files, networks and extensions are out of reach.
+    """
+    text = _query(query, file)
+    with options.open_copy(options.places(directory, pipeline)) as copy:
+        found = copy.sql(text, timeout=timeout).fetch(limit or None)
+    form = "json" if json_ else form
+    console.write_rows(found.columns, found.rows, form, types=list(found.types), truncated=found.truncated)
+    if found.truncated:
+        console.note(f"Only the first {limit:,} rows are shown; --limit 0 shows all.")
+    return 0
+
+
+def _query(query: str | None, file: Path | None) -> str:
+    if (query is None) == (file is None):
+        raise click.UsageError("Give one query: as text, as - for the standard input, or with -f FILE.")
+    try:
+        if file is not None and str(file) != "-":
+            return file.read_text(encoding="utf-8-sig")
+        if query == "-" or file is not None:
+            return sys.stdin.read()
+    except UnicodeDecodeError:
+        raise click.UsageError("The query is not UTF-8 text.") from None
+    return query or ""

@@ -1,0 +1,150 @@
+"""`octo-sync status`: how fresh and complete the copy is, and what is owed."""
+
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octo_sync.cli import console, options
+from octo_sync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from octo_sync.flows.status import Status
+
+__all__ = ["alive", "command"]
+
+
+@click.command()
+@options.pipeline_options
+@click.option(
+    "--fail-if-stale", "limit", metavar="AGE", help="Exit 3 when something was not verified within, e.g., 26h."
+)
+@options.as_json
+def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: bool) -> int:
+    """Show how fresh and complete the copy is, and what is owed.
+
+    Works while a sync is running: it reads the journal and the read copy only. AGE is a duration such as 90m, 26h or 2d.
+    """
+    from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.status import as_document, status  # noqa: PLC0415
+
+    seconds = _seconds(limit)
+    project = options.places(directory, pipeline)
+    journal = options.open_journal(project)
+    copy = options.open_copy(project) if project.read_copy.exists() else None
+    try:
+        ask = (lambda sql: copy.sql(sql).rows()) if copy else None
+        found = status(project.pipeline, journal, ask, clock=SystemClock(), alive=alive)
+    finally:
+        if copy:
+            copy.close()
+        if journal:
+            journal.close()
+    published = _published(project.read_copy)
+    stale = [c.name for c in found.connections if seconds is not None and c.stale(seconds)]
+    if seconds is not None and not found.connections:
+        stale = [project.name]
+    if json_:
+        more = {"stale": stale, "stale_after_seconds": seconds} if seconds is not None else {}
+        console.document("status", {"pipeline": project.name, **as_document(found), "read_copy": published, **more})
+    else:
+        _report(found, project, published)
+        if stale:
+            click.echo(f"octo-sync: stale: {', '.join(stale)} was not verified within {limit}", err=True)
+    return 3 if stale else 0
+
+
+def alive(pid: int, host: str) -> bool:
+    """Whether a process still runs; one on another machine counts as running."""
+    if host != socket.gethostname():
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _seconds(limit: str | None) -> float | None:
+    from octo_sync.pipeline.values import duration  # noqa: PLC0415 - commands start fast
+
+    if limit is None:
+        return None
+    try:
+        return duration(limit)
+    except ValueError as error:
+        raise ConfigError(f"--fail-if-stale {limit!r}: {error}.") from None
+
+
+def _published(path: Path) -> dict[str, Any] | None:
+    from datetime import UTC, datetime  # noqa: PLC0415 - commands start fast
+
+    if not path.exists():
+        return None
+    about = path.stat()
+    return {"path": str(path), "bytes": about.st_size, "published_at": datetime.fromtimestamp(about.st_mtime, UTC)}
+
+
+def _report(found: "Status", project: options.Places, published: dict[str, Any] | None) -> None:
+    from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
+
+    now = SystemClock().now()
+    console.label("Pipeline", f"{project.name}  {project.pipeline.path if project.pipeline else project.directory}")
+    if found.running:
+        console.label("Running", f"{found.running.owner}, since {console.instant_text(found.running.since)}")
+    run = found.last_run
+    if run is None:
+        console.label("Last run", "none yet: octo-sync sync")
+    else:
+        colours = {"ok": "green", "partial": "yellow", "running": "cyan"}
+        age = console.age_text((now - (run.ended_at or run.started_at)).total_seconds())
+        counts = (
+            f" · {run.counts['subjects']:,} subjects, {run.counts['rows_written']:,} rows written" if run.counts else ""
+        )
+        word = console.styled(run.status, fg=colours.get(run.status, "red"), bold=True)
+        console.label("Last run", f"{word} {age} ago{counts}  (run {run.run_id})")
+        if run.error:
+            console.label("", console.clean(run.error))
+    if published:
+        age = console.age_text((now - published["published_at"]).total_seconds())
+        name, size = Path(published["path"]).name, console.bytes_text(published["bytes"])
+        console.label("Read copy", f"{name}, {size}, published {age} ago")
+    else:
+        console.label("Read copy", "none yet: octo-sync publish")
+    for connection in found.connections:
+        fresh = (
+            f"everything verified within {console.age_text(connection.age)}" if connection.complete else "not complete"
+        )
+        if connection.age is None:
+            fresh = "never verified"
+        colour = "green" if connection.complete else "yellow"
+        more = f" · {connection.backlog} owed" if connection.backlog else ""
+        console.label("Connection", f"{connection.name}  {console.styled(fresh, fg=colour)}{more}")
+    rows = [
+        (
+            c.name,
+            k.kind,
+            k.subjects,
+            k.verified,
+            k.owed,
+            k.quarantined,
+            console.age_text((now - k.oldest).total_seconds() if k.oldest else None),
+            str(k.covered or ""),
+        )
+        for c in found.connections
+        for k in c.kinds.values()
+    ]
+    if rows:
+        click.echo()
+        heads = ("connection", "kind", "subjects", "verified", "owed", "quarantine", "oldest", "days covered")
+        click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
+    for connection in found.connections:
+        for reason in connection.held:
+            click.echo(f"{console.styled('held', fg='yellow', bold=True)}  {connection.name}: {console.clean(reason)}")
+    left_alone = sum(c.quarantined for c in found.connections)
+    if left_alone:
+        console.note(f"{left_alone} in quarantine: octo-sync quarantine")

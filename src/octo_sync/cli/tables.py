@@ -1,0 +1,133 @@
+"""`octo-sync tables`: what is in the copy, and what it means."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octo_sync.cli import console, options
+
+if TYPE_CHECKING:
+    from octo_sync.api import Copy, TableInfo
+
+_RESOURCES = {
+    "supplier": ("supplier",),
+    "products": ("products", "product"),
+    "availability": ("availability",),
+    "bookings": ("bookings", "booking"),
+}
+
+
+@click.command()
+@click.argument("name", required=False)
+@options.reading_options
+@options.as_form
+def command(name: str | None, directory: Path, pipeline: str | None, *, form: str, json_: bool) -> int:
+    """List tables and marts, or with NAME the columns of one, and what they mean.
+
+    Before the first publish the tables are listed as they are going to be.
+    """
+    from octo_sync.api import Copy  # noqa: PLC0415 - commands start fast
+
+    form = "json" if json_ else form
+    path = _read_copy(directory, pipeline)
+    if path is None:
+        tables, about = _defined(), {}
+        console.note("There is no read copy yet; this is what it is going to hold (octo-sync sync makes it).")
+    else:
+        with Copy(path) as copy:
+            tables = copy.tables()
+            about = _facts(copy, tables) if name is None else {}
+    return _one(name, tables, form) if name else _all(tables, about, form)
+
+
+def _read_copy(directory: Path, pipeline: str | None) -> Path | None:
+    if pipeline is None and not list((directory / "pipelines").glob("*.toml")):
+        path = directory / "octo.read.duckdb"
+    else:
+        path = options.places(directory, pipeline).read_copy
+    return path if path.exists() else None
+
+
+def _defined() -> "list[TableInfo]":
+    from octo_sync.api import ColumnInfo, TableInfo  # noqa: PLC0415 - commands start fast
+    from octo_sync.tables import all_tables  # noqa: PLC0415
+
+    found = [
+        TableInfo(
+            t.schema,
+            t.name,
+            "table",
+            f"{t.description} One row: {t.grain[0].lower()}{t.grain[1:]}",
+            tuple(ColumnInfo(c.name, c.type, c.description) for c in t.all_columns),
+        )
+        for t in all_tables()
+        if not t.private
+    ]
+    return sorted(found, key=lambda t: t.full_name)
+
+
+def _facts(copy: "Copy", tables: "list[TableInfo]") -> dict[str, dict[str, Any]]:
+    """Rows of each table, and when its answers were last verified."""
+    from octo_sync.tables import all_tables  # noqa: PLC0415 - commands start fast
+
+    nouns = {t.full_name: t.noun for t in all_tables()}
+    verified: dict[str, Any] = {}
+    if any(t.full_name == "ops.coverage" for t in tables):
+        verified = dict(copy.sql("select resource, max(verified_at_utc) from ops.coverage group by 1").rows())
+    about = {}
+    for table in tables:
+        quoted = f'"{table.schema}"."{table.name}"'
+        times = [verified[r] for r in _RESOURCES.get(nouns.get(table.full_name, ""), ()) if r in verified]
+        about[table.full_name] = {
+            "rows": copy.sql(f"select count(*) from {quoted}").rows()[0][0],  # noqa: S608 - a name the copy gave
+            "verified_at": max(times, default=None),
+        }
+    return about
+
+
+def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str) -> int:
+    if form == "json":
+        console.document("tables", {"tables": [_document(t) | about.get(t.full_name, {}) for t in tables]})
+        return 0
+    rows = []
+    for table in tables:
+        facts = about.get(table.full_name, {})
+        at = facts.get("verified_at")
+        rows.append((table.full_name, facts.get("rows"), console.instant_text(at) if at else "", table.description))
+    heads = ("table", "rows", "verified", "meaning")
+    if form == "table":
+        click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
+        console.note("Columns of one: octo-sync tables NAME")
+    else:
+        console.write_rows(heads, rows, form)
+    return 0
+
+
+def _one(name: str, tables: "list[TableInfo]", form: str) -> int:
+    wanted = name.lower()
+    found = next((t for t in tables if wanted in (t.full_name, t.name)), None)
+    if found is None:
+        hint = options.did_you_mean(wanted, [*(t.full_name for t in tables), *(t.name for t in tables)])
+        raise click.UsageError(f"There is no table {name!r}{hint or '.'} octo-sync tables lists them.")
+    if form == "json":
+        console.document("table", _document(found))
+        return 0
+    rows = [(c.name, c.type, c.description) for c in found.columns]
+    heads = ("column", "type", "meaning")
+    if form == "table":
+        console.note(f"{found.full_name}: {found.description}" if found.description else found.full_name)
+        click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
+    else:
+        console.write_rows(heads, rows, form)
+    return 0
+
+
+def _document(table: "TableInfo") -> dict[str, Any]:
+    return {
+        "schema": table.schema,
+        "name": table.name,
+        "kind": table.kind,
+        "description": table.description,
+        "columns": [{"name": c.name, "type": c.type, "description": c.description} for c in table.columns],
+    }

@@ -1,0 +1,190 @@
+"""A capability that is not served costs no data (R10); one sick subject does not stop the others (R11); all is bounded."""
+
+import time
+
+import pytest
+
+from octo_sync.flows.pull import Scope
+from tests.flows.harness import QUICK, QUICK_SYNC, reply
+
+
+async def test_a_capability_that_is_suddenly_ignored_keeps_the_old_values_and_is_reported(synced, service):
+    copy = synced()
+    priced = copy.warehouse()
+    uuid = next(b["uuid"] for b in service.state()["bookings"] if b["status"] == "CONFIRMED" and not b["freesale"])
+    service.change(uuid, reseller_reference="while prices were missing")
+    slot = next(s for s in service.slots() if s["available"])
+    service.control(
+        "POST",
+        "/admin/availability",
+        {"product_id": slot["product_id"], "option_id": slot["option_id"], "from": slot["local_date"],
+         "to": slot["local_date"], "action": "close"},
+    )  # fmt: skip
+    service.quirks(ignored_capability=["pricing"])
+    await copy.sync()
+    assert copy.differences() == [], "prices kept, everything else up to date"
+    now = copy.warehouse()
+    for table in ("core.unit_prices", "core.availability_prices", "core.booking_taxes"):
+        assert sorted(map(str, now[table])) == sorted(map(str, priced[table]))
+    missing = copy.query("select distinct missing_capabilities from ops.coverage where resource <> 'supplier'")
+    assert missing == [("pricing",)]
+    drift = copy.query("select resource from ops.schema_drift where kind = 'capability' and name = 'pricing' order by 1")
+    assert [resource for (resource,) in drift] == ["availability", "bookings", "products"]
+    service.quirks(ignored_capability=[])
+    await copy.sync()
+    assert copy.query("select distinct missing_capabilities from ops.coverage") == [("",)]
+    assert copy.differences() == []
+
+
+@pytest.mark.parametrize("capability", ["content", "extras"])
+async def test_so_it_is_for_texts_and_extras(synced, service, capability):
+    copy = synced()
+    product = service.state()["products"][0]["id"]
+    service.control("PATCH", f"/admin/products/{product}", {"reference": "NEW"})
+    service.quirks(ignored_capability=[capability])
+    wanted = copy.oracle  # its texts come from the service, which must show them
+    await copy.sync()
+    held = copy.warehouse()
+    service.quirks(ignored_capability=[])
+    from tests import oracle
+
+    assert oracle.compare(wanted(), held) == []
+    assert copy.query("select count(*) from ops.schema_drift where kind = 'capability' and name = $1", capability) != [
+        (0,)
+    ]
+
+
+async def test_without_an_echo_a_missing_capability_is_seen_by_its_fields(synced, service):
+    copy = synced()
+    service.quirks(ignored_capability=["pricing"], no_capability_echo=True)
+    await copy.sync()
+    assert copy.differences() == []
+    assert ("pricing",) in copy.query("select distinct missing_capabilities from ops.coverage")
+
+
+async def test_one_refused_option_is_set_aside_with_its_reason_and_the_rest_goes_on(project, service):
+    copy = project(sync=QUICK_SYNC)
+    slot = service.slots()[0]
+    pair = slot["product_id"], slot["option_id"]
+    service.quirks(option_bare_400=["/".join(pair)])
+    result = await copy.sync()
+    assert result.status == "partial"
+    assert {q.resource for q in result.quarantined} == {"availability"}
+    assert all(pair[0] in q.key and "400" in q.reason for q in result.quarantined)
+    missing = [d for d in copy.differences() if "product_id={}, option_id={}".format(*pair) in d or "more differences" in d]
+    assert copy.differences() == missing
+    rows = copy.query("select key, reason from ops.quarantine")
+    assert len(rows) == len(result.quarantined) > 0
+    service.quirks(option_bare_400=[])
+    assert (await copy.sync(scope=Scope(full=True))).status == "ok", "a full pull tries again what was set aside"
+    assert copy.differences() == []
+    assert copy.query("select * from ops.quarantine") == []
+
+
+async def test_a_refused_option_is_not_hammered(project, service):
+    """Some services block whoever earns sixty refusals a minute."""
+    copy = project(sync={"attempts": 5, "backoff": "0.01s", "backoff_cap": "0.02s"})
+    slot = service.slots()[0]
+    service.quirks(option_bare_400=["{product_id}/{option_id}".format(**slot)])
+    await copy.sync()
+    refused = [r for r in service.requests() if r["status"] == 400]
+    assert len(refused) <= 25
+    service.forget_requests()
+    await copy.sync(scope=Scope())
+    assert [r for r in service.requests() if r["status"] == 400] == []
+
+
+async def test_a_subject_is_tried_as_often_as_configured_and_then_set_aside(synced, service):
+    copy = synced(sync={"attempts": 3, "backoff": "0.01s", "backoff_cap": "0.02s"}, limits={"attempts": 1})
+    service.faults({"fault": "malformed", "match": {"path": "/supplier"}})
+    result = await copy.sync()
+    asked = [r for r in service.requests() if r["path"].endswith("/supplier")]
+    assert len(asked) == 3
+    assert [(q.resource, q.count) for q in result.quarantined] == [("supplier", 3)]
+    assert result.status == "partial"
+    assert copy.differences() == []
+
+
+async def test_a_service_that_is_down_for_the_whole_run_loses_nothing_and_costs_few_calls(synced, service):
+    copy = synced(sync=QUICK_SYNC, limits={**QUICK, "attempts": 2})
+    service.traffic(20, seed="down")
+    service.faults({"fault": "status_5xx"})
+    result = await copy.sync()
+    assert result.status == "failed"
+    assert len(result.troubles) == 1
+    assert len(service.requests()) < 60
+    assert result.quarantined == (), "its subjects keep their tries for a better day"
+    service.faults()
+    result = await copy.sync(scope=Scope())
+    assert result.resumed
+    assert copy.differences() == []
+
+
+async def test_one_service_that_is_down_does_not_stop_another(project, service):
+    from tests.flows.harness import Asked
+
+    copy = project(
+        connections={
+            "sick": Asked(token="a", limits=QUICK, settings={"base_url": "http://127.0.0.1:9/octo/v1"}),
+            "well": Asked(token="b"),
+        },
+        sync=QUICK_SYNC,
+    )
+    result = await copy.sync()
+    assert result.status == "partial"
+    assert [t.connection for t in result.troubles] == ["sick"]
+    assert copy.differences("well") == []
+
+
+async def test_an_answer_that_is_too_large_is_asked_for_in_smaller_windows(project, service):
+    largest = max(r["response_bytes"] for r in await _pulled(project, service) if r["path"].endswith("/bookings"))
+    copy = project("capped", limits={"max_body": largest - 1})
+    service.forget_requests()
+    result = await copy.sync()
+    assert (result.status, result.failed) == ("ok", {})
+    assert copy.differences() == []
+
+
+async def _pulled(project, service):
+    await project("measured").sync()
+    return service.requests()
+
+
+async def test_a_document_that_stays_too_large_is_set_aside_by_name(project):
+    copy = project(limits={"max_body": 20_000}, sync=QUICK_SYNC, bookings=(-3, 3), availability=(0, 3))
+    result = await copy.sync()
+    assert result.status == "partial"
+    assert ("products", "AnswerTooLarge") in {(q.resource, q.reason.split(":")[0]) for q in result.quarantined} or any(
+        q.resource == "products" for q in result.quarantined
+    )
+
+
+async def test_a_hanging_request_ends_at_its_deadline(synced, service):
+    copy = synced(sync={"attempts": 1}, limits={"deadline": "0.2s", "attempts": 1, "connect_timeout": "0.1s"})
+    service.faults({"fault": "hang", "seconds": 3.0, "match": {"path": "/supplier"}})
+    started = time.monotonic()
+    result = await copy.sync()
+    assert time.monotonic() - started < 2.5
+    assert result.status == "partial"
+    assert any("0.2 s" in reason for reason in [*result.failed.values()])
+
+
+async def test_the_calls_per_minute_stay_below_what_was_configured(project, service):
+    copy = project(bookings=(-3, 3), availability=(0, 3), limits={"requests_per_minute": 1200.0}, capabilities=("pricing",))
+    started = time.monotonic()
+    await copy.sync()
+    spent = time.monotonic() - started
+    # A tenth of a minute's requests may go at once, at most one per slot.
+    assert len(service.requests()) <= 6 + spent * 20 + 1
+    assert copy.differences() == []
+
+
+async def test_a_made_up_empty_catalogue_at_the_start_is_success(project):
+    """Nothing new is no error."""
+    from tests.flows.harness import Wire, api_path
+
+    copy = project()
+    result = await copy.sync(
+        transport=Wire.by(lambda request, _: reply([]) if api_path(request) in {"/products", "/bookings"} else None)
+    )
+    assert (result.status, result.totals.bad_records) == ("ok", 0)

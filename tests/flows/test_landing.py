@@ -1,0 +1,199 @@
+"""Rows and watermark land together or not at all, by one writer (R8, R9)."""
+
+import duckdb
+import pytest
+
+from octo_sync.errors import LeaseHeld, WarehouseError, WriterFenced
+from octo_sync.flows.pull import Scope
+from octo_sync.flows.sync import sync
+from tests.flows.harness import Wire, api_path
+
+COVERAGE = "select * from ops.coverage order by connection_id, resource, key"
+
+
+class Tripwire:
+    """DuckDB's connection, which fails at a statement that begins in a certain way, once."""
+
+    def __init__(self, real, starts):
+        self._real, self._starts, self.fired = real, starts, 0
+
+    def execute(self, sql, *more):
+        if not self.fired and sql.startswith(self._starts):
+            self.fired += 1
+            raise duckdb.IOException("IO Error: Could not write file: No space left on device")
+        return self._real.execute(sql, *more)
+
+    def __getattr__(self, name):
+        return getattr(self._real, name)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "insert into warehouse.core.products",
+        "insert into warehouse.core.availability ",
+        "insert into warehouse.core.availability_prices",
+        "insert into warehouse.core.booking_unit_items",
+        "insert into warehouse.core.booking_taxes",
+        "delete from ops.coverage",
+        "insert into ops.coverage",
+        "commit",
+    ],
+)
+async def test_an_error_in_the_middle_of_a_landing_leaves_rows_and_watermark_as_they_were(synced, service, statement):
+    copy = synced()
+    service.traffic(40, seed="landing")
+    service.control("PATCH", f"/admin/products/{service.state()['products'][0]['id']}", {"internal_name": "changed"})
+    held, covered = copy.warehouse(), copy.query(COVERAGE)
+    wrong = copy.differences()
+    async with copy.opened() as opened:
+        real = opened.warehouse._db
+        opened.warehouse._db = trip = Tripwire(real, statement)
+        with pytest.raises(WarehouseError, match="No space is left"):
+            await sync(opened.ports, Scope(full=True), command="test", publishing=False)
+        opened.warehouse._db = real
+        assert trip.fired == 1
+        assert opened.journal.run(opened.ports.run_id).status == "failed"
+    if "products" in statement or "coverage" in statement or statement == "commit":
+        assert copy.query(COVERAGE) == covered
+        now = copy.warehouse()
+        now["private.booking_contacts"] = held["private.booking_contacts"]  # landed first, idempotently
+        assert now == held
+    else:
+        # Batches before it may have landed; whatever did is whole: no booking without its tickets, no slot without prices.
+        assert copy.query(
+            "select count(*) from core.bookings b where not is_deleted and unit_count <> (select count(*) from "
+            "core.booking_unit_items i where i.booking_uuid = b.booking_uuid and not i.is_deleted)"
+        ) == [(0,)]
+    assert len(wrong) >= len(copy.differences()) - 1
+    result = await copy.sync(scope=Scope())
+    assert result.status == "ok"
+    assert copy.differences() == []
+
+
+async def test_a_subject_stays_owed_when_its_landing_failed(synced, service):
+    copy = synced()
+    service.traffic(30, seed="owed")
+    async with copy.opened() as opened:
+        real = opened.warehouse._db
+        opened.warehouse._db = Tripwire(real, "insert into ops.coverage")
+        with pytest.raises(WarehouseError):
+            await sync(opened.ports, Scope(full=True), command="test", publishing=False)
+        opened.warehouse._db = real
+        assert opened.journal.dirty_count() > 0
+        assert any(row.dirty and row.attempts == 0 for row in opened.journal.subjects())
+
+
+async def test_a_second_sync_is_told_who_works_and_touches_nothing(synced):
+    copy = synced()
+    async with copy.opened():
+        with pytest.raises(LeaseHeld, match="Another octo-sync process"):
+            await copy.sync()
+    assert (await copy.sync()).status == "ok"
+
+
+async def test_a_writer_that_was_overtaken_lands_nothing_more(synced, service):
+    copy = synced()
+    service.traffic(30, seed="zombie")
+    held = copy.warehouse()
+    async with copy.opened() as opened:
+        opened.warehouse.claim_writer(opened.ports.fence + 1, "the next one")
+        covered = opened.warehouse.query(COVERAGE).rows
+        with pytest.raises(WriterFenced, match="newer writer"):
+            await sync(opened.ports, Scope(full=True), command="test", publishing=False)
+        assert opened.warehouse.query(COVERAGE).rows == covered
+    now = copy.warehouse()
+    assert {t for t in held if now[t] != held[t]} <= {"private.booking_contacts"}
+
+
+async def test_an_overtaken_writer_does_not_touch_the_private_file_either(synced, service):
+    copy = synced()
+    uuid = next(b["uuid"] for b in service.state()["bookings"] if b["status"] == "CONFIRMED")
+    service.change(uuid, contact={"fullName": "Written by a zombie"})
+    async with copy.opened() as opened:
+        opened.warehouse.claim_writer(opened.ports.fence + 1, "the next one")
+        with pytest.raises(WriterFenced):
+            await sync(opened.ports, Scope(full=True), command="test", publishing=False)
+    found = copy.query("select count(*) from personal.private.booking_contacts where full_name like '%zombie%'")
+    assert found == [(0,)]
+
+
+async def test_a_journal_that_was_lost_is_made_anew_and_the_next_pull_is_newer_than_all_before(synced, service):
+    copy = synced()
+    service.traffic(40, seed="lost journal")
+    for file in copy.directory.glob("octo.journal.sqlite*"):
+        file.unlink()
+    result = await copy.sync()
+    assert result.status == "ok"
+    assert result.totals.stale == 0
+    assert copy.differences() == []
+
+
+async def test_a_warehouse_that_was_lost_is_filled_again(synced):
+    copy = synced()
+    for file in copy.directory.glob("octo.*duckdb*"):
+        file.unlink()
+    assert (await copy.sync()).status == "ok"
+    assert copy.differences() == []
+
+
+async def test_a_lost_warehouse_is_filled_again_by_a_run_that_only_resumes(synced):
+    """Coverage is lost with the rows, so nothing may be taken for unchanged."""
+    copy = synced()
+    for file in copy.directory.glob("octo.*duckdb*"):
+        file.unlink()
+    await copy.sync(scope=Scope())
+    assert copy.differences() == []
+
+
+async def test_the_private_file_alone_lost_is_filled_again(synced):
+    copy = synced()
+    for file in copy.directory.glob("octo.private.duckdb*"):
+        file.unlink()
+    await copy.sync()
+    assert copy.differences() == []
+
+
+async def test_a_reader_of_the_read_copy_never_sees_fewer_rows_while_it_is_swapped(synced, service):
+    copy = synced(publish=True)
+    await copy.sync()
+    read = copy.directory / "octo.read.duckdb"
+    first = duckdb.connect(str(read), read_only=True, config={"threads": 1})
+    before = first.execute("select count(*) from core.bookings").fetchall()
+    service.traffic(20, seed="readers", kinds=["book"])
+    await copy.sync()
+    assert first.execute("select count(*) from core.bookings").fetchall() == before, "a reader keeps its snapshot"
+    first.close()
+    with duckdb.connect(str(read), read_only=True, config={"threads": 1}) as second:
+        assert second.execute("select count(*) from core.bookings").fetchall()[0][0] > before[0][0]
+
+
+async def test_a_failing_publish_keeps_the_copy_that_is_there(synced, service):
+    copy = synced(publish=True)
+    await copy.sync()
+    read = copy.directory / "octo.read.duckdb"
+    held = read.read_bytes()
+    checks = copy.directory / "warehouse" / "checks"
+    checks.mkdir(parents=True)
+    (checks / "never.sql").write_text("-- name: never\n-- description: Fails on purpose.\nselect 1 as wrong\n")
+    service.traffic(5, seed="publish")
+    result = await copy.sync()
+    assert [f.check.name for f in result.published.failed] == ["never"]
+    assert read.read_bytes() == held
+
+
+async def test_no_request_is_made_while_the_project_belongs_to_another(synced, service):
+    copy = synced()
+    async with copy.opened():
+        service.forget_requests()
+        with pytest.raises(LeaseHeld):
+            await copy.sync()
+        assert service.requests() == []
+
+
+async def test_every_answer_is_asked_for_once(synced, service):
+    """No document and no window is asked for twice in a run in which nothing changes."""
+    copy = synced()
+    sent = []
+    await copy.sync(transport=Wire.by(lambda request, _: sent.append((api_path(request), str(request.url), request.content))))
+    assert len(sent) == len(set(sent))
