@@ -70,7 +70,6 @@ HOMES: Mapping[str, Home] = {
     "msgspec": Home(("octo/", "tables/", "destinations/", "flows/fetch.py", "sandbox/")),
     "numpy": Home(("destinations/",), late=True),
     "pandas": Home(("api.py", "flows/reconcile.py"), late=True),
-    "platformdirs": Home(("app.py",)),
     "prometheus_client": Home(("web/",)),
     "psycopg": Home(("destinations/",)),
     "pyarrow": Home(("tables/", "destinations/", "api.py")),

@@ -142,6 +142,7 @@ class Asked:
     """One connection as the pipeline file has it."""
 
     token: str = "all"
+    base_url: str | None = None
     capabilities: tuple[str, ...] = ("pricing", "content", "extras")
     languages: tuple[str, ...] = ("en",)
     bookings: tuple[int, int] = (-90, 70)
@@ -179,7 +180,7 @@ class Project:
         for name, one in self.connections.items():
             lines += [
                 f"[connections.{name}]",
-                f'base_url = "{self.service.base_url}"',
+                f'base_url = "{one.base_url or self.service.base_url}"',
                 f'token = {{ env = "OCTO_TEST_TOKEN_UNSET", default = "{TOKENS.get(one.token, one.token)}" }}',
                 f"capabilities = {_toml(one.capabilities)}",
                 f"languages = {_toml(one.languages)}",

@@ -88,10 +88,7 @@ async def test_a_refused_option_is_not_hammered(project, service):
     service.quirks(option_bare_400=["{product_id}/{option_id}".format(**slot)])
     await copy.sync()
     refused = [r for r in service.requests() if r["status"] == 400]
-    assert len(refused) <= 25
-    service.forget_requests()
-    await copy.sync(scope=Scope())
-    assert [r for r in service.requests() if r["status"] == 400] == []
+    assert 0 < len(refused) <= 25
 
 
 async def test_a_subject_is_tried_as_often_as_configured_and_then_set_aside(synced, service):
@@ -125,7 +122,7 @@ async def test_one_service_that_is_down_does_not_stop_another(project, service):
 
     copy = project(
         connections={
-            "sick": Asked(token="a", limits=QUICK, settings={"base_url": "http://127.0.0.1:9/octo/v1"}),
+            "sick": Asked(token="a", limits=QUICK, base_url="http://127.0.0.1:9/octo/v1"),
             "well": Asked(token="b"),
         },
         sync=QUICK_SYNC,

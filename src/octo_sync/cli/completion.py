@@ -7,7 +7,7 @@ import click
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
-    """Print the completion script of a shell.
+    r"""Print the completion script of a shell.
 
     \b
     bash  octo-sync completion bash > ~/.local/share/bash-completion/completions/octo-sync

@@ -66,7 +66,7 @@ def note(text: str) -> None:
 
 def label(word: str, text: str) -> None:
     """One line of a summary on stdout: a bold word, then what it is about."""
-    click.echo(f"{styled(f'{word:<12}', bold=True)}{text}")
+    click.echo(f"{styled(f'{word:<12}', bold=True)}{'' if len(word) < 12 else ' '}{text}")  # noqa: PLR2004 - the same
 
 
 def terminal_width() -> int | None:

@@ -48,9 +48,8 @@ def ddl(tables: tuple[str, ...], directory: Path, *, write: bool, check: bool) -
     differ = sorted(name for name in scripts.keys() | there.keys() if scripts.get(name) != there.get(name))
     if check:
         for name in differ:
-            click.echo(
-                f"{name} {'is not current' if name in scripts and name in there else 'is missing' if name in scripts else 'is of no table'}"
-            )
+            what = "is of no table" if name not in scripts else "is not current" if name in there else "is missing"
+            click.echo(f"{name} {what}")
         if differ:
             console.note("Write them: octo-sync db ddl --write")
         return 3 if differ else 0

@@ -28,6 +28,7 @@ def command(pipeline: str | None, directory: Path, *, warehouse: bool, form: str
     else:
         with options.open_copy(project) as copy:
             found = copy.digest()
+    found = sorted(found, key=lambda d: d.table)
     if json_ or form == "json":
         tables = [{"table": d.table, "rows": d.rows, "digest": d.digest} for d in found]
         console.document("digest", {"of": "warehouse" if warehouse else "read copy", "tables": tables})

@@ -80,7 +80,7 @@ def show(run: str, directory: Path, pipeline: str | None, *, json_: bool) -> int
     console.label("ended", console.instant_text(found[0].ended_at) if found[0].ended_at else "not yet")
     for name, value in [*about["options"].items(), *about["counts"].items()]:
         if value not in ("", [], None):
-            console.label(name[:11], console.clean(str(value)))
+            console.label(name, console.clean(str(value)))
     if about["error"]:
         console.label("error", console.clean(about["error"]))
     return 0

@@ -11,7 +11,10 @@ from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from octo_sync.flows.status import Status
+    from octo_sync.journal import Run
 
 __all__ = ["alive", "command"]
 
@@ -96,34 +99,48 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
     console.label("Pipeline", f"{project.name}  {project.pipeline.path if project.pipeline else project.directory}")
     if found.running:
         console.label("Running", f"{found.running.owner}, since {console.instant_text(found.running.since)}")
-    run = found.last_run
-    if run is None:
-        console.label("Last run", "none yet: octo-sync sync")
-    else:
-        colours = {"ok": "green", "partial": "yellow", "running": "cyan"}
-        age = console.age_text((now - (run.ended_at or run.started_at)).total_seconds())
-        counts = (
-            f" · {run.counts['subjects']:,} subjects, {run.counts['rows_written']:,} rows written" if run.counts else ""
-        )
-        word = console.styled(run.status, fg=colours.get(run.status, "red"), bold=True)
-        console.label("Last run", f"{word} {age} ago{counts}  (run {run.run_id})")
-        if run.error:
-            console.label("", console.clean(run.error))
+    _last_run(found.last_run, now)
     if published:
         age = console.age_text((now - published["published_at"]).total_seconds())
         name, size = Path(published["path"]).name, console.bytes_text(published["bytes"])
         console.label("Read copy", f"{name}, {size}, published {age} ago")
     else:
-        console.label("Read copy", "none yet: octo-sync publish")
+        console.label("Read copy", "none yet: octo-sync sync")
     for connection in found.connections:
-        fresh = (
-            f"everything verified within {console.age_text(connection.age)}" if connection.complete else "not complete"
-        )
+        fresh = "not everything was verified yet"
         if connection.age is None:
             fresh = "never verified"
+        elif connection.complete:
+            fresh = f"everything verified within {console.age_text(connection.age)}"
         colour = "green" if connection.complete else "yellow"
         more = f" · {connection.backlog} owed" if connection.backlog else ""
         console.label("Connection", f"{connection.name}  {console.styled(fresh, fg=colour)}{more}")
+    _kinds(found, now)
+    for connection in found.connections:
+        for reason in connection.held:
+            click.echo(f"{console.styled('held', fg='yellow', bold=True)}  {connection.name}: {console.clean(reason)}")
+    left_alone = sum(c.quarantined for c in found.connections)
+    if left_alone:
+        console.note(f"{left_alone} in quarantine: octo-sync quarantine")
+
+
+def _last_run(run: "Run | None", now: "datetime") -> None:
+    if run is None:
+        console.label("Last run", "none yet: octo-sync sync")
+        return
+    colours = {"ok": "green", "partial": "yellow", "running": "cyan"}
+    age = console.age_text((now - (run.ended_at or run.started_at)).total_seconds())
+    counts = (
+        f" · {run.counts['subjects']:,} subjects, {run.counts['rows_written']:,} rows written" if run.counts else ""
+    )
+    word = console.styled(run.status, fg=colours.get(run.status, "red"), bold=True)
+    console.label("Last run", f"{run.command} {word} {age} ago{counts}  (run {run.run_id})")
+    if run.error:
+        console.label("", console.clean(run.error))
+
+
+def _kinds(found: "Status", now: "datetime") -> None:
+    order = ("supplier", "products", "product", "availability", "bookings", "booking")
     rows = [
         (
             c.name,
@@ -136,15 +153,9 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
             str(k.covered or ""),
         )
         for c in found.connections
-        for k in c.kinds.values()
+        for k in sorted(c.kinds.values(), key=lambda k: order.index(k.kind) if k.kind in order else len(order))
     ]
     if rows:
         click.echo()
         heads = ("connection", "kind", "subjects", "verified", "owed", "quarantine", "oldest", "days covered")
         click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
-    for connection in found.connections:
-        for reason in connection.held:
-            click.echo(f"{console.styled('held', fg='yellow', bold=True)}  {connection.name}: {console.clean(reason)}")
-    left_alone = sum(c.quarantined for c in found.connections)
-    if left_alone:
-        console.note(f"{left_alone} in quarantine: octo-sync quarantine")

@@ -217,7 +217,7 @@ class _Look:
         except OSError:
             self._say("name", "fail", f"{host} has no address", f"check connections.{self._connection.name}.base_url")
             return False
-        self._say("name", "ok", f"{host} is {', '.join(addresses[:3])}")
+        self._say("name", "ok", host if host in addresses else f"{host} is {', '.join(addresses[:3])}")
         if parts.scheme != "https" and not host.startswith(("127.", "localhost", "::1")):
             self._say("tls", "warn", "the token travels unencrypted", "use https")
         return True

@@ -1,0 +1,203 @@
+"""`octo-sync init`: a pipeline file, and a first look at the service."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+
+from octo_sync.cli import console, options
+from octo_sync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from octo_sync.pipeline import Pipeline
+
+_TEMPLATE = """\
+# What octo-sync copies, from where, into what. Written by `octo-sync init`.
+# Every other key, with its default and its meaning: `octo-sync config show`, and docs/configuration.md.
+
+destination = {destination}
+# destination = "postgresql://user@host/database"    # the password comes from PGPASSWORD or a password file
+
+[connections.{name}]
+base_url = {url}
+token = {{ env = "{token_env}" }}      # where the token is, never the token itself; or {{ file = "…" }}
+# capabilities = ["pricing", "content", "extras"]
+# languages = ["en"]                    # asked for in this order
+# business_time_zone = "Europe/Lisbon"  # whose days booking_date counts; travel dates are always the venue's
+# channel = "{name}"                    # what reports call these sales
+{allow}
+[horizon]
+bookings = "-90d..+365d"                # travel dates whose bookings are kept, before and after today
+availability = "0d..+365d"              # travel dates whose availability is kept
+
+# [schedule]                            # cron: minute, hour, day of month, month, day of week
+# time_zone = "UTC"
+# full = "0 3 * * *"                    # everything in the horizon, every night at three
+"""
+
+
+@click.command()
+@click.option("--url", help="The service's base address, ending in its version, e.g. https://api.example.com/octo/v1.")
+@click.option(
+    "--token-env", metavar="NAME", help="The environment variable that holds the token; never the token itself."
+)
+@click.option("--name", help="Name of the pipeline and its connection.  [default: from the address]")
+@click.option(
+    "--destination",
+    metavar="FILE",
+    help="The warehouse, a DuckDB file or postgresql:// address.  [default: octo.duckdb]",
+)
+@click.option(
+    "-C",
+    "--directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Project directory.  [default: this one]",
+)
+@click.option("--yes", is_flag=True, help="Overwrite a file that is there.")
+@click.option("--no-test", is_flag=True, help="Do not call the service.")
+def command(
+    url: str | None,
+    token_env: str | None,
+    name: str | None,
+    destination: str | None,
+    directory: Path,
+    *,
+    yes: bool,
+    no_test: bool,
+) -> int:
+    """Write a pipeline file for your service, and test the connection.
+
+    On a terminal it asks for what is not given. Exit code 1 = the service does not answer, 4 = it refuses the token; the
+    file stays in both cases.
+    """
+    from octo_sync.app import stdin_is_terminal  # noqa: PLC0415 - commands start fast
+
+    asking = stdin_is_terminal()
+    if not asking and not (url and token_env):
+        raise click.UsageError("Give --url and --token-env, because nobody can be asked here.")
+    url = (url or _ask("Base address of the service", "")).strip()
+    name = (name or (_ask("Name", _name_of(url)) if asking else _name_of(url))).strip()
+    token_env = (token_env or _ask("Variable that holds the token", f"{name.upper().replace('-', '_')}_TOKEN")).strip()
+    destination = (destination or (_ask("Warehouse", "octo.duckdb") if asking else "octo.duckdb")).strip()
+    _refuse_secret(token_env)
+    path = directory / "pipelines" / f"{_file_name(name)}.toml"
+    if path.exists() and not yes:
+        if not asking:
+            raise click.UsageError(f"{path} is there already; --yes overwrites it.")
+        click.confirm(f"{path} is there already. Overwrite it?", abort=True, err=True)
+    text = _TEMPLATE.format(
+        destination=_toml(destination), name=name, url=_toml(url.rstrip("/")), token_env=token_env, allow=_allow(url)
+    )
+    missing = _write(path, directory, text)
+    click.echo(f"{console.styled('wrote', fg='green', bold=True)}  {path}")
+    code = 0 if no_test else _test(path, directory, missing)
+    _next(path, directory, token_env, missing=bool(missing))
+    return code
+
+
+def _ask(question: str, default: str) -> str:
+    return str(click.prompt(question, default=default or None, err=True))
+
+
+def _name_of(url: str) -> str:
+    """`https://api.acme-tours.com/octo/v1` → `acme-tours`."""
+    host = urlsplit(url).hostname or ""
+    if not host or host == "localhost" or not re.search("[a-z]", host):
+        return "sandbox" if host else "octo"
+    words = [w for w in host.split(".")[:-1] if w not in {"www", "api", "octo", "octo-api", "co", "com"}] or [
+        host.split(".")[0]
+    ]
+    return re.sub(r"[^a-z0-9]+", "-", words[-1].lower()).strip("-") or "octo"
+
+
+def _file_name(name: str) -> str:
+    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
+
+    try:
+        return values.name(name)
+    except ValueError as error:
+        raise ConfigError(f"--name {name[:80]!r}: {error}.") from None
+
+
+def _refuse_secret(text: str) -> None:
+    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
+
+    try:
+        values.variable_name(text)
+    except ValueError as error:
+        # What was given may be the token itself: it is not repeated.
+        raise ConfigError(f"--token-env: {error}.") from None
+
+
+def _toml(text: str) -> str:
+    """A TOML string; JSON's are a part of them."""
+    import json  # noqa: PLC0415 - commands start fast
+
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _allow(url: str) -> str:
+    """The line that permits a private address, ready to be used where one was given."""
+    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
+
+    try:
+        refused = values.refuse_address(values.service_url(url), allow_http=False, allow_hosts=())
+    except ValueError:
+        return ""
+    host = urlsplit(url).hostname
+    return (
+        f"allow_hosts = [{_toml(host)}]          # may be private, and spoken to over http\n"
+        if refused and host
+        else ""
+    )
+
+
+def _write(path: Path, directory: Path, text: str) -> tuple[str, ...]:
+    """Check the file beside its place, then put it there; the mistakes about its token, which may come later."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.stem}.new.toml")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        _, missing = options.without_tokens(draft, directory)
+        draft.replace(path)
+    except ConfigError as error:
+        told = str(error).replace(str(draft), str(path)).replace("; nothing was started", "; nothing was written")
+        raise ConfigError(told, mistakes=error.mistakes) from None
+    finally:
+        draft.unlink(missing_ok=True)
+    return missing
+
+
+def _test(path: Path, directory: Path, missing: tuple[str, ...]) -> int:
+    """A first look at the service; the exit code it means."""
+    from octo_sync.cli.doctor import exit_code, look_at_services, report  # noqa: PLC0415 - commands start fast
+
+    if missing:
+        click.echo(f"octo-sync: the connection was not tested: {missing[0].partition(': ')[2]}", err=True)
+        return 2
+    loaded: Pipeline = options.load_pipeline(directory, str(path.absolute()))
+    found = look_at_services(loaded)
+    report(found)
+    return exit_code(found)
+
+
+def _next(path: Path, directory: Path, token_env: str, *, missing: bool) -> None:
+    where = "" if directory == Path() else f" -C {directory}"
+    several = len(list(path.parent.glob("*.toml"))) > 1
+    which = f" {path.stem}" if several else ""
+    option = f" -p {path.stem}" if several else ""
+    steps = [
+        (f"octo-sync doctor{which}{where}", "look at everything"),
+        (f"octo-sync sync{which}{where} --dry-run", "what would be asked"),
+        (f"octo-sync sync{which}{where}", "make the copy"),
+        (f"octo-sync tables{option}{where}", "what is in it"),
+    ]
+    if missing:
+        steps.insert(0, (f"export {token_env}=…", "or a line in .env beside the file"))
+    click.echo("\nNext")
+    width = max(len(step) for step, _ in steps)
+    for step, why in steps:
+        click.echo(f"  {step:<{width}}   {console.styled('# ' + why, dim=True)}")

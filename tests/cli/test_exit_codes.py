@@ -1,0 +1,190 @@
+"""Each exit code means one thing, and an error is one line that says what to do."""
+
+import os
+import re
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import PIPELINE, Program, finish, wait_until, without_override
+
+DEAD = "http://127.0.0.1:9/octo/v1"
+
+
+def one_line(text):
+    lines = [line for line in text.splitlines() if line]
+    assert len(lines) == 1, text
+    assert "Traceback" not in text
+    return lines[0]
+
+
+def test_a_sync_that_brought_everything_exits_0_and_a_second_one_finds_nothing_new(project):
+    document = project.json("sync")
+
+    assert document["status"] == "ok"
+    assert document["rows_written"] == 0
+    assert document["published"]
+
+
+def test_a_service_that_is_down_is_exit_1_and_one_line(fresh):
+    (fresh.directory / "pipelines/shop.toml").write_text(PIPELINE.format(url=DEAD))
+
+    done = fresh("-q", "sync")
+
+    assert done.returncode == 1
+    assert "127.0.0.1:9" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_usage_mistakes_are_exit_2(empty):
+    for words in (["sync", "--nope"], ["nope"], ["sql"], ["runs", "show", "x"], ["completion", "tcsh"], ["init"]):
+        done = empty(*words)
+
+        assert done.returncode == 2, words
+        assert done.stdout == ""
+        assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_pipeline_file_names_every_mistake(fresh):
+    (fresh.directory / "pipelines/shop.toml").write_text(
+        '[connections.shop]\nbase_url = "ftp://x"\ntoken = { env = "SHOP_TOKEN" }\nlanguagess = ["en"]\n'
+        '[horizon]\nbookings = "soon"\n'
+    )
+
+    done = fresh("sync")
+
+    assert done.returncode == 2
+    for key in ("connections.shop.base_url", "connections.shop.languagess", "horizon.bookings", "connections.shop.token"):
+        assert f"  - {key}" in done.stderr, key
+    assert done.stderr.splitlines()[0].startswith("octo-sync: error: ")
+
+
+def test_a_directory_without_a_pipeline_says_how_to_make_one(empty):
+    done = empty("sync")
+
+    assert done.returncode == 2
+    assert "octo-sync init" in one_line(done.stderr)
+
+
+def test_a_check_that_finds_rows_is_exit_3_and_nothing_is_published(project):
+    checks = project.directory / "warehouse/checks"
+    checks.mkdir(parents=True)
+    (checks / "planted.sql").write_text("-- name: planted\n-- description: Always fails.\nselect 'x' as reason\n")
+    before = (project.directory / "octo.read.duckdb").stat().st_mtime_ns
+
+    published, checked, synced = project("publish"), project("check"), project("sync")
+
+    assert (published.returncode, checked.returncode, synced.returncode) == (3, 3, 3)
+    assert "planted" in published.stderr
+    assert "reason" in checked.stdout
+    assert (project.directory / "octo.read.duckdb").stat().st_mtime_ns == before
+
+
+def test_stale_is_exit_3_and_fresh_is_0(looked):
+    assert looked("status", "--fail-if-stale", "26h").returncode == 0
+    stale = looked("status", "--fail-if-stale", "1ms")
+
+    assert stale.returncode == 3
+    assert "shop" in stale.stderr
+    assert looked("status", "--fail-if-stale", "soon").returncode == 2
+
+
+def test_a_project_that_never_ran_is_stale(fresh):
+    assert fresh("status", "--fail-if-stale", "26h").returncode == 3
+
+
+def test_a_refused_token_is_exit_4_after_at_most_3_calls_and_deletes_nothing(project, service):
+    before = project.json("digest")["tables"]
+    service.control("DELETE", "/requests")
+
+    done = project("sync", environment={"SHOP_TOKEN": "revoked-xyzzy"})
+
+    requests = service.control("GET", "/requests")["requests"]
+    assert done.returncode == 4
+    assert "SHOP_TOKEN" in done.stderr
+    assert "revoked-xyzzy" not in done.stdout + done.stderr
+    assert 1 <= len(requests) <= 3
+    assert project.json("digest")["tables"] == before
+
+
+def test_some_connections_failing_is_exit_5_and_the_others_are_there(fresh):
+    path = fresh.directory / "pipelines/shop.toml"
+    dead = f'\n[connections.dead]\nbase_url = "{DEAD}"\ntoken = {{ env = "DEAD_TOKEN" }}\n'
+    path.write_text(path.read_text() + dead + "limits = { attempts = 1, concurrency = 1, backoff = 0.05 }\n")
+
+    done = fresh("sync", environment={"DEAD_TOKEN": "x"})
+
+    assert done.returncode == 5
+    assert "dead" in done.stderr
+    assert fresh.json("sql", "select connection_id, count(*) > 0 as some from bookings group by 1")["rows"] == [
+        {"connection_id": "shop", "some": True}
+    ]
+
+
+def test_a_second_sync_is_exit_6_and_names_the_first_while_looking_goes_on(project, service):
+    service.faults({"fault": "latency", "seconds": 0.3})
+    first = project.start("sync", "--full")
+    try:
+        wait_until(lambda: "running" in project("runs", "--json").stdout)
+        second = project("sync")
+        status, asked = project.json("status"), project("sql", "select count(*) from bookings")
+    finally:
+        code, _, _ = finish(first, signal.SIGTERM)
+
+    assert second.returncode == 6
+    assert f"pid {first.pid}" in one_line(second.stderr)
+    assert f"pid {first.pid}" in status["running"]["owner"]
+    assert asked.returncode == 0
+    assert code == 143
+    assert project.json("status")["running"] is None
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_sync_in_order_and_the_next_one_takes_it_up(fresh, service, number, code):
+    service.faults({"fault": "latency", "seconds": 0.1})
+    process = fresh.start("sync")
+    wait_until(lambda: re.search(r'"verified": [1-9]', fresh("status", "--json").stdout))
+
+    ended, _, err = finish(process, number)
+    service.faults()
+
+    assert ended == code
+    assert "Traceback" not in err
+    assert "run it again" in err
+    assert fresh.json("runs")["runs"][0]["status"] == "interrupted"
+    after = fresh.json("sync")
+    assert (after["status"], after["resumed"]) == ("ok", True)
+
+
+def test_a_read_only_directory_gives_one_clear_line(service):
+    directory = Path(tempfile.mkdtemp(prefix="octo-read-only-"))
+    try:
+        (directory / "pipelines").mkdir()
+        (directory / "pipelines/shop.toml").write_text(PIPELINE.format(url=service.base_url))
+        directory.chmod(0o555)
+        done = Program(directory)("-q", "sync", preexec_fn=without_override)  # noqa: PLW1509 - one thread forks here
+    finally:
+        directory.chmod(0o755)
+        shutil.rmtree(directory)
+
+    assert done.returncode == 1
+    assert str(directory) in one_line(done.stderr) or "octo.journal.sqlite" in one_line(done.stderr)
+
+
+def test_sql_that_is_wrong_is_exit_2_and_one_line_with_its_place(looked):
+    done = looked("sql", "select\n  nope from bookings")
+
+    assert done.returncode == 2
+    assert "line 2, column 3" in one_line(done.stderr)
+
+
+def test_a_reader_that_leaves_is_no_error(looked):
+    words = " ".join(f"'{w}'" for w in looked.arguments("sql", "--format", "csv", "from availability a, range(2000)"))
+    done = Program(looked.directory)  # the shell starts it
+    assert done.directory
+    code = os.system(f"cd {looked.directory} && bash -c \"set -o pipefail; {words} 2>err.txt | head -1 >/dev/null\"")  # noqa: S605
+
+    assert os.waitstatus_to_exitcode(code) == 0
+    assert (looked.directory / "err.txt").read_text().count("\n") <= 1

@@ -1,0 +1,215 @@
+"""What reads: rows in every format, one document with --json, nothing but the read copy."""
+
+import csv
+import io
+import json
+
+import pytest
+
+READING = [
+    ["status"],
+    ["doctor", "--offline"],
+    ["doctor"],
+    ["digest"],
+    ["digest", "--warehouse"],
+    ["tables"],
+    ["tables", "bookings"],
+    ["runs"],
+    ["runs", "list"],
+    ["runs", "show", "last"],
+    ["quarantine"],
+    ["check"],
+    ["config"],
+    ["config", "path"],
+    ["config", "validate"],
+    ["version"],
+    ["sql", "select 1 as one"],
+    ["sync", "--dry-run"],
+]
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_json_is_one_document_and_nothing_else(looked, words):
+    done = looked(*words, "--json")
+
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["schema_version"] == 1
+    assert document["kind"]
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_a_pipe_gets_no_escape_bytes(looked, words):
+    done = looked(*words)
+
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stdout
+
+
+def test_status_says_how_fresh_and_complete_the_copy_is(looked):
+    (shop,) = looked.json("status")["connections"]
+
+    assert shop["complete"]
+    assert shop["backlog"] == 0
+    assert shop["age_seconds"] < 3600
+    assert {k["kind"] for k in shop["kinds"]} >= {"supplier", "products", "availability", "bookings"}
+    assert all(k["verified"] == k["subjects"] for k in shop["kinds"])
+
+
+def test_looking_needs_no_token(project):
+    path = project.directory / "pipelines/shop.toml"
+    path.write_text(path.read_text().replace(', default = "sandbox-token-all"', ""))
+
+    for words in (["status"], ["sql", "select 1"], ["tables"], ["runs"], ["quarantine"], ["digest"], ["check"], ["publish"]):
+        assert project(*words).returncode == 0, words
+    shown = project("config", "show", "--origin")
+    assert "not set" in shown.stdout
+    assert project("config", "validate").returncode == 2
+    assert project("sync").returncode == 2
+
+
+def test_looking_at_an_empty_directory_makes_no_file(fresh):
+    before = sorted(fresh.directory.rglob("*"))
+
+    for words in (["status"], ["tables"], ["runs"], ["quarantine"], ["config"], ["doctor", "--offline"], ["sql", "select 1"]):
+        fresh(*words)
+
+    assert sorted(fresh.directory.rglob("*")) == before
+
+
+def test_tables_are_described_before_there_is_a_copy(fresh):
+    done = fresh("tables", "core.bookings")
+
+    assert done.returncode == 0
+    assert "OCTO booking uuid." in done.stdout
+    assert "no read copy yet" in done.stderr
+
+
+def test_a_table_that_is_none_gets_a_hint(looked):
+    done = looked("tables", "boookings")
+
+    assert done.returncode == 2
+    assert 'did you mean "bookings"' in done.stderr
+
+
+def test_rows_come_in_every_format(looked):
+    query = "select 1 as a, 'x|y' as b, null as c, [1, 2] as d, 1.50::decimal(9,2) as e, timestamptz '2026-01-02 03:04Z' as f"
+
+    def ask(form):
+        return looked.ok("sql", query, "--format", form)
+
+    assert json.loads(ask("jsonl")) == {"a": 1, "b": "x|y", "c": None, "d": [1, 2], "e": "1.50", "f": "2026-01-02T03:04:00Z"}
+    assert json.loads(ask("json"))["rows"][0]["e"] == "1.50"
+    assert list(csv.reader(io.StringIO(ask("csv"))))[1] == ["1", "x|y", "", "[1, 2]", "1.50", "2026-01-02T03:04:00Z"]
+    assert "x\\|y" in ask("md").splitlines()[2]
+    assert ask("table").splitlines()[0].split() == ["a", "b", "c", "d", "e", "f"]
+
+
+def test_a_column_name_that_occurs_twice_keeps_both_values(looked):
+    (row,) = looked.json("sql", "select 1 as a, 2 as a")["rows"]
+
+    assert sorted(row.values()) == [1, 2]
+
+
+def test_escape_bytes_in_data_are_neutralised_where_a_person_reads(looked):
+    query = "select chr(27) || '[31mred' as x"
+
+    for form in ("table", "md", "json", "jsonl"):
+        assert "\x1b" not in looked.ok("sql", query, "--format", form), form
+    assert json.loads(looked.ok("sql", query, "--format", "jsonl"))["x"] == "\x1b[31mred"
+
+
+def test_more_rows_than_the_limit_are_cut_and_it_says_so(looked):
+    done = looked("sql", "from range(30)", "--limit", "10", "--format", "csv")
+
+    assert len(done.stdout.splitlines()) == 11
+    assert "first 10 rows" in done.stderr
+    assert len(looked.ok("sql", "from range(20000)", "--limit", "0", "--format", "csv").splitlines()) == 20_001
+    assert len(looked.ok("sql", "from range(20000)", "--format", "csv").splitlines()) == 10_001
+
+
+def test_a_query_comes_as_text_from_a_file_and_from_the_standard_input(looked, tmp_path):
+    (tmp_path / "q.sql").write_text("select 42 as x;\n")
+
+    assert "42" in looked.ok("sql", "-f", tmp_path / "q.sql")
+    assert "43" in looked.ok("sql", "-", stdin="select 43 as x")
+    assert looked("sql", "-f", tmp_path / "none.sql").returncode == 1
+
+
+def test_a_query_that_takes_too_long_is_stopped(looked):
+    done = looked("sql", "select count(*) from range(1000000000) a, range(1000) b", "--timeout", "0.3")
+
+    assert done.returncode == 1
+    assert "stopped after 0.3 s" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from read_csv('/etc/passwd')",
+        "select * from '/etc/passwd'",
+        "select * from glob('/etc/*')",
+        "select read_text('/etc/passwd')",
+        "attach '/tmp/planted.duckdb' as planted",
+        "copy (select 1) to '/tmp/planted.csv'",
+        "copy core.bookings from '/etc/passwd'",
+        "export database '/tmp/planted'",
+        "install httpfs",
+        "load httpfs",
+        "set enable_external_access = true",
+        "pragma database_list",
+        "create temp table t (a int)",
+        "insert into core.suppliers select * from core.suppliers",
+        "delete from core.bookings",
+        "drop table core.bookings",
+        "use memory",
+        "detach octo",
+        "select 1; select 2",
+        "",
+        "-- nothing",
+        "selec 1",
+    ],
+)
+def test_only_one_reading_statement_without_access_to_anything_outside_is_accepted(looked, query):
+    done = looked("sql", query or " ")
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_every_reading_statement_is_accepted(looked):
+    for query in (
+        "from suppliers",
+        "values (1)",
+        "show tables",
+        "describe bookings",
+        "summarize suppliers",
+        "explain select 1",
+        "with a as (select 1) select * from a",
+        "pivot bookings on status using count(*)",
+        "select count(*) from fct_bookings",
+    ):
+        assert looked("sql", query).returncode == 0, query
+
+
+def test_the_digest_of_the_copy_is_that_of_the_warehouse(looked):
+    assert looked.json("digest")["tables"] == looked.json("digest", "--warehouse")["tables"]
+    assert looked.json("digest")["tables"] == looked.json("digest")["tables"]
+
+
+def test_a_token_is_never_shown(project):
+    secret = "xyzzy-secret-token"
+    for words in (["config", "show", "--origin"], ["config", "--json"], ["doctor"], ["sync", "--dry-run"], ["sync"], ["status"]):
+        done = project(*words, environment={"SHOP_TOKEN": secret})
+        assert secret not in done.stdout + done.stderr, words
+    assert "set (env SHOP_TOKEN)" in project("config", environment={"SHOP_TOKEN": secret}).stdout
+
+
+def test_the_shipped_pipeline_can_be_looked_at_without_a_file_of_ones_own(empty, service):
+    url = {"OCTO_SYNC_CONNECTIONS__SANDBOX__BASE_URL": service.base_url}
+    assert empty("sync", "sandbox", "--only", "products", environment=url).returncode == 0
+
+    assert empty.json("sql", "select count(*) as n from products")["rows"] == [{"n": 3}]
+    assert empty.json("status")["connections"][0]["name"] == "sandbox"
+    assert empty("tables").returncode == 0
