@@ -124,7 +124,7 @@ def test_some_connections_failing_is_exit_5_and_the_others_are_there(fresh):
 
 
 def test_a_second_sync_is_exit_6_and_names_the_first_while_looking_goes_on(project, service):
-    service.faults({"fault": "latency", "seconds": 0.3})
+    service.faults({"fault": "latency", "seconds": 2.0})
     first = project.start("sync", "--full")
     try:
         wait_until(lambda: "running" in project("runs", "--json").stdout)
@@ -143,7 +143,7 @@ def test_a_second_sync_is_exit_6_and_names_the_first_while_looking_goes_on(proje
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_sync_in_order_and_the_next_one_takes_it_up(fresh, service, number, code):
-    service.faults({"fault": "latency", "seconds": 0.1})
+    service.faults({"fault": "latency", "seconds": 0.4})
     process = fresh.start("sync")
     wait_until(lambda: re.search(r'"verified": [1-9]', fresh("status", "--json").stdout))
 

@@ -171,7 +171,7 @@ def test_a_query_that_takes_too_long_is_stopped(looked):
     ],
 )
 def test_only_one_reading_statement_without_access_to_anything_outside_is_accepted(looked, query):
-    done = looked("sql", query or " ")
+    done = looked("sql", "--", query or " ")
 
     assert done.returncode == 2
     assert done.stdout == ""

@@ -165,6 +165,7 @@ class Project:
         self.settings = {"confirm_after": ("0.05s",), "backoff": "0.05s", "backoff_cap": "0.2s", **(sync or {})}
         self.publishing = publish
         self.clock = RunningClock()
+        self.today = TODAY
         self.former_products = []
         self.runs = 0 if not (directory / "octo.duckdb").exists() else 100
         self.write()
@@ -245,7 +246,7 @@ class Project:
             texts=self.service.texts(one.languages, one.token) if "content" in one.capabilities else {},
             former_products=self.former_products,
         )
-        first = TODAY + dt.timedelta(days=one.availability[0] - 2)
+        first = self.today + dt.timedelta(days=one.availability[0] - 2)
         return oracle.expected(state, self.service.slots(**{"from": first.isoformat()}), pulled)
 
     def warehouse(self, name="main"):

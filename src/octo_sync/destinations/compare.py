@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 
 from octo_sync.destinations.digests import live
-from octo_sync.destinations.duckdb import translated
+from octo_sync.destinations.transactions import translated
 from octo_sync.schema import Table
 
 __all__ = ["Comparison", "Difference", "compare"]

@@ -12,59 +12,36 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from octo_sync import __version__
-from octo_sync.destinations import ddl, digests
+from octo_sync.destinations import digests
 from octo_sync.destinations.base import (
     Absence,
-    Answered,
     Catalog,
     CatalogOption,
     Covered,
     Landing,
     LandingReport,
-    Payload,
     Rows,
     TableDigest,
 )
 from octo_sync.destinations.burying import bury, bury_private
-from octo_sync.destinations.merging import Merger
-from octo_sync.destinations.staging import Stage
-from octo_sync.errors import WarehouseError, WarehouseLocked, WriterFenced
-from octo_sync.model import Subject, SubjectKind, Window
+from octo_sync.destinations.landing import LandingWork
+from octo_sync.destinations.migrating import migrate
+from octo_sync.destinations.transactions import transaction, translated
+from octo_sync.errors import WarehouseError, WriterFenced
+from octo_sync.model import Subject, Window
 from octo_sync.schema import Merge, Noun, Table
 
-__all__ = ["DuckDBWarehouse", "open_read_only", "translated"]
+__all__ = ["DuckDBWarehouse", "open_read_only"]
 
 _STORAGE = "v1.2.0"
 _MAIN, _PRIVATE = "warehouse", "personal"
-
-
-@contextlib.contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """DuckDB's errors become ours once, here."""
-    try:
-        yield
-    except duckdb.Error as error:
-        text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        lowered = text.lower()
-        if "conflicting lock" in lowered or "could not set lock" in lowered:
-            raise WarehouseLocked(
-                f"{path.name} is open in another process ({text[:160]}). Close it there; readers use the read copy."
-            ) from error
-        if "no space left" in lowered or "disk full" in lowered:
-            raise WarehouseError(f"No space is left for {path}; free some and run again. Nothing was lost.") from error
-        if "permission denied" in lowered or "read-only" in lowered or "cannot open file" in lowered:
-            raise WarehouseError(f"{path} cannot be written: {text[:160]}") from error
-        raise WarehouseError(f"The warehouse {path.name} refused a statement: {text[:400]}") from error
-    except OSError as error:
-        raise WarehouseError(f"{path.parent} cannot be written: {error.strerror or error}.") from error
 
 
 def open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
@@ -147,51 +124,7 @@ class DuckDBWarehouse:
         self._reader_lock = threading.Lock()
         self._db.execute("set checkpoint_threshold = '64MB'")
         self._db.execute("create or replace temp macro landing_now() as getvariable('landing_now')::timestamptz")
-        self._migrate(now)
-
-    def _migrate(self, now: datetime) -> None:
-        exists = self._db.execute(
-            "select count(*) from information_schema.tables where table_catalog = $1 and table_schema = 'ops' "
-            "and table_name = 'schema_migrations'",
-            [_MAIN],
-        ).fetchone()
-        found = None
-        if exists and exists[0]:
-            row = self._db.execute("select max(version) from ops.schema_migrations").fetchone()
-            found = row[0] if row else None
-        if found is not None and found > ddl.SCHEMA_VERSION:
-            raise WarehouseError(
-                f"{self.path.name} was written by a newer octo-sync (schema {found}, this one knows "
-                f"{ddl.SCHEMA_VERSION}); upgrade octo-sync."
-            )
-        if found == ddl.SCHEMA_VERSION:
-            return
-        for private, prefix in ((True, f"{_PRIVATE}."), (False, f"{_MAIN}.")):
-            tables = [t for t in self._tables if t.private is private]
-            with self._transaction():
-                for schema in ddl.schemas(tables):
-                    self._db.execute(f"create schema if not exists {prefix}{schema}")
-                for table in tables:
-                    self._db.execute(ddl.create_table(table, prefix=prefix))
-                    for comment in ddl.comments(table, prefix=prefix):
-                        self._db.execute(comment)
-                if not private:
-                    self._db.execute(f"create schema if not exists {prefix}marts")
-                    self._db.execute(
-                        "insert into ops.schema_migrations values ($1, $2, $3)",
-                        [ddl.SCHEMA_VERSION, now, __version__],
-                    )
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("begin transaction")
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(duckdb.Error):
-                self._db.execute("rollback")
-            raise
-        self._db.execute("commit")
+        migrate(self._db, self._tables, main=_MAIN, private=_PRIVATE, now=now, name=self.path.name)
 
     def close(self) -> None:
         """Let go of both files; everything committed is in them."""
@@ -202,7 +135,7 @@ class DuckDBWarehouse:
 
     def claim_writer(self, fence: int, owner: str) -> None:
         """Take over as the writer; see `Destination`."""
-        with self._lock, translated(self.path), self._transaction():
+        with self._lock, translated(self.path), transaction(self._db):
             self._check_fence(fence)
             self._db.execute("delete from ops.writer")
             self._db.execute("insert into ops.writer values ($1, $2)", [fence, owner])
@@ -217,259 +150,34 @@ class DuckDBWarehouse:
 
     def land(self, landing: Landing) -> LandingReport:
         """Land everything or nothing; see `Destination`."""
-        report = LandingReport()
         with self._lock, translated(self.path):
-            fresh = self._newest(landing.answered, report)
-            self._db.execute("set variable landing_now = $1::timestamptz", [landing.now])
-            stages = [
-                stage
-                for noun in ("supplier", "products", "availability", "bookings")
-                if (stage := self._stage(noun, fresh)) is not None
-            ]
-            payloads = [(a, p) for a in fresh for p in a.payloads]
-            if payloads or any(s.noun.name == "bookings" for s in stages):
-                with self._transaction():
-                    self._land_private(stages, payloads, report)
-            with self._transaction():
-                self._check_fence(landing.fence)
-                for stage in stages:
-                    self._land_noun(stage, report)
-                self._miss_own(fresh, report)
-                self._cover(fresh, landing)
-                self._drift(fresh)
-        return report
-
-    def _newest(self, answered: Sequence[Answered], report: LandingReport) -> list[Answered]:
-        """R6: an answer whose request started before that of what is landed is left out."""
-        known = self.covered([a.subject for a in answered])
-        fresh = []
-        for a in answered:
-            if a.subject in known and known[a.subject].request_seq > a.request_seq:
-                report.stale.append(a.subject)
-            else:
-                fresh.append(a)
-        return fresh
-
-    def _stage(self, noun: str, answered: Sequence[Answered]) -> Stage | None:
-        chosen = [a for a in answered if a.noun == noun and not a.unchanged and not a.not_found]
-        if not chosen:
-            return None
-        stage = Stage(self._db, self._nouns[noun], chosen, spool=self._spool)
-        stage.load()
-        return stage
-
-    def _land_noun(self, stage: Stage, report: LandingReport) -> None:
-        merger = Merger(self._db, catalog=_MAIN, noun=stage.noun)
-        tables = [t for t in self._tables if t.noun == stage.noun.name and not t.private]
-        for table in tables:
-            merger.merge(table)
-            if stage.noun.name == "bookings" and table.full_name == "core.bookings":
-                stage.forget_answers_about_changed_bookings()
-        for table in tables:
-            if table.merge is Merge.MERGE and not table.absent_is_gone:
-                merger.forget_absences(table)
-                scope = stage.absence_scope(table)
-                if scope:
-                    merger.note_absences(table, scope)
-        report.absent += merger.absent
-        for name, rows in merger.written.items():
-            report.written[name] = report.written.get(name, 0) + rows
-
-    def _land_private(
-        self, stages: Sequence[Stage], payloads: Sequence[tuple[Answered, Payload]], report: LandingReport
-    ) -> None:
-        for stage in stages:
-            merger = Merger(self._db, catalog=_PRIVATE, noun=stage.noun)
-            for table in self._tables:
-                if table.private and table.noun == stage.noun.name:
-                    merger.merge(table)
-            report.written.update(merger.written)
-        if payloads:
-            report.written["raw.records"] = self._land_payloads(payloads)
-
-    def _land_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> int:
-        """Keep the payloads that differ from the last one of their key; only their hashes are compared."""
-        found = self._db.execute(
-            "select n.number from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as resource, "
-            "unnest($3::varchar[]) as key, unnest($4::varchar[]) as payload_hash, unnest($5::integer[]) as number) n "
-            f"left join (select connection_id, resource, key, arg_max(payload_hash, fetched_at_utc) as latest "
-            f"from {_PRIVATE}.raw.records group by all) o using (connection_id, resource, key) "
-            "where o.latest is distinct from n.payload_hash",
-            [
-                [a.subject.connection for a, _ in payloads],
-                [p.resource for _, p in payloads],
-                [p.key for _, p in payloads],
-                [p.digest for _, p in payloads],
-                list(range(len(payloads))),
-            ],
-        ).fetchall()
-        changed = [payloads[number] for (number,) in sorted(found)]
-        if not changed:
-            return 0
-        import numpy  # noqa: PLC0415, ICN001 - a tenth of a second, needed only when a payload changed
-
-        def texts(values: Iterable[str]) -> Any:  # noqa: ANN401 - an array of texts
-            return numpy.array(list(values), dtype=object)
-
-        # DuckDB reads such arrays in place, fifteen times faster than the same texts as parameters.
-        self._db.register(
-            "changed_payloads",
-            {
-                "connection_id": texts(a.subject.connection for a, _ in changed),
-                "resource": texts(p.resource for _, p in changed),
-                "key": texts(p.key for _, p in changed),
-                "payload": texts(p.body.decode() for _, p in changed),
-                "payload_hash": texts(p.digest for _, p in changed),
-                "fetched_at": texts(a.fetched_at.isoformat() for a, _ in changed),
-                "source": texts(str(a.source) for a, _ in changed),
-            },
-        )
-        try:
-            self._db.execute(
-                f"insert into {_PRIVATE}.raw.records select connection_id, resource, key, payload, payload_hash, "
-                f"fetched_at::timestamptz, source from changed_payloads"
+            work = LandingWork(
+                self._db,
+                landing,
+                covered=self.covered([a.subject for a in landing.answered]),
+                tables=self._tables,
+                nouns=self._nouns,
+                spool=self._spool,
+                private=_PRIVATE,
+                main=_MAIN,
             )
-        finally:
-            self._db.unregister("changed_payloads")
-        return len(changed)
-
-    def _miss_own(self, answered: Sequence[Answered], report: LandingReport) -> None:
-        """A typed "not found" for a row's own id is a miss of that row; two by different requests prove it gone."""
-        tables = {t.own_subject: t for t in self._tables if t.own_subject}
-        for a in answered:
-            table = tables.get(str(a.subject.kind))
-            if table is None:
-                continue
-            if not a.not_found:
-                # It answered for itself, changed or not: it is not missed.
-                self._db.execute(
-                    "delete from ops.absences where connection_id = $1 and table_name = $2 and key = $3",
-                    [a.subject.connection, table.full_name, a.subject.key],
-                )
-                continue
-            where = " and ".join(f"{c} = ${i + 2}" for i, c in enumerate(c for c in table.key if c != "connection_id"))
-            live = self._db.execute(
-                f"select count(*) from {table.full_name} where connection_id = $1 and {where} and not is_deleted",
-                [a.subject.connection, *a.subject.parts],
-            ).fetchone()
-            if not live or not live[0]:
-                continue
-            report.absent += 1
-            key = [a.subject.connection, table.full_name, a.subject.key]
-            known = self._db.execute(
-                "select misses, request_seq from ops.absences where connection_id = $1 and table_name = $2 and key = $3",
-                key,
-            ).fetchone()
-            if known is None:
-                self._db.execute(
-                    "insert into ops.absences values ($1, $2, $3, $4, $5, 1, $6, landing_now())",
-                    [*key, str(a.subject.kind), a.subject.key, a.request_seq],
-                )
-            elif a.request_seq > known[1]:
-                self._db.execute(
-                    "update ops.absences set misses = misses + 1, request_seq = $4 "
-                    "where connection_id = $1 and table_name = $2 and key = $3",
-                    [*key, a.request_seq],
-                )
-
-    def _cover(self, answered: Sequence[Answered], landing: Landing) -> None:
-        """The watermark: one coverage row a subject, in the same transaction as its rows (R8)."""
-        if not answered:
-            return
-        rows = [self._coverage_row(a, landing.run_id) for a in answered]
-        columns = list(zip(*rows, strict=True))
-        types = [
-            "varchar",
-            "varchar",
-            "varchar",
-            "varchar",
-            "varchar",
-            "varchar",
-            "date",
-            "date",
-            "timestamptz",
-            "varchar",
-            "bigint",
-            "boolean",
-            "varchar",
-            "bigint",
-            "varchar",
-            "varchar",
-            "boolean",
-        ]
-        select = ", ".join(f"unnest(${i + 1}::{t}[]) as c{i}" for i, t in enumerate(types))
-        self._db.execute(f"create or replace temp table covering as select {select}", [list(c) for c in columns])
-        # An equal answer keeps the findings of the one it equals.
-        self._db.execute(
-            "update covering n set c10 = o.row_count, c11 = o.is_complete, c12 = o.missing_capabilities "
-            "from ops.coverage o where n.c16 and o.connection_id = n.c0 and o.resource = n.c1 and o.key = n.c2"
-        )
-        self._db.execute(
-            "delete from ops.coverage o using covering n "
-            "where o.connection_id = n.c0 and o.resource = n.c1 and o.key = n.c2"
-        )
-        # While rows are missed, an equal answer must be looked at again: it may be the second proof.
-        self._db.execute(
-            "insert into ops.coverage select c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, "
-            "case when exists (select 1 from ops.absences a where a.connection_id = c0 and "
-            "((a.resource = c1 and a.subject_key = c2) or (c1 = 'products' and a.table_name = 'core.products') "
-            "or (c1 = 'products' and a.resource = 'product') "
-            "or (c1 = 'bookings' and a.table_name = 'core.bookings'))) then null else c14 end, c15 from covering"
-        )
-
-    @staticmethod
-    def _coverage_row(a: Answered, run_id: str) -> tuple[Any, ...]:
-        parts = a.subject.parts
-        kind = a.subject.kind
-        product = parts[0] if kind in (SubjectKind.PRODUCT, SubjectKind.AVAILABILITY) else None
-        option = parts[1] if kind is SubjectKind.AVAILABILITY else None
-        month = parts[-1] if kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS) else None
-        return (
-            a.subject.connection,
-            str(kind),
-            a.subject.key,
-            product,
-            option,
-            month,
-            a.window.start if a.window else None,
-            a.window.end if a.window else None,
-            a.fetched_at,
-            str(a.source),
-            a.row_count,
-            a.complete,
-            ",".join(a.missing_capabilities),
-            a.request_seq,
-            a.answer_hash if a.complete else None,
-            run_id,
-            a.unchanged,
-        )
-
-    def _drift(self, answered: Sequence[Answered]) -> None:
-        found: dict[tuple[str, str, str, str], int] = {}
-        for a in answered:
-            for d in a.drift:
-                key = (d.connection, d.resource, d.kind, d.name)
-                found[key] = found.get(key, 0) + d.count
-        for key, count in found.items():
-            updated = self._db.execute(
-                "update ops.schema_drift set seen_count = seen_count + $5, last_seen_at_utc = landing_now() "
-                "where connection_id = $1 and resource = $2 and kind = $3 and name = $4",
-                [*key, count],
-            ).fetchone()
-            if not updated or not updated[0]:
-                self._db.execute(
-                    "insert into ops.schema_drift values ($1, $2, $3, $4, $5, landing_now(), landing_now())",
-                    [*key, count],
-                )
+            work.stage()
+            if work.has_private:
+                with transaction(self._db):
+                    work.land_private()
+            with transaction(self._db):
+                self._check_fence(landing.fence)
+                work.land()
+        return work.report
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
         """Mark proven deletions; see `Destination`."""
         tables = {t.full_name: t for t in self._tables}
         with self._lock, translated(self.path):
             self._db.execute("set variable landing_now = $1::timestamptz", [now])
-            with self._transaction():
+            with transaction(self._db):
                 bury_private(self._db, tables, absences, catalog=_PRIVATE)
-            with self._transaction():
+            with transaction(self._db):
                 self._check_fence(fence)
                 return bury(self._db, tables, absences)
 
@@ -477,7 +185,7 @@ class DuckDBWarehouse:
         """Upsert rows of a log table; see `Destination`."""
         target = next(t for t in self._tables if t.full_name == table)
         columns = [c.name for c in target.columns]
-        with self._lock, translated(self.path), self._transaction():
+        with self._lock, translated(self.path), transaction(self._db):
             if replace:
                 self._db.execute(f"delete from {table}")
             for row in rows:
@@ -560,7 +268,7 @@ class DuckDBWarehouse:
 
     def run_script(self, statements: Iterable[str]) -> None:
         """Run statements in one transaction, e.g. the marts' views."""
-        with self._lock, translated(self.path), self._transaction():
+        with self._lock, translated(self.path), transaction(self._db):
             for statement in statements:
                 self._db.execute(statement)
 

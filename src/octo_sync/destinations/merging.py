@@ -127,25 +127,38 @@ class Merger:
         changed, updates = row or (0, 0)
         if not changed:
             return
+        # Columns of a capability that the answer lacked keep their old values (R10); so do all details of one.
+        kept = [c for c in table.columns if c.capability and c.capability != table.capability]
+        if kept:
+            self._run(
+                f"create or replace temp table old_details as select t.* from {target} t "
+                f"semi join {parent} p on {same} and p.is_update"
+            )
         if updates:
-            has = f"has_{table.capability}" if table.capability else "true"
+            has = _FLAGS[table.capability] if table.capability else "true"
             parts = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in table.parent_key)
-            # Details of a capability that the answer lacked stay as they are (R10).
             answered = f"select distinct {parts} from staged_{self.noun.name} where {has}"
             self._run(
                 f"delete from {target} t using {parent} p, ({answered}) a "
                 f"where p.is_update and {same} and {_equal(table.parent_key, 't', 'a')}"
             )
         names = ", ".join(c.name for c in table.columns)
-        keys = ", ".join(table.key)
+        values = ", ".join(
+            f"case when t.{_FLAGS[c.capability]} then t.{c.name} else o.{c.name} end" if c in kept else f"t.{c.name}"
+            for c in table.columns
+        )
+        old = f"left join old_details o on {_equal(table.key, 't', 'o')}" if kept else ""
+        # Departures bring unique units; for the few others a key that comes twice is cut here.
+        once = (
+            ""
+            if self.noun.name == "availability"
+            else f"qualify row_number() over (partition by {', '.join(f't.{k}' for k in table.key)}) = 1"
+        )
         self._count(
             table,
             self._run(
-                f"insert into {target} ({names}) select {names} from ({self._incoming(table)}) t "
-                f"semi join {parent} p on {same} qualify row_number() over (partition by {keys}) = 1"
-                if self.noun.name != "availability"
-                else f"insert into {target} ({names}) select {names} from ({self._incoming(table)}) t "
-                f"semi join {parent} p on {same}"
+                f"insert into {target} ({names}) select {values} from ({self._incoming(table)}) t {old} "
+                f"semi join {parent} p on {same} {once}"
             ),
         )
 

@@ -159,9 +159,9 @@ UNIT_ITEMS = Table(
 )
 
 _EXTRA_ITEMS = (
-    "(select connection_id, has_extras, r, e, '' as item from "
+    "(select connection_id, has_extras, has_pricing, r, e, '' as item from "
     '(select *, unnest(r."extraItems") as e from staged_bookings) union all by name '
-    "select connection_id, has_extras, r, e, i.uuid as item from "
+    "select connection_id, has_extras, has_pricing, r, e, i.uuid as item from "
     f'(select *, unnest(i."extraItems") as e from {_ITEMS}))'
 )
 EXTRA_ITEMS = Table(
@@ -171,7 +171,7 @@ EXTRA_ITEMS = Table(
     grain="One extra of one ticket, or of the whole booking.",
     noun="bookings",
     source=(
-        '(select connection_id, has_extras, r, item, coalesce(e."extraId", e.id) as extra, '
+        '(select connection_id, has_extras, has_pricing, r, item, coalesce(e."extraId", e.id) as extra, '
         "sum(coalesce(e.quantity, 1))::bigint as quantity, any_value(e.pricing.currency) as currency, "
         'any_value(e.pricing."currencyPrecision") as precision, sum(e.pricing.original)::bigint as original, '
         "sum(e.pricing.retail)::bigint as retail, sum(e.pricing.net)::bigint as net "
@@ -188,14 +188,22 @@ EXTRA_ITEMS = Table(
         column("unit_item_uuid", "text", "item", "OCTO unit item uuid; '' = of the booking."),
         column("extra_id", "text", "extra", "Extra id."),
         column("quantity", "bigint", "quantity", "How many."),
-        column("currency", "text", "currency", "ISO 4217 code."),
-        column("currency_precision", "integer", "precision", "Decimals of the currency's minor unit."),
+        column("currency", "text", "currency", "ISO 4217 code.", capability="pricing"),
+        column(
+            "currency_precision", "integer", "precision", "Decimals of the currency's minor unit.", capability="pricing"
+        ),
         *(
             made
             for part in ("original", "retail", "net")
             for made in (
-                column(f"{part}_minor", "bigint", part, f"The {part} price in minor units."),
-                column(f"{part}_amount", "numeric(18,4)", amount(part, "precision"), f"The {part} price, exact."),
+                column(f"{part}_minor", "bigint", part, f"The {part} price in minor units.", capability="pricing"),
+                column(
+                    f"{part}_amount",
+                    "numeric(18,4)",
+                    amount(part, "precision"),
+                    f"The {part} price, exact.",
+                    capability="pricing",
+                ),
             )
         ),
     ),

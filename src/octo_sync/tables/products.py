@@ -197,7 +197,7 @@ EXTRAS = Table(
         column("unit_id", "text", '"uid"', "OCTO unit id; '' = of the option."),
         column("extra_id", "text", "e.id", "Extra id."),
         column("internal_name", "text", 'e."internalName"', "The supplier's own name for it."),
-        column("title", "text", "e.title", "Name for travellers."),
+        column("title", "text", "e.title", "Name for travellers (capability content).", capability="content"),
         column("reference", "text", "e.reference", "The supplier's reference."),
         column("min_quantity", "bigint", 'e.restrictions."minQuantity"', "Fewest in one booking."),
         column("max_quantity", "bigint", 'e.restrictions."maxQuantity"', "Most in one booking."),

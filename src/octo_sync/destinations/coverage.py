@@ -1,0 +1,83 @@
+"""The watermark on DuckDB: one row of `ops.coverage` a subject, in the same transaction as its rows (R8)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+
+from octo_sync.destinations.base import Answered
+from octo_sync.model import SubjectKind
+
+__all__ = ["cover"]
+
+_COLUMNS = {
+    "connection_id": "varchar",
+    "resource": "varchar",
+    "key": "varchar",
+    "product_id": "varchar",
+    "option_id": "varchar",
+    "travel_month": "varchar",
+    "window_start": "date",
+    "window_end": "date",
+    "verified_at_utc": "timestamptz",
+    "source": "varchar",
+    "row_count": "bigint",
+    "is_complete": "boolean",
+    "missing_capabilities": "varchar",
+    "request_seq": "bigint",
+    "answer_hash": "varchar",
+    "run_id": "varchar",
+}
+_SAME = "o.connection_id = n.connection_id and o.resource = n.resource and o.key = n.key"
+
+
+def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: str) -> None:
+    """Renew the coverage of the subjects. Runs inside a transaction that the caller opened."""
+    if not answered:
+        return
+    rows = [_row(a, run_id) for a in answered]
+    arrays = [list(column) for column in zip(*rows, strict=True)]
+    types = {**_COLUMNS, "is_equal": "boolean"}
+    select = ", ".join(f"unnest(${i + 1}::{t}[]) as {c}" for i, (c, t) in enumerate(types.items()))
+    db.execute(f"create or replace temp table covering as select {select}", arrays)
+    # An equal answer keeps the findings of the one it equals.
+    db.execute(
+        f"update covering n set row_count = o.row_count, is_complete = o.is_complete, "
+        f"missing_capabilities = o.missing_capabilities from ops.coverage o where n.is_equal and {_SAME}"
+    )
+    db.execute(f"delete from ops.coverage o using covering n where {_SAME}")
+    # While rows are missed, an equal answer must be looked at again: it may be the second proof.
+    missed = (
+        "exists (select 1 from ops.absences a where a.connection_id = n.connection_id and "
+        "(a.resource = n.resource and a.subject_key = n.key "
+        "or n.resource = 'products' and a.resource = 'product' "
+        "or n.resource = 'bookings' and a.table_name = 'core.bookings'))"
+    )
+    values = ", ".join(
+        f"case when {missed} then null else n.{c} end" if c == "answer_hash" else f"n.{c}" for c in _COLUMNS
+    )
+    db.execute(f"insert into ops.coverage ({', '.join(_COLUMNS)}) select {values} from covering n")
+
+
+def _row(a: Answered, run_id: str) -> tuple[Any, ...]:
+    parts = a.subject.parts
+    kind = a.subject.kind
+    return (
+        a.subject.connection,
+        str(kind),
+        a.subject.key,
+        parts[0] if kind in (SubjectKind.PRODUCT, SubjectKind.AVAILABILITY) else None,
+        parts[1] if kind is SubjectKind.AVAILABILITY else None,
+        parts[-1] if kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS) else None,
+        a.window.start if a.window else None,
+        a.window.end if a.window else None,
+        a.fetched_at,
+        str(a.source),
+        a.row_count,
+        a.complete,
+        ",".join(a.missing_capabilities),
+        a.request_seq,
+        a.answer_hash if a.complete else None,
+        run_id,
+        a.unchanged,
+    )

@@ -1,0 +1,45 @@
+"""Two small contexts around DuckDB: a transaction, and the place where its errors become ours."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+
+from octo_sync.errors import WarehouseError, WarehouseLocked
+
+__all__ = ["transaction", "translated"]
+
+
+@contextlib.contextmanager
+def transaction(db: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Everything in the block, or nothing."""
+    db.execute("begin transaction")
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(duckdb.Error):
+            db.execute("rollback")
+        raise
+    db.execute("commit")
+
+
+@contextlib.contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """DuckDB's errors become ours once, here."""
+    try:
+        yield
+    except duckdb.Error as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        lowered = text.lower()
+        if "conflicting lock" in lowered or "could not set lock" in lowered:
+            raise WarehouseLocked(
+                f"{path.name} is open in another process ({text[:160]}). Close it there; readers use the read copy."
+            ) from error
+        if "no space left" in lowered or "disk full" in lowered:
+            raise WarehouseError(f"No space is left for {path}; free some and run again. Nothing was lost.") from error
+        if "permission denied" in lowered or "read-only" in lowered or "cannot open file" in lowered:
+            raise WarehouseError(f"{path} cannot be written: {text[:160]}") from error
+        raise WarehouseError(f"The warehouse {path.name} refused a statement: {text[:400]}") from error
+    except OSError as error:
+        raise WarehouseError(f"{path.parent} cannot be written: {error.strerror or error}.") from error
