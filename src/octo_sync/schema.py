@@ -8,7 +8,7 @@ are there. Types are names that DuckDB and PostgreSQL share. Pure: nothing here 
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["AUDIT", "STAGED", "Column", "Merge", "Noun", "Table"]
+__all__ = ["AUDIT", "STAGED", "Column", "Enum", "Merge", "Noun", "Table"]
 
 
 class Merge(StrEnum):
@@ -88,11 +88,22 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Enum:
+    """A field with a list of known values. Others land as text all the same, and are counted as drift."""
+
+    field: str
+    source: str
+    sql: str
+    values: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noun:
     """One kind of answer: the struct its records are read as, by the names OCTO gives them."""
 
     name: str
     record: str
+    enums: tuple[Enum, ...] = ()
     scope: str = ""
     """Select over the staged relation: which rows of detail tables the answers speak for."""
 

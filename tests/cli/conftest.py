@@ -159,6 +159,11 @@ class Service:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read() or "null")
 
+    def refuse_a_product(self):
+        """Availability of one product is refused for good."""
+        products = self.control("GET", "/state")["products"]
+        self.faults({"fault": "option_400", "product_id": products[0]["id"]})
+
     def faults(self, *faults):
         self.control("PUT", "/faults", list(faults))
 

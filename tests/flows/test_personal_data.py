@@ -54,7 +54,7 @@ def every_text(db, catalog):
     tables = db.execute(
         "select table_schema, table_name from information_schema.tables where table_catalog = $1", [catalog]
     ).fetchall()
-    assert len(tables) > 5
+    assert len(tables) >= 2
     for schema, table in tables:
         for value in texts(db, f'select * from "{catalog}"."{schema}"."{table}"'):
             yield f"{schema}.{table}", value

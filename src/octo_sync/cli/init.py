@@ -164,8 +164,8 @@ def _write(path: Path, directory: Path, text: str) -> tuple[str, ...]:
         _, missing = options.without_tokens(draft, directory)
         draft.replace(path)
     except ConfigError as error:
-        told = str(error).replace(str(draft), str(path)).replace("; nothing was started", "; nothing was written")
-        raise ConfigError(told, mistakes=error.mistakes) from None
+        wrong = tuple(m for m in error.mistakes if ".token: the environment variable" not in m)
+        raise ConfigError(f"{path} would not be valid; nothing was written.", mistakes=wrong) from None
     finally:
         draft.unlink(missing_ok=True)
     return missing

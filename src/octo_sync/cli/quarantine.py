@@ -68,13 +68,15 @@ def drop(ids: tuple[str, ...], directory: Path, pipeline: str | None, *, all_: b
     from octo_sync.app import stdin_is_terminal  # noqa: PLC0415 - commands start fast
 
     with _journal(ids, directory, pipeline, all_=all_) as journal:
-        if not yes:
+        if not yes and journal.quarantined():
             if not stdin_is_terminal():
                 raise click.UsageError("Dropping needs a yes: give --yes where nobody can be asked.")
             what = "everything in quarantine" if all_ else ", ".join(ids)
             click.confirm(f"Drop {what}? It counts as never verified until it is marked again.", abort=True, err=True)
         entries = journal.quarantine_drop("all" if all_ else ids)
     _done("drop", entries, json_=json_)
+    if not entries:
+        console.note("Nothing was in quarantine.")
     return 0
 
 

@@ -116,7 +116,8 @@ def _one(name: str, tables: "list[TableInfo]", form: str) -> int:
     rows = [(c.name, c.type, c.description) for c in found.columns]
     heads = ("column", "type", "meaning")
     if form == "table":
-        console.note(f"{found.full_name}: {found.description}" if found.description else found.full_name)
+        about = f"{found.full_name}: {found.description}" if found.description else found.full_name
+        console.note(click.wrap_text(about, width=console.terminal_width() or 120))
         click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
     else:
         console.write_rows(heads, rows, form)

@@ -187,8 +187,23 @@ class LandingWork:
                     [*key, a.request_seq],
                 )
 
-    def _drift(self) -> None:
+    def _unknown_values(self) -> dict[tuple[str, str, str, str], int]:
+        """Values outside the lists that are known: kept as they are, and counted."""
         found: dict[tuple[str, str, str, str], int] = {}
+        for stage in self._stages:
+            for enum in stage.noun.enums:
+                source = enum.source.replace("(select ", "(select connection_id, ")
+                rows = self._db.execute(
+                    f"select connection_id, {enum.sql} as value, count(*) from {source} "
+                    f"where value is not null and not list_contains($1, value) group by all",
+                    [sorted(enum.values)],
+                ).fetchall()
+                for connection, value, count in rows:
+                    found[connection, stage.noun.name, "value", f"{enum.field}={value}"] = count
+        return found
+
+    def _drift(self) -> None:
+        found = self._unknown_values()
         for a in self._fresh:
             for d in a.drift:
                 key = (d.connection, d.resource, d.kind, d.name)

@@ -137,8 +137,10 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
                 ports.run_id,
                 subject=f.claim.subject,
             )
-        if f.records.good:
-            ports.journal.clear_records(connection, f.records.resource, f.records.good)
+        bad_keys = {bad.key for bad in f.records.bad}
+        mended = [key for key in f.records.good if key not in bad_keys]
+        if mended:
+            ports.journal.clear_records(connection, f.records.resource, mended)
     ports.journal.landed([f.claim for f in batch], run_id=ports.run_id)
     log.info(
         "action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d",

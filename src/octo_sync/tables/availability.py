@@ -1,6 +1,6 @@
 """Availability: departures and open days of an option, and their prices. From `POST /availability`."""
 
-from octo_sync.tables.base import Merge, Noun, Table, column, instant, local, money
+from octo_sync.tables.base import Enum, Merge, Noun, Table, column, instant, local, money
 from octo_sync.tables.pricing import PRICE
 
 NOUN = Noun(
@@ -9,6 +9,14 @@ NOUN = Noun(
         'STRUCT(id VARCHAR, "localDateTimeStart" VARCHAR, "localDateTimeEnd" VARCHAR, "utcCutoffAt" VARCHAR, '
         '"allDay" BOOLEAN, available BOOLEAN, status VARCHAR, vacancies BIGINT, capacity BIGINT, "maxUnits" BIGINT, '
         f'"openingHours" JSON, "unitPricing" {PRICE}[], pricing {PRICE})'
+    ),
+    enums=(
+        Enum(
+            field="status",
+            source="staged_availability",
+            sql="r.status",
+            values=frozenset({"AVAILABLE", "FREESALE", "SOLD_OUT", "LIMITED", "CLOSED"}),
+        ),
     ),
 )
 

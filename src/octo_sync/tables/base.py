@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from octo_sync.schema import Column, Merge, Noun, Table
+from octo_sync.schema import Column, Enum, Merge, Noun, Table
 
-__all__ = ["Column", "Merge", "Noun", "Table", "amount", "column", "instant", "local", "money", "text"]
+__all__ = ["Column", "Enum", "Merge", "Noun", "Table", "amount", "column", "instant", "local", "money", "text"]
 
 
 def column(name: str, type_: str, sql: str, description: str, *, capability: str = "", tracked: bool = True) -> Column:

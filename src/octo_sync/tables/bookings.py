@@ -4,7 +4,7 @@ Everything here is as the service reported it: a booking of an unknown product l
 service leaves out the hydrated unit, `unit_type` and `pax_count` stay null (marts look them up in `core.units`).
 """
 
-from octo_sync.tables.base import Column, Merge, Noun, Table, amount, column, instant, local, money, text
+from octo_sync.tables.base import Column, Enum, Merge, Noun, Table, amount, column, instant, local, money, text
 from octo_sync.tables.pricing import PRICE, TAX
 
 _CONTACT = (
@@ -19,6 +19,8 @@ _UNIT_ITEM = (
     f'contact {_CONTACT}, "extraItems" {_EXTRA_ITEM}[], pricing {PRICE})'
 )
 
+_STATUSES = frozenset({"ON_HOLD", "CONFIRMED", "EXPIRED", "CANCELLED", "REDEEMED", "PENDING", "REJECTED"})
+_STAGED_ITEMS = '(select unnest(r."unitItems") as i from staged_bookings)'
 NOUN = Noun(
     name="bookings",
     record=(
@@ -31,6 +33,16 @@ NOUN = Noun(
         '"localDateTimeEnd" VARCHAR, "allDay" BOOLEAN), '
         f'contact {_CONTACT}, notes VARCHAR, "unitItems" {_UNIT_ITEM}[], "extraItems" {_EXTRA_ITEM}[], '
         f"pricing {PRICE})"
+    ),
+    enums=(
+        Enum(field="status", source="staged_bookings", sql="r.status", values=_STATUSES),
+        Enum(
+            field="cancellation.refund",
+            source="staged_bookings",
+            sql="r.cancellation.refund",
+            values=frozenset({"FULL", "PARTIAL", "NONE"}),
+        ),
+        Enum(field="unitItems.status", source=_STAGED_ITEMS, sql="i.status", values=_STATUSES),
     ),
     scope=(
         "select distinct connection_id, r.uuid as booking_uuid, has_pricing, has_content, has_extras from staged_bookings"

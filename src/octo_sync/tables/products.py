@@ -1,6 +1,6 @@
 """Products with their options, units, prices, extras and texts. From `GET /products` and `GET /products/{id}`."""
 
-from octo_sync.tables.base import Column, Merge, Noun, Table, column, money, text
+from octo_sync.tables.base import Column, Enum, Merge, Noun, Table, column, money, text
 from octo_sync.tables.pricing import PRICE
 
 _EXTRA = (
@@ -32,6 +32,32 @@ NOUN = Noun(
         '"availabilityRequired" BOOLEAN, "availabilityType" VARCHAR, "deliveryFormats" JSON, '
         '"deliveryMethods" JSON, "redemptionMethod" VARCHAR, "defaultCurrency" VARCHAR, '
         f'"availableCurrencies" JSON, "pricingPer" VARCHAR, options {_OPTION}[], {_CONTENT})'
+    ),
+    enums=(
+        Enum(
+            field="availabilityType",
+            source="staged_products",
+            sql='r."availabilityType"',
+            values=frozenset({"START_TIME", "OPENING_HOURS"}),
+        ),
+        Enum(
+            field="redemptionMethod",
+            source="staged_products",
+            sql='r."redemptionMethod"',
+            values=frozenset({"DIGITAL", "PRINT", "MANIFEST"}),
+        ),
+        Enum(
+            field="deliveryFormats",
+            source='(select unnest(from_json(r."deliveryFormats", \'["VARCHAR"]\')) as format from staged_products)',
+            sql="format",
+            values=frozenset({"PDF_URL", "QRCODE", "CODE128", "PKPASS_URL", "AZTECCODE"}),
+        ),
+        Enum(
+            field="options.units.type",
+            source="(select unnest(o.units) as u from (select unnest(r.options) as o from staged_products))",
+            sql='u."type"',
+            values=frozenset({"ADULT", "YOUTH", "CHILD", "INFANT", "FAMILY", "SENIOR", "STUDENT", "MILITARY", "OTHER"}),
+        ),
     ),
     scope=(
         "select distinct connection_id, r.id as product_id, resource, subject_key, request_seq, "

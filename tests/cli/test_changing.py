@@ -1,0 +1,293 @@
+"""What writes: pipeline files, marks, the copy, the built-in service."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tomllib
+import urllib.request
+
+import pytest
+from tests.cli.conftest import CLEAN, Program, finish
+
+from octo_sync.cli.version import STORAGE
+from octo_sync.destinations import duckdb as warehouse
+
+# -- init -------------------------------------------------------------------------------------------------------------
+
+
+def test_init_writes_a_valid_commented_file_tests_the_service_and_says_what_is_next(empty, service):
+    given = {"ACME_TOKEN": "sandbox-token-a"}
+
+    done = empty("init", "--url", service.base_url, "--token-env", "ACME_TOKEN", "--name", "acme", environment=given)
+
+    text = (empty.directory / "pipelines/acme.toml").read_text()
+    assert done.returncode == 0, done.stderr
+    assert "sandbox-token-a" not in text + done.stdout + done.stderr
+    assert tomllib.loads(text)["connections"]["acme"]["base_url"] == service.base_url
+    assert "token accepted" in done.stdout
+    for step in ("octo-sync doctor", "octo-sync sync", "octo-sync tables"):
+        assert step in done.stdout
+    assert empty("sync", environment=given).returncode == 0
+
+
+def test_init_overwrites_only_when_told(empty):
+    words = ["init", "--url", "https://api.example.com/octo/v1", "--token-env", "ACME_TOKEN", "--no-test"]
+    assert empty(*words).returncode == 0
+    path = empty.directory / "pipelines/example.toml"
+    path.write_text("# mine")
+
+    refused = empty(*words)
+
+    assert refused.returncode == 2
+    assert "--yes" in refused.stderr
+    assert path.read_text() == "# mine"
+    assert empty(*words, "--yes").returncode == 0
+    assert "[connections.example]" in path.read_text()
+
+
+def test_init_refuses_a_token_in_the_place_of_its_name_without_repeating_it(empty):
+    done = empty("init", "--url", "https://api.example.com/octo/v1", "--token-env", "sk-live-12345")
+
+    assert done.returncode == 2
+    assert "sk-live" not in done.stdout + done.stderr
+    assert not list((empty.directory).rglob("*.toml"))
+
+
+def test_init_names_mistakes_and_writes_nothing(empty):
+    done = empty("init", "--url", "ftp://x", "--token-env", "X_TOKEN", "--name", "x")
+
+    assert done.returncode == 2
+    assert "connections.x.base_url" in done.stderr
+    assert "X_TOKEN" not in done.stderr, "the token may come later"
+    assert not list(empty.directory.rglob("*.toml"))
+
+
+def test_init_keeps_the_file_when_the_service_refuses_or_the_token_is_not_set(empty, service):
+    words = ["init", "--url", service.base_url, "--token-env", "ACME_TOKEN", "--name", "acme", "--yes"]
+
+    refused, missing = empty(*words, environment={"ACME_TOKEN": "wrong"}), empty(*words)
+
+    assert refused.returncode == 4
+    assert missing.returncode == 2
+    assert "ACME_TOKEN" in missing.stderr
+    assert (empty.directory / "pipelines/acme.toml").exists()
+
+
+# -- doctor -----------------------------------------------------------------------------------------------------------
+
+
+def findings(program, *words, **more):
+    done = program("doctor", "--json", *words, **more)
+    return done.returncode, {(f["area"], f["name"]): f for f in json.loads(done.stdout)["findings"]}
+
+
+def test_doctor_asks_a_service_at_most_six_times_and_finds_nothing_wrong(looked, service):
+    service.control("DELETE", "/requests")
+
+    code, found = findings(looked)
+
+    assert code == 0
+    assert {f["level"] for f in found.values()} == {"ok"}
+    assert len(service.control("GET", "/requests")["requests"]) <= 6
+    assert found["files", "storage"]["text"].endswith(tuple(f"{STORAGE}{more}" for more in ("", "+")))
+    assert warehouse._STORAGE == STORAGE
+
+
+def test_doctor_offline_asks_nobody(looked, service):
+    service.control("DELETE", "/requests")
+
+    assert findings(looked, "--offline")[0] == 0
+    assert service.control("GET", "/requests")["requests"] == []
+
+
+def test_doctor_exits_4_for_a_refused_token_after_one_call(looked, service):
+    service.control("DELETE", "/requests")
+
+    code, found = findings(looked, environment={"SHOP_TOKEN": "wrong"})
+
+    assert code == 4
+    assert found["shop", "answer"]["level"] == "fail"
+    assert "SHOP_TOKEN" in found["shop", "answer"]["fix"]
+    assert len(service.control("GET", "/requests")["requests"]) == 1
+
+
+def test_doctor_exits_1_when_the_service_is_down_or_the_file_is_wrong(fresh, empty):
+    path = fresh.directory / "pipelines/shop.toml"
+    path.write_text(re.sub(r'base_url = ".*"', 'base_url = "http://127.0.0.1:9/octo/v1"', path.read_text()))
+    assert findings(fresh)[0] == 1
+
+    path.write_text("[connections.shop]\nnope = 1\n")
+    code, found = findings(fresh)
+    assert code == 1
+    assert found["pipeline", "mistake"]["level"] == "fail"
+
+    path.unlink()
+    code, found = findings(fresh)
+    assert code == 1
+    assert found["pipeline", "file"]["fix"] == "octo-sync init"
+
+
+def test_doctor_sees_loose_modes_wrong_clocks_ignored_capabilities_and_tokens_that_may_not_subscribe(project, service):
+    (project.directory / "octo.duckdb").chmod(0o644)
+    service.control("PUT", "/quirks", {"capability_spelling": "short"})
+    service.control("PUT", "/clock", {"offset": 3600})
+    try:
+        code, found = findings(project, environment={"SHOP_TOKEN": "sandbox-token-none"})
+    finally:
+        service.control("DELETE", "/quirks")
+        service.control("PUT", "/clock", {"offset": 0})
+
+    assert code == 0
+    assert "chmod 600" in found["files", "modes"]["fix"]
+    assert {found["shop", f"capability {name}"]["level"] for name in ("pricing", "content", "extras")} == {"warn"}
+    assert 'capability_spelling = "short"' in found["shop", "capability pricing"]["fix"]
+    assert found["shop", "clock"]["level"] == "warn"
+    assert found["shop", "subscriptions"]["level"] == "warn"
+
+
+# -- quarantine, publish ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def quarantined(fresh, service):
+    service.refuse_a_product()
+    assert fresh("sync").returncode == 5
+    service.faults()
+    return fresh
+
+
+def test_quarantine_lists_retries_and_drops(quarantined):
+    entries = quarantined.json("quarantine")["entries"]
+    assert entries
+    first, *rest = [e["id"] for e in entries]
+    assert quarantined("quarantine", "retry").returncode == 2
+    assert quarantined("quarantine", "retry", "subject-999999").returncode == 1
+
+    assert first in quarantined.ok("quarantine", "retry", first)
+    done = quarantined("quarantine", "drop", "--all", stdin="y\n")
+    assert done.returncode == 2, "nobody can be asked here"
+    assert "--yes" in done.stderr
+
+    assert {e["id"] for e in quarantined.json("quarantine")["entries"]} == set(rest)
+    dropped = quarantined.json("quarantine", "drop", "--all", "--yes")["entries"]
+    assert {e["id"] for e in dropped} == set(rest)
+    assert quarantined.json("quarantine")["entries"] == []
+    assert quarantined("sync").returncode == 0
+
+
+def test_status_counts_the_quarantined(quarantined):
+    (shop,) = quarantined.json("status")["connections"]
+
+    assert shop["quarantined"] == len(quarantined.json("quarantine")["entries"])
+
+
+def test_publish_swaps_in_a_copy_and_needs_something_to_publish(project, empty):
+    copy = project.directory / "octo.read.duckdb"
+    copy.unlink()
+    assert project("sql", "select 1").returncode == 1
+
+    assert project.json("publish")["published"]
+    assert copy.stat().st_mode & 0o077 == 0
+    shutil.copytree(project.directory / "pipelines", empty.directory / "elsewhere/pipelines")
+    done = empty("publish", "-C", "elsewhere")
+    assert done.returncode == 1
+    assert "octo-sync sync" in done.stderr
+
+
+# -- the built-in service ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_sandbox_serves_until_a_signal_says_what_to_call_and_resets(empty, number, code):
+    words = ["sandbox", "serve", "--port", "0", "--products", "2", "--bookings", "5", "--days", "10", "--today", "2026-11-20"]
+    process = empty.start(*words)
+    lines = [process.stdout.readline() for _ in range(4)]
+    url = lines[0].split()[-1]
+
+    request = urllib.request.Request(f"{url}/products", headers={"Authorization": "Bearer sandbox-token-all", "Octo-Capabilities": ""})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        assert len(json.load(answer)) == 2
+    assert "sandbox-token-all" in lines[1]
+    assert "octo-sync sync" in lines[3]
+    assert empty("sandbox", "reset", "--url", url).returncode == 0
+    ended, _, err = finish(process, number)
+
+    assert ended == code
+    assert "Traceback" not in err
+    assert empty("sandbox", "reset", "--url", url).returncode == 1
+
+
+def test_the_sandbox_refuses_addresses_others_can_reach_and_ports_in_use(empty, service):
+    done = empty("sandbox", "serve", "--host", "0.0.0.0")
+    assert done.returncode == 2
+    assert "--public" in done.stderr
+
+    port = re.search(r":(\d+)/", service.base_url)[1]
+    done = empty("sandbox", "--port", port)
+    assert done.returncode == 1
+    assert f"port {port}" in done.stderr
+
+
+# -- completion, definitions, the environment -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_accepted_by_their_shell(empty, shell):
+    script = empty.ok("completion", shell)
+
+    assert "_OCTO_SYNC_COMPLETE" in script
+    if path := shutil.which(shell):
+        subprocess.run([path, "-n"], input=script, text=True, check=True, timeout=10)
+
+
+def test_completion_knows_the_commands(empty):
+    asked = {"_OCTO_SYNC_COMPLETE": "bash_complete", "COMP_WORDS": "octo-sync st", "COMP_CWORD": "1"}
+
+    assert empty(environment=asked).stdout.split() == ["plain,status"]
+
+
+def test_definitions_are_printed_written_and_checked(empty):
+    assert "create table if not exists core.bookings" in empty.ok("db", "ddl", "core.bookings")
+    assert empty("db", "ddl", "core.nope").returncode == 2
+    assert empty("db", "ddl", "--check").returncode == 3
+    empty.ok("db", "ddl", "--write")
+    folder = empty.directory / "warehouse/core"
+    assert empty("db", "ddl", "--check").returncode == 0
+
+    (folder / "core.gone.sql").write_text("-- old")
+    (folder / "core.bookings.sql").write_text("-- changed")
+    done = empty("db", "ddl", "--check")
+    assert done.returncode == 3
+    assert done.stdout.splitlines() == ["core.bookings.sql is not current", "core.gone.sql is of no table"]
+    empty.ok("db", "ddl", "--write")
+    assert not (folder / "core.gone.sql").exists()
+
+
+def test_config_says_where_each_value_comes_from(fresh):
+    given = {"OCTO_SYNC_CONNECTIONS__SHOP__LIMITS__CONCURRENCY": "3"}
+
+    settings = fresh.json("config", "show", environment=given)["settings"]
+
+    assert settings["connections.shop.limits.concurrency"] == {
+        "value": 3,
+        "origin": "env OCTO_SYNC_CONNECTIONS__SHOP__LIMITS__CONCURRENCY",
+    }
+    assert settings["connections.shop.base_url"]["origin"] == "pipeline file"
+    assert settings["sync.attempts"] == {"value": 2, "origin": "pipeline file"}
+    assert settings["sync.raw"]["origin"] == "default"
+
+
+def test_version_is_the_same_everywhere(empty):
+    versions = empty.json("version")["versions"]
+
+    assert set(versions) == {"octo-sync", "python", "duckdb", "storage", "sqlite"}
+    assert empty.ok("--version").split() == ["octo-sync", versions["octo-sync"]]
+
+
+def test_the_installed_program_and_the_module_are_one(empty):
+    assert empty("--version", real=True).stdout == empty("--version").stdout
+    assert isinstance(Program(os.curdir), Program)
+    assert CLEAN["LANG"] == "C.UTF-8"

@@ -1,0 +1,142 @@
+"""What a person sees on a terminal: colours, bars, cut and turned tables, questions; and none of it where it is not wanted."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+from tests.cli.conftest import CLEAN
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def on_a_terminal(program, *words, environment=None, width=100, typed=()):
+    """Run on a pseudo terminal: (exit code, everything that appeared). `typed` answers the questions in turn."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    env = {k: v for k, v in CLEAN.items() if k != "COLUMNS"} | {"TERM": "xterm-256color"} | (environment or {})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "octo_sync", *map(str, words)],
+        cwd=program.directory,
+        env=env,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        close_fds=True,
+    )
+    os.close(follower)
+    seen, answers, end = b"", list(typed), time.monotonic() + 60
+    try:
+        while time.monotonic() < end:
+            ready, _, _ = select.select([leader], [], [], 0.2)
+            if not ready:
+                if answers and seen.rstrip().endswith((b":", b"]")):
+                    os.write(leader, (answers.pop(0) + "\n").encode())
+                continue
+            try:
+                chunk = os.read(leader, 65_536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            seen += chunk
+        code = process.wait(timeout=10)
+    finally:
+        os.close(leader)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    return code, seen.decode(errors="replace").replace("\r\n", "\n")
+
+
+def test_a_sync_shows_bars_and_colours(project, service):
+    service.faults({"fault": "latency", "seconds": 0.05})
+
+    code, seen = on_a_terminal(project, "sync", "--full")
+
+    assert code == 0
+    assert "\x1b[32m" in seen, "the green ok"
+    assert "━" in seen
+    for kind in ("products", "availability", "bookings"):
+        assert kind in seen
+
+
+@pytest.mark.parametrize(
+    ("words", "environment"),
+    [([], {"NO_COLOR": "1"}), (["--color", "never"], {}), (["--color", "never"], {"FORCE_COLOR": "1"})],
+)
+def test_colours_can_be_refused(looked, words, environment):
+    _, seen = on_a_terminal(looked, *words, "status", environment=environment)
+
+    assert not re.search(r"\x1b\[[0-9;]*m", seen)
+    assert "everything verified" in seen
+
+
+def test_colours_can_be_wished_for_in_a_pipe(looked):
+    assert "\x1b[" in looked("--color", "always", "status").stdout
+    assert "\x1b[" in looked("status", environment={"FORCE_COLOR": "1"}).stdout
+    assert "\x1b[" not in looked("status", environment={"FORCE_COLOR": "1", "NO_COLOR": "1"}).stdout
+
+
+def test_quiet_leaves_errors_and_data(project):
+    done = project("-q", "sync")
+
+    assert done.stderr == ""
+    assert project("-q", "sql", "from range(9)", "--limit", "1").stderr == ""
+
+
+def test_ci_gets_lines_instead_of_bars(project):
+    _, seen = on_a_terminal(project, "sync", environment={"CI": "true"})
+
+    assert "━" not in seen
+    assert re.search(r"bookings +\d+/\d+", seen)
+
+
+def test_no_line_of_a_list_is_wider_than_the_terminal(looked):
+    for words in (["tables"], ["tables", "bookings"], ["runs"], ["status"]):
+        _, seen = on_a_terminal(looked, *words, width=90)
+
+        assert max(map(len, ESCAPES.sub("", seen).splitlines())) <= 90, words
+
+
+def test_rows_wider_than_the_terminal_are_turned_and_none_is_cut(looked):
+    _, seen = on_a_terminal(looked, "sql", "from bookings limit 2", width=90)
+
+    assert "-- row 2" in seen
+    assert re.search(r"booking_uuid +[0-9a-f-]{36}", ESCAPES.sub("", seen))
+
+
+def test_data_cannot_give_orders_to_a_terminal(looked):
+    _, seen = on_a_terminal(looked, "--color", "never", "sql", "--format", "csv", "select chr(27) || ']0;title' || chr(7) as x")
+
+    assert "\x1b]0;" not in seen
+    assert "\x07" not in seen
+
+
+def test_init_asks_for_what_is_missing(empty, service):
+    code, seen = on_a_terminal(
+        empty, "init", "--no-test", typed=[service.base_url, "acme", "ACME_TOKEN", ""]
+    )
+
+    assert code == 0, seen
+    assert 'env = "ACME_TOKEN"' in (empty.directory / "pipelines/acme.toml").read_text()
+
+
+def test_dropping_asks_first(fresh, service):
+    service.refuse_a_product()
+    fresh("sync")
+
+    code, seen = on_a_terminal(fresh, "quarantine", "drop", "--all", typed=["n"])
+
+    assert code == 130
+    assert "aborted" in seen
+    assert fresh.json("quarantine")["entries"]
+    assert on_a_terminal(fresh, "quarantine", "drop", "--all", typed=["y"])[0] == 0
+    assert fresh.json("quarantine")["entries"] == []

@@ -1,0 +1,377 @@
+"""Every fault and every quirk the service can be given, one by one: the copy is right, or the difference is told.
+
+Then the switch is turned off, and the next pull makes the copy equal again. A switch without an entry here fails.
+"""
+
+import shutil
+
+import pytest
+
+from octo_sync.sandbox.faults import CATALOGUE as FAULTS
+from octo_sync.sandbox.quirks import CATALOGUE as QUIRKS
+from tests import oracle
+from tests.flows.harness import Project, Service, small
+
+SICK = {
+    "limits": {
+        "deadline": "1s",
+        "attempts": 2,
+        "backoff": "0.01s",
+        "backoff_cap": "0.02s",
+        "retry_after_cap": "0.1s",
+        "max_body": 5_000_000,
+    },
+    "sync": {"attempts": 2, "backoff": "0.01s", "backoff_cap": "0.02s", "confirm_after": ("0.02s",)},
+    "bookings": (-12, 12),
+    "availability": (0, 6),
+}
+LISTS = {"path": "/(bookings|products|availability)$"}
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    with Service(small(products=4, bookings=120, days=30)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def templates(tiny, tmp_path_factory):
+    """Two project directories to start from: one just made, one pulled from the tiny service."""
+    import asyncio
+
+    async def make():
+        tiny.reset()
+        empty = Project(tmp_path_factory.mktemp("templates") / "empty", tiny, **SICK)
+        async with empty.opened():
+            pass
+        full = Project(tmp_path_factory.mktemp("templates") / "full", tiny, **SICK)
+        assert (await full.sync()).status == "ok"
+        assert full.differences() == []
+        return {"empty": empty.directory, "full": full.directory}
+
+    return asyncio.run(make())
+
+
+@pytest.fixture
+def start(tiny, templates, tmp_path):
+    def make(which, **asked):
+        tiny.reset()
+        shutil.copytree(templates[which], tmp_path / which)
+        return Project(tmp_path / which, tiny, **{**SICK, **asked})
+
+    yield make
+    tiny.control("DELETE", "/faults")
+
+
+def told(copy, result):
+    """Whether the run says, somewhere a person looks, that the copy is not what the source shows."""
+    drift = copy.query("select 1 from ops.schema_drift where kind in ('capability', 'count', 'window')")
+    return result.status != "ok" and bool(result.failed or result.quarantined or result.troubles or result.held) or drift
+
+
+# -- faults ---------------------------------------------------------------------------------------------------------
+
+EQUAL = "the copy equals the source in spite of it"
+TOLD = "the difference is told, and nothing wrong is landed"
+LATE = "the service shows an older truth and says nothing about it: only confirmations and later pulls can heal that"
+
+FAULT_CASES = {
+    "status_429": ({"retry_after": "0.02", "share": 0.3}, EQUAL),
+    "status_429/always": ({"retry_after": "-5"}, TOLD),
+    "status_429/absurd": ({"retry_after": "1000000000", "count": 2}, EQUAL),
+    "status_429/zaui": ({"header": "OCTO-RateLimit-RetryAfter", "retry_after": "0.02", "count": 5}, EQUAL),
+    "status_5xx": ({"count": 4}, EQUAL),
+    "status_5xx/always": ({"code": 500}, TOLD),
+    "html_502": ({"count": 3}, EQUAL),
+    "unauthorized": ({}, TOLD),
+    "redirect": ({}, TOLD),
+    "hang": ({"seconds": 3.0, "match": {"path": "/supplier"}}, TOLD),
+    "latency": ({"seconds": 0.05}, EQUAL),
+    "latency/late": ({"seconds": 1.5, "match": {"path": "/supplier"}}, TOLD),
+    "option_400": ({"product_id": "42", "option_id": "2"}, TOLD),
+    "read_lag": ({"seconds": 3600.0}, LATE),
+    "empty_200": ({}, TOLD),
+    "html_200": ({}, TOLD),
+    "malformed": ({}, TOLD),
+    "malformed/once": ({"count": 1}, EQUAL),
+    "chopped": ({}, TOLD),
+    "bom": ({}, TOLD),
+    "utf16": ({}, TOLD),
+    "nan": ({}, TOLD),
+    "duplicate_keys": ({}, EQUAL),
+    "deep": ({}, TOLD),
+    "deep/lists": ({"match": LISTS, "levels": 5_000}, TOLD),
+    "nul": ({}, TOLD),
+    "nul/raw": ({"raw": True}, TOLD),
+    "gzip_bomb": ({"bytes": 30_000_000}, TOLD),
+    "big_body": ({"bytes": 6_000_000}, TOLD),
+    "empty_list": ({"match": {"path": "/(bookings|availability)$"}}, TOLD),
+    "cut_list": ({"drop": 0.6, "match": {"path": "/(bookings|availability)$"}}, TOLD),
+    "truncated": ({}, TOLD),
+    "truncated/some": ({"count": 3}, EQUAL),
+    "reset": ({}, TOLD),
+    "reset/some": ({"count": 3}, EQUAL),
+    "drip": ({"interval": 0.3, "bytes": 40, "match": {"path": "/supplier"}}, TOLD),
+}
+WITHOUT_EFFECT_ON_A_PULL = {
+    "create_timeout",
+    "delivery_lost",
+    "delivery_doubled",
+    "delivery_late",
+    "delivery_reordered",
+}
+
+
+def test_every_fault_has_a_case():
+    assert {kind.name for kind in FAULTS} == {name.split("/")[0] for name in FAULT_CASES} | WITHOUT_EFFECT_ON_A_PULL
+
+
+def test_the_service_lists_the_same_switches(tiny):
+    told_by_service = tiny.control("GET", "")
+    assert {one["fault"] for one in told_by_service["faults"]} == {kind.name for kind in FAULTS}
+    assert {one["quirk"] for one in told_by_service["quirks"]} == {quirk.name for quirk in QUIRKS}
+
+
+@pytest.mark.parametrize("name", FAULT_CASES)
+async def test_under_this_fault_the_copy_is_right_or_says_what_it_is_not(start, tiny, name):
+    params, promise = FAULT_CASES[name]
+    copy = start("full")
+    copy.remember_products()
+    tiny.traffic(25, seed="faults")
+    before = copy.warehouse()
+    tiny.faults({"fault": name.split("/")[0], **params})
+    result = await copy.sync()
+    fired = tiny.control("GET", "/faults")["fired"].get(name.split("/")[0], 0)
+    assert fired > 0, "a switch that does nothing tests nothing"
+    tiny.faults()
+    wrong = copy.differences()
+    if promise == EQUAL:
+        assert wrong == []
+        assert (result.status, result.failed) == ("ok", {})
+    elif promise == TOLD:
+        assert told(copy, result)
+        wanted, held = copy.oracle(), copy.warehouse()
+        for table, key in oracle.KEYS.items():
+            # Whatever is held is what the source shows now, or what was held before: never anything in between.
+            allowed = {repr(sorted(row.items())) for row in (*before[table], *held_form(wanted[table]))}
+            for row in held_form(held[table]):
+                assert repr(sorted(row.items())) in allowed or table in HUNG, (table, [row[c] for c in key])
+    result = await copy.sync()
+    assert (result.status, result.quarantined, result.held) == ("ok", (), ())
+    assert copy.differences() == []
+
+
+HUNG = frozenset()
+
+
+def held_form(rows):
+    """Rows so that the oracle's and the warehouse's spell alike."""
+    return rows
+
+
+async def test_faults_of_deliveries_do_not_touch_a_pull(start, tiny):
+    copy = start("full")
+    tiny.traffic(25, seed="faults")
+    tiny.faults(*({"fault": name} for name in sorted(WITHOUT_EFFECT_ON_A_PULL)))
+    assert (await copy.sync()).status == "ok"
+    assert copy.differences() == []
+
+
+# -- quirks ---------------------------------------------------------------------------------------------------------
+
+
+def each(table, **change):
+    """The oracle's rows of a table, with some columns as the quirk shows them; a function is given the row."""
+
+    def apply(tables):
+        for row in tables[table]:
+            row.update({c: v(row) if callable(v) else v for c, v in change.items()})
+
+    return apply
+
+
+def keep(table, condition):
+    def apply(tables):
+        tables[table] = [row for row in tables[table] if condition(row)]
+
+    return apply
+
+
+def without_closed(tables):
+    closed = {
+        (row["product_id"], row["option_id"], row["availability_id"])
+        for row in tables["core.availability"]
+        if row["status"] == "CLOSED"
+    }
+    for table in ("core.availability", "core.availability_prices"):
+        keep(table, lambda r: (r["product_id"], r["option_id"], r["availability_id"]) not in closed)(tables)
+
+
+def without_tests(tables):
+    tests = {row["booking_uuid"] for row in tables["core.bookings"] if row["is_test"]}
+    for table, rows in tables.items():
+        if rows and "booking_uuid" in rows[0]:
+            keep(table, lambda r: r["booking_uuid"] not in tests)(tables)
+
+
+def unpriced(tables):
+    money = ("currency", "currency_precision", "original", "retail", "net", "tax")
+    for table in ("core.unit_prices", "core.availability_prices", "core.booking_taxes"):
+        tables[table] = []
+    for table in ("core.bookings", "core.booking_unit_items", "core.booking_extra_items"):
+        for row in tables[table]:
+            row.update(dict.fromkeys([c for c in row if c.startswith(money)]))
+    each("core.products", default_currency=None, available_currencies=None, pricing_per=None)(tables)
+
+
+def without_capabilities(tables):
+    unpriced(tables)
+    for table in ("core.extras", "core.booking_extra_items", "core.product_content"):
+        tables[table] = []
+    for table in ("core.products", "core.options", "core.units"):
+        each(table, title=None)(tables)
+
+
+def vip(tables):
+    special = {"SENIOR", "OTHER", "YOUTH"}
+    for table in ("core.units", "core.booking_unit_items"):
+        each(table, unit_type=lambda r: "VIP" if r["unit_type"] in special else r["unit_type"])(tables)
+    each("core.products", delivery_formats=lambda r: [*r["delivery_formats"], "HTML_URL"])(tables)
+    each(
+        "core.bookings",
+        status=lambda r: "NOSHOW"
+        if r["status"] == "REDEEMED" and r["booking_uuid"][0] in "01234567"
+        else r["status"],
+    )(tables)
+
+
+def both(*changes):
+    def apply(tables):
+        for change in changes:
+            change(tables)
+
+    return apply
+
+
+def faithful(_tables):
+    pass
+
+
+NO_HYDRATION = both(
+    each("core.bookings", time_zone=None, pax_count=None), each("core.booking_unit_items", unit_type=None, pax_count=None)
+)
+OLD_CONTENT = each("core.product_content", features=None, faqs=None, media=None, locations=None, category_labels=None)
+
+QUIRK_CASES = {
+    "rate_limit_per_minute": (8, TOLD, {}),
+    "list_cap_100": (True, faithful, {"bookings": (-30, 30)}),
+    "capability_header_hangs_on_products": (True, TOLD, {}),
+    "capability_header_hangs_on_products/switched off": (
+        True,
+        None,
+        {"settings": {"capability_overrides": {"products": [], "product": []}}},
+    ),
+    "capability_spelling": ("short", without_capabilities, {}),
+    "capability_spelling/short": ("short", faithful, {"settings": {"capability_spelling": "short"}}),
+    "capability_spelling/prefixed": ("prefixed", faithful, {}),
+    "no_capability_echo": (True, faithful, {}),
+    "always_on": (["pricing", "content", "extras"], faithful, {"capabilities": ()}),
+    "supplier_path_prefix": (True, TOLD, {}),
+    "supplier_path_prefix/in the address": (True, faithful, {"path": "/suppliers/sup_octo_sandbox"}),
+    "booking_date_is_creation": (True, None, {}),
+    "unit_items_keep_on_hold": (True, each("core.booking_unit_items", status="ON_HOLD"), {}),
+    "dehydrated_bookings": (True, NO_HYDRATION, {}),
+    "closed_days_omitted": (True, without_closed, {}),
+    "past_dates_empty": (True, faithful, {}),
+    "range_limit_days": (3, faithful, {}),
+    "availability_id_style": ("pipe", faithful, {}),
+    "availability_id_style/compact": ("compact", faithful, {}),
+    "opening_hours_as_object": (
+        True,
+        each("core.availability", opening_hours=lambda r: r["opening_hours"][:1]),
+        {},
+    ),
+    "ids_as_numbers": (True, faithful, {}),
+    "vacancies_omitted": (True, each("core.availability", vacancies=None, capacity=None), {}),
+    "capacity_zero_when_sold_out": (
+        True,
+        each("core.availability", capacity=lambda r: 0 if r["status"] == "SOLD_OUT" else r["capacity"]),
+        {},
+    ),
+    "unknown_enums": (True, vip, {}),
+    "ventrata_content": (True, OLD_CONTENT, {}),
+    "test_bookings_in_feed": (False, without_tests, {}),
+    "trailing_slash_redirect": (True, TOLD, {"settings": {"trailing_slash": True}}),
+    "trailing_slash_redirect/without": (True, faithful, {}),
+    "option_bare_400": (["42/2"], TOLD, {}),
+    "ignored_capability": (["pricing"], unpriced, {}),
+    "ignored_capability/all": (["pricing", "content", "extras"], without_capabilities, {}),
+    "early_bookings_without_id": (
+        True,
+        both(each("core.bookings", booking_id=None, utc_created_at=None, utc_updated_at=None, time_zone=None)),
+        {},
+    ),
+}
+TOGETHER = {
+    "block_after_4xx": 30,
+    "update_with_availability_ids": True,
+    "update_without_dates": True,
+    "no_calendar": True,
+    "no_capabilities_endpoint": True,
+    "no_patch": True,
+    "no_extend": True,
+    "error_style": "ventrata",
+    "create_path_typo_only": True,
+    "subscription_200": True,
+    "subscription_id_key": "subscriptionId",
+    "subscription_headers_shown": True,
+    "subscriptions_paged": 2,
+    "available_languages_header": "Available-Languages",
+    "cancelled_hold_is_expired": True,
+    "patch_drops_headers": True,
+    "hold_expiry_notifies": True,
+    "client_update_notifies": True,
+    "delivery_extra_fields": True,
+}
+"""Quirks of what a pull of an unbroken service never meets; all of them on at once."""
+
+
+def test_every_quirk_has_a_case():
+    assert {quirk.name for quirk in QUIRKS} == {name.split("/")[0] for name in QUIRK_CASES} | set(TOGETHER)
+
+
+@pytest.mark.parametrize("name", QUIRK_CASES)
+async def test_with_this_quirk_the_copy_holds_what_the_service_shows(start, tiny, name):
+    value, shown, asked = QUIRK_CASES[name]
+    asked = dict(asked)
+    path = asked.pop("path", None)
+    copy = start("empty", **asked, **({"base_url": tiny.base_url + path} if path else {}))
+    wanted = copy.oracle()  # before the quirk: its texts come from the service itself
+    tiny.quirks(**{name.split("/")[0]: value})
+    if name.split("/")[0] == "availability_id_style":
+        wanted = copy.oracle()
+    result = await copy.sync()
+    if shown is TOLD:
+        assert told(copy, result)
+    elif shown is None:
+        assert result.status == "ok"
+    else:
+        shown(wanted)
+        assert oracle.compare(wanted, copy.warehouse()) == []
+        assert (result.status, result.failed) == ("ok", {})
+    if name.split("/")[0] == "ignored_capability" or name == "capability_spelling":
+        assert told(copy, result)
+    tiny.control("DELETE", "/quirks")
+    copy = Project(copy.directory, tiny, **{**SICK, **{k: v for k, v in asked.items() if k != "settings"}})
+    copy.clock.advance(minutes=10)
+    result = await copy.sync(allow_deletions=True)
+    assert result.status == "ok"
+    assert copy.differences() == []
+
+
+async def test_quirks_of_what_a_pull_never_meets_do_not_touch_it(start, tiny):
+    copy = start("full")
+    tiny.traffic(25, seed="quirks")
+    tiny.quirks(**TOGETHER)
+    assert (await copy.sync()).status == "ok"
+    assert copy.differences() == []
