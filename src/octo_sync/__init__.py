@@ -9,9 +9,9 @@ with octo_sync.open("octo.read.duckdb") as copy:
 """
 
 import importlib
-from typing import TYPE_CHECKING
+import typing
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from octo_sync.api import Copy, open  # noqa: A004 - `octo_sync.open(…)` reads like the builtin it is named after
     from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 

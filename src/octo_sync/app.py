@@ -174,6 +174,8 @@ async def open_project(
     """
     clock = clock or SystemClock()
     random = random or SystemRandom()
+    # Databases, their logs and working storage are for their owner alone; DuckDB makes log files at any commit.
+    os.umask(0o077)
     with _journal_and_warehouse(pipeline, clock, command) as (journal, lease, warehouse):
         async with contextlib.AsyncExitStack() as stack:
             clients = await _clients(stack, pipeline, clock, random, transport)

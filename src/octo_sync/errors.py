@@ -14,6 +14,7 @@ OctoSyncError
 ├── JournalError              the control database cannot be read or written
 ├── WarehouseError            the warehouse cannot be read or written
 │   ├── WarehouseLocked       another process holds the database file
+│   ├── RowsRefused           a value of a landing fits no column; nothing of the landing was kept
 │   └── WriterFenced          a newer writer took over; nothing of this landing was kept
 ├── LeaseHeld                 another run owns this project
 ├── QueryError                a user's SQL is wrong, or wants more than to read
@@ -37,6 +38,7 @@ __all__ = [
     "QueryError",
     "RateLimited",
     "RequestRefused",
+    "RowsRefused",
     "ServiceError",
     "ServiceUnavailable",
     "WarehouseError",
@@ -119,6 +121,10 @@ class WarehouseError(OctoSyncError):
 
 class WarehouseLocked(WarehouseError):
     """Another process holds the warehouse."""
+
+
+class RowsRefused(WarehouseError):
+    """A value of this landing fits no column; nothing of the landing was kept."""
 
 
 class WriterFenced(WarehouseError):

@@ -1,19 +1,25 @@
 """What writes: pipeline files, marks, the copy, the built-in service."""
 
+# ruff: noqa: S104, S310 - our own sandbox
+
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import tomllib
 import urllib.request
+from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
-from tests.cli.conftest import CLEAN, Program, finish
+from tests.cli.conftest import finish
 
 from octo_sync.cli.version import STORAGE
 from octo_sync.destinations import duckdb as warehouse
+from octo_sync.flows import doctor
+from octo_sync.model import Connection, Secret
+from octo_sync.octo.client import OctoClient
 
 # -- init -------------------------------------------------------------------------------------------------------------
 
@@ -130,22 +136,34 @@ def test_doctor_exits_1_when_the_service_is_down_or_the_file_is_wrong(fresh, emp
     assert found["pipeline", "file"]["fix"] == "octo-sync init"
 
 
-def test_doctor_sees_loose_modes_wrong_clocks_ignored_capabilities_and_tokens_that_may_not_subscribe(project, service):
+def test_doctor_sees_loose_modes_ignored_capabilities_and_tokens_that_may_not_subscribe(project, service):
     (project.directory / "octo.duckdb").chmod(0o644)
     service.control("PUT", "/quirks", {"capability_spelling": "short"})
-    service.control("PUT", "/clock", {"offset": 3600})
     try:
         code, found = findings(project, environment={"SHOP_TOKEN": "sandbox-token-none"})
     finally:
         service.control("DELETE", "/quirks")
-        service.control("PUT", "/clock", {"offset": 0})
 
     assert code == 0
     assert "chmod 600" in found["files", "modes"]["fix"]
     assert {found["shop", f"capability {name}"]["level"] for name in ("pricing", "content", "extras")} == {"warn"}
     assert 'capability_spelling = "short"' in found["shop", "capability pricing"]["fix"]
-    assert found["shop", "clock"]["level"] == "warn"
     assert found["shop", "subscriptions"]["level"] == "warn"
+
+
+@pytest.mark.parametrize(("seconds", "level"), [(0, "ok"), (4, "ok"), (60, "warn"), (-60, "warn")])
+async def test_doctor_sees_a_clock_that_is_wrong(service, seconds, level):
+    class Shifted:
+        def now(self):
+            return datetime.now(UTC) + timedelta(seconds=seconds)
+
+    connection = Connection(name="shop", base_url=service.base_url, token=Secret("sandbox-token-all"))
+    async with OctoClient(connection, clock=Shifted(), random=Random(1)) as client:
+        found = {f.name: f for f in await doctor.service(client, clock=Shifted())}
+
+    assert found["clock"].level == level
+    if level == "warn":
+        assert ("ahead" if seconds > 0 else "behind") in found["clock"].text
 
 
 # -- quarantine, publish ----------------------------------------------------------------------------------------------
@@ -202,12 +220,27 @@ def test_publish_swaps_in_a_copy_and_needs_something_to_publish(project, empty):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_sandbox_serves_until_a_signal_says_what_to_call_and_resets(empty, number, code):
-    words = ["sandbox", "serve", "--port", "0", "--products", "2", "--bookings", "5", "--days", "10", "--today", "2026-11-20"]
+    words = [
+        "sandbox",
+        "serve",
+        "--port",
+        "0",
+        "--products",
+        "2",
+        "--bookings",
+        "5",
+        "--days",
+        "10",
+        "--today",
+        "2026-11-20",
+    ]
     process = empty.start(*words)
     lines = [process.stdout.readline() for _ in range(4)]
     url = lines[0].split()[-1]
 
-    request = urllib.request.Request(f"{url}/products", headers={"Authorization": "Bearer sandbox-token-all", "Octo-Capabilities": ""})
+    request = urllib.request.Request(
+        f"{url}/products", headers={"Authorization": "Bearer sandbox-token-all", "Octo-Capabilities": ""}
+    )
     with urllib.request.urlopen(request, timeout=10) as answer:
         assert len(json.load(answer)) == 2
     assert "sandbox-token-all" in lines[1]
@@ -289,5 +322,3 @@ def test_version_is_the_same_everywhere(empty):
 
 def test_the_installed_program_and_the_module_are_one(empty):
     assert empty("--version", real=True).stdout == empty("--version").stdout
-    assert isinstance(Program(os.curdir), Program)
-    assert CLEAN["LANG"] == "C.UTF-8"

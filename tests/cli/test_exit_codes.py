@@ -56,7 +56,12 @@ def test_a_wrong_pipeline_file_names_every_mistake(fresh):
     done = fresh("sync")
 
     assert done.returncode == 2
-    for key in ("connections.shop.base_url", "connections.shop.languagess", "horizon.bookings", "connections.shop.token"):
+    for key in (
+        "connections.shop.base_url",
+        "connections.shop.languagess",
+        "horizon.bookings",
+        "connections.shop.token",
+    ):
         assert f"  - {key}" in done.stderr, key
     assert done.stderr.splitlines()[0].startswith("octo-sync: error: ")
 
@@ -164,7 +169,7 @@ def test_a_read_only_directory_gives_one_clear_line(service):
         (directory / "pipelines").mkdir()
         (directory / "pipelines/shop.toml").write_text(PIPELINE.format(url=service.base_url))
         directory.chmod(0o555)
-        done = Program(directory)("-q", "sync", preexec_fn=without_override)  # noqa: PLW1509 - one thread forks here
+        done = Program(directory)("-q", "sync", preexec_fn=without_override)
     finally:
         directory.chmod(0o755)
         shutil.rmtree(directory)
@@ -184,7 +189,7 @@ def test_a_reader_that_leaves_is_no_error(looked):
     words = " ".join(f"'{w}'" for w in looked.arguments("sql", "--format", "csv", "from availability a, range(2000)"))
     done = Program(looked.directory)  # the shell starts it
     assert done.directory
-    code = os.system(f"cd {looked.directory} && bash -c \"set -o pipefail; {words} 2>err.txt | head -1 >/dev/null\"")  # noqa: S605
+    code = os.system(f'cd {looked.directory} && bash -c "set -o pipefail; {words} 2>err.txt | head -1 >/dev/null"')  # noqa: S605
 
     assert os.waitstatus_to_exitcode(code) == 0
     assert (looked.directory / "err.txt").read_text().count("\n") <= 1

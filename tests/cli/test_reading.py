@@ -1,5 +1,7 @@
 """What reads: rows in every format, one document with --json, nothing but the read copy."""
 
+# ruff: noqa: S105 - planted
+
 import csv
 import io
 import json
@@ -60,7 +62,16 @@ def test_looking_needs_no_token(project):
     path = project.directory / "pipelines/shop.toml"
     path.write_text(path.read_text().replace(', default = "sandbox-token-all"', ""))
 
-    for words in (["status"], ["sql", "select 1"], ["tables"], ["runs"], ["quarantine"], ["digest"], ["check"], ["publish"]):
+    for words in (
+        ["status"],
+        ["sql", "select 1"],
+        ["tables"],
+        ["runs"],
+        ["quarantine"],
+        ["digest"],
+        ["check"],
+        ["publish"],
+    ):
         assert project(*words).returncode == 0, words
     shown = project("config", "show", "--origin")
     assert "not set" in shown.stdout
@@ -71,7 +82,15 @@ def test_looking_needs_no_token(project):
 def test_looking_at_an_empty_directory_makes_no_file(fresh):
     before = sorted(fresh.directory.rglob("*"))
 
-    for words in (["status"], ["tables"], ["runs"], ["quarantine"], ["config"], ["doctor", "--offline"], ["sql", "select 1"]):
+    for words in (
+        ["status"],
+        ["tables"],
+        ["runs"],
+        ["quarantine"],
+        ["config"],
+        ["doctor", "--offline"],
+        ["sql", "select 1"],
+    ):
         fresh(*words)
 
     assert sorted(fresh.directory.rglob("*")) == before
@@ -98,7 +117,14 @@ def test_rows_come_in_every_format(looked):
     def ask(form):
         return looked.ok("sql", query, "--format", form)
 
-    assert json.loads(ask("jsonl")) == {"a": 1, "b": "x|y", "c": None, "d": [1, 2], "e": "1.50", "f": "2026-01-02T03:04:00Z"}
+    assert json.loads(ask("jsonl")) == {
+        "a": 1,
+        "b": "x|y",
+        "c": None,
+        "d": [1, 2],
+        "e": "1.50",
+        "f": "2026-01-02T03:04:00Z",
+    }
     assert json.loads(ask("json"))["rows"][0]["e"] == "1.50"
     assert list(csv.reader(io.StringIO(ask("csv"))))[1] == ["1", "x|y", "", "[1, 2]", "1.50", "2026-01-02T03:04:00Z"]
     assert "x\\|y" in ask("md").splitlines()[2]
@@ -200,7 +226,14 @@ def test_the_digest_of_the_copy_is_that_of_the_warehouse(looked):
 
 def test_a_token_is_never_shown(project):
     secret = "xyzzy-secret-token"
-    for words in (["config", "show", "--origin"], ["config", "--json"], ["doctor"], ["sync", "--dry-run"], ["sync"], ["status"]):
+    for words in (
+        ["config", "show", "--origin"],
+        ["config", "--json"],
+        ["doctor"],
+        ["sync", "--dry-run"],
+        ["sync"],
+        ["status"],
+    ):
         done = project(*words, environment={"SHOP_TOKEN": secret})
         assert secret not in done.stdout + done.stderr, words
     assert "set (env SHOP_TOKEN)" in project("config", environment={"SHOP_TOKEN": secret}).stdout

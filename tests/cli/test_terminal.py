@@ -114,16 +114,16 @@ def test_rows_wider_than_the_terminal_are_turned_and_none_is_cut(looked):
 
 
 def test_data_cannot_give_orders_to_a_terminal(looked):
-    _, seen = on_a_terminal(looked, "--color", "never", "sql", "--format", "csv", "select chr(27) || ']0;title' || chr(7) as x")
+    _, seen = on_a_terminal(
+        looked, "--color", "never", "sql", "--format", "csv", "select chr(27) || ']0;title' || chr(7) as x"
+    )
 
     assert "\x1b]0;" not in seen
     assert "\x07" not in seen
 
 
 def test_init_asks_for_what_is_missing(empty, service):
-    code, seen = on_a_terminal(
-        empty, "init", "--no-test", typed=[service.base_url, "acme", "ACME_TOKEN", ""]
-    )
+    code, seen = on_a_terminal(empty, "init", "--no-test", typed=[service.base_url, "acme", "ACME_TOKEN", ""])
 
     assert code == 0, seen
     assert 'env = "ACME_TOKEN"' in (empty.directory / "pipelines/acme.toml").read_text()

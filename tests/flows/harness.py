@@ -228,8 +228,12 @@ class Project:
                 command="test",
                 publishing=self.publishing if publishing is None else publishing,
             )
-            self.digests = project.warehouse.digest()
         return result
+
+    async def digests(self):
+        """Count and hash of every core table."""
+        async with self.opened() as project:
+            return project.warehouse.digest()
 
     # -- both sides -------------------------------------------------------------------------------------------------
 
@@ -249,7 +253,9 @@ class Project:
             former_products=self.former_products,
         )
         first = self.today + dt.timedelta(days=one.availability[0] - 2)
-        return oracle.expected(state, self.service.slots(**{"from": first.isoformat()}), pulled)
+        last = self.today + dt.timedelta(days=one.availability[1] + 2)
+        slots = self.service.slots(**{"from": first.isoformat(), "to": last.isoformat()})
+        return oracle.expected(state, slots, pulled)
 
     def warehouse(self, name="main"):
         return read_tables(self.directory, name)

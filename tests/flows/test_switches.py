@@ -4,6 +4,7 @@ Then the switch is turned off, and the next pull makes the copy equal again. A s
 """
 
 import shutil
+from decimal import Decimal
 
 import pytest
 
@@ -73,13 +74,14 @@ def told(copy, result):
 
 EQUAL = "the copy equals the source in spite of it"
 TOLD = "the difference is told, and nothing wrong is landed"
+EITHER = "equal or told: how often the service is asked adapts, and patience may end first"
 LATE = "the service shows an older truth and says nothing about it: only confirmations and later pulls can heal that"
 
 FAULT_CASES = {
-    "status_429": ({"retry_after": "0.02", "share": 0.3}, EQUAL),
+    "status_429": ({"retry_after": "0.02", "count": 2}, EITHER),
     "status_429/always": ({"retry_after": "-5"}, TOLD),
-    "status_429/absurd": ({"retry_after": "1000000000", "count": 2}, EQUAL),
-    "status_429/zaui": ({"header": "OCTO-RateLimit-RetryAfter", "retry_after": "0.02", "count": 5}, EQUAL),
+    "status_429/absurd": ({"retry_after": "1000000000", "count": 2}, EITHER),
+    "status_429/zaui": ({"header": "OCTO-RateLimit-RetryAfter", "retry_after": "0.02", "count": 2}, EITHER),
     "status_5xx": ({"count": 4}, EQUAL),
     "status_5xx/always": ({"code": 500}, TOLD),
     "html_502": ({"count": 3}, EQUAL),
@@ -98,7 +100,7 @@ FAULT_CASES = {
     "bom": ({}, TOLD),
     "utf16": ({}, TOLD),
     "nan": ({}, TOLD),
-    "duplicate_keys": ({}, EQUAL),
+    "duplicate_keys": ({}, TOLD),
     "deep": ({}, TOLD),
     "deep/lists": ({"match": LISTS, "levels": 5_000}, TOLD),
     "nul": ({}, TOLD),
@@ -144,29 +146,26 @@ async def test_under_this_fault_the_copy_is_right_or_says_what_it_is_not(start, 
     fired = tiny.control("GET", "/faults")["fired"].get(name.split("/")[0], 0)
     assert fired > 0, "a switch that does nothing tests nothing"
     tiny.faults()
-    wrong = copy.differences()
-    if promise == EQUAL:
-        assert wrong == []
+    if promise == EQUAL or (promise == EITHER and result.status == "ok"):
+        assert copy.differences() == []
         assert (result.status, result.failed) == ("ok", {})
-    elif promise == TOLD:
+    elif promise != LATE:
         assert told(copy, result)
+        # Whatever is held is what the source shows now, or what was held before: never anything in between.
         wanted, held = copy.oracle(), copy.warehouse()
-        for table, key in oracle.KEYS.items():
-            # Whatever is held is what the source shows now, or what was held before: never anything in between.
-            allowed = {repr(sorted(row.items())) for row in (*before[table], *held_form(wanted[table]))}
-            for row in held_form(held[table]):
-                assert repr(sorted(row.items())) in allowed or table in HUNG, (table, [row[c] for c in key])
+        for table in oracle.KEYS:
+            assert spelled(held[table]) <= spelled(before[table]) | spelled(wanted[table]), table
     result = await copy.sync()
     assert (result.status, result.quarantined, result.held) == ("ok", (), ())
     assert copy.differences() == []
 
 
-HUNG = frozenset()
-
-
-def held_form(rows):
-    """Rows so that the oracle's and the warehouse's spell alike."""
-    return rows
+def spelled(rows):
+    """Rows as texts that are equal when the rows are, from whichever side they come."""
+    return {
+        repr(sorted((c, oracle._read(c, v) if not isinstance(v, Decimal) else v.normalize()) for c, v in row.items()))
+        for row in rows
+    }
 
 
 async def test_faults_of_deliveries_do_not_touch_a_pull(start, tiny):
@@ -278,7 +277,7 @@ QUIRK_CASES = {
     "always_on": (["pricing", "content", "extras"], faithful, {"capabilities": ()}),
     "supplier_path_prefix": (True, TOLD, {}),
     "supplier_path_prefix/in the address": (True, faithful, {"path": "/suppliers/sup_octo_sandbox"}),
-    "booking_date_is_creation": (True, None, {}),
+    "booking_date_is_creation": (True, faithful, {"bookings": (-95, 30)}),
     "unit_items_keep_on_hold": (True, each("core.booking_unit_items", status="ON_HOLD"), {}),
     "dehydrated_bookings": (True, NO_HYDRATION, {}),
     "closed_days_omitted": (True, without_closed, {}),

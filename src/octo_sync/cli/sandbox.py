@@ -122,7 +122,9 @@ def _announce(base_url: str) -> None:
     console.label("Base URL", base_url)
     console.label("Tokens", "  ".join(t.secret for t in DEFAULT_TOKENS))
     console.label("Control", f"{origin}/_sandbox")
-    console.label("Sync", f"OCTO_SYNC_CONNECTIONS__SANDBOX__BASE_URL={base_url} octo-sync sync sandbox")
+    usual = base_url == "http://127.0.0.1:8808/octo/v1"  # what pipelines/sandbox.toml says
+    where = "" if usual else f"OCTO_SYNC_CONNECTIONS__SANDBOX__BASE_URL={base_url} "
+    console.label("Sync", f"{where}octo-sync sync sandbox")
     console.note("Ctrl-C ends it.")
     sys.stdout.flush()
 

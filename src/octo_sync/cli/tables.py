@@ -87,16 +87,20 @@ def _facts(copy: "Copy", tables: "list[TableInfo]") -> dict[str, dict[str, Any]]
 
 
 def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str) -> int:
+    from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
+
     if form == "json":
         console.document("tables", {"tables": [_document(t) | about.get(t.full_name, {}) for t in tables]})
         return 0
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for table in tables:
         facts = about.get(table.full_name, {})
-        at = facts.get("verified_at")
-        rows.append((table.full_name, facts.get("rows"), console.instant_text(at) if at else "", table.description))
+        rows.append((table.full_name, facts.get("rows"), facts.get("verified_at"), table.description))
     heads = ("table", "rows", "verified", "meaning")
     if form == "table":
+        now = SystemClock().now()
+        ages = [console.age_text((now - at).total_seconds()) + " ago" if at else "" for _, _, at, _ in rows]
+        rows = [(name, count, age, meaning) for (name, count, _, meaning), age in zip(rows, ages, strict=True)]
         click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
         console.note("Columns of one: octo-sync tables NAME")
     else:

@@ -30,11 +30,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A record as received, for `raw.records`."""
+    """A record as received, for `raw.records`. `body` is a view into the answer, not a copy of it."""
 
     resource: str
     key: str
-    body: bytes
+    body: memoryview
     digest: str
 
 

@@ -69,12 +69,12 @@ class DuckDBWarehouse:
     """A warehouse in one DuckDB file beside one private file.
 
     Args:
-        path: The warehouse file; made when it is not there, with mode 0600 in a directory of mode 0700.
+        path: The warehouse file; made when it is not there. Its mode follows the process's umask, which `app` sets.
         private_path: The file for contacts and payloads.
         tables: What to keep; from `octo_sync.tables`.
         nouns: What can be staged.
         now: When it is opened, for the record of migrations.
-        memory: DuckDB's memory limit, e.g. `256MB`; beyond it spills to disk.
+        memory: DuckDB's memory limit, e.g. `160MB`; beyond it spills to disk.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class DuckDBWarehouse:
         tables: Sequence[Table],
         nouns: Mapping[str, Noun],
         now: datetime,
-        memory: str = "192MB",
+        memory: str = "160MB",
         threads: int = 2,
     ) -> None:
         self.path, self.private_path = path, private_path
@@ -108,13 +108,10 @@ class DuckDBWarehouse:
                 raise
 
     def _open(self, now: datetime) -> None:
-        old_umask = os.umask(0o077)
-        try:
-            for file, name in ((self.path, _MAIN), (self.private_path, _PRIVATE)):
-                escaped = str(file).replace("'", "''")
-                self._db.execute(f"attach '{escaped}' as {name} (storage_version '{_STORAGE}')")
-        finally:
-            os.umask(old_umask)
+        # Payloads are long and few: in small row groups they go straight to the file instead of through its log.
+        for file, name, options in ((self.path, _MAIN, ""), (self.private_path, _PRIVATE, ", row_group_size 2048")):
+            escaped = str(file).replace("'", "''")
+            self._db.execute(f"attach '{escaped}' as {name} (storage_version '{_STORAGE}'{options})")
         self._db.execute(f"use {_MAIN}")
         self._db.execute("set timezone = 'UTC'")
         # Reading what is committed must not wait for a landing that is under way.

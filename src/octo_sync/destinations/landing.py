@@ -18,6 +18,8 @@ from octo_sync.schema import Merge, Noun, Table
 
 __all__ = ["LandingWork"]
 
+_SLICE = 16 * 1024 * 1024
+"""Bytes of payloads that are texts at the same time."""
 _NOUNS = ("supplier", "products", "availability", "bookings")
 
 
@@ -119,8 +121,15 @@ class LandingWork:
             ],
         ).fetchall()
         changed = [payloads[number] for (number,) in sorted(found)]
-        if not changed:
-            return 0
+        start, size = 0, 0
+        for end, (_, payload) in enumerate(changed, start=1):
+            size += len(payload.body)
+            if size >= _SLICE or end == len(changed):
+                self._insert_payloads(changed[start:end])
+                start, size = end, 0
+        return len(changed)
+
+    def _insert_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
         import numpy  # noqa: PLC0415, ICN001 - a tenth of a second, needed only when a payload changed
 
         def texts(values: Iterable[str]) -> Any:  # noqa: ANN401 - an array of texts
@@ -130,13 +139,13 @@ class LandingWork:
         self._db.register(
             "changed_payloads",
             {
-                "connection_id": texts(a.subject.connection for a, _ in changed),
-                "resource": texts(p.resource for _, p in changed),
-                "key": texts(p.key for _, p in changed),
-                "payload": texts(p.body.decode() for _, p in changed),
-                "payload_hash": texts(p.digest for _, p in changed),
-                "fetched_at": texts(a.fetched_at.isoformat() for a, _ in changed),
-                "source": texts(str(a.source) for a, _ in changed),
+                "connection_id": texts(a.subject.connection for a, _ in payloads),
+                "resource": texts(p.resource for _, p in payloads),
+                "key": texts(p.key for _, p in payloads),
+                "payload": texts(str(p.body, "utf-8") for _, p in payloads),
+                "payload_hash": texts(p.digest for _, p in payloads),
+                "fetched_at": texts(a.fetched_at.isoformat() for a, _ in payloads),
+                "source": texts(str(a.source) for a, _ in payloads),
             },
         )
         try:
@@ -146,7 +155,6 @@ class LandingWork:
             )
         finally:
             self._db.unregister("changed_payloads")
-        return len(changed)
 
     def _miss_own(self) -> None:
         """A typed "not found" for a row's own id is a miss of that row; two by different requests prove it gone."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from octo_sync.errors import WarehouseError, WarehouseLocked
+from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
 
 __all__ = ["transaction", "translated"]
 
@@ -22,6 +22,11 @@ def transaction(db: duckdb.DuckDBPyConnection) -> Iterator[None]:
             db.execute("rollback")
         raise
     db.execute("commit")
+
+
+def _without_values(text: str) -> str:
+    """The message up to the value it quotes: a value may be a person's."""
+    return text.split('"')[0].split("'")[0].strip()[:200]
 
 
 @contextlib.contextmanager
@@ -40,6 +45,8 @@ def translated(path: Path) -> Iterator[None]:
             raise WarehouseError(f"No space is left for {path}; free some and run again. Nothing was lost.") from error
         if "permission denied" in lowered or "read-only" in lowered or "cannot open file" in lowered:
             raise WarehouseError(f"{path} cannot be written: {text[:160]}") from error
+        if isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException | duckdb.InvalidInputException):
+            raise RowsRefused(f"The warehouse {path.name} cannot hold a value: {_without_values(text)}") from error
         raise WarehouseError(f"The warehouse {path.name} refused a statement: {text[:400]}") from error
     except OSError as error:
         raise WarehouseError(f"{path.parent} cannot be written: {error.strerror or error}.") from error

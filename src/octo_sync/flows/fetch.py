@@ -111,7 +111,7 @@ class Fetcher:
             return same
         checked = shapes.check_supplier(answer.body)
         lines = self._lines(claim, answer, "supplier", checked, None)
-        payloads = [Payload("supplier", checked.ids[0], answer.body, answer.digest.hex())] if checked.ids else []
+        payloads = [Payload("supplier", checked.ids[0], memoryview(answer.body), answer.digest.hex())] if checked.ids else []
         if "supplier" not in self._ports.pipeline.sync.raw:
             payloads = []
         return self._fetched(claim, pieces, "supplier", [checked], lines, None, payloads)
@@ -191,7 +191,7 @@ class Fetcher:
         payloads = []
         if "availability" in self._ports.pipeline.sync.raw:
             payloads = [
-                Payload("availability", f"{product} {option} {part}", answer.body, answer.digest.hex())
+                Payload("availability", f"{product} {option} {part}", memoryview(answer.body), answer.digest.hex())
                 for part, answer in pieces.calls
             ]
         return self._fetched(claim, pieces, "availability", checks, lines, window, payloads)
@@ -418,7 +418,7 @@ def _pieces_of(window: Window, most_days: int | None) -> list[Window]:
     return [*_pieces_of(first, most_days), *_pieces_of(second, most_days)]
 
 
-def _digest(body: bytes) -> str:
+def _digest(body: memoryview) -> str:
     return hashlib.blake2b(body, digest_size=16).hexdigest()
 
 

@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from octo_sync.destinations.base import Landing, LandingReport
+from octo_sync.errors import RowsRefused
 from octo_sync.flows.fetch import Fetched
 from octo_sync.flows.ports import Ports
-from octo_sync.model import SubjectKind
+from octo_sync.model import Subject, SubjectKind
 
 __all__ = ["Lander", "Totals"]
 
 log = logging.getLogger("octo_sync")
 
-_EARLY = 4
+_EARLY = 2
 """An idle lander starts with this fraction of a batch, so that fetching and landing go on side by side."""
 
 
@@ -43,6 +44,8 @@ class Lander:
         self._size = 0
         self._landing: asyncio.Task[None] | None = None
         self.totals = Totals()
+        self.refused: dict[Subject, str] = {}
+        """Subjects with a value that the warehouse cannot hold."""
         self.products_changed: set[str] = set()
         """Connections whose product documents landed since it was last cleared."""
 
@@ -100,7 +103,11 @@ class Lander:
                 self.start()
 
     async def _land(self, batch: Sequence[Fetched]) -> None:
-        report = await asyncio.to_thread(land, self._ports, batch)
+        try:
+            report = await asyncio.to_thread(land, self._ports, batch)
+        except RowsRefused as error:
+            await self._find_refused(batch, error)
+            return
         self.totals.subjects += len(batch)
         self.totals.unchanged += sum(f.answered.unchanged for f in batch)
         self.totals.bad_records += sum(len(f.records.bad) for f in batch)
@@ -112,6 +119,26 @@ class Lander:
             self._ports.progress.landed(str(f.claim.subject.kind), 1, f.answered.row_count)
             if f.claim.subject.kind in (SubjectKind.PRODUCTS, SubjectKind.PRODUCT):
                 self.products_changed.add(f.claim.subject.connection)
+
+
+    async def _find_refused(self, batch: Sequence[Fetched], error: RowsRefused) -> None:
+        """A value that no column holds: land the others without it, and say which subject it is in (R11)."""
+        if len(batch) > 1:
+            middle = len(batch) // 2
+            await self._land(batch[:middle])
+            await self._land(batch[middle:])
+            return
+        log.warning("action=rows_refused run=%s subject=%s", self._ports.run_id, batch[0].claim.subject)
+        self.refused[batch[0].claim.subject] = str(error)
+        await asyncio.to_thread(
+            self._ports.journal.failed,
+            batch[0].claim,
+            error_code=type(error).__name__,
+            message=str(error),
+            retry_at=None,
+            quarantine=True,
+            run_id=self._ports.run_id,
+        )
 
 
 def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:

@@ -73,6 +73,7 @@ class Pull:
                 continue
             if not await asyncio.to_thread(settle, self.ports, stopped=stopped):
                 break
+        worker.failed |= worker.lander.refused
         if worker.failed:
             # What was proven gone meanwhile is owed no longer.
             owed = {row.subject for row in self.ports.journal.subjects() if row.dirty}

@@ -46,11 +46,17 @@ Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Number | None | UnsetType
 Flag = bool | None | UnsetType
 Instant = datetime | None | UnsetType
+_DIGITS = 14
+"""Digits before the decimal point that `numeric(18,4)` holds."""
 Precision = Annotated[int, Meta(ge=0, le=4)]
 
 
 class _Shape(Struct, rename="camel", gc=False):
     """Fields are OCTO's, in snake_case; unset means the answer did not have the key."""
+
+
+_BOUNDS = tuple(10 ** (_DIGITS + precision) for precision in range(5))
+_TOO_MUCH = f"An amount has more than {_DIGITS} digits before the decimal point"
 
 
 class Tax(_Shape):
@@ -72,6 +78,17 @@ class Pricing(_Shape):
     retail: Count = UNSET
     net: Count = UNSET
     included_taxes: list[Tax] | UnsetType | None = UNSET
+
+    def __post_init__(self) -> None:
+        """Refuse amounts that no `numeric(18,4)` holds; cheap, because it runs for every price of every departure."""
+        bound = _BOUNDS[self.currency_precision]
+        for amount in (self.original, self.retail, self.net):
+            if amount and not -bound < amount < bound:
+                raise ValueError(_TOO_MUCH)
+        for tax in self.included_taxes or ():
+            for amount in (tax.original, tax.retail, tax.net):
+                if amount and not -bound < amount < bound:
+                    raise ValueError(_TOO_MUCH)
 
 
 class OpeningHours(_Shape):
@@ -338,9 +355,9 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class CheckedBookings(Checked):
-    """`payloads` are the records as received, in the order of `ids`, like the dates, which may be None."""
+    """`payloads` are views of the records as received, in the order of `ids`, like the dates, which may be None."""
 
-    payloads: tuple[bytes, ...]
+    payloads: tuple[memoryview, ...]
     travel_dates: tuple[date | None, ...]
     created_dates: tuple[date | None, ...]
 
@@ -350,7 +367,7 @@ class CheckedProducts(Checked):
     """`products` are the records themselves: planning needs their options and time zones."""
 
     products: tuple[ProductRecord, ...]
-    payloads: tuple[bytes, ...]
+    payloads: tuple[memoryview, ...]
 
 
 _encode = msgspec.json.Encoder().encode
@@ -518,7 +535,7 @@ def _checked_bookings(raws: Sequence[bytes | msgspec.Raw], *, nul: bool) -> Chec
         ids=tuple(ids),
         bad=tuple(bad),
         capabilities=frozenset(capabilities),
-        payloads=tuple(bytes(raw) for _, raw in pairs),
+        payloads=tuple(memoryview(raw) for _, raw in pairs),
         travel_dates=tuple(travel),
         created_dates=tuple(created),
     )
@@ -598,7 +615,7 @@ def _checked_products(raws: Sequence[bytes | msgspec.Raw], *, nul: bool) -> Chec
         bad=tuple(bad),
         capabilities=frozenset(capabilities),
         products=tuple(record for record, _ in pairs),
-        payloads=tuple(bytes(raw) for _, raw in pairs),
+        payloads=tuple(memoryview(raw) for _, raw in pairs),
     )
 
 

@@ -1,0 +1,620 @@
+"""What any warehouse must do, as one suite: subclass `Contract` and give it a fixture `open_warehouse`.
+
+Answers are made from OCTO records written out by hand here, checked the way a fetch checks them.
+"""
+
+import datetime as dt
+import json
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from octo_sync.destinations.base import Answered, Drift, Landing, Payload
+from octo_sync.errors import WriterFenced
+from octo_sync.model import Source, Subject, SubjectKind, Window
+from octo_sync.octo import shapes
+
+NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+DECEMBER = Window.month("2026-12")
+FLAGS = {"has_pricing": True, "has_content": True, "has_extras": True}
+
+
+def booking(number, *, day=5, retail=1000, status="CONFIRMED", tickets=2, name="Ana", month=12):
+    """A booking as OCTO shows it; `number` names it."""
+    price = {"currency": "EUR", "currencyPrecision": 2, "original": retail, "retail": retail, "net": None}
+    start = f"2026-{month:02d}-{day:02d}T09:30:00+00:00"
+    return {
+        "uuid": f"uuid-{number}",
+        "id": f"BK-{number}",
+        "status": status,
+        "testMode": False,
+        "utcCreatedAt": "2026-11-01T10:00:00Z",
+        "utcUpdatedAt": "2026-11-01T10:00:00Z",
+        "productId": "p",
+        "optionId": "o",
+        "cancellable": True,
+        "freesale": False,
+        "availabilityId": start,
+        "availability": {"id": start, "localDateTimeStart": start, "localDateTimeEnd": start, "allDay": False},
+        "product": {"timeZone": "Europe/Lisbon"},
+        "contact": {"fullName": name, "locales": ["en"]},
+        "notes": None,
+        "unitItems": [
+            {
+                "uuid": f"item-{number}-{ticket}",
+                "unitId": "adult",
+                "unit": {"type": "ADULT", "restrictions": {"paxCount": 1}},
+                "status": status,
+                "contact": {},
+                "pricing": price,
+                "extraItems": [{"id": "x1", "extraId": "photo", "pricing": price}] if ticket == 0 else [],
+            }
+            for ticket in range(tickets)
+        ],
+        "extraItems": [],
+        "pricing": {**price, "includedTaxes": [{"name": "IVA", "original": 1, "retail": retail // 5, "net": None}]},
+    }
+
+
+def slot(day, *, vacancies=10, hour=9, month=12):
+    """A departure as OCTO shows it."""
+    start = f"2026-{month:02d}-{day:02d}T{hour:02d}:00:00+00:00"
+    return {
+        "id": start,
+        "localDateTimeStart": start,
+        "localDateTimeEnd": start,
+        "utcCutoffAt": f"2026-{month:02d}-{day:02d}T08:00:00Z",
+        "allDay": False,
+        "available": vacancies > 0,
+        "status": "AVAILABLE" if vacancies else "SOLD_OUT",
+        "vacancies": vacancies,
+        "capacity": 20,
+        "openingHours": [],
+        "unitPricing": [
+            {"unitId": "adult", "currency": "EUR", "currencyPrecision": 2, "original": 1, "retail": 10 + day, "net": None}
+        ],
+    }
+
+
+def product(number=1, *, name="Tram", options=("o",), units=("adult", "child"), price=1000, title="Tram"):
+    """A product as OCTO shows it."""
+    return {
+        "id": f"p{number}" if number != 1 else "p",
+        "internalName": name,
+        "timeZone": "Europe/Lisbon",
+        "title": title,
+        "defaultCurrency": "EUR",
+        "availableCurrencies": ["EUR"],
+        "pricingPer": "UNIT",
+        "options": [
+            {
+                "id": option,
+                "default": True,
+                "title": title,
+                "restrictions": {},
+                "units": [
+                    {
+                        "id": unit,
+                        "type": unit.upper(),
+                        "restrictions": {"paxCount": 1},
+                        "extras": [{"id": "photo", "restrictions": {}}],
+                        "pricingFrom": [
+                            {"currency": "EUR", "currencyPrecision": 2, "original": price, "retail": price, "net": None}
+                        ],
+                    }
+                    for unit in units
+                ],
+            }
+            for option in options
+        ],
+    }
+
+
+CHECKS = {
+    "bookings": shapes.check_bookings,
+    "availability": shapes.check_availability,
+    "products": shapes.check_products,
+    "supplier": shapes.check_supplier,
+}
+
+
+def answered(kind, records, seq, *, parts=(), window=None, complete=True, meaning="travel", flags=None, language="en", **more):
+    """A subject's answer that is ready to land, from OCTO records."""
+    subject = Subject("main", SubjectKind(kind), tuple(parts))
+    noun = {"booking": "bookings", "product": "products"}.get(kind, kind)
+    body = json.dumps(records[0] if noun == "supplier" else records).encode()
+    checked = CHECKS[noun](body)
+    assert not checked.bad
+    head = {
+        "connection_id": "main",
+        "product_id": parts[0] if kind == "availability" else None,
+        "option_id": parts[1] if kind == "availability" else None,
+        "time_zone": "Europe/Lisbon" if kind == "availability" else None,
+        "window_start": str(window.start) if window else None,
+        "window_end": str(window.end) if window else None,
+        "resource": kind,
+        "subject_key": subject.key,
+        "request_seq": seq,
+        "verified_at_utc": NOW.isoformat(),
+        "source": "schedule",
+        "language": language if noun == "products" else None,
+        "is_primary": True,
+        **FLAGS,
+        **(flags or {}),
+    }
+    opening = json.dumps(head).encode()[:-1] + b',"records":'
+    return Answered(
+        subject=subject,
+        request_seq=seq,
+        fetched_at=NOW,
+        source=Source.SCHEDULE,
+        answer_hash=f"{seq}/{hash(body)}",
+        noun=noun,
+        lines=tuple(opening + lines + b"}" for lines in checked.records),
+        window=window,
+        row_count=len(checked.ids),
+        complete=complete,
+        date_meaning=meaning,
+        **more,
+    )
+
+
+def december(records, seq, **more):
+    return answered("bookings", records, seq, parts=("2026-12",), window=DECEMBER, **more)
+
+
+def departures(records, seq, **more):
+    return answered("availability", records, seq, parts=("p", "o", "2026-12"), window=DECEMBER, **more)
+
+
+def one(record, seq, **more):
+    return answered("booking", [record], seq, parts=(record["uuid"],), **more)
+
+
+def gone(kind, key, seq):
+    return Answered(
+        subject=Subject("main", SubjectKind(kind), (key,)),
+        request_seq=seq,
+        fetched_at=NOW,
+        source=Source.REPAIR,
+        answer_hash="",
+        not_found=True,
+    )
+
+
+def landing(*answers, fence=1, minutes=0):
+    return Landing(run_id="run", fence=fence, now=NOW + dt.timedelta(minutes=minutes), answered=list(answers))
+
+
+def say(warehouse):
+    """What the live rows say, in one comparable value."""
+    return [(d.table, d.rows, d.digest) for d in warehouse.digest()]
+
+
+def live(warehouse, table, column):
+    condition = " where not is_deleted" if table not in DETAILS else ""
+    return sorted(row[0] for row in warehouse.query(f"select {column} from {table}{condition}").rows)
+
+
+DETAILS = {"core.availability_prices", "core.booking_taxes", "core.booking_extra_items"}
+
+
+class Contract:
+    """Any warehouse passes this."""
+
+    @pytest.fixture
+    def warehouse(self, open_warehouse):
+        made = open_warehouse()
+        made.claim_writer(1, "test")
+        yield made
+        made.close()
+
+    # -- landing ----------------------------------------------------------------------------------------------------
+
+    def test_a_landing_lands_every_table_and_its_watermark(self, warehouse):
+        report = warehouse.land(landing(december([booking(1)], 10), departures([slot(5)], 11)))
+        assert live(warehouse, "core.bookings", "booking_uuid") == ["uuid-1"]
+        assert live(warehouse, "core.booking_unit_items", "unit_item_uuid") == ["item-1-0", "item-1-1"]
+        assert live(warehouse, "core.booking_taxes", "retail_minor") == [200]
+        assert live(warehouse, "core.booking_extra_items", "extra_id") == ["photo"]
+        assert live(warehouse, "core.availability_prices", "retail_minor") == [15]
+        covered = warehouse.covered([Subject("main", SubjectKind.BOOKINGS, ("2026-12",))])
+        (known,) = covered.values()
+        assert (known.request_seq, known.window, known.row_count) == (10, DECEMBER, 1)
+        assert report.rows >= 6
+        assert report.stale == []
+
+    def test_landing_the_same_again_writes_nothing(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10), departures([slot(5), slot(6)], 11)))
+        said = say(warehouse)
+        report = warehouse.land(landing(december([booking(2), booking(1)], 12), departures([slot(6), slot(5)], 13)))
+        assert report.rows == 0
+        assert say(warehouse) == said
+
+    def test_an_unchanged_answer_renews_coverage_and_keeps_its_findings(self, warehouse):
+        first = december([booking(1)], 10, missing_capabilities=("pricing",))
+        warehouse.land(landing(first))
+        same = Answered(
+            subject=first.subject, request_seq=20, fetched_at=NOW, source=Source.USER, answer_hash=first.answer_hash,
+            noun="bookings", window=DECEMBER, unchanged=True,
+        )  # fmt: skip
+        assert warehouse.land(landing(same, minutes=5)).rows == 0
+        rows = warehouse.query(
+            "select row_count, is_complete, missing_capabilities, request_seq, source, answer_hash from ops.coverage"
+        ).rows
+        assert rows == [(1, True, "pricing", 20, "user", first.answer_hash)]
+
+    def test_a_changed_record_changes_only_its_own_rows(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2), booking(3)], 10)))
+        report = warehouse.land(landing(december([booking(1), booking(2, retail=2000), booking(3)], 11), minutes=1))
+        assert report.written["core.bookings"] == 1
+        touched = warehouse.query("select booking_uuid from core.bookings where last_seen_at_utc > first_seen_at_utc").rows
+        assert touched == [("uuid-2",)]
+        assert live(warehouse, "core.bookings", "retail_minor") == [1000, 1000, 2000]
+        assert live(warehouse, "core.booking_taxes", "retail_minor") == [200, 200, 400]
+
+    def test_a_ticket_that_left_its_booking_is_marked_deleted(self, warehouse):
+        warehouse.land(landing(december([booking(1, tickets=3)], 10)))
+        warehouse.land(landing(december([booking(1, tickets=1)], 11)))
+        assert live(warehouse, "core.booking_unit_items", "unit_item_uuid") == ["item-1-0"]
+        warehouse.land(landing(december([booking(1, tickets=2)], 12)))
+        assert live(warehouse, "core.booking_unit_items", "unit_item_uuid") == ["item-1-0", "item-1-1"]
+
+    def test_one_landing_may_hold_many_subjects_and_the_same_record_twice(self, warehouse):
+        """A window and the booking's own document in one batch: the later request counts, once."""
+        warehouse.land(landing(december([booking(1, status="ON_HOLD")], 10), one(booking(1), 11)))
+        assert live(warehouse, "core.bookings", "status") == ["CONFIRMED"]
+        warehouse.land(landing(one(booking(1, status="CANCELLED"), 12), december([booking(1, status="REDEEMED")], 13)))
+        assert live(warehouse, "core.bookings", "status") == ["REDEEMED"]
+        assert len(live(warehouse, "core.booking_unit_items", "unit_item_uuid")) == 2
+        assert warehouse.query("select count(*) from core.bookings").rows == [(1,)]
+
+    def test_an_empty_landing_is_no_error(self, warehouse):
+        assert warehouse.land(landing()).rows == 0
+        assert warehouse.land(landing(december([], 10), departures([], 11))).rows == 0
+
+    def test_a_slot_outside_the_window_asked_for_belongs_to_another_subject(self, warehouse):
+        warehouse.land(landing(departures([slot(5), slot(5, month=11)], 10)))
+        assert live(warehouse, "core.availability", "local_date") == [dt.date(2026, 12, 5)]
+
+    # -- order (R6) -------------------------------------------------------------------------------------------------
+
+    def test_an_older_answer_of_the_same_subject_is_left_out_and_reported(self, warehouse):
+        warehouse.land(landing(december([booking(1, status="NEW")], 20)))
+        older = december([booking(1, status="OLD"), booking(2)], 19)
+        report = warehouse.land(landing(older))
+        assert report.stale == [older.subject]
+        assert live(warehouse, "core.bookings", "status") == ["NEW"]
+        assert warehouse.covered([older.subject])[older.subject].request_seq == 20
+
+    @pytest.mark.parametrize("first", ["booking", "window"])
+    def test_between_a_booking_and_its_window_the_later_request_wins(self, warehouse, first):
+        new, old = booking(1, status="NEW"), booking(1, status="OLD")
+        later, earlier = (one(new, 20), december([old], 10)) if first == "booking" else (december([new], 20), one(old, 10))
+        warehouse.land(landing(later))
+        warehouse.land(landing(earlier))
+        assert live(warehouse, "core.bookings", "status") == ["NEW"]
+
+    def test_a_booking_missing_from_an_older_window_is_not_missed(self, warehouse):
+        warehouse.land(landing(one(booking(1), 20)))
+        warehouse.land(landing(december([], 10)))
+        assert warehouse.absences() == []
+
+    @pytest.mark.parametrize("first", ["document", "list"])
+    def test_between_a_product_and_the_list_the_later_request_wins(self, warehouse, first):
+        def document(name, seq):
+            return answered("product", [product(name=name)], seq, parts=("p",))
+
+        def listed(name, seq):
+            return answered("products", [product(name=name)], seq)
+
+        later, earlier = (document, listed) if first == "document" else (listed, document)
+        warehouse.land(landing(later("NEW", 20)))
+        warehouse.land(landing(earlier("OLD", 10)))
+        assert live(warehouse, "core.products", "internal_name") == ["NEW"]
+
+    def test_a_booking_that_moved_is_not_taken_back_by_the_older_answer_of_its_new_window(self, warehouse):
+        """It was fetched by uuid after the January window was asked for; the window's answer arrives late."""
+        january = Window.month("2027-01")
+        warehouse.land(landing(december([booking(1)], 10)))
+        moved = booking(1, status="MOVED")
+        moved["availability"]["localDateTimeStart"] = "2027-01-05T09:30:00+00:00"
+        warehouse.land(landing(one(moved, 20)))
+        warehouse.land(landing(answered("bookings", [], 15, parts=("2027-01",), window=january)))
+        assert warehouse.absences() == []
+        assert live(warehouse, "core.bookings", "status") == ["MOVED"]
+
+    # -- absence (R7) -----------------------------------------------------------------------------------------------
+
+    def test_an_absent_booking_is_missed_not_deleted_and_its_uuid_can_tell(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        report = warehouse.land(landing(december([booking(2)], 11)))
+        assert report.absent == 1
+        (absence,) = warehouse.absences()
+        assert (absence.table, absence.ask) == ("core.bookings", Subject("main", SubjectKind.BOOKING, ("uuid-1",)))
+        assert absence.misses < 2
+        assert live(warehouse, "core.bookings", "booking_uuid") == ["uuid-1", "uuid-2"]
+
+    def test_two_refusals_of_the_own_id_count_two_and_one_twice_counts_once(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        warehouse.land(landing(december([booking(2)], 11)))
+        warehouse.land(landing(gone("booking", "uuid-1", 12)))
+        before = warehouse.absences()[0].misses
+        warehouse.land(landing(gone("booking", "uuid-1", 12)))
+        assert warehouse.absences()[0].misses == before
+        warehouse.land(landing(gone("booking", "uuid-1", 13)))
+        assert warehouse.absences()[0].misses == before + 1
+
+    def test_a_booking_found_by_its_uuid_is_missed_no_longer(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        warehouse.land(landing(december([booking(2)], 11)))
+        warehouse.land(landing(one(booking(1), 12)))
+        assert warehouse.absences() == []
+
+    def test_an_incomplete_answer_proves_no_absence(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        warehouse.land(landing(december([booking(2)], 11, complete=False)))
+        assert warehouse.absences() == []
+
+    def test_an_answer_whose_dates_mean_nothing_known_proves_no_absence(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        warehouse.land(landing(december([booking(2)], 11, meaning="unknown")))
+        assert warehouse.absences() == []
+
+    def test_a_window_of_creation_dates_speaks_for_bookings_created_in_it(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        warehouse.land(landing(december([booking(2)], 11, meaning="creation")))
+        assert warehouse.absences() == [], "both were created in November"
+        november = answered(
+            "bookings", [booking(2)], 12, parts=("2026-11",), window=Window.month("2026-11"), meaning="creation"
+        )
+        warehouse.land(landing(november))
+        assert [a.ask.parts for a in warehouse.absences()] == [("uuid-1",)]
+
+    def test_a_window_speaks_only_for_its_own_days(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2, day=31)], 10), departures([slot(1), slot(31)], 11)))
+        warehouse.land(landing(answered("bookings", [], 12, parts=("2027-01",), window=Window.month("2027-01"))))
+        half = Window(dt.date(2026, 12, 10), dt.date(2026, 12, 31))
+        warehouse.land(landing(answered("availability", [], 13, parts=("p", "o", "2026-12"), window=half)))
+        assert [(a.table, a.misses) for a in warehouse.absences()] == [("core.availability", 1)]
+        assert "2026-12-31" in warehouse.absences()[0].key
+
+    def test_an_absent_departure_is_missed_once_per_answer_and_forgotten_when_it_is_back(self, warehouse):
+        warehouse.land(landing(departures([slot(5), slot(6)], 10)))
+        warehouse.land(landing(departures([slot(6)], 11)))
+        assert [a.misses for a in warehouse.absences()] == [1]
+        warehouse.land(landing(departures([slot(6)], 12)))
+        assert [a.misses for a in warehouse.absences()] == [2]
+        warehouse.land(landing(departures([slot(5), slot(6)], 13)))
+        assert warehouse.absences() == []
+
+    def test_an_option_or_unit_that_left_its_product_is_missed(self, warehouse):
+        both = answered("products", [product(options=("o", "o2"))], 10)
+        warehouse.land(landing(both))
+        warehouse.land(landing(answered("products", [product(options=("o",))], 11)))
+        missed = {(a.table, a.ask) for a in warehouse.absences()}
+        document = Subject("main", SubjectKind.PRODUCT, ("p",))
+        assert ("core.options", document) in missed
+        assert {ask for _, ask in missed} == {document}
+
+    # -- bury -------------------------------------------------------------------------------------------------------
+
+    def test_burying_marks_the_row_and_what_hangs_on_it(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        warehouse.land(landing(december([booking(2)], 11)))
+        assert warehouse.bury(warehouse.absences(), now=NOW, fence=1) >= 3
+        assert live(warehouse, "core.bookings", "booking_uuid") == ["uuid-2"]
+        assert {r[0] for r in warehouse.query("select booking_uuid from core.booking_unit_items where not is_deleted").rows} == {
+            "uuid-2"
+        }
+        assert warehouse.query("select count(*) from core.bookings").rows == [(2,)], "marked, not removed"
+        assert warehouse.absences() == []
+
+    def test_what_was_buried_and_comes_back_is_live_again_with_its_first_day(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        said = say(warehouse)
+        warehouse.land(landing(december([booking(2)], 11)))
+        warehouse.bury(warehouse.absences(), now=NOW, fence=1)
+        warehouse.land(landing(december([booking(1), booking(2)], 12), minutes=9))
+        assert say(warehouse) == said
+        row = warehouse.query(
+            "select is_deleted, deleted_at_utc, first_seen_at_utc = '2026-11-20T12:00:00Z'::timestamptz "
+            "from core.bookings where booking_uuid = 'uuid-1'"
+        ).rows
+        assert row == [(False, None, True)]
+
+    def test_the_digest_of_a_burial_is_the_digest_of_never_having_been(self, warehouse, open_warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10), departures([slot(5), slot(6)], 11)))
+        warehouse.land(landing(december([booking(2)], 12), departures([slot(6)], 13)))
+        warehouse.bury(warehouse.absences(), now=NOW, fence=1)
+        other = open_warehouse("other")
+        other.claim_writer(1, "test")
+        other.land(landing(december([booking(2)], 10), departures([slot(6)], 11)))
+        assert say(warehouse) == say(other)
+        other.close()
+
+    def test_a_buried_product_takes_its_options_units_and_coming_departures_along(self, warehouse):
+        warehouse.land(
+            landing(answered("products", [product(), product(2, options=("o9",))], 10), departures([slot(5), slot(6)], 11))
+        )
+        warehouse.land(landing(answered("products", [product(2, options=("o9",))], 12)))
+        missed = [a for a in warehouse.absences() if a.table == "core.products"]
+        assert [a.ask for a in missed] == [Subject("main", SubjectKind.PRODUCT, ("p",))]
+        warehouse.bury(missed, now=NOW, fence=1)
+        assert [(o.product_id, o.option_id) for o in warehouse.catalog()] == [("p2", "o9")]
+        assert live(warehouse, "core.units", "product_id") == ["p2", "p2"]
+        assert live(warehouse, "core.availability", "availability_id") == []
+
+    # -- capabilities (R10) -----------------------------------------------------------------------------------------
+
+    def test_without_a_capability_its_columns_and_details_keep_their_values(self, warehouse):
+        warehouse.land(landing(december([booking(1)], 10), answered("products", [product()], 11), departures([slot(5)], 12)))
+        said = say(warehouse)
+        poor = {"has_pricing": False, "has_content": False, "has_extras": False}
+        bare, bare_slot, bare_product = booking(1), slot(5), product()
+        for part in (bare, *bare["unitItems"]):
+            part.pop("pricing")
+            part.pop("extraItems")
+        bare_slot.pop("unitPricing")
+        for name in ("title", "defaultCurrency", "availableCurrencies", "pricingPer"):
+            bare_product.pop(name)
+        bare_product["options"][0].pop("title")
+        for unit in bare_product["options"][0]["units"]:
+            unit.pop("pricingFrom")
+            unit.pop("extras")
+        warehouse.land(
+            landing(
+                december([bare], 20, flags=poor),
+                answered("products", [bare_product], 21, flags=poor),
+                departures([bare_slot], 22, flags=poor),
+            )
+        )
+        assert say(warehouse) == said
+
+    # -- one writer (R9) --------------------------------------------------------------------------------------------
+
+    def test_a_lower_fence_is_refused_everywhere_and_nothing_is_kept(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        warehouse.land(landing(december([booking(2)], 11)))
+        warehouse.claim_writer(5, "the next one")
+        said, absences = say(warehouse), warehouse.absences()
+        with pytest.raises(WriterFenced):
+            warehouse.land(landing(december([booking(3)], 12), fence=4))
+        with pytest.raises(WriterFenced):
+            warehouse.bury(absences, now=NOW, fence=4)
+        with pytest.raises(WriterFenced):
+            warehouse.claim_writer(4, "a zombie")
+        assert (say(warehouse), warehouse.absences()) == (said, absences)
+        warehouse.land(landing(december([booking(1), booking(2), booking(3)], 13), fence=5))
+        assert warehouse.highest_numbers() == (13, 5)
+
+    def test_what_was_committed_is_there_after_reopening(self, warehouse, open_warehouse):
+        warehouse.land(landing(december([booking(1)], 10), departures([slot(5)], 11)))
+        said = say(warehouse)
+        warehouse.close()
+        again = open_warehouse()
+        assert say(again) == said
+        assert again.highest_numbers() == (11, 1)
+        again.close()
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def test_the_catalogue_is_what_is_offered_with_its_time_zones(self, warehouse):
+        warehouse.land(landing(answered("products", [product(options=("a", "b"))], 10)))
+        found = [(o.connection, o.product_id, o.option_id, o.time_zone) for o in warehouse.catalog()]
+        assert found == [("main", "p", "a", "Europe/Lisbon"), ("main", "p", "b", "Europe/Lisbon")]
+
+    def test_a_query_takes_parameters_and_says_when_it_was_cut(self, warehouse):
+        warehouse.land(landing(december([booking(n) for n in range(1, 6)], 10)))
+        found = warehouse.query("select booking_id from core.bookings where booking_uuid = $1", ["uuid-3"])
+        assert (found.columns, found.rows, found.truncated) == (("booking_id",), [("BK-3",)], False)
+        cut = warehouse.query("select booking_id from core.bookings order by 1", limit=2)
+        assert (len(cut.rows), cut.truncated) == (2, True)
+        assert not warehouse.query("select 1", limit=1).truncated
+
+    def test_live_rows_are_counted_per_connection_and_table(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10)))
+        assert warehouse.live_rows()["main", "core.bookings"] == 2
+
+    def test_a_log_is_upserted_by_its_key_and_can_be_replaced(self, warehouse):
+        def row(name, count):
+            return {
+                "connection_id": "main", "resource": "bookings", "kind": "field", "name": name, "seen_count": count,
+                "first_seen_at_utc": NOW, "last_seen_at_utc": NOW,
+            }  # fmt: skip
+
+        sql = "select name, seen_count from ops.schema_drift order by 1"
+        warehouse.write_log("ops.schema_drift", [row("a", 1), row("b", 1)])
+        warehouse.write_log("ops.schema_drift", [row("a", 2)])
+        assert warehouse.query(sql).rows == [("a", 2), ("b", 1)]
+        warehouse.write_log("ops.schema_drift", [row("c", 3)], replace=True)
+        assert warehouse.query(sql).rows == [("c", 3)]
+
+    def test_drift_is_counted(self, warehouse):
+        drift = (Drift("main", "bookings", "field", "surprise"),)
+        warehouse.land(landing(december([booking(1)], 10, drift=drift)))
+        warehouse.land(landing(december([booking(1, retail=7)], 11, drift=drift)))
+        assert warehouse.query("select name, seen_count from ops.schema_drift").rows == [("surprise", 2)]
+
+    def test_scripts_run_in_one_transaction(self, warehouse):
+        from octo_sync.errors import WarehouseError
+
+        with pytest.raises(WarehouseError):
+            warehouse.run_script(["create view marts.one as select 1 as x", "select * from no_such_table"])
+        with pytest.raises(WarehouseError):
+            warehouse.query("select * from marts.one")
+        warehouse.run_script(["create view marts.one as select 1 as x"])
+        assert warehouse.query("select * from marts.one").rows == [(1,)]
+
+    # -- payloads ---------------------------------------------------------------------------------------------------
+
+    def test_a_payload_is_kept_once_until_it_changes(self, warehouse, private):
+        def answer(text, seq):
+            return one(booking(1), seq, payloads=(Payload("booking", "uuid-1", text, text.decode()),))
+
+        for seq, text in enumerate((b"a", b"a", b"b", b"a"), start=10):
+            warehouse.land(landing(answer(text, seq)))
+        found = private(warehouse, "select payload from {}raw.records order by rowid")
+        assert [row[0] for row in found] == ["a", "b", "a"]
+
+    # -- any order --------------------------------------------------------------------------------------------------
+
+    def test_any_order_and_any_grouping_of_the_same_answers_say_the_same(self, open_warehouse):
+        """The last request of each record decides, whenever and with whatever it arrives."""
+        answers = _history()
+        reference = open_warehouse("reference")
+        reference.claim_writer(1, "test")
+        for answer in answers:
+            reference.land(landing(answer))
+        said = say(reference)
+        reference.close()
+        count = 0
+
+        @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+        @given(st.permutations(range(len(answers))), st.lists(st.integers(1, 5), min_size=len(answers)))
+        def check(order, sizes):
+            nonlocal count
+            count += 1
+            shuffled = open_warehouse(f"shuffled-{count}")
+            shuffled.claim_writer(1, "test")
+            left = [answers[i] for i in order]
+            while left:
+                size = sizes[len(left) % len(sizes)]
+                batch, left = left[:size], left[size:]
+                # The service hands out one answer per subject and landing.
+                shuffled.land(landing(*{a.subject: a for a in sorted(batch, key=lambda a: a.request_seq)}.values()))
+            try:
+                assert say(shuffled) == said
+            finally:
+                shuffled.close()
+
+        check()
+
+
+def _history():
+    """A small history of answers in the order of their requests; nothing in it is ever absent."""
+    rng = random.Random(20261120)
+    answers = []
+    state = {n: booking(n, day=n) for n in range(1, 5)}
+    slots = {d: slot(d) for d in range(1, 5)}
+    for seq in range(10, 22):
+        number = rng.randrange(1, 5)
+        state[number] = booking(number, day=number, retail=seq * 100, tickets=rng.randrange(1, 4), name=f"Name {seq}")
+        slots[number] = slot(number, vacancies=rng.randrange(10))
+        kind = rng.choice(["window", "booking", "booking", "departures", "products", "product"])
+        if kind == "window":
+            answers.append(december(list(state.values()), seq))
+        elif kind == "booking":
+            answers.append(one(state[number], seq))
+        elif kind == "departures":
+            answers.append(departures(list(slots.values()), seq))
+        elif kind == "products":
+            answers.append(answered("products", [product(name=f"name {seq}", price=seq)], seq))
+        else:
+            answers.append(answered("product", [product(name=f"name {seq}", price=seq)], seq, parts=("p",)))
+    answers.append(december(list(state.values()), 30))
+    answers.append(departures(list(slots.values()), 31))
+    answers.append(answered("products", [product(name="last", price=31)], 32))
+    return answers
