@@ -30,9 +30,9 @@ def months(first, last):
 
 
 TEXT, WHOLE, FLAG, DATE, TIME = (
-    {"data_type": kind} for kind in ("text", "bigint", "bool", "date", "timestamp")
+    {"data_type": kind, "nullable": True} for kind in ("text", "bigint", "bool", "date", "timestamp")
 )
-JSON = {"data_type": "json"}
+JSON = {"data_type": "json", "nullable": True}
 
 
 def price(prefix):
@@ -176,6 +176,9 @@ def main():
             "SOURCES__DATA_WRITER__FILE_MAX_ITEMS": "25000",
             "SOURCES__DATA_WRITER__BUFFER_MAX_ITEMS": "20000",
             "NORMALIZE__DATA_WRITER__BUFFER_MAX_ITEMS": "20000",
+            "DATA_WRITER__DISABLE_COMPRESSION": "true",
+            "NORMALIZE__DATA_WRITER__DISABLE_COMPRESSION": "true",
+            "SOURCES__DATA_WRITER__DISABLE_COMPRESSION": "true",
             "LOAD__WORKERS": "2",
             "LOAD__DELETE_COMPLETED_JOBS": "true",
             "RUNTIME__REQUEST_MAX_ATTEMPTS": "1",
@@ -206,7 +209,7 @@ def main():
     pipeline = dlt.pipeline(
         pipeline_name="octo",
         destination=dlt.destinations.duckdb(str(options.directory / "octo.duckdb")),
-        dataset_name="octo",
+        dataset_name="copy",
     )
     source = rest_api_source(source_config(options, windows, booking_windows), name="octo")
     extra = {"loader_file_format": "parquet"} if options.mode == "tuned" else {}

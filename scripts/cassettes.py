@@ -5,13 +5,13 @@ import tempfile
 from datetime import date
 from pathlib import Path
 
+from tests.wire.tape import CASSETTES, Instant, pipeline, tape
+
 from octo_sync.app import open_project
 from octo_sync.flows.pull import Scope
 from octo_sync.flows.sync import sync
 from octo_sync.sandbox.config import SandboxConfig
 from octo_sync.sandbox.server import Sandbox
-
-from tests.wire.tape import CASSETTES, Instant, pipeline, tape
 
 TODAY = date(2026, 11, 20)
 

@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+pytest.register_assert_rewrite("tests.flows.harness", "tests.destinations.contract")
+
 from tests.flows.harness import Project, Service
 
 

@@ -196,7 +196,10 @@ def _window(now: datetime, zone: str, horizon: tuple[int, int]) -> tuple[date, d
 def _money(
     price: Mapping[str, Any] | None, currency: str, precision: int, parts: Sequence[str] = ("original", "retail", "net")
 ) -> Row:
-    row: Row = {"currency": None if price is None else currency, "currency_precision": None if price is None else precision}
+    row: Row = {
+        "currency": None if price is None else currency,
+        "currency_precision": None if price is None else precision,
+    }
     for part in parts:
         minor = None if price is None else price[part]
         row[f"{part}_minor"] = minor
@@ -227,10 +230,7 @@ def _title(titles: Mapping[str, str], pulled: Pulled) -> str | None:
 
 
 def _product(tables: Tables, product: Mapping[str, Any], pulled: Pulled) -> None:
-    same = (
-        "internal_name reference locale time_zone availability_type availability_required allow_freesale "
-        "instant_confirmation instant_delivery redemption_method delivery_formats delivery_methods"
-    ).split()
+    same = ["internal_name", "reference", "locale", "time_zone", "availability_type", "availability_required", "allow_freesale", "instant_confirmation", "instant_delivery", "redemption_method", "delivery_formats", "delivery_methods"]
     priced = pulled.has("pricing")
     tables["core.products"].append(
         {
@@ -248,10 +248,7 @@ def _product(tables: Tables, product: Mapping[str, Any], pulled: Pulled) -> None
 
 def _option(tables: Tables, product: Mapping[str, Any], option: Mapping[str, Any], pulled: Pulled) -> None:
     ids = {"product_id": product["id"], "option_id": option["id"]}
-    same = (
-        "internal_name reference cancellation_cutoff cancellation_cutoff_amount cancellation_cutoff_unit "
-        "min_units max_units"
-    ).split()
+    same = ["internal_name", "reference", "cancellation_cutoff", "cancellation_cutoff_amount", "cancellation_cutoff_unit", "min_units", "max_units"]
     tables["core.options"].append(
         {
             **ids,
@@ -263,9 +260,7 @@ def _option(tables: Tables, product: Mapping[str, Any], option: Mapping[str, Any
     )
     _price(tables, product, {**ids, "unit_id": ""}, option["price_from"], pulled)
     _extras(tables, {**ids, "unit_id": ""}, option["extras"], pulled)
-    same = (
-        "internal_name reference pax_count min_age max_age min_quantity max_quantity accompanied_by id_required"
-    ).split()
+    same = ["internal_name", "reference", "pax_count", "min_age", "max_age", "min_quantity", "max_quantity", "accompanied_by", "id_required"]
     for unit in option["units"]:
         one = {**ids, "unit_id": unit["id"]}
         tables["core.units"].append(
@@ -280,7 +275,9 @@ def _option(tables: Tables, product: Mapping[str, Any], option: Mapping[str, Any
         _extras(tables, one, unit["extras"], pulled)
 
 
-def _price(tables: Tables, product: Mapping[str, Any], ids: Row, price: Mapping[str, Any] | None, pulled: Pulled) -> None:
+def _price(
+    tables: Tables, product: Mapping[str, Any], ids: Row, price: Mapping[str, Any] | None, pulled: Pulled
+) -> None:
     if pulled.has("pricing") and price is not None:
         tables["core.unit_prices"].append(
             {**ids, **_money(price, product["default_currency"], product["currency_precision"])}
@@ -372,9 +369,7 @@ def _booking(
     priced = pulled.has("pricing")
     people = [units[booking["product_id"], booking["option_id"], item["unit_id"]] for item in booking["unit_items"]]
     start = _wall_clock(booking["local_start"])
-    same = (
-        "status supplier_reference reseller_reference product_id option_id availability_id time_zone".split()
-    )
+    same = ["status", "supplier_reference", "reseller_reference", "product_id", "option_id", "availability_id", "time_zone"]
     tax = sum(one["retail"] for one in booking["taxes"]) if priced else None
     tables["core.bookings"].append(
         {

@@ -1,14 +1,11 @@
 """The DuckDB warehouse keeps the contract, and a few promises of its own."""
 
+import shutil
 import subprocess
 import sys
 
 import duckdb
 import pytest
-
-from octo_sync.destinations.duckdb import DuckDBWarehouse, open_read_only
-from octo_sync.errors import WarehouseError, WarehouseLocked
-from octo_sync.tables import all_tables, nouns
 from tests.destinations import contract
 from tests.destinations.contract import (
     NOW,
@@ -23,17 +20,33 @@ from tests.destinations.contract import (
     slot,
 )
 
+from octo_sync.destinations.duckdb import DuckDBWarehouse, open_read_only
+from octo_sync.errors import WarehouseError, WarehouseLocked
+from octo_sync.tables import all_tables, nouns
+
+
+def opened(directory):
+    """The warehouse in a directory, made when it is not there."""
+    files = directory / "octo.duckdb", directory / "octo.private.duckdb"
+    return DuckDBWarehouse(*files, tables=all_tables(), nouns=nouns(), now=NOW)
+
+
+@pytest.fixture(scope="module")
+def blank(tmp_path_factory):
+    """A warehouse just made; to copy it is faster than to make one."""
+    directory = tmp_path_factory.mktemp("blank")
+    opened(directory).close()
+    return directory
+
 
 @pytest.fixture
-def open_warehouse(tmp_path):
+def open_warehouse(tmp_path, blank):
     """Open a warehouse by name; the same name is the same warehouse."""
 
     def make(name="octo"):
-        directory = tmp_path / name
-        directory.mkdir(exist_ok=True)
-        return DuckDBWarehouse(
-            directory / "octo.duckdb", directory / "octo.private.duckdb", tables=all_tables(), nouns=nouns(), now=NOW
-        )
+        if not (tmp_path / name).exists():
+            shutil.copytree(blank, tmp_path / name)
+        return opened(tmp_path / name)
 
     return make
 

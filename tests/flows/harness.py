@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import httpx
+from tests import oracle
 
 from octo_sync.app import open_project
 from octo_sync.flows.pull import Scope
@@ -20,7 +21,6 @@ from octo_sync.flows.sync import sync
 from octo_sync.pipeline import load
 from octo_sync.sandbox.config import SandboxConfig
 from octo_sync.sandbox.server import Sandbox
-from tests import oracle
 
 TODAY = dt.date(2026, 11, 20)
 NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)

@@ -3,9 +3,9 @@
 import time
 
 import pytest
+from tests.flows.harness import QUICK, QUICK_SYNC, reply
 
 from octo_sync.flows.pull import Scope
-from tests.flows.harness import QUICK, QUICK_SYNC, reply
 
 
 async def test_a_capability_that_is_suddenly_ignored_keeps_the_old_values_and_is_reported(synced, service):
@@ -28,7 +28,9 @@ async def test_a_capability_that_is_suddenly_ignored_keeps_the_old_values_and_is
         assert sorted(map(str, now[table])) == sorted(map(str, priced[table]))
     missing = copy.query("select distinct missing_capabilities from ops.coverage where resource <> 'supplier'")
     assert missing == [("pricing",)]
-    drift = copy.query("select resource from ops.schema_drift where kind = 'capability' and name = 'pricing' order by 1")
+    drift = copy.query(
+        "select resource from ops.schema_drift where kind = 'capability' and name = 'pricing' order by 1"
+    )
     assert [resource for (resource,) in drift] == ["availability", "bookings", "products"]
     service.quirks(ignored_capability=[])
     await copy.sync()
@@ -71,7 +73,9 @@ async def test_one_refused_option_is_set_aside_with_its_reason_and_the_rest_goes
     assert result.status == "partial"
     assert {q.resource for q in result.quarantined} == {"availability"}
     assert all(pair[0] in q.key and "400" in q.reason for q in result.quarantined)
-    missing = [d for d in copy.differences() if "product_id={}, option_id={}".format(*pair) in d or "more differences" in d]
+    missing = [
+        d for d in copy.differences() if "product_id={}, option_id={}".format(*pair) in d or "more differences" in d
+    ]
     assert copy.differences() == missing
     rows = copy.query("select key, reason from ops.quarantine")
     assert len(rows) == len(result.quarantined) > 0
@@ -167,7 +171,9 @@ async def test_a_hanging_request_ends_at_its_deadline(synced, service):
 
 
 async def test_the_calls_per_minute_stay_below_what_was_configured(project, service):
-    copy = project(bookings=(-3, 3), availability=(0, 3), limits={"requests_per_minute": 1200.0}, capabilities=("pricing",))
+    copy = project(
+        bookings=(-3, 3), availability=(0, 3), limits={"requests_per_minute": 1200.0}, capabilities=("pricing",)
+    )
     started = time.monotonic()
     await copy.sync()
     spent = time.monotonic() - started

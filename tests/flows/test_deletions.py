@@ -4,7 +4,6 @@ import json
 
 import httpx
 import pytest
-
 from tests.flows.harness import Wire, api_path, reply
 
 
@@ -81,7 +80,7 @@ async def test_a_booking_that_comes_back_after_its_deletion_is_live_and_whole_ag
         lambda uuid: reply(None),
         lambda uuid: httpx.Response(200, text=""),
     ],
-    ids="bad_request other_uuid other_code plain_404 plain_410 server_error typed_500 typed_200 null empty".split(),
+    ids=["bad_request", "other_uuid", "other_code", "plain_404", "plain_410", "server_error", "typed_500", "typed_200", "null", "empty"],
 )
 async def test_no_other_answer_proves_that_a_booking_is_gone(synced, service, answer):
     copy, uuid = synced(sync={"attempts": 2, "backoff": "0.01s"}, limits={"attempts": 1}), a_booking(service)["uuid"]
@@ -142,7 +141,9 @@ async def test_a_booking_moved_out_of_every_window_is_found_by_its_uuid(project,
     asked = [r for r in service.requests() if r["path"].endswith(f"/bookings/{moved['uuid']}")]
     assert len(asked) == 1
     assert result.status == "ok"
-    held = copy.query("select local_date::varchar, is_deleted from core.bookings where booking_uuid = $1", moved["uuid"])
+    held = copy.query(
+        "select local_date::varchar, is_deleted from core.bookings where booking_uuid = $1", moved["uuid"]
+    )
     assert held == [(target["local_date"], False)]
 
 

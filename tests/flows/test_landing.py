@@ -2,11 +2,11 @@
 
 import duckdb
 import pytest
+from tests.flows.harness import Wire, api_path
 
 from octo_sync.errors import LeaseHeld, WarehouseError, WriterFenced
 from octo_sync.flows.pull import Scope
 from octo_sync.flows.sync import sync
-from tests.flows.harness import Wire, api_path
 
 COVERAGE = "select * from ops.coverage order by connection_id, resource, key"
 
@@ -195,5 +195,7 @@ async def test_every_answer_is_asked_for_once(synced, service):
     """No document and no window is asked for twice in a run in which nothing changes."""
     copy = synced()
     sent = []
-    await copy.sync(transport=Wire.by(lambda request, _: sent.append((api_path(request), str(request.url), request.content))))
+    await copy.sync(
+        transport=Wire.by(lambda request, _: sent.append((api_path(request), str(request.url), request.content)))
+    )
     assert len(sent) == len(set(sent))

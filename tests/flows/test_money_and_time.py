@@ -4,7 +4,6 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
-
 from tests.flows.harness import Project, RunningClock, Service, Wire, api_path, reply, small
 
 

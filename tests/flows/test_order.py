@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from tests.flows.harness import Wire, api_path, until
 
 from octo_sync.flows.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
-from tests.flows.harness import Wire, api_path, until
 
 MONTH = "2026-12"
 WINDOW = Subject("main", SubjectKind.BOOKINGS, (MONTH,))

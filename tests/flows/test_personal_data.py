@@ -5,7 +5,6 @@ import sqlite3
 
 import duckdb
 import pytest
-
 from tests.flows.harness import Wire, api_path, mode_of, reply
 
 MARKS = {

@@ -4,7 +4,6 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
-
 from tests import oracle
 from tests.flows.harness import NOON, Asked, Wire
 
@@ -131,7 +130,9 @@ async def test_only_the_days_of_the_horizon_are_kept(project):
     copy = project(bookings=(-7, 12), availability=(3, 12))
     await copy.sync()
     assert copy.differences() == []
-    low, high = copy.query("select min(local_date), max(local_date) from core.availability where time_zone like 'Eu%'")[0]
+    low, high = copy.query("select min(local_date), max(local_date) from core.availability where time_zone like 'Eu%'")[
+        0
+    ]
     assert (low, high) == (dt.date(2026, 11, 23), dt.date(2026, 12, 2))
 
 

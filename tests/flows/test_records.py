@@ -5,7 +5,6 @@ import re
 
 import httpx
 import pytest
-
 from tests import oracle
 from tests.flows.harness import Wire, api_path, reply
 

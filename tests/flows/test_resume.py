@@ -5,9 +5,9 @@ import json
 from collections import Counter
 
 import pytest
+from tests.flows.harness import Wire, api_path
 
 from octo_sync.flows.pull import Scope
-from tests.flows.harness import Wire, api_path
 
 
 def wanted(request):

@@ -7,11 +7,11 @@ import shutil
 from decimal import Decimal
 
 import pytest
+from tests import oracle
+from tests.flows.harness import Project, Service, small
 
 from octo_sync.sandbox.faults import CATALOGUE as FAULTS
 from octo_sync.sandbox.quirks import CATALOGUE as QUIRKS
-from tests import oracle
-from tests.flows.harness import Project, Service, small
 
 SICK = {
     "limits": {
@@ -67,7 +67,9 @@ def start(tiny, templates, tmp_path):
 def told(copy, result):
     """Whether the run says, somewhere a person looks, that the copy is not what the source shows."""
     drift = copy.query("select 1 from ops.schema_drift where kind in ('capability', 'count', 'window')")
-    return result.status != "ok" and bool(result.failed or result.quarantined or result.troubles or result.held) or drift
+    return (
+        (result.status != "ok" and bool(result.failed or result.quarantined or result.troubles or result.held)) or drift
+    )
 
 
 # -- faults ---------------------------------------------------------------------------------------------------------
@@ -238,9 +240,7 @@ def vip(tables):
     each("core.products", delivery_formats=lambda r: [*r["delivery_formats"], "HTML_URL"])(tables)
     each(
         "core.bookings",
-        status=lambda r: "NOSHOW"
-        if r["status"] == "REDEEMED" and r["booking_uuid"][0] in "01234567"
-        else r["status"],
+        status=lambda r: "NOSHOW" if r["status"] == "REDEEMED" and r["booking_uuid"][0] in "01234567" else r["status"],
     )(tables)
 
 
@@ -257,7 +257,8 @@ def faithful(_tables):
 
 
 NO_HYDRATION = both(
-    each("core.bookings", time_zone=None, pax_count=None), each("core.booking_unit_items", unit_type=None, pax_count=None)
+    each("core.bookings", time_zone=None, pax_count=None),
+    each("core.booking_unit_items", unit_type=None, pax_count=None),
 )
 OLD_CONTENT = each("core.product_content", features=None, faqs=None, media=None, locations=None, category_labels=None)
 

@@ -1,6 +1,6 @@
 """What the API shows equals the sandbox's own truth, which is made without the API's serialisers."""
 
-# ruff: noqa: E501 - the cases read as tables, one per line
+
 
 import datetime as dt
 

@@ -5,11 +5,11 @@ import socket
 
 import pytest
 import yaml
+from tests.wire.tape import CASSETTES, Instant, pipeline, tape
 
 from octo_sync.app import open_project
 from octo_sync.flows.pull import Scope
 from octo_sync.flows.sync import sync
-from tests.wire.tape import CASSETTES, Instant, pipeline, tape
 
 
 @pytest.fixture

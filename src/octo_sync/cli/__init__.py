@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as mistake:
-        mistake.show()
+        _mistaken(mistake)
         code = 2 if isinstance(mistake, click.UsageError) else mistake.exit_code
     except click.Abort as stop:
         # Click turns Ctrl-C into this, and the end of the input at a question.
@@ -182,6 +182,15 @@ def _reader_left() -> int:
     """The reader of a pipe went away (`| head`); that is its right, and Python must not complain when it flushes."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _mistaken(mistake: click.ClickException) -> None:
+    if isinstance(mistake, click.exceptions.NoArgsIsHelpError):
+        mistake.show()
+        return
+    context = mistake.ctx if isinstance(mistake, click.UsageError) else None
+    hint = f" ({context.command_path} --help)" if context else ""
+    click.echo(f"octo-sync: error: {mistake.format_message()}{hint}", err=True)
 
 
 def _say(error: errors.OctoSyncError) -> None:

@@ -212,7 +212,7 @@ def _report(result: "SyncResult", loaded: "Pipeline", proof: "Proof", directory:
         for difference in proof.differences[:20]:
             click.echo(f"            {difference}")
     else:
-        money = " · ".join(f"{c} {a:,.2f}" for c, a in sorted(proof.copy.money.items()))
+        money = " · ".join(f"{c} {a:,}" for c, a in sorted(proof.copy.money.items()))
         _line(
             "Verified",
             f"{console.styled('equal to the service', fg='green')}: {len(rows)} tables, {sum(rows.values()):,} rows, "

@@ -1,6 +1,7 @@
 """`octo-sync init`: a pipeline file, and a first look at the service."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -11,18 +12,20 @@ from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from octo_sync.pipeline import Pipeline
 
+_WAREHOUSE = "octo.duckdb"
 _TEMPLATE = """\
 # What octo-sync copies, from where, into what. Written by `octo-sync init`.
 # Every other key, with its default and its meaning: `octo-sync config show`, and docs/configuration.md.
 
 destination = {destination}
-# destination = "postgresql://user@host/database"    # the password comes from PGPASSWORD or a password file
 
 [connections.{name}]
 base_url = {url}
-token = {{ env = "{token_env}" }}      # where the token is, never the token itself; or {{ file = "…" }}
+token = {{ env = "{token_env}" }}  # where the token is, never the token itself; or {{ file = "…" }}
 # capabilities = ["pricing", "content", "extras"]
 # languages = ["en"]                    # asked for in this order
 # business_time_zone = "Europe/Lisbon"  # whose days booking_date counts; travel dates are always the venue's
@@ -47,7 +50,7 @@ availability = "0d..+365d"              # travel dates whose availability is kep
 @click.option(
     "--destination",
     metavar="FILE",
-    help="The warehouse, a DuckDB file or postgresql:// address.  [default: octo.duckdb]",
+    help="The warehouse, a DuckDB file.  [default: octo.duckdb]",
 )
 @click.option(
     "-C",
@@ -74,16 +77,24 @@ def command(
     file stays in both cases.
     """
     from octo_sync.app import stdin_is_terminal  # noqa: PLC0415 - commands start fast
+    from octo_sync.pipeline import values  # noqa: PLC0415
 
     asking = stdin_is_terminal()
     if not asking and not (url and token_env):
         raise click.UsageError("Give --url and --token-env, because nobody can be asked here.")
-    url = (url or _ask("Base address of the service", "")).strip()
-    name = (name or (_ask("Name", _name_of(url)) if asking else _name_of(url))).strip()
-    token_env = (token_env or _ask("Variable that holds the token", f"{name.upper().replace('-', '_')}_TOKEN")).strip()
-    destination = (destination or (_ask("Warehouse", "octo.duckdb") if asking else "octo.duckdb")).strip()
-    _refuse_secret(token_env)
-    path = directory / "pipelines" / f"{_file_name(name)}.toml"
+    url = url or _ask("Base address of the service", "", values.service_url)
+    name = name or (_ask("Name of the pipeline", _name_of(url), values.name) if asking else _name_of(url))
+    name = _checked("--name", name, values.name)
+    if token_env is None:
+        default = f"{name.upper().replace('-', '_')}_TOKEN"
+        token_env = _ask(
+            "Environment variable that holds the token (its name, not the token)", default, values.variable_name
+        )
+    # What was given may be the token itself: the error does not repeat it.
+    token_env = _checked("--token-env", token_env, values.variable_name)
+    if destination is None:
+        destination = _ask("Warehouse", _WAREHOUSE, values.plain_text) if asking else _WAREHOUSE
+    path = directory / "pipelines" / f"{name}.toml"
     if path.exists() and not yes:
         if not asking:
             raise click.UsageError(f"{path} is there already; --yes overwrites it.")
@@ -98,8 +109,23 @@ def command(
     return code
 
 
-def _ask(question: str, default: str) -> str:
-    return str(click.prompt(question, default=default or None, err=True))
+def _ask(question: str, default: str, check: "Callable[[object], str]") -> str:
+    """Ask until the answer is right."""
+
+    def right(answer: str) -> str:
+        try:
+            return check(answer.strip())
+        except ValueError as error:
+            raise click.UsageError(f"{error}.") from None
+
+    return str(click.prompt(question, default=default or None, value_proc=right, err=True))
+
+
+def _checked(option: str, value: str, check: "Callable[[object], str]") -> str:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ConfigError(f"{option}: {error}.") from None
 
 
 def _name_of(url: str) -> str:
@@ -111,25 +137,6 @@ def _name_of(url: str) -> str:
         host.split(".")[0]
     ]
     return re.sub(r"[^a-z0-9]+", "-", words[-1].lower()).strip("-") or "octo"
-
-
-def _file_name(name: str) -> str:
-    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
-
-    try:
-        return values.name(name)
-    except ValueError as error:
-        raise ConfigError(f"--name {name[:80]!r}: {error}.") from None
-
-
-def _refuse_secret(text: str) -> None:
-    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
-
-    try:
-        values.variable_name(text)
-    except ValueError as error:
-        # What was given may be the token itself: it is not repeated.
-        raise ConfigError(f"--token-env: {error}.") from None
 
 
 def _toml(text: str) -> str:
@@ -168,6 +175,8 @@ def _write(path: Path, directory: Path, text: str) -> tuple[str, ...]:
         raise ConfigError(f"{path} would not be valid; nothing was written.", mistakes=wrong) from None
     finally:
         draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.parent.rmdir()  # only when it is empty
     return missing
 
 

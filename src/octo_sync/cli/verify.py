@@ -77,7 +77,7 @@ def _live(found: "LiveResult", loaded: "Pipeline", *, limit: int, json_: bool) -
         return code
     rows = sum(there for _, there in comparison.rows.values())
     if comparison.equal and found.complete:
-        totals = " · ".join(f"{c} {a} in {n:,} bookings" for c, n, a in comparison.totals)
+        totals = " · ".join(f"{c} {a:,} in {n:,} bookings" for c, n, a in comparison.totals)
         click.echo(
             f"{console.styled('equal', fg='green', bold=True)}  {len(comparison.rows)} tables, {rows:,} rows, "
             f"{found.subjects:,} subjects asked again ({found.requests:,} requests)"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -34,7 +35,7 @@ class Comparison:
     """Table → rows here, rows at the service."""
     differing: dict[str, int] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
-    totals: list[tuple[str, int, str]] = field(default_factory=list)
+    totals: list[tuple[str, int, Decimal]] = field(default_factory=list)
     """(currency, bookings, retail amount) at the service, over all statuses."""
 
     @property
@@ -90,9 +91,9 @@ def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
             if table.schema == "core" and scope is not None:
                 _compare_table(db, table, scope, result)
         result.totals = [
-            (str(c), int(n), str(a))
-            for c, n, a in db.execute(
-                "select currency, count(*), sum(retail_amount) from fresh.core.bookings t "
+            (str(c), int(n), Decimal(a).quantize(Decimal(1).scaleb(-int(p))))
+            for c, n, a, p in db.execute(
+                "select currency, count(*), sum(retail_amount), max(currency_precision) from fresh.core.bookings t "
                 "where not is_deleted and currency is not null group by 1 order by 1"
             ).fetchall()
         ]

@@ -26,7 +26,7 @@ def transaction(db: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 def _without_values(text: str) -> str:
     """The message up to the value it quotes: a value may be a person's."""
-    return text.split('"')[0].split("'")[0].strip()[:200]
+    return text.split('"', maxsplit=1)[0].split("'", maxsplit=1)[0].strip()[:200]
 
 
 @contextlib.contextmanager

@@ -99,9 +99,9 @@ def of_copy(query: Callable[[str], Sequence[tuple[Any, ...]]]) -> Figures:
         rows=rows,
         statuses=dict(query("select status, count(*) from core.bookings where not is_deleted group by 1")),
         money={
-            c: Decimal(str(a))
-            for c, a in query(
-                "select currency, sum(retail_amount) from core.bookings "
+            currency: Decimal(str(total)).quantize(Decimal(1).scaleb(-precision))
+            for currency, precision, total in query(
+                "select currency, max(currency_precision), sum(retail_amount) from core.bookings "
                 "where not is_deleted and currency is not null group by 1"
             )
         },

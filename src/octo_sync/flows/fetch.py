@@ -111,7 +111,9 @@ class Fetcher:
             return same
         checked = shapes.check_supplier(answer.body)
         lines = self._lines(claim, answer, "supplier", checked, None)
-        payloads = [Payload("supplier", checked.ids[0], memoryview(answer.body), answer.digest.hex())] if checked.ids else []
+        payloads = (
+            [Payload("supplier", checked.ids[0], memoryview(answer.body), answer.digest.hex())] if checked.ids else []
+        )
         if "supplier" not in self._ports.pipeline.sync.raw:
             payloads = []
         return self._fetched(claim, pieces, "supplier", [checked], lines, None, payloads)

@@ -120,7 +120,6 @@ class Lander:
             if f.claim.subject.kind in (SubjectKind.PRODUCTS, SubjectKind.PRODUCT):
                 self.products_changed.add(f.claim.subject.connection)
 
-
     async def _find_refused(self, batch: Sequence[Fetched], error: RowsRefused) -> None:
         """A value that no column holds: land the others without it, and say which subject it is in (R11)."""
         if len(batch) > 1:

@@ -13,12 +13,11 @@ from pathlib import Path
 
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.compare import Comparison, compare
-from octo_sync.flows.mark import mark
 from octo_sync.flows.ports import Numbers, Ports
 from octo_sync.flows.pull import Pull, Scope
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.journal import Journal
-from octo_sync.model import Source, SubjectKind
+from octo_sync.model import SubjectKind
 from octo_sync.schema import Table
 
 __all__ = ["Claims", "LiveResult", "claims", "verify_live"]
@@ -87,7 +86,7 @@ async def _sampled(own: Ports, scope: Scope, sample: int) -> Worker:
     ]
     chosen = set(own.random.sample(sorted(windows), min(sample, len(windows))))
     own.journal.forget([s for s in windows if s not in chosen])
-    mark(own, sorted(chosen), Source.USER)
+    own.progress.total.update({str(kind): sum(s.kind is kind for s in chosen) for kind in SubjectKind})
     await worker.drain()
     return worker
 

@@ -55,7 +55,8 @@ AVAILABILITY = Table(
         column(
             "opening_hours",
             "text",
-            "case when json_type(r.\"openingHours\") = 'OBJECT' then '[' || r.\"openingHours\"::varchar || ']' "
+            "case when r.\"openingHours\"::varchar = '{}' then '[]' "
+            "when json_type(r.\"openingHours\") = 'OBJECT' then '[' || r.\"openingHours\"::varchar || ']' "
             "else nullif(r.\"openingHours\"::varchar, 'null') end",
             "JSON array of {from, to}, HH:MM at the venue.",
         ),
