@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from octo_sync.destinations.base import Answered, Drift, Landing, Payload
 from octo_sync.errors import WriterFenced
 from octo_sync.model import Source, Subject, SubjectKind, Window
-from octo_sync.octo import shapes
+from octo_sync.octo import checking
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 DECEMBER = Window.month("2026-12")
@@ -121,10 +121,10 @@ def product(number=1, *, name="Tram", options=("o",), units=("adult", "child"), 
 
 
 CHECKS = {
-    "bookings": shapes.check_bookings,
-    "availability": shapes.check_availability,
-    "products": shapes.check_products,
-    "supplier": shapes.check_supplier,
+    "bookings": checking.check_bookings,
+    "availability": checking.check_availability,
+    "products": checking.check_products,
+    "supplier": checking.check_supplier,
 }
 
 

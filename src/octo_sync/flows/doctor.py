@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from octo_sync.errors import AuthenticationRefused, OctoSyncError, ServiceError, ServiceUnavailable
 from octo_sync.journal import LeaseRow
 from octo_sync.model import Clock, Connection, Limits, Window
-from octo_sync.octo import endpoints, quirks, shapes
+from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.client import OctoClient
 from octo_sync.octo.endpoints import Call
@@ -270,7 +270,7 @@ class _Look:
         if answer is None:
             return None
         try:
-            checked = shapes.check_products(answer.body)
+            checked = checking.check_products(answer.body)
         except OctoSyncError as error:
             self._say("products", "fail", str(error))
             return None
@@ -294,7 +294,7 @@ class _Look:
             )
         return answer
 
-    def _capabilities(self, answer: Answer, checked: shapes.Checked, names: Iterable[str]) -> None:
+    def _capabilities(self, answer: Answer, checked: checking.Checked, names: Iterable[str]) -> None:
         """What the answer really shows, whatever its header says."""
         asked = [c for c in self._connection.capabilities if c in names]
         echo = "octo-capabilities" in answer.headers
@@ -327,7 +327,7 @@ class _Look:
         if answer is None:
             return
         try:
-            checked = shapes.check_availability(answer.body)
+            checked = checking.check_availability(answer.body)
         except OctoSyncError as error:
             self._say("availability", "fail", str(error))
             return
@@ -341,7 +341,7 @@ class _Look:
         if answer is None:
             return
         try:
-            checked = shapes.check_bookings(answer.body)
+            checked = checking.check_bookings(answer.body)
         except OctoSyncError as error:
             self._say("bookings", "fail", str(error))
             return

@@ -16,7 +16,7 @@ from octo_sync.destinations.base import Answered, Covered, Drift, Payload
 from octo_sync.errors import AnswerTooLarge, NotFound, RequestRefused
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Claim, Subject, SubjectKind, Window
-from octo_sync.octo import endpoints, quirks, shapes
+from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.endpoints import Call
 
@@ -40,7 +40,7 @@ class BadRecords:
     """Records of one answer that did not fit, and those that did and may leave quarantine."""
 
     resource: str
-    bad: tuple[shapes.BadRecord, ...]
+    bad: tuple[checking.BadRecord, ...]
     good: tuple[str, ...]
 
 
@@ -109,7 +109,7 @@ class Fetcher:
         pieces = _Pieces([(None, answer)])
         if same := self._unchanged(claim, known, pieces, "supplier", None):
             return same
-        checked = shapes.check_supplier(answer.body)
+        checked = checking.check_supplier(answer.body)
         lines = self._lines(claim, answer, "supplier", checked, None)
         payloads = (
             [Payload("supplier", checked.ids[0], memoryview(answer.body), answer.digest.hex())] if checked.ids else []
@@ -144,7 +144,7 @@ class Fetcher:
             if told in served:
                 continue  # the service has no text in that language and fell back to one we have
             served.add(told)
-            checked = shapes.check_product(answer.body) if one else shapes.check_products(answer.body)
+            checked = checking.check_product(answer.body) if one else checking.check_products(answer.body)
             checks.append(checked)
             lines += self._lines(claim, answer, "products", checked, None, language=told, first=len(served) == 1)
             if "products" not in self._ports.pipeline.sync.raw:
@@ -187,7 +187,7 @@ class Fetcher:
         checks, lines = [], []
         zone = self._ports.time_zones.get((connection, product))
         for part, answer in pieces.calls:
-            checked = shapes.check_availability(answer.body)
+            checked = checking.check_availability(answer.body)
             checks.append(checked)
             lines += self._lines(claim, answer, "availability", checked, part, time_zone=zone)
         payloads = []
@@ -207,7 +207,7 @@ class Fetcher:
             except NotFound:
                 return self._gone(claim)
             pieces = _Pieces([(None, answer)])
-            check = shapes.check_booking
+            check = checking.check_booking
         else:
             window = self._ports.ask_for(subject.parts[0], self._ports.bookings_window(subject.connection))
             if window is None:
@@ -219,7 +219,7 @@ class Fetcher:
                 capped=lambda answer: quirks.looks_capped(_count(answer.body)),
                 may_split=True,
             )
-            check = shapes.check_bookings
+            check = checking.check_bookings
         if same := self._unchanged(claim, known, pieces, "bookings", window):
             return same
         checks = [check(answer.body) for _, answer in pieces.calls]
@@ -325,7 +325,7 @@ class Fetcher:
         claim: Claim,
         answer: Answer,
         noun: str,
-        checked: shapes.Checked,
+        checked: checking.Checked,
         window: Window | None,
         *,
         time_zone: str | None = None,
@@ -355,7 +355,7 @@ class Fetcher:
         opening = msgspec.json.encode(head)[:-1] + b',"records":'
         return [opening + records + b"}" for records in checked.records]
 
-    def _ignored(self, connection: str, answer: Answer, noun: str, checked: shapes.Checked) -> set[str]:
+    def _ignored(self, connection: str, answer: Answer, noun: str, checked: checking.Checked) -> set[str]:
         asked = [c for c in self._ports.connection(connection).capabilities if c in _RELEVANT[noun]]
         ignored = set(quirks.ignored_capabilities(asked, answer)) if asked else set()
         if checked.ids:
@@ -367,7 +367,7 @@ class Fetcher:
         claim: Claim,
         pieces: _Pieces,
         noun: str,
-        checks: Sequence[shapes.Checked],
+        checks: Sequence[checking.Checked],
         lines: Sequence[bytes],
         window: Window | None,
         payloads: Sequence[Payload],
@@ -389,7 +389,7 @@ class Fetcher:
         if (subject.connection, noun) not in self._sampled and pieces.calls:
             self._sampled.add((subject.connection, noun))
             singular = {"bookings": "booking", "products": "product"}.get(noun, noun)
-            unknown = shapes.unknown_fields(singular, pieces.calls[0][1].body)
+            unknown = checking.unknown_fields(singular, pieces.calls[0][1].body)
             drift += [Drift(subject.connection, noun, "field", name) for name in sorted(unknown)]
         answered = Answered(
             subject=subject,

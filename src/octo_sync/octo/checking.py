@@ -1,0 +1,346 @@
+"""The shape check: an answer's bytes in, checked and narrowed records out. Pure.
+
+Nothing downstream sees a body that was not checked here. A record that does not fit is set aside with its path and the
+reason; the others go on. What goes on is re-encoded with only the fields that the tables know, so that the loader can never
+read anything other than what was checked.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from octo_sync.errors import AnswerInvalid
+from octo_sync.octo.shapes import (
+    AvailabilityRecord,
+    BookedAvailability,
+    BookingRecord,
+    Id,
+    ProductRecord,
+    SupplierRecord,
+)
+
+__all__ = [
+    "BadRecord",
+    "Checked",
+    "CheckedBookings",
+    "CheckedProducts",
+    "check_availability",
+    "check_booking",
+    "check_bookings",
+    "check_product",
+    "check_products",
+    "check_supplier",
+    "unknown_fields",
+]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """A record that does not fit. `key` is its id if it could be read, `path` where it is wrong, never a value."""
+
+    key: str
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a body became.
+
+    `records` are JSON arrays of narrowed records, each one line of bounded length; `ids` their ids in the same order;
+    `bad` what was set aside;
+    `capabilities` those whose fields were seen in at least one record.
+    """
+
+    records: tuple[bytes, ...]
+    ids: tuple[str, ...]
+    bad: tuple[BadRecord, ...]
+    capabilities: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBookings(Checked):
+    """`payloads` are views of the records as received, in the order of `ids`, like the dates, which may be None."""
+
+    payloads: tuple[memoryview, ...]
+    travel_dates: tuple[date | None, ...]
+    created_dates: tuple[date | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProducts(Checked):
+    """`products` are the records themselves: planning needs their options and time zones."""
+
+    products: tuple[ProductRecord, ...]
+    payloads: tuple[memoryview, ...]
+
+
+_encode = msgspec.json.Encoder().encode
+_as_raws = msgspec.json.Decoder(list[msgspec.Raw])
+_as_keys = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_availabilities = msgspec.json.Decoder(list[AvailabilityRecord])
+_availability = msgspec.json.Decoder(AvailabilityRecord)
+_booking = msgspec.json.Decoder(BookingRecord)
+_product = msgspec.json.Decoder(ProductRecord)
+_supplier = msgspec.json.Decoder(SupplierRecord)
+
+_PATH = re.compile(r"^(?P<reason>.*?)(?: - at `\$?(?P<path>.*)`)?$", re.DOTALL)
+# PostgreSQL cannot store NUL in a text and no OCTO field has a use for it.
+_NUL = b"\\u0000"
+_LINE = 500
+"""Records a line."""
+
+
+def _fields_of(shape: type[Struct]) -> frozenset[str]:
+    return frozenset(shape.__struct_encode_fields__)
+
+
+# Fields that a table has on purpose not taken (hydrated copies, tickets, contact rules): known, so no drift.
+_LEFT_ALONE = {
+    "availability": frozenset({"title", "shortDescription"}),
+    "booking": frozenset({"option", "product", "voucher", "deliveryMethods"}),
+    "product": frozenset({"commentary", "durationMinutesFrom", "durationMinutesTo"}),
+    "supplier": frozenset({"shortDescription", "media"}),
+}
+_KNOWN = {
+    "availability": _fields_of(AvailabilityRecord) | _LEFT_ALONE["availability"],
+    "booking": _fields_of(BookingRecord) | _LEFT_ALONE["booking"],
+    "product": _fields_of(ProductRecord) | _LEFT_ALONE["product"],
+    "supplier": _fields_of(SupplierRecord) | _LEFT_ALONE["supplier"],
+}
+
+
+def _lines(records: Sequence[Struct]) -> tuple[bytes, ...]:
+    """A loader reserves memory by its longest line, so lines are short."""
+    return tuple(_encode(records[i : i + _LINE]) for i in range(0, len(records), _LINE))
+
+
+def unknown_fields(noun: str, body: bytes) -> frozenset[str]:
+    """Top-level fields of the first record that no table knows: schema drift. `noun` names the kind of record.
+
+    Services send one shape per body, so the first record tells; the caller samples one body per landing.
+    """
+    try:
+        raws = _as_raws.decode(body if body.lstrip()[:1] == b"[" else b"[" + body + b"]")
+        return frozenset(_as_keys.decode(raws[0])) - _KNOWN[noun] if raws else frozenset()
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return frozenset()
+
+
+def _raws(body: bytes, what: str) -> list[msgspec.Raw]:
+    try:
+        return _as_raws.decode(body)
+    except RecursionError:
+        raise AnswerInvalid(f"The answer to {what} is nested too deeply to be data.") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise AnswerInvalid(f"The answer to {what} is not a JSON array: {_reason(error)}.") from None
+
+
+def _reason(error: Exception) -> str:
+    found = _PATH.match(str(error))
+    return (found["reason"] if found else str(error)).rstrip(".")
+
+
+def _bad(error: Exception, raw: bytes | msgspec.Raw, index: int, id_field: str) -> BadRecord:
+    found = _PATH.match(str(error))
+    path = (found["path"] if found else None) or ""
+    key = ""
+    try:
+        key = str(msgspec.json.decode(_as_keys.decode(raw)[id_field], type=Id))
+    except (msgspec.MsgspecError, KeyError, RecursionError, UnicodeDecodeError):
+        key = f"#{index}"
+    return BadRecord(key, f"[{index}]{path}", _reason(error))
+
+
+def _one(decoder: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Raw, *, look: bool) -> T:
+    if look and _NUL in bytes(raw):
+        raise msgspec.ValidationError("Holds the character U+0000, which no database text can")
+    try:
+        return decoder(raw)
+    except RecursionError:
+        raise msgspec.ValidationError("Nested too deeply to be data") from None
+    except UnicodeDecodeError:
+        raise msgspec.ValidationError("Holds bytes that are not UTF-8") from None
+
+
+def _each(
+    raws: Iterable[bytes | msgspec.Raw], decoder: Callable[[bytes | msgspec.Raw], T], id_field: str, *, nul: bool
+) -> tuple[list[tuple[T, bytes | msgspec.Raw]], list[BadRecord]]:
+    good: list[tuple[T, bytes | msgspec.Raw]] = []
+    bad: list[BadRecord] = []
+    for index, raw in enumerate(raws):
+        try:
+            good.append((_one(decoder, raw, look=nul), raw))
+        except msgspec.MsgspecError as error:
+            bad.append(_bad(error, raw, index, id_field))
+    return good, bad
+
+
+def _keep_last(records: list[T], ids: list[str], bad: list[BadRecord]) -> tuple[list[T], list[str]]:
+    """An id that comes twice in one answer: the last one counts, and it is said."""
+    last = {key: index for index, key in enumerate(ids)}
+    if len(last) == len(ids):
+        return records, ids
+    keep = sorted(last.values())
+    twice = sorted({key for index, key in enumerate(ids) if last[key] != index})
+    reason = "The id comes more than once in one answer; the last record was kept"
+    bad.extend(BadRecord(key, "", reason) for key in twice)
+    return [records[i] for i in keep], [ids[i] for i in keep]
+
+
+def check_availability(body: bytes, what: str = "availability") -> Checked:
+    """Check a `POST /availability` answer: a JSON array of availability objects.
+
+    Raises:
+        AnswerInvalid: The body as a whole is not a JSON array.
+    """
+    bad: list[BadRecord] = []
+    records: list[AvailabilityRecord]
+    try:
+        if _NUL in body:
+            raise msgspec.ValidationError("U+0000")
+        records = _availabilities.decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        pairs, bad = _each(_raws(body, what), _availability.decode, "id", nul=_NUL in body)
+        records = [record for record, _ in pairs]
+    records, ids = _keep_last(records, [str(r.id) for r in records], bad)
+    seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
+    return Checked(_lines(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()))
+
+
+def _booking_capabilities(record: BookingRecord) -> set[str]:
+    seen = set()
+    if record.pricing is not UNSET:
+        seen.add("pricing")
+    if record.extra_items is not UNSET:
+        seen.add("extras")
+    for item in record.unit_items or () if record.unit_items is not UNSET else ():
+        if item.pricing is not UNSET:
+            seen.add("pricing")
+        if item.extra_items is not UNSET:
+            seen.add("extras")
+    return seen
+
+
+def _checked_bookings(raws: Sequence[bytes | msgspec.Raw], *, nul: bool) -> CheckedBookings:
+    pairs, bad = _each(raws, _booking.decode, "uuid", nul=nul)
+    pairs, ids = _keep_last(pairs, [record.uuid for record, _ in pairs], bad)
+    capabilities: set[str] = set()
+    travel: list[date | None] = []
+    created: list[date | None] = []
+    for record, _ in pairs:
+        capabilities |= _booking_capabilities(record)
+        slot = record.availability
+        start = slot.local_date_time_start if isinstance(slot, BookedAvailability) else None
+        travel.append(start.date() if isinstance(start, datetime) else None)
+        made = record.utc_created_at
+        created.append(made.date() if isinstance(made, datetime) else None)
+    return CheckedBookings(
+        records=_lines([record for record, _ in pairs]),
+        ids=tuple(ids),
+        bad=tuple(bad),
+        capabilities=frozenset(capabilities),
+        payloads=tuple(memoryview(raw) for _, raw in pairs),
+        travel_dates=tuple(travel),
+        created_dates=tuple(created),
+    )
+
+
+def check_bookings(body: bytes, what: str = "bookings") -> CheckedBookings:
+    """Check a `GET /bookings` answer: a JSON array of bookings.
+
+    Raises:
+        AnswerInvalid: The body as a whole is not a JSON array.
+    """
+    return _checked_bookings(_raws(body, what), nul=_NUL in body)
+
+
+def check_booking(body: bytes, what: str = "booking") -> CheckedBookings:
+    """Check a `GET /bookings/{uuid}` answer: one booking object.
+
+    Raises:
+        AnswerInvalid: The body is not a JSON object.
+    """
+    return _checked_bookings(_raws(b"[" + body + b"]", what), nul=_NUL in body)
+
+
+def _product_capabilities(record: ProductRecord) -> set[str]:
+    seen = set()
+    if record.default_currency is not UNSET or record.available_currencies is not UNSET:
+        seen.add("pricing")
+    if record.title is not UNSET or record.description is not UNSET or record.features is not UNSET:
+        seen.add("content")
+    for option in record.options or ():
+        if option.extras is not UNSET or any(unit.extras is not UNSET for unit in option.units or ()):
+            seen.add("extras")
+    return seen
+
+
+def _product_of(raw: bytes | msgspec.Raw) -> ProductRecord:
+    record = _product.decode(raw)
+    if record.id is UNSET:
+        raise msgspec.ValidationError("Object missing required field `id`")
+    if record.options is UNSET:
+        # Without its options nothing can be asked of a product; an empty list is a statement, no list is a hole.
+        raise msgspec.ValidationError("Object missing required field `options`")
+    for index, option in enumerate(record.options):
+        if option.id is UNSET:
+            raise msgspec.ValidationError(f"Object missing required field `id` - at `$.options[{index}]`")
+        option.units = option.units or []
+    return record
+
+
+def check_products(body: bytes, what: str = "products") -> CheckedProducts:
+    """Check a `GET /products` answer: a JSON array of products.
+
+    Raises:
+        AnswerInvalid: The body as a whole is not a JSON array.
+    """
+    return _checked_products(_raws(body, what), nul=_NUL in body)
+
+
+def check_product(body: bytes, what: str = "product") -> CheckedProducts:
+    """Check a `GET /products/{id}` answer: one product object.
+
+    Raises:
+        AnswerInvalid: The body is not a JSON object.
+    """
+    return _checked_products(_raws(b"[" + body + b"]", what), nul=_NUL in body)
+
+
+def _checked_products(raws: Sequence[bytes | msgspec.Raw], *, nul: bool) -> CheckedProducts:
+    pairs, bad = _each(raws, _product_of, "id", nul=nul)
+    pairs, ids = _keep_last(pairs, [str(record.id) for record, _ in pairs], bad)
+    capabilities: set[str] = set()
+    for record, _ in pairs:
+        capabilities |= _product_capabilities(record)
+    return CheckedProducts(
+        records=_lines([record for record, _ in pairs]),
+        ids=tuple(ids),
+        bad=tuple(bad),
+        capabilities=frozenset(capabilities),
+        products=tuple(record for record, _ in pairs),
+        payloads=tuple(memoryview(raw) for _, raw in pairs),
+    )
+
+
+def check_supplier(body: bytes, what: str = "supplier") -> Checked:
+    """Check a `GET /supplier` answer: one supplier object.
+
+    Raises:
+        AnswerInvalid: The body is not a JSON object.
+    """
+    pairs, bad = _each(_raws(b"[" + body + b"]", what), _supplier.decode, "id", nul=_NUL in body)
+    return Checked(
+        records=_lines([record for record, _ in pairs]),
+        ids=tuple(str(record.id) for record, _ in pairs),
+        bad=tuple(bad),
+        capabilities=frozenset(),
+    )
