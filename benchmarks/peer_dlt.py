@@ -36,7 +36,7 @@ JSON = {"data_type": "json", "nullable": True}
 
 
 def price(prefix):
-    parts = dict.fromkeys(("original", "retail", "net", "currencyPrecision"), WHOLE) | {"currency": TEXT}
+    parts = dict.fromkeys(("original", "retail", "net", "currency_precision"), WHOLE) | {"currency": TEXT}
     return {f"{prefix}{name}": kind for name, kind in parts.items()}
 
 
@@ -50,17 +50,26 @@ BOOKING_FIELDS = (
     "availabilityId", "notes", "pricing", "contact",
 )  # fmt: skip
 SLOT_COLUMNS = {
-    "id": TEXT, "localDateTimeStart": TEXT, "localDateTimeEnd": TEXT, "utcCutoffAt": TIME, "allDay": FLAG,
-    "available": FLAG, "status": TEXT, "vacancies": WHOLE, "capacity": WHOLE, "maxUnits": WHOLE, "openingHours": JSON,
+    "id": TEXT, "local_date_time_start": TEXT, "local_date_time_end": TEXT, "utc_cutoff_at": TIME, "all_day": FLAG,
+    "available": FLAG, "status": TEXT, "vacancies": WHOLE, "capacity": WHOLE, "max_units": WHOLE, "opening_hours": JSON,
     **price("pricing__"),
 }  # fmt: skip
 BOOKING_COLUMNS = {
-    **dict.fromkeys(BOOKING_FIELDS, TEXT), "testMode": FLAG, "cancellable": FLAG, "freesale": FLAG,
-    **{name: TIME for name in BOOKING_FIELDS if name.startswith("utc")},
-    "timeZone": TEXT, "localDateTimeStart": TEXT, "extraItems": JSON, "contact": JSON, "cancellation": JSON,
-    **price("pricing__"),
+    **dict.fromkeys(
+        ("uuid", "id", "status", "reseller_reference", "supplier_reference", "product_id", "option_id", "availability_id",
+         "notes", "time_zone", "local_date_time_start"),
+        TEXT,
+    ),
+    **dict.fromkeys(("utc_created_at", "utc_updated_at", "utc_expires_at", "utc_redeemed_at", "utc_confirmed_at"), TIME),
+    "test_mode": FLAG, "cancellable": FLAG, "freesale": FLAG,
+    "extra_items": JSON, "contact": JSON, "cancellation": JSON,
+    **price("pricing__"), "pricing__included_taxes": JSON,
 }  # fmt: skip
-del BOOKING_COLUMNS["pricing"]
+
+
+def hints(columns):
+    """Each its own dictionary: dlt writes the column's name into the hint it is given."""
+    return {name: {"name": name, **hint} for name, hint in columns.items()}
 
 
 def lean_slot(slot):
@@ -138,11 +147,11 @@ def source_config(options, windows, booking_windows):
     if tuned:
         products["max_table_nesting"] = 0
         availability |= {
-            "columns": SLOT_COLUMNS, "max_table_nesting": 1, "parallelized": True,
+            "columns": hints(SLOT_COLUMNS), "max_table_nesting": 1, "parallelized": True,
             "processing_steps": [{"map": lean_slot}],
         }  # fmt: skip
         bookings |= {
-            "columns": BOOKING_COLUMNS, "max_table_nesting": 1, "parallelized": True,
+            "columns": hints(BOOKING_COLUMNS), "max_table_nesting": 1, "parallelized": True,
             "processing_steps": [{"map": lean_booking}],
         }  # fmt: skip
     return {

@@ -115,7 +115,8 @@ def test_the_names_are_there_and_no_others():
 
 def test_a_type_checker_knows_what_open_gives(tmp_path):
     (tmp_path / "notebook.py").write_text(
-        "import octo_sync\n\nwith octo_sync.open('x') as copy:\n    reveal_type(copy)\n    reveal_type(copy.sql('select 1').rows())\n"
+        "import octo_sync\n\nwith octo_sync.open('x') as copy:\n"
+        "    reveal_type(copy)\n    reveal_type(copy.sql('select 1').rows())\n"
     )
 
     done = subprocess.run(

@@ -53,6 +53,26 @@ def test_help_imports_nothing_heavy_and_starts_at_once(empty):
     assert loaded & HEAVY == set()
 
 
+@pytest.mark.parametrize("words", [["sql", "select 1"], ["tables"], ["config"], ["check"]])
+def test_what_only_looks_imports_neither_journal_nor_client(looked, words):
+    program = (
+        f"import sys; from octo_sync.cli import main\ntry: main({words})\nfinally: print(*sys.modules, file=sys.stderr)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=looked.directory, env=CLEAN, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0
+    assert {name.split(".")[0] for name in done.stderr.split()} & {
+        "sqlmodel",
+        "httpx",
+        "pandas",
+        "pyarrow",
+        "uvicorn",
+    } == set()
+
+
 def test_help_takes_less_than_150_ms_of_processor_time(empty):
     best = 1.0
     for _ in range(5):

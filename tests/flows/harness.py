@@ -62,8 +62,8 @@ class RunningClock:
 class Service:
     """The built-in OCTO service in a thread, spoken to over its control plane."""
 
-    def __init__(self, config=None):
-        self._box = Sandbox(config or small())
+    def __init__(self, config=None, *, port=0):
+        self._box = Sandbox(config or small(), port=port)
         self._http = httpx.Client(timeout=20, trust_env=False)
 
     def __enter__(self):

@@ -72,23 +72,25 @@ def _facts(copy: "Copy", tables: "list[TableInfo]") -> dict[str, dict[str, Any]]
     from octo_sync.tables import all_tables  # noqa: PLC0415 - commands start fast
 
     nouns = {t.full_name: t.noun for t in all_tables()}
-    verified: dict[str, Any] = {}
+    verified: dict[str, tuple[Any, float]] = {}
     if any(t.full_name == "ops.coverage" for t in tables):
-        verified = dict(copy.sql("select resource, max(verified_at_utc) from ops.coverage group by 1").rows())
+        newest = copy.sql(
+            "select resource, max(verified_at_utc), date_diff('second', max(verified_at_utc), now()) from ops.coverage group by 1"
+        )
+        verified = {resource: (at, age) for resource, at, age in newest.rows()}
     about = {}
     for table in tables:
         quoted = f'"{table.schema}"."{table.name}"'
         times = [verified[r] for r in _RESOURCES.get(nouns.get(table.full_name, ""), ()) if r in verified]
         about[table.full_name] = {
             "rows": copy.sql(f"select count(*) from {quoted}").rows()[0][0],  # noqa: S608 - a name the copy gave
-            "verified_at": max(times, default=None),
+            "verified_at": max(times)[0] if times else None,
+            "age_seconds": max(times)[1] if times else None,
         }
     return about
 
 
 def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str) -> int:
-    from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
-
     if form == "json":
         console.document("tables", {"tables": [_document(t) | about.get(t.full_name, {}) for t in tables]})
         return 0
@@ -98,9 +100,9 @@ def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str)
         rows.append((table.full_name, facts.get("rows"), facts.get("verified_at"), table.description))
     heads = ("table", "rows", "verified", "meaning")
     if form == "table":
-        now = SystemClock().now()
-        ages = [console.age_text((now - at).total_seconds()) + " ago" if at else "" for _, _, at, _ in rows]
-        rows = [(name, count, age, meaning) for (name, count, _, meaning), age in zip(rows, ages, strict=True)]
+        ages = [about.get(t.full_name, {}).get("age_seconds") for t in tables]
+        shown = ["" if age is None else f"{console.age_text(age)} ago" for age in ages]
+        rows = [(name, count, age, meaning) for (name, count, _, meaning), age in zip(rows, shown, strict=True)]
         click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
         console.note("Columns of one: octo-sync tables NAME")
     else:

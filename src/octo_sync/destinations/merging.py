@@ -209,13 +209,18 @@ class Merger:
         incoming = f"(select {', '.join(table.key)} from ({self._incoming(table)}))"
         if table.own_subject:
             ask, subject_key, misses = f"'{table.own_subject}'", key, "0"
+            # Its own document, asked for later than this answer, knows better (R6).
+            newer = (
+                f" and not exists (select 1 from {self.catalog}.ops.coverage c where c.connection_id = t.connection_id "
+                f"and c.resource = '{table.own_subject}' and c.key = {key} and c.request_seq > p.request_seq)"
+            )
         else:
-            ask, subject_key, misses = "p.resource", "p.subject_key", "1"
+            ask, subject_key, misses, newer = "p.resource", "p.subject_key", "1", ""
         self._run(
             f"create or replace temp table missed as select t.connection_id, {key} as key, {ask} as resource, "
             f"{subject_key} as subject_key, {misses} as misses, max(p.request_seq) as request_seq "
             f"from {target} t join ({scope}) p on {_equal(table.scope, 't', 'p')}{self._within(table)} "
-            f"where not t.is_deleted and not exists (select 1 from {incoming} i where {_equal(table.key, 't', 'i')}) "
+            f"where not t.is_deleted and not exists (select 1 from {incoming} i where {_equal(table.key, 't', 'i')}){newer} "
             f"group by all"
         )
         self.absent += self._run("select count(*) from missed")

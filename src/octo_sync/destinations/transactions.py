@@ -17,11 +17,12 @@ def transaction(db: duckdb.DuckDBPyConnection) -> Iterator[None]:
     db.execute("begin transaction")
     try:
         yield
+        db.execute("commit")
     except BaseException:
+        # A commit that failed, for want of space for example, leaves the transaction open.
         with contextlib.suppress(duckdb.Error):
             db.execute("rollback")
         raise
-    db.execute("commit")
 
 
 def _without_values(text: str) -> str:

@@ -1,0 +1,119 @@
+"""A disk that is full or may not be written: one clear sentence, nothing lost, and it goes on when there is room."""
+
+import os
+import resource
+import shutil
+import subprocess
+
+import pytest
+
+from tests.faults.test_kill import finish
+from tests.flows.harness import Project
+
+
+@pytest.fixture
+def copy(tmp_path, service, _synced):
+    shutil.copytree(_synced, tmp_path / "full")
+    return Project(tmp_path / "full", service)
+
+
+def assert_one_clear_error(code, said, errors):
+    assert "Traceback" not in errors, errors
+    assert code == 3, (code, said, errors)
+    (told,) = [line for line in said if line.startswith("error")]
+    assert told.split()[1] in {"WarehouseError", "JournalError"}, told
+    assert len(told) > 40
+    return told
+
+
+@pytest.mark.parametrize("room", [0, 30_000, 200_000, 1_200_000, 2_500_000])
+def test_no_file_may_grow_beyond_some_size_and_nothing_is_lost(tmp_path, service, room):
+    """RLIMIT_FSIZE stands in for a quota: writes beyond it fail, wherever the run happens to be."""
+    copy = Project(tmp_path / "limited", service)
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+
+    code, said, errors = finish(copy, "full", preexec_fn=limited)
+    if room < 1_000_000:
+        assert_one_clear_error(code, said, errors)
+    else:
+        assert code in {0, 3}, errors
+    code, said, errors = finish(copy, "publish")
+    assert (code, said[1]) == (0, "ok"), (said, errors)
+    assert copy.differences() == []
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A small disk of its own, where the machine lets us mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    size = "6m"
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("mounting is not allowed here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def fill(place, leave):
+    free = os.statvfs(place)
+    (place / "ballast").write_bytes(b"x" * max(0, free.f_bavail * free.f_frsize - leave))
+
+
+@pytest.mark.parametrize("leave", [0, 60_000, 900_000])
+def test_a_full_disk_is_said_in_one_sentence_and_what_had_landed_stays(disk, service, _synced, leave):
+    shutil.copytree(_synced, disk / "project")
+    copy = Project(disk / "project", service)
+    service.traffic(60, seed="disk")
+    held = copy.warehouse()
+    fill(disk, leave)
+    code, said, errors = finish(copy, "full", "publish")
+    told = assert_one_clear_error(code, said, errors) if leave < 100_000 else ""
+    assert "space" in told.lower() or "full" in told.lower() or not told, told
+    (disk / "ballast").unlink()
+    now = copy.warehouse()
+    assert all(len(now[table]) >= len(held[table]) * 0.9 for table in held)
+    code, said, errors = finish(copy, "publish")
+    assert (code, said[1]) == (0, "ok"), (said, errors)
+    assert copy.differences() == []
+
+
+def test_a_full_disk_keeps_the_old_read_copy(disk, service, _synced):
+    shutil.copytree(_synced, disk / "project")
+    copy = Project(disk / "project", service)
+    code, said, errors = finish(copy, "publish")
+    assert (code, said[1]) == (0, "ok"), errors
+    read = copy.directory / "octo.read.duckdb"
+    held = read.read_bytes()
+    service.traffic(10, seed="publish")
+    fill(disk, 700_000)
+    finish(copy, "publish")
+    assert read.read_bytes() == held or read.stat().st_size > 0
+    (disk / "ballast").unlink()
+    assert [f.name for f in copy.directory.iterdir() if f.name.startswith(".octo.read")] == []
+    code, said, errors = finish(copy, "publish")
+    assert (code, said[1]) == (0, "ok"), errors
+    assert copy.differences() == []
+
+
+def test_a_read_only_directory_is_said_in_one_sentence(disk, service, _synced):
+    shutil.copytree(_synced, disk / "project")
+    copy = Project(disk / "project", service)
+    service.traffic(10, seed="read-only")
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    code, said, errors = finish(copy, "full")
+    assert_one_clear_error(code, said, errors)
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    code, said, errors = finish(copy)
+    assert (code, said[1]) == (0, "ok"), (said, errors)
+    assert copy.differences() == []
+
+
+@pytest.mark.parametrize("name", ["octo.duckdb", "octo.private.duckdb", "octo.journal.sqlite"])
+def test_a_directory_where_a_file_belongs_is_said_in_one_sentence(tmp_path, service, name):
+    copy = Project(tmp_path / "odd", service)
+    (copy.directory / name).mkdir()
+    code, said, errors = finish(copy)
+    assert name in assert_one_clear_error(code, said, errors)

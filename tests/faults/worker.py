@@ -1,0 +1,54 @@
+"""One sync in a process of its own, for tests that kill it or take its disk away.
+
+    python worker.py DIRECTORY NOON [full]
+
+Says `open` when it owns the project, then `ok`, `partial` or `failed`; an error that octo_sync names is said as
+`error <class> <sentence>` with exit 3. Anything else is a traceback, which no test accepts.
+"""
+
+import asyncio
+import datetime as dt
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from random import SystemRandom
+
+from octo_sync.app import open_project
+from octo_sync.errors import OctoSyncError
+from octo_sync.flows.pull import Scope
+from octo_sync.flows.sync import sync
+from octo_sync.pipeline import load
+
+
+class Clock:
+    def __init__(self, noon):
+        self._noon, self._since = noon, time.monotonic()
+
+    def now(self):
+        return self._noon + dt.timedelta(seconds=time.monotonic() - self._since)
+
+
+async def main(directory, noon, *, full, publishing):
+    pipeline = load(directory / "pipeline.toml", directory=directory, environ={}, overrides={})
+    async with open_project(pipeline, command="worker", clock=Clock(noon), random=SystemRandom()) as project:
+        print("open", flush=True)
+        result = await sync(project.ports, Scope(full=full), command="worker", publishing=publishing)
+        print(result.status, flush=True)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a full disk is an error, not a death
+    try:
+        asyncio.run(
+            main(
+                Path(sys.argv[1]),
+                dt.datetime.fromisoformat(sys.argv[2]),
+                full="full" in sys.argv,
+                publishing="publish" in sys.argv,
+            )
+        )
+    except OctoSyncError as error:
+        print("error", type(error).__name__, error, flush=True)
+        os._exit(3)
