@@ -94,7 +94,7 @@ def lean_booking(booking):
             "supplierReference": item.get("supplierReference"),
             "resellerReference": item.get("resellerReference"),
             "utcRedeemedAt": item.get("utcRedeemedAt"),
-            "contact": item.get("contact"),
+            "contact": json.dumps(item["contact"]) if item.get("contact") else None,
             "pricing": {k: v for k, v in (item.get("pricing") or {}).items() if k != "includedTaxes"},
         }
         for item in booking["unitItems"]
@@ -151,7 +151,7 @@ def source_config(options, windows, booking_windows):
             "processing_steps": [{"map": lean_slot}],
         }  # fmt: skip
         bookings |= {
-            "columns": hints(BOOKING_COLUMNS), "max_table_nesting": 1, "parallelized": True,
+            "columns": hints(BOOKING_COLUMNS), "max_table_nesting": 2, "parallelized": True,
             "processing_steps": [{"map": lean_booking}],
         }  # fmt: skip
     return {

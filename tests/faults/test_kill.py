@@ -1,6 +1,7 @@
 """`kill -9` at any moment: the next run needs no human, and ends with the truth."""
 
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -85,18 +86,18 @@ def test_a_killed_run_is_taken_up_and_what_had_landed_is_not_asked_for_again(cop
     assert copy.differences() == []
 
 
-def test_a_stopped_process_that_wakes_up_after_being_overtaken_writes_nothing(copy, service, tmp_path):
-    """Its lock file was deleted while it slept, so another run could start; the fence is what is left."""
+def test_a_process_that_sleeps_in_the_middle_keeps_its_right_and_finishes(copy, service):
+    """SIGSTOP and, when somebody else has been refused meanwhile, SIGCONT."""
     service.faults({"fault": "latency", "seconds": 0.1})
     process = start(copy, "full")
     process.stdout.readline()
     while len(service.requests()) < 6:
         time.sleep(0.01)
-    process.send_signal(19)
+    process.send_signal(signal.SIGSTOP)
     code, said, _ = finish(copy)
     assert code == 3
     assert said[0].startswith(("error LeaseHeld", "error WarehouseLocked"))
-    process.send_signal(18)
+    process.send_signal(signal.SIGCONT)
     out, errors = process.communicate(timeout=60)
     assert "ok" in out, errors
     assert copy.differences() == []

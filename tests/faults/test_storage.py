@@ -49,7 +49,7 @@ def disk(tmp_path):
     """A small disk of its own, where the machine lets us mount one."""
     place = tmp_path / "disk"
     place.mkdir()
-    size = "6m"
+    size = "32m"
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], capture_output=True, check=False)
     if done.returncode:
         pytest.skip("mounting is not allowed here")

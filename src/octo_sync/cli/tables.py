@@ -75,7 +75,8 @@ def _facts(copy: "Copy", tables: "list[TableInfo]") -> dict[str, dict[str, Any]]
     verified: dict[str, tuple[Any, float]] = {}
     if any(t.full_name == "ops.coverage" for t in tables):
         newest = copy.sql(
-            "select resource, max(verified_at_utc), date_diff('second', max(verified_at_utc), now()) from ops.coverage group by 1"
+            "select resource, max(verified_at_utc), date_diff('second', max(verified_at_utc), now()) "
+            "from ops.coverage group by 1"
         )
         verified = {resource: (at, age) for resource, at, age in newest.rows()}
     about = {}

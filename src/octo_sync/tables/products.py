@@ -259,7 +259,7 @@ PRODUCT_CONTENT = Table(
         column("title", "text", "title", "Name."),
         column("short_description", "text", '"shortDescription"', "One or two sentences."),
         column("description", "text", "description", "The long text."),
-        column("features", "text", text("features"), "JSON array: inclusions, highlights, …"),
+        column("features", "text", text("features"), "JSON array of inclusions, highlights and the like."),
         column("faqs", "text", text("faqs"), "JSON array of questions and answers."),
         column("media", "text", text("media"), "JSON array of pictures and films."),
         column("locations", "text", text("locations"), "JSON array of places."),

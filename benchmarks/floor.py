@@ -1,0 +1,119 @@
+"""Fetch the same answers and throw them away: the floor under every side. Runs in any environment that has httpx.
+
+`--transport httpx` uses httpx's own transport, `aiohttp` the one of httpx-aiohttp (its transport interface), `raw` a
+plain asyncio connection without any HTTP library: what the service and the loop can do at most.
+"""
+
+import argparse
+import asyncio
+import calendar
+import datetime as dt
+import json
+import os
+import resource
+import time
+from urllib.parse import urlsplit
+
+
+def months(first, last):
+    while first <= last:
+        end = first.replace(day=calendar.monthrange(first.year, first.month)[1])
+        yield first, min(end, last)
+        first = end + dt.timedelta(days=1)
+
+
+def jobs(products, today, before, after):
+    last = today + dt.timedelta(days=after)
+    for first, end in months(today - dt.timedelta(days=before), last):
+        yield "GET", f"/bookings?localDateStart={first}&localDateEnd={end}", None
+    for product in products:
+        for option in product["options"]:
+            for first, end in months(today, last):
+                yield (
+                    "POST",
+                    "/availability",
+                    {
+                        "productId": product["id"],
+                        "optionId": option["id"],
+                        "localDateStart": str(first),
+                        "localDateEnd": str(end),
+                    },
+                )
+
+
+async def by_httpx(options, headers, found, transport):
+    import httpx
+
+    if transport == "aiohttp":
+        from httpx_aiohttp import AiohttpTransport
+
+        chosen = AiohttpTransport(limits=httpx.Limits(max_connections=options.concurrency))
+    else:
+        chosen = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=options.concurrency))
+    async with httpx.AsyncClient(headers=headers, timeout=None, transport=chosen) as client:
+        waiting, count, size = iter(found), 0, 0
+
+        async def worker():
+            nonlocal count, size
+            for method, path, body in waiting:
+                request = client.build_request(method, options.base + path, json=body)
+                answer = await client.send(request, stream=True)
+                assert answer.status_code == 200
+                async for chunk in answer.aiter_raw():
+                    size += len(chunk)
+                await answer.aclose()
+                count += 1
+
+        started = time.perf_counter()
+        await asyncio.gather(*(worker() for _ in range(options.concurrency)))
+        return count, size, time.perf_counter() - started
+
+
+async def by_hand(options, headers, found):
+    url = urlsplit(options.base)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    waiting, count, size = iter(found), 0, 0
+
+    async def worker():
+        nonlocal count, size
+        reader, writer = await asyncio.open_connection(url.hostname, url.port, limit=1 << 20)
+        for method, path, body in waiting:
+            content = json.dumps(body).encode() if body else b""
+            head = f"{method} {url.path}{path} HTTP/1.1\r\nHost: {url.netloc}\r\n{lines}Content-Length: {len(content)}\r\n"
+            writer.write(head.encode() + b"Content-Type: application/json\r\n\r\n" + content)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 200")
+            length = int(answer.lower().split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
+            size += len(await reader.readexactly(length))
+            count += 1
+        writer.close()
+
+    started = time.perf_counter()
+    await asyncio.gather(*(worker() for _ in range(options.concurrency)))
+    return count, size, time.perf_counter() - started
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("base")
+    parser.add_argument("--transport", choices=["httpx", "aiohttp", "raw"], default="httpx")
+    parser.add_argument("--concurrency", type=int, default=6, help="octo-sync's default")
+    parser.add_argument("--today", type=dt.date.fromisoformat, required=True)
+    parser.add_argument("--before", type=int, required=True)
+    parser.add_argument("--after", type=int, required=True)
+    options = parser.parse_args()
+    import urllib.request
+
+    headers = {**json.loads(os.environ["OCTO_BENCH_HEADERS"]), "Accept-Encoding": "identity"}
+    with urllib.request.urlopen(urllib.request.Request(f"{options.base}/products", headers=headers)) as answer:  # noqa: S310
+        found = list(jobs(json.load(answer), options.today, options.before, options.after))
+    work = by_hand(options, headers, found) if options.transport == "raw" else by_httpx(options, headers, found, options.transport)
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    count, size, wall = asyncio.run(work)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    print(json.dumps({"answers": count, "bytes": size, "wall": wall, "cpu": cpu}))
+
+
+if __name__ == "__main__":
+    main()

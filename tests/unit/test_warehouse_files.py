@@ -1,0 +1,94 @@
+"""`warehouse/` holds what it says: DDL that is current, SQL with headers, checks that can fail."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from octo_sync.destinations import ddl
+from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.flows.publish import apply_marts, run_checks, sql_files
+from octo_sync.tables import all_tables, nouns
+
+ROOT = Path(__file__).parents[2]
+
+
+def files(kind):
+    return sorted((ROOT / "warehouse" / kind).glob("*.sql"))
+
+
+@pytest.mark.parametrize("table", all_tables(), ids=lambda t: t.full_name)
+def test_the_ddl_of_each_table_is_current(table):
+    file = ROOT / "warehouse" / "core" / f"{table.full_name}.sql"
+    assert file.read_text(encoding="utf-8") == ddl.script(table), "run `octo-sync db ddl --write`"
+
+
+def test_no_ddl_is_left_of_a_table_that_is_gone():
+    assert {f.stem for f in files("core")} == {t.full_name for t in all_tables()}
+
+
+@pytest.mark.parametrize("file", [*files("marts"), *files("checks")], ids=lambda f: f"{f.parent.name}/{f.stem}")
+def test_each_file_says_its_name_grain_and_meaning(file):
+    text = file.read_text(encoding="utf-8")
+    assert re.search(rf"^-- name: {file.stem}$", text, re.MULTILINE)
+    assert re.search(r"^-- description: \S.*\.$", text, re.MULTILINE)
+    if file.parent.name == "marts":
+        assert re.search(r"^-- grain: \S.*\.$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("table", all_tables(), ids=lambda t: t.full_name)
+def test_each_table_and_column_has_a_meaning(table):
+    assert table.description.endswith(".")
+    assert table.grain.endswith(".")
+    assert all(c.description.endswith(".") for c in table.all_columns), [c.name for c in table.all_columns]
+    assert {*table.key} <= {c.name for c in table.columns}
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    made = DuckDBWarehouse(
+        tmp_path / "octo.duckdb",
+        tmp_path / "octo.private.duckdb",
+        tables=all_tables(),
+        nouns=nouns(),
+        now=datetime(2026, 11, 20, tzinfo=UTC),
+    )
+    yield made
+    made.close()
+
+
+def test_marts_build_on_an_empty_warehouse_and_every_check_passes(warehouse, tmp_path):
+    assert apply_marts(warehouse, tmp_path) == len(files("marts"))
+    assert run_checks(warehouse, tmp_path) == (len(files("checks")), [])
+    for mart in sql_files(tmp_path, "marts"):
+        assert warehouse.query(f"select * from marts.{mart.name}").columns
+
+
+FAULTS = {
+    "availability_capacity": "insert into core.availability (connection_id, product_id, option_id, availability_id, "
+    "status, vacancies, capacity, is_deleted) values ('c', 'p', 'o', 'a', 'AVAILABLE', 11, 10, false)",
+    "coverage_rows": "insert into ops.coverage (connection_id, resource, key, product_id, option_id, travel_month, "
+    "window_start, window_end, row_count, is_complete) values ('c', 'availability', 'k', 'p', 'o', '2026-11', "
+    "date '2026-11-01', date '2026-11-30', 3, true)",
+    "known_currencies": "insert into core.bookings (connection_id, booking_uuid, retail_minor) values ('c', 'b', 1)",
+    "money_exact": "insert into core.bookings (connection_id, booking_uuid, currency, currency_precision, retail_minor, "
+    "retail_amount) values ('c', 'b', 'BHD', 3, 1234, 12.34)",
+    "orphans": "insert into core.booking_taxes (connection_id, booking_uuid, name) values ('c', 'b', 'VAT')",
+    "unique_keys": "insert into core.bookings (connection_id, booking_uuid) values ('c', 'b'), ('c', 'b')",
+}
+
+
+@pytest.mark.parametrize("check", [f.stem for f in files("checks")])
+def test_each_check_finds_the_fault_it_is_for(warehouse, tmp_path, check):
+    warehouse.run_script([FAULTS[check]])
+    _, failed = run_checks(warehouse, tmp_path)
+    assert check in {f.check.name for f in failed}
+
+
+def test_a_file_of_the_project_wins_over_the_shipped_one(warehouse, tmp_path):
+    (tmp_path / "warehouse" / "marts").mkdir(parents=True)
+    own = "-- name: dim_option\n-- grain: One row.\n-- description: Mine.\nselect 1 as mine"
+    (tmp_path / "warehouse" / "marts" / "dim_option.sql").write_text(own, encoding="utf-8")
+    apply_marts(warehouse, tmp_path)
+    assert warehouse.query("select * from marts.dim_option").columns == ("mine",)

@@ -1,0 +1,35 @@
+-- name: core.suppliers
+-- grain: One supplier of one connection.
+-- description: The company whose products a connection sells. Its contact data is a company's, not a person's.
+-- key: connection_id, supplier_id
+-- landing: merged by key; deletions are marked, never made
+-- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+create table if not exists core.suppliers (
+  connection_id     text not null,
+  supplier_id       text not null,
+  name              text,
+  endpoint          text,
+  website           text,
+  email             text,
+  telephone         text,
+  address           text,
+  first_seen_at_utc timestamptz,
+  last_seen_at_utc  timestamptz,
+  is_deleted        boolean,
+  deleted_at_utc    timestamptz,
+  row_hash          bigint
+);
+comment on table core.suppliers is 'The company whose products a connection sells. Its contact data is a company''s, not a person''s. One row: one supplier of one connection.';
+comment on column core.suppliers.connection_id is 'The connection it was seen through.';
+comment on column core.suppliers.supplier_id is 'OCTO supplier id.';
+comment on column core.suppliers.name is 'Name.';
+comment on column core.suppliers.endpoint is 'Base URL the supplier states.';
+comment on column core.suppliers.website is 'Web site.';
+comment on column core.suppliers.email is 'Public e-mail address.';
+comment on column core.suppliers.telephone is 'Public telephone number.';
+comment on column core.suppliers.address is 'Postal address.';
+comment on column core.suppliers.first_seen_at_utc is 'When this row was first landed.';
+comment on column core.suppliers.last_seen_at_utc is 'When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.';
+comment on column core.suppliers.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
+comment on column core.suppliers.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
+comment on column core.suppliers.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
