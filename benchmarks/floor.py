@@ -13,6 +13,7 @@ import os
 import resource
 import time
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 
 def months(first, last):
@@ -27,8 +28,9 @@ def jobs(products, today, before, after):
     for first, end in months(today - dt.timedelta(days=before), last):
         yield "GET", f"/bookings?localDateStart={first}&localDateEnd={end}", None
     for product in products:
+        start = dt.datetime.now(ZoneInfo(product["timeZone"])).date()  # today at the venue
         for option in product["options"]:
-            for first, end in months(today, last):
+            for first, end in months(start, start + dt.timedelta(days=after)):
                 yield (
                     "POST",
                     "/availability",
@@ -84,7 +86,8 @@ async def by_hand(options, headers, found):
             answer = await reader.readuntil(b"\r\n\r\n")
             assert answer.startswith(b"HTTP/1.1 200")
             length = int(answer.lower().split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
-            size += len(await reader.readexactly(length))
+            content = await reader.readexactly(length)
+            size += len(content)
             count += 1
         writer.close()
 

@@ -20,6 +20,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 
 def months(first, last):
@@ -205,8 +206,9 @@ def main():
     def windows():
         headers = json.loads(os.environ["OCTO_BENCH_HEADERS"])
         for product in requests.get(f"{options.base}/products", headers=headers).json():
+            start = dt.datetime.now(ZoneInfo(product["timeZone"])).date()  # today at the venue
             for option in product["options"]:
-                for first, end in months(options.today, last):
+                for first, end in months(start, start + dt.timedelta(days=options.after)):
                     window = {"first": first.isoformat(), "last": end.isoformat()}
                     yield [{"product_id": product["id"], "option_id": option["id"], **window}]
 

@@ -6,7 +6,6 @@ import getpass
 import logging
 import os
 import signal
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
@@ -14,10 +13,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb import DuckDBWarehouse, open_read_only
 from octo_sync.errors import ConfigError
 from octo_sync.flows.mark import booking_windows, documents
 from octo_sync.flows.ports import Numbers, Ports, Progress
@@ -29,9 +28,6 @@ from octo_sync.model import Clock, Connection, Window
 from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables, nouns
-
-if TYPE_CHECKING:
-    from octo_sync.destinations.base import Catalog
 
 __all__ = [
     "Project",
@@ -103,8 +99,8 @@ def open_warehouse(pipeline: Pipeline, clock: Clock) -> DuckDBWarehouse:
 def owner(command: str) -> str:
     """Who holds the lease, for the sentence that another run prints."""
     with contextlib.suppress(OSError, KeyError):
-        return f"{command} (pid {os.getpid()} on {socket.gethostname()}, user {getpass.getuser()})"
-    return f"{command} (pid {os.getpid()} on {socket.gethostname()})"
+        return f"{command}, user {getpass.getuser()}"
+    return command
 
 
 @dataclass(slots=True)
@@ -229,13 +225,13 @@ def run_until_done(work: Coroutine[Any, Any, T]) -> T:
 def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str, int]]:
     """What `sync` would mark, per connection and kind, from what is known now; nothing is written or asked."""
     clock = SystemClock()
-    catalog: Catalog = ()
-    if _warehouse_path(pipeline).exists():
-        warehouse = open_warehouse(pipeline, clock)
-        try:
-            catalog = warehouse.catalog()
-        finally:
-            warehouse.close()
+    known: list[tuple[str, str]] = []
+    if pipeline.publish.path.exists():
+        with open_read_only(pipeline.publish.path) as copy:
+            known = copy.execute(
+                "select o.connection_id, o.product_id from core.options o join core.products p "
+                "using (connection_id, product_id) where not o.is_deleted and not p.is_deleted"
+            ).fetchall()
     rows: list[tuple[str, str, int]] = []
     for connection in pipeline.connections:
         rows += [(connection.name, str(s.kind), 1) for s in documents(connection.name)]
@@ -246,9 +242,7 @@ def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str
         if scope.wants("availability"):
             days = scope.travel or pipeline.horizons.availability.window(clock.now().date())
             keeps = pipeline.products.get(connection.name)
-            options = [
-                o for o in catalog if o.connection == connection.name and (not keeps or keeps.keeps(o.product_id))
-            ]
+            options = [p for c, p in known if c == connection.name and (not keeps or keeps.keeps(p))]
             rows.append((connection.name, "availability", len(options) * len(list(days.months()))))
     return rows
 

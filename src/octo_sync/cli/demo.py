@@ -1,9 +1,6 @@
 """`octo-sync demo`: the whole job on the built-in OCTO service, and the proof that the copy is equal."""
 
-import json
-import subprocess
 import sys
-import urllib.request
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -36,8 +33,10 @@ languages = ["en", "pt"]
 
 @click.command()
 @click.option("--seed", type=int, default=7, show_default=True, help="What the sandbox makes its data from.")
-@click.option("--bookings", type=click.IntRange(0, 200_000), default=5000, show_default=True)
-@click.option("--products", type=click.IntRange(1, 500), default=8, show_default=True)
+@click.option(
+    "--bookings", type=click.IntRange(0, 200_000), default=5000, show_default=True, help="Bookings the sandbox holds."
+)
+@click.option("--products", type=click.IntRange(1, 500), default=8, show_default=True, help="Products it sells.")
 @click.option("--days", type=click.IntRange(1, 365), default=90, show_default=True, help="Days of availability ahead.")
 @click.option(
     "-C",
@@ -104,6 +103,8 @@ def _fresh(directory: Path) -> Path:
 @contextmanager
 def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[str]":
     """The sandbox in a process of its own, on a free port, for as long as the block runs."""
+    import subprocess  # noqa: PLC0415 - commands start fast
+
     arguments = ["--port", "0", "--seed", seed, "--bookings", bookings, "--products", products, "--days", days]
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
         [sys.executable, "-m", "octo_sync.sandbox", *map(str, arguments)],
@@ -128,6 +129,9 @@ def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[st
 
 
 def _get(url: str) -> Any:  # noqa: ANN401 - that is what JSON is
+    import json  # noqa: PLC0415 - commands start fast
+    import urllib.request  # noqa: PLC0415
+
     with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - our own sandbox on loopback
         return json.load(answer)
 

@@ -139,8 +139,12 @@ def report(result: "SyncResult", loaded: "Pipeline") -> None:
     )
     for trouble in result.troubles:
         click.echo(f"  {trouble.connection}: {trouble.error}", err=True)
-    for subject, why in list(result.failed.items())[:10]:
+    troubled = {trouble.connection for trouble in result.troubles}
+    others = [(subject, why) for subject, why in result.failed.items() if subject.split(":")[0] not in troubled]
+    for subject, why in others[:10]:
         click.echo(f"  {subject}: {why}", err=True)
+    if len(others) > 10:  # noqa: PLR2004 - as many as above
+        click.echo(f"  … and {len(others) - 10} more", err=True)
     for entry in result.quarantined[:10]:
         click.echo(
             f"  quarantine  {entry.connection}:{entry.resource} {entry.key} {entry.path or ''}: {entry.reason}",

@@ -94,9 +94,6 @@ class DuckDBWarehouse:
         self._spool = path.parent / f".{path.stem}.spool"
         with translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._spool.mkdir(mode=0o700, exist_ok=True)
-            for left_over in self._spool.glob("*.ndjson"):
-                left_over.unlink(missing_ok=True)  # a killed run's working storage
             self._db = duckdb.connect(
                 ":memory:",
                 config={"threads": threads, "memory_limit": memory, "temp_directory": str(self._spool / "tmp")},
@@ -108,10 +105,11 @@ class DuckDBWarehouse:
                 raise
 
     def _open(self, now: datetime) -> None:
-        # Payloads are long and few: in small row groups they go straight to the file instead of through its log.
-        for file, name, options in ((self.path, _MAIN, ""), (self.private_path, _PRIVATE, ", row_group_size 2048")):
-            escaped = str(file).replace("'", "''")
-            self._db.execute(f"attach '{escaped}' as {name} (storage_version '{_STORAGE}'{options})")
+        self._attach()
+        # Only now is it sure that the spool is nobody else's: what lies there is a killed run's working storage.
+        self._spool.mkdir(mode=0o700, exist_ok=True)
+        for left_over in self._spool.glob("*.ndjson"):
+            left_over.unlink(missing_ok=True)
         self._db.execute(f"use {_MAIN}")
         self._db.execute("set timezone = 'UTC'")
         # Reading what is committed must not wait for a landing that is under way.
@@ -122,6 +120,12 @@ class DuckDBWarehouse:
         self._db.execute("set checkpoint_threshold = '64MB'")
         self._db.execute("create or replace temp macro landing_now() as getvariable('landing_now')::timestamptz")
         migrate(self._db, self._tables, main=_MAIN, private=_PRIVATE, now=now, name=self.path.name)
+
+    def _attach(self) -> None:
+        # Payloads are long and few: in small row groups they go straight to the file instead of through its log.
+        for file, name, options in ((self.path, _MAIN, ""), (self.private_path, _PRIVATE, ", row_group_size 2048")):
+            escaped = str(file).replace("'", "''")
+            self._db.execute(f"attach '{escaped}' as {name} (storage_version '{_STORAGE}'{options})")
 
     def close(self) -> None:
         """Let go of both files; everything committed is in them."""

@@ -1,6 +1,7 @@
 """Two small contexts around DuckDB: a transaction, and the place where its errors become ours."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,8 +40,10 @@ def translated(path: Path) -> Iterator[None]:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         lowered = text.lower()
         if "conflicting lock" in lowered or "could not set lock" in lowered:
+            holder = re.search(r"PID (\d+)", text)
             raise WarehouseLocked(
-                f"{path.name} is open in another process ({text[:160]}). Close it there; readers use the read copy."
+                f"{path.name} is open in another process{f' (pid {holder[1]})' if holder else ''}; close it there. "
+                f"Readers use the read copy."
             ) from error
         if "no space left" in lowered or "disk full" in lowered:
             raise WarehouseError(f"No space is left for {path}; free some and run again. Nothing was lost.") from error

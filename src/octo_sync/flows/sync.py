@@ -75,7 +75,7 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
         _count(ports, result)
         await asyncio.to_thread(journal.end_run, ports.run_id, result.status, _counts(result), _error(result))
         await asyncio.to_thread(mirror, ports)
-        if publishing and ports.pipeline.publish.enabled:
+        if publishing and ports.pipeline.publish.enabled and result.status != "failed":
             settings = ports.pipeline.publish
             contacts = settings.path.with_suffix(".private.duckdb") if settings.contacts else None
             result.published = await asyncio.to_thread(
