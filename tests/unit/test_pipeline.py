@@ -743,3 +743,9 @@ def test_a_duration_is_the_same_written_either_way(number, unit):
     name, factor = unit
 
     assert values.duration(f"{number}{name}") == pytest.approx(values.duration(number * factor))
+
+
+def test_a_mistake_in_one_table_does_not_hide_one_about_files(mistakes):
+    found = mistakes('destination = "core.duckdb"\n' + MINIMAL.replace("https://", "ftp://"))
+    assert any(m.startswith("destination") for m in found)
+    assert any(m.startswith("connections.acme.base_url") for m in found)

@@ -183,8 +183,9 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         mistakes += say.mistakes(error, merged.origins)
     tokens, warnings = checks.connections(merged.document, directory, layers, mistakes)
     checks.spans(merged.document, mistakes)
-    if file is not None:
-        checks.paths(file, directory, mistakes)
+    files = file or _files_alone(merged.document)
+    if files is not None:
+        checks.paths(files, directory, mistakes)
     if mistakes or file is None:
         wrong = tuple(dict.fromkeys(mistakes))
         count = "1 mistake" if len(wrong) == 1 else f"{len(wrong)} mistakes"
@@ -210,6 +211,16 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         settings=_settings(file, name, directory, tokens, merged.origins),
         warnings=(*merged.warnings, *warnings),
     )
+
+
+def _files_alone(document: Mapping[str, object]) -> PipelineFile | None:
+    """The files a document names, when they are right though another part is not: their mistakes are to be named too."""
+    parts = {key: document[key] for key in ("destination", "journal", "publish") if key in document}
+    stand_in = {"stand-in": {"base_url": "https://stand-in.invalid/octo", "token": {"env": "STAND_IN"}}}
+    try:
+        return _adapter().validate_python({**parts, "connections": stand_in})
+    except ValidationError:
+        return None
 
 
 @cache
