@@ -140,7 +140,7 @@ def test_a_second_sync_is_exit_6_and_names_the_first_while_looking_goes_on(proje
 
     assert second.returncode == 6
     assert f"pid {first.pid}" in one_line(second.stderr)
-    assert f"pid {first.pid}" in status["running"]["owner"]
+    assert status["running"]["pid"] == first.pid
     assert asked.returncode == 0
     assert code == 143
     assert project.json("status")["running"] is None

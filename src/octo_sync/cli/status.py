@@ -98,7 +98,9 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
     now = SystemClock().now()
     console.label("Pipeline", f"{project.name}  {project.pipeline.path if project.pipeline else project.directory}")
     if found.running:
-        console.label("Running", f"{found.running.owner}, since {console.instant_text(found.running.since)}")
+        now_running = found.running
+        since = console.instant_text(now_running.since)
+        console.label("Running", f"{now_running.owner} (pid {now_running.pid} on {now_running.host}), since {since}")
     _last_run(found.last_run, now)
     if published:
         age = console.age_text((now - published["published_at"]).total_seconds())

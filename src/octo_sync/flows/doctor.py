@@ -110,7 +110,7 @@ def files(
                 "files",
                 "lock",
                 "warn",
-                f"{lease.owner} works here since {lease.acquired_at:%H:%M:%S} UTC; other writers are refused meanwhile",
+                f"{lease.owner} (pid {lease.pid} on {lease.host}) works here since {lease.acquired_at:%H:%M:%S} UTC",
                 "octo-sync status",
             )
         )

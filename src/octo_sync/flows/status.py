@@ -7,7 +7,7 @@ what is in quarantine, which is told apart.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -73,6 +73,8 @@ class Running:
     """Who works on the project now."""
 
     owner: str
+    pid: int
+    host: str
     since: datetime
 
 
@@ -116,7 +118,7 @@ def status(
     lease = journal.lease() if journal else None
     running = None
     if lease and lease.released_at is None and alive(lease.pid, lease.host):
-        running = Running(lease.owner, lease.acquired_at)
+        running = Running(lease.owner, lease.pid, lease.host, lease.acquired_at)
     return Status(list(found.values()), runs[0] if runs else None, running, quarantine)
 
 
@@ -237,7 +239,7 @@ def as_document(found: Status) -> dict[str, Any]:
             for c in found.connections
         ],
         "last_run": None if run is None else run_document(run),
-        "running": None if found.running is None else {"owner": found.running.owner, "since": found.running.since},
+        "running": None if found.running is None else asdict(found.running),
     }
 
 

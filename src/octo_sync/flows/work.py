@@ -143,6 +143,11 @@ class Worker:
                 self.lander.add(task.result())
             elif isinstance(error, OctoSyncError):
                 self._failed(claim, error)
+            elif isinstance(error, Exception):
+                # A mistake of ours about one answer must not stop the night either (R11); the trace is for --debug.
+                log.debug("action=fetch_broke subject=%s", claim.subject, exc_info=error)
+                name = type(error).__name__
+                self._failed(claim, OctoSyncError(f"The answer could not be read ({name}); please report this."))
             else:
                 raise error
         if self.lander.full:
@@ -210,11 +215,12 @@ class Worker:
             if b.connection in open_connections and (self.kinds is None or b.kind in self.kinds)
         ]
         if any(b.due for b in owed):
+            await asyncio.sleep(_LEAST_WAIT)
             return False
         first = self.ports.journal.next_due_at()
         if first is None or not any(b.dirty for b in owed):
             return True
-        # What failed is due later; the least wait keeps a clock that stands still from spinning here.
+        # What failed is due later. A least wait keeps this from spinning, whatever the clock and the journal say.
         await asyncio.sleep(max(_LEAST_WAIT, (first - self.ports.clock.now()).total_seconds()))
         return False
 
@@ -229,5 +235,7 @@ class Worker:
         self._tasks.clear()
         for health in self._health.values():
             health.claimed.clear()
-        if self.lander.landing is not None and not self.lander.landing.done():
+        if self.lander.landing is not None:
             await asyncio.wait([self.lander.landing])
+            if (error := self.lander.landing.exception()) is not None:
+                log.warning("action=land_failed run=%s error=%s", self.ports.run_id, type(error).__name__)
