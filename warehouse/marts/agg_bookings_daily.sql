@@ -1,6 +1,14 @@
 -- name: agg_bookings_daily
 -- grain: One booking date, channel, product and currency.
 -- description: Bookings per day they were made. Bookings are listed by travel date, so days before the first pull are incomplete.
+-- column: booking_date: Day the bookings were made, in the business time zone.
+-- column: channel_name: Sales channel, as named in the pipeline.
+-- column: product_key: One column to join products on.
+-- column: product_name: Title, else internal name, else id.
+-- column: bookings: All bookings made.
+-- column: sold: Those CONFIRMED or REDEEMED.
+-- column: cancelled: Those CANCELLED.
+-- column: pax: People in the sold ones.
 select
   booking_date,
   channel_name,

@@ -1,6 +1,15 @@
 -- name: coverage
 -- grain: One connection, product and travel month; product null = the month's bookings.
 -- description: What the copy can prove: when each part was last verified, by which road, and whether wholly.
+-- column: resource: availability or bookings.
+-- column: travel_month: YYYY-MM.
+-- column: verified_at_utc: When the part verified longest ago was verified.
+-- column: window_start: First day that was asked for.
+-- column: window_end: Last day that was asked for.
+-- column: is_complete: Whether every record of every answer landed.
+-- column: missing_capabilities: Capabilities asked for but not served.
+-- column: verified_by: schedule, notification, confirm, repair or user.
+-- column: row_count: Records in the answers.
 select
   connection_id,
   resource,

@@ -1,6 +1,8 @@
 -- name: dim_channel
 -- grain: One connection of the pipeline.
 -- description: Where bookings come from: the connection, its channel and the supplier behind it.
+-- column: channel_name: Sales channel, as named in the pipeline.
+-- column: supplier_name: The supplier's name.
 select
   c.connection_id,
   coalesce(c.channel, c.connection_id) as channel_name,

@@ -1,6 +1,11 @@
 -- name: dim_product
 -- grain: One product of one connection.
 -- description: Products with every name they go by, and whether they are still sold.
+-- column: product_key: One column to join products on.
+-- column: product_name: Title, else internal name.
+-- column: product_code: The supplier's reference.
+-- column: supplier_name: The supplier's name.
+-- column: is_retired: Whether the service no longer has it.
 select
   p.connection_id || '|' || p.product_id as product_key,
   p.connection_id,

@@ -1,6 +1,20 @@
 -- name: fct_bookings
 -- grain: One booking.
 -- description: Bookings with all names in one table that needs no join. Test bookings and proven deletions are left out.
+-- column: booking_key: One column to join bookings on.
+-- column: product_key: One column to join products on.
+-- column: option_key: One column to join options on.
+-- column: channel_name: Sales channel, as named in the pipeline.
+-- column: supplier_name: The supplier's name.
+-- column: product_name: Title, else internal name, else id.
+-- column: option_name: Title, else internal name, else id.
+-- column: is_sold: CONFIRMED or REDEEMED.
+-- column: is_cancelled: CANCELLED.
+-- column: is_redeemed: Whether it was used.
+-- column: booking_date: Day it was made, in the business time zone.
+-- column: travel_date: Day of travel at the venue.
+-- column: lead_days: Days from booking to travel.
+-- column: margin_amount: Retail minus net, exact.
 select
   b.connection_id || '|' || b.booking_uuid as booking_key,
   b.connection_id || '|' || b.product_id as product_key,

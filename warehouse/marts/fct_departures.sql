@@ -1,6 +1,15 @@
 -- name: fct_departures
 -- grain: One departure, or one open day, of one option.
 -- description: Capacity and what is left of it. `taken` counts everyone's sales; unknown capacity is null, never 0.
+-- column: departure_key: One column to join departures on.
+-- column: product_key: One column to join products on.
+-- column: option_key: One column to join options on.
+-- column: product_name: Title, else internal name, else id.
+-- column: travel_date: Day of travel at the venue.
+-- column: taken: Capacity minus vacancies: everyone's sales; null when unknown.
+-- column: fill_rate: taken / capacity, 0 to 1; null when capacity is unknown.
+-- column: is_sold_out: SOLD_OUT.
+-- column: is_closed: CLOSED.
 select
   a.connection_id || '|' || a.product_id || '|' || a.option_id || '|' || a.availability_id as departure_key,
   a.connection_id || '|' || a.product_id as product_key,

@@ -1,6 +1,11 @@
 -- name: sync_freshness
 -- grain: One connection and resource.
 -- description: How old the oldest and newest verification are.
+-- column: resource: Kind of subject.
+-- column: subjects: How many there are.
+-- column: oldest_verified_at: When the one verified longest ago was verified.
+-- column: last_verified_at: When one was last verified.
+-- column: incomplete_subjects: Those whose answer did not land wholly.
 select
   connection_id,
   resource,

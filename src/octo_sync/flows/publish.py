@@ -1,15 +1,18 @@
 """Publish: marts, checks, then the read copy in one swap (write, audit, publish). A failed check publishes nothing."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from octo_sync.destinations.base import Destination, Rows
 from octo_sync.errors import WarehouseError
 from octo_sync.shipped import local_or_shipped
+from octo_sync.tables import all_tables
 
 __all__ = ["CheckFailed", "Published", "SqlFile", "apply_marts", "publish", "run_checks", "sql_files"]
 
+_COLUMN = re.compile(r"^--\s*column:\s*(\w+):\s*(.+?)\s*$", re.MULTILINE)
 _HEADER = re.compile(r"^--\s*(name|grain|description|materialize)\s*:\s*(.*?)\s*$", re.MULTILINE)
 
 
@@ -23,6 +26,7 @@ class SqlFile:
     description: str
     materialize: str
     sql: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ def sql_files(directory: Path, kind: str) -> list[SqlFile]:
                 description=headers.get("description", ""),
                 materialize=headers.get("materialize", "view"),
                 sql=text.strip().rstrip(";"),
+                text=text,
             )
         )
     return files
@@ -87,7 +92,22 @@ def apply_marts(warehouse: Destination, directory: Path) -> int:
         comment = f"{mart.description} One row: {mart.grain}".replace("'", "''")
         statements.append(f"comment on {kind} marts.{mart.name} is '{comment}'")
     warehouse.run_script(statements)
+    warehouse.run_script(_column_comments(warehouse, ordered))
     return len(ordered)
+
+
+def _column_comments(warehouse: Destination, marts: Sequence[SqlFile]) -> list[str]:
+    """What each column means: said in the file (`-- column: name: meaning.`), or as in the core table it comes from."""
+    known = {c.name: c.description for t in reversed(all_tables()) if t.schema == "core" for c in t.columns}
+    statements = []
+    for mart in marts:
+        own = dict(_COLUMN.findall(mart.text))
+        for name in warehouse.query(f"select * from marts.{mart.name} limit 0").columns:  # noqa: S608 - a file's name
+            meaning = own.get(name) or known.get(name)
+            if meaning:
+                escaped = meaning.replace("'", "''")
+                statements.append(f"comment on column marts.{mart.name}.{name} is '{escaped}'")
+    return statements
 
 
 def run_checks(warehouse: Destination, directory: Path) -> tuple[int, list[CheckFailed]]:
