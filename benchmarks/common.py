@@ -19,7 +19,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("OCTO_BENCH_CACHE", Path.home() / ".cache" / "octo-sync-bench"))
@@ -62,7 +62,7 @@ class Service:
         self._arguments = ["--slots", str(slots), "--bookings", str(bookings), "--seed", str(seed)]
         self._process: subprocess.Popen[str] | None = None
 
-    def __enter__(self) -> "Service":
+    def __enter__(self) -> Self:
         command = [sys.executable, "-m", "octo_sync.sandbox", "--port", "0", "--warm", "--frozen"]
         self._process = subprocess.Popen(
             [*command, "--today", today().isoformat(), *self._arguments], stdout=subprocess.PIPE, text=True
@@ -161,7 +161,12 @@ class Cost:
 
 
 def measured(
-    command: Sequence[str | Path], *, cwd: Path, limit: float, service: Service | None = None, env: Mapping[str, str] | None = None
+    command: Sequence[str | Path],
+    *,
+    cwd: Path,
+    limit: float,
+    service: Service | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Cost:
     """Run a command to its end, or for `limit` seconds: the whole process, interpreter start included."""
     with tempfile.TemporaryFile("w+") as out:
@@ -244,7 +249,7 @@ def machine() -> str:
             for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
             if line.startswith("model name")
         )
-        return f"{os.cpu_count()} × {cpu}, Python {platform.python_version()}, load {os.getloadavg()[0]:.2f}"
+        return f"{os.cpu_count()} cores of {cpu}, Python {platform.python_version()}, load {os.getloadavg()[0]:.2f}"
     return f"{os.cpu_count()} cores, Python {platform.python_version()}"
 
 
@@ -255,10 +260,10 @@ def median(values: Sequence[float]) -> float:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table that also reads well in a terminal."""
     widths = [max(len(str(row[i])) for row in [head, *rows]) for i in range(len(head))]
-    lines = [
-        "| " + " | ".join(f"{cell:<{w}}" if i == 0 else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(row, widths, strict=True))) + " |"
-        for row in [head, *rows]
-    ]
+    lines = []
+    for row in [head, *rows]:
+        cells = [f"{row[0]:<{widths[0]}}", *(f"{cell:>{w}}" for cell, w in zip(row[1:], widths[1:], strict=True))]
+        lines.append(f"| {' | '.join(cells)} |")
     rule = "|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths)) + "|"
     return "\n".join([lines[0], rule, *lines[1:]])
 

@@ -12,6 +12,7 @@ import json
 import os
 import resource
 import time
+import urllib.request
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -44,15 +45,15 @@ def jobs(products, today, before, after):
 
 
 async def by_httpx(options, headers, found, transport):
-    import httpx
+    import httpx  # noqa: PLC0415 - the raw way runs without it
 
     if transport == "aiohttp":
-        from httpx_aiohttp import AiohttpTransport
+        from httpx_aiohttp import AiohttpTransport  # noqa: PLC0415 - only in its own environment
 
         chosen = AiohttpTransport(limits=httpx.Limits(max_connections=options.concurrency))
     else:
         chosen = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=options.concurrency))
-    async with httpx.AsyncClient(headers=headers, timeout=None, transport=chosen) as client:
+    async with httpx.AsyncClient(headers=headers, timeout=600.0, transport=chosen) as client:
         waiting, count, size = iter(found), 0, 0
 
         async def worker():
@@ -81,7 +82,9 @@ async def by_hand(options, headers, found):
         reader, writer = await asyncio.open_connection(url.hostname, url.port, limit=1 << 20)
         for method, path, body in waiting:
             content = json.dumps(body).encode() if body else b""
-            head = f"{method} {url.path}{path} HTTP/1.1\r\nHost: {url.netloc}\r\n{lines}Content-Length: {len(content)}\r\n"
+            head = (
+                f"{method} {url.path}{path} HTTP/1.1\r\nHost: {url.netloc}\r\n{lines}Content-Length: {len(content)}\r\n"
+            )
             writer.write(head.encode() + b"Content-Type: application/json\r\n\r\n" + content)
             answer = await reader.readuntil(b"\r\n\r\n")
             assert answer.startswith(b"HTTP/1.1 200")
@@ -105,12 +108,14 @@ def main():
     parser.add_argument("--before", type=int, required=True)
     parser.add_argument("--after", type=int, required=True)
     options = parser.parse_args()
-    import urllib.request
-
     headers = {**json.loads(os.environ["OCTO_BENCH_HEADERS"]), "Accept-Encoding": "identity"}
     with urllib.request.urlopen(urllib.request.Request(f"{options.base}/products", headers=headers)) as answer:  # noqa: S310
         found = list(jobs(json.load(answer), options.today, options.before, options.after))
-    work = by_hand(options, headers, found) if options.transport == "raw" else by_httpx(options, headers, found, options.transport)
+    work = (
+        by_hand(options, headers, found)
+        if options.transport == "raw"
+        else by_httpx(options, headers, found, options.transport)
+    )
     before = resource.getrusage(resource.RUSAGE_SELF)
     count, size, wall = asyncio.run(work)
     used = resource.getrusage(resource.RUSAGE_SELF)

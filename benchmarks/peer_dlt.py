@@ -196,9 +196,9 @@ def main():
         }
     os.environ.update(settings)
 
-    import dlt
-    from dlt.sources.helpers import requests
-    from dlt.sources.rest_api import rest_api_source
+    import dlt  # noqa: PLC0415 - after its settings
+    from dlt.sources.helpers import requests  # noqa: PLC0415
+    from dlt.sources.rest_api import rest_api_source  # noqa: PLC0415
 
     last = options.today + dt.timedelta(days=options.after)
 

@@ -17,8 +17,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import common
 import duckdb
+
+import common
 from common import Cost, Service, median
 
 SIZES = {"tiny": (10_000, 2_000), "small": (100_000, 20_000), "large": (2_000_000, 20_000)}
@@ -119,7 +120,15 @@ def sides(folder: Path, service: Service, peers: Sequence[str], limit: float) ->
         python = common.peer_python(home, requirements, exclude_newer=EXCLUDE_NEWER)
         own = folder / peer
         own.mkdir()
-        command = [python, common.HERE / "peer_dlt.py", service.base_url, "--mode", peer.split("-", 1)[0], "--directory", own]
+        command = [
+            python,
+            common.HERE / "peer_dlt.py",
+            service.base_url,
+            "--mode",
+            peer.split("-", 1)[0],
+            "--directory",
+            own,
+        ]
         found.append(Side(f"dlt {peer}", [*command, *window_arguments()], own, dlt_counts, limit))
     return found
 
@@ -138,6 +147,30 @@ def floor(service: Service, transport: str) -> dict[str, float]:
     )
     inside = json.loads(cost.out)
     return {**inside, "service": cost.service}
+
+
+def run_load(
+    contenders: Sequence[Side],
+    service: Service,
+    costs: dict[tuple[str, str], list[Cost]],
+    title: str,
+    quiet: float,
+) -> tuple[Counts, bool]:
+    """One load by every side, one right after the other; whether all of them then hold the same."""
+    load = title.split(" ", 2)[2]
+    counted: dict[str, Counts] = {}
+    for side in contenders:
+        common.wait_for_quiet(quiet)
+        cost, counts = side.load(service)
+        costs[side.name, load].append(cost)
+        if counts:
+            counted[side.name] = counts
+        print(f"  {title}: {side.name}: {_short(cost)}", file=sys.stderr, flush=True)
+    ours = counted["octo-sync"]
+    different = {name: counts for name, counts in counted.items() if counts != ours}
+    for name, counts in different.items():
+        print(f"DIFFERENT ROWS after {title}: octo-sync {ours}, {name} {counts}", flush=True)
+    return ours, not different
 
 
 def run_size(size: str, options: argparse.Namespace) -> bool:
@@ -159,19 +192,8 @@ def run_size(size: str, options: argparse.Namespace) -> bool:
                     floor(service, "raw")  # the service's caches are warm for whoever comes first
                     for transport in options.floors if load == "first" else ():
                         floors[transport].append(floor(service, transport))
-                    counted: dict[str, Counts] = {}
-                    for side in contenders:
-                        common.wait_for_quiet(options.quiet)
-                        cost, counts = side.load(service)
-                        costs[side.name, load].append(cost)
-                        if counts:
-                            counted[side.name] = counts
-                        print(f"  run {run + 1} {load}: {side.name}: {_short(cost)}", file=sys.stderr, flush=True)
-                    rows[load] = counted["octo-sync"]
-                    for name, counts in counted.items():
-                        if counts != rows[load]:
-                            same = False
-                            print(f"DIFFERENT ROWS after {load}: octo-sync {rows[load]}, {name} {counts}", flush=True)
+                    rows[load], equal = run_load(contenders, service, costs, f"run {run + 1} {load}", options.quiet)
+                    same = same and equal
                 for side in contenders:
                     shutil.rmtree(side.folder, ignore_errors=True)
         report(size, costs, floors, rows, changed)
@@ -195,7 +217,9 @@ def report(
     last = rows[LOADS[-1]]
     total = sum(n for name, n in last.items() if "Σ" not in name)
     print(f"\n## {size}: " + ", ".join(f"{n:,} {name}" for name, n in last.items() if "Σ" not in name))
-    print(f"\nChanged between the first load and the second: {changed['slots']:,} slots, {changed['bookings']:,} bookings.")
+    print(
+        f"\nChanged between the first load and the second: {changed['slots']:,} slots, {changed['bookings']:,} bookings."
+    )
     print(f"Medians of {len(costs[names[0], LOADS[0]])} runs; load at the end {os.getloadavg()[0]:.2f}.\n")
     lines = []
     for load in LOADS:
@@ -220,7 +244,7 @@ def report(
                     "" if name == "octo-sync" else f"{ratio_cpu:.1f}",
                 ]
             )
-    print(common.table(["load", "side", "wall s", "CPU s", "peak RSS MB", "rows/s", "× wall", "× CPU"], lines))
+    print(common.table(["load", "side", "wall s", "CPU s", "peak RSS MB", "rows/s", "wall ratio", "CPU ratio"], lines))
     if floors:
         print("\nThe same answers fetched and thrown away (six at a time):\n")
         lines = []
@@ -255,7 +279,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--sizes", type=listed(list(SIZES)), default=["small"], help=f"of {', '.join(SIZES)}")
-    parser.add_argument("--peers", type=listed(list(DLT)), default=["tuned"], help=f"of {', '.join(DLT)}; empty for none")
+    parser.add_argument(
+        "--peers", type=listed(list(DLT)), default=["tuned"], help=f"of {', '.join(DLT)}; empty for none"
+    )
     parser.add_argument("--floors", type=listed(["httpx", "aiohttp", "raw"]), default=["httpx", "aiohttp", "raw"])
     parser.add_argument("--peer-limit", type=float, default=600.0, help="seconds a load may take before it is given up")
     parser.add_argument("--quiet", type=float, default=1.0, help="wait up to 2 minutes for this 1-minute load")

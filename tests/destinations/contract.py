@@ -592,7 +592,7 @@ class Contract:
         count = 0
 
         @settings(
-            max_examples=7, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
+            max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
         )
         @given(st.permutations(range(len(answers))), st.lists(st.integers(1, 5), min_size=len(answers)))
         def check(order, sizes):

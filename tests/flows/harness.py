@@ -41,7 +41,7 @@ QUICK_SYNC = {"attempts": 2, "backoff": "0.02s", "backoff_cap": "0.1s"}
 
 def small(**changes):
     """A service small enough to be pulled in a second, standing still at noon."""
-    values = {"today": TODAY, "frozen": True, "bookings": 250, "days": 60, "products": 8, "pending_minutes": None}
+    values = {"today": TODAY, "frozen": True, "bookings": 180, "days": 40, "products": 8, "pending_minutes": None}
     return SandboxConfig(**{**values, **changes})
 
 
@@ -145,8 +145,8 @@ class Asked:
     base_url: str | None = None
     capabilities: tuple[str, ...] = ("pricing", "content", "extras")
     languages: tuple[str, ...] = ("en",)
-    bookings: tuple[int, int] = (-90, 70)
-    availability: tuple[int, int] = (0, 40)
+    bookings: tuple[int, int] = (-90, 45)
+    availability: tuple[int, int] = (0, 20)
     business_time_zone: str = "UTC"
     limits: dict[str, Any] = dataclasses.field(default_factory=dict)
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -125,14 +125,14 @@ async def test_one_refusal_and_one_answer_are_no_proof(synced, service):
 
 
 async def test_a_booking_moved_out_of_every_window_is_found_by_its_uuid(project, service):
-    copy = project(bookings=(-30, 20))
+    copy = project(bookings=(-30, 20), availability=(0, 1))
     await copy.sync()
     moved = next(
         b for b in service.state()["bookings"] if b["local_date"] == "2026-12-05" and b["status"] == "CONFIRMED"
     )
     target = next(
         s
-        for s in service.slots(product_id=moved["product_id"], option_id=moved["option_id"], **{"from": "2027-01-05"})
+        for s in service.slots(product_id=moved["product_id"], option_id=moved["option_id"], **{"from": "2026-12-20"})
         if s["available"] and (s["vacancies"] is None or s["vacancies"] > 10)
     )
     service.change(moved["uuid"], move={"availability_id": target["availability_id"]}, silent=True)
@@ -180,6 +180,7 @@ async def test_an_empty_product_list_makes_every_product_be_asked_for_by_its_own
     products = {p["id"] for p in service.state()["products"]}
     service.faults({"fault": "empty_list", "match": {"path": "/products$"}})
     await copy.sync()
+    service.faults()
     asked = [r["path"].rsplit("/", 1)[1] for r in service.requests() if "/products/" in r["path"]]
     assert set(asked) == products
     assert len(asked) == len(products)

@@ -31,11 +31,7 @@ class Tripwire:
     "statement",
     [
         "insert into warehouse.core.products",
-        "insert into warehouse.core.availability ",
-        "insert into warehouse.core.availability_prices",
         "insert into warehouse.core.booking_unit_items",
-        "insert into warehouse.core.booking_taxes",
-        "delete from ops.coverage",
         "insert into ops.coverage",
         "commit",
     ],

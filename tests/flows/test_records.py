@@ -76,6 +76,15 @@ async def test_records_that_do_not_fit_are_set_aside_with_their_paths_and_the_re
     assert copy.query("select * from ops.quarantine") == []
 
 
+async def test_a_record_without_a_readable_id_leaves_quarantine_when_it_is_mended(synced, service):
+    copy, uuid = synced(), victim(service)
+    result = await copy.sync(transport=Wire.by(spoil(uuid, lambda b: b.update(uuid=None))))
+    assert [q.key[0] for q in result.quarantined] == ["#"]
+    result = await copy.sync()
+    assert (result.status, result.quarantined) == ("ok", ())
+    assert copy.differences() == []
+
+
 async def test_a_record_set_aside_keeps_its_last_good_row(synced, service):
     copy, uuid = synced(), victim(service)
     service.change(uuid, reseller_reference="NEW")

@@ -21,7 +21,7 @@ def landed(copy):
     return {tuple(row) for row in copy.query("select resource, key from ops.coverage")}
 
 
-@pytest.mark.parametrize("after", [1, 5, 12, 25])
+@pytest.mark.parametrize("after", [3, 14])
 async def test_a_cancelled_run_is_taken_up_and_no_landed_window_is_fetched_twice(project, service, after):
     copy = project(sync={"batch_bodies": 2}, limits={"concurrency": 2})
     asked = []

@@ -140,8 +140,9 @@ def test_the_service_lists_the_same_switches(tiny):
 async def test_under_this_fault_the_copy_is_right_or_says_what_it_is_not(start, tiny, name):
     params, promise = FAULT_CASES[name]
     copy = start("full")
-    copy.remember_products()
-    tiny.traffic(25, seed="faults")
+    if promise != TOLD or "list" in name:
+        # Where everything fails, changes would prove no more; that nothing moves is the point.
+        tiny.traffic(25, seed="faults", kinds=["book", "note", "cancel", "redeem", "capacity", "closeout"])
     before = copy.warehouse()
     tiny.faults({"fault": name.split("/")[0], **params})
     result = await copy.sync()
@@ -362,6 +363,8 @@ async def test_with_this_quirk_the_copy_holds_what_the_service_shows(start, tiny
     if name.split("/")[0] == "ignored_capability" or name == "capability_spelling":
         assert told(copy, result)
     tiny.control("DELETE", "/quirks")
+    if shown is faithful:
+        return  # it equals the faithful service already
     copy = Project(copy.directory, tiny, **{**SICK, **{k: v for k, v in asked.items() if k != "settings"}})
     copy.clock.advance(minutes=10)
     result = await copy.sync(allow_deletions=True)

@@ -105,6 +105,9 @@ class LandingWork:
 
     def _land_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> int:
         """Keep the payloads that differ from the last one of their key; only their hashes are compared."""
+        if not self._exists(f"{self._private}.raw.records", "true"):
+            self._insert_in_slices(payloads)
+            return len(payloads)
         found = self._db.execute(
             "select n.number from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as resource, "
             "unnest($3::varchar[]) as key, unnest($4::varchar[]) as payload_hash, unnest($5::integer[]) as number) n "
@@ -121,13 +124,19 @@ class LandingWork:
             ],
         ).fetchall()
         changed = [payloads[number] for (number,) in sorted(found)]
-        start, size = 0, 0
-        for end, (_, payload) in enumerate(changed, start=1):
-            size += len(payload.body)
-            if size >= _SLICE or end == len(changed):
-                self._insert_payloads(changed[start:end])
-                start, size = end, 0
+        self._insert_in_slices(changed)
         return len(changed)
+
+    def _exists(self, table: str, condition: str) -> bool:
+        return self._db.execute(f"select 1 from {table} where {condition} limit 1").fetchone() is not None
+
+    def _insert_in_slices(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
+        start, size = 0, 0
+        for end, (_, payload) in enumerate(payloads, start=1):
+            size += len(payload.body)
+            if size >= _SLICE or end == len(payloads):
+                self._insert_payloads(payloads[start:end])
+                start, size = end, 0
 
     def _insert_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
         import numpy  # noqa: PLC0415, ICN001 - a tenth of a second, needed only when a payload changed

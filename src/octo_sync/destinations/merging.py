@@ -37,6 +37,7 @@ class Merger:
         self.noun = noun
         self.written: dict[str, int] = {}
         self.absent = 0
+        self._had_rows: set[str] = set()
 
     def merge(self, table: Table) -> None:
         """Bring the table up to date with what is staged."""
@@ -68,6 +69,10 @@ class Merger:
 
     def _merge(self, table: Table) -> None:
         target = f"{self.catalog}.{table.full_name}"
+        # On a first load nothing can be missed, and looking for it costs as much as the load.
+        had_rows = self._run(f"select count(*) from (select 1 from {target} where not is_deleted limit 1)") > 0
+        if had_rows:
+            self._had_rows.add(table.full_name)
         hashed = ", ".join([c.name for c in table.tracked] + (["_content"] if table.content else []))
         kept = ", ".join(
             f"case when i.{_FLAGS[c.capability]} then i.{c.name} else t.{c.name} end as {c.name}"
@@ -97,7 +102,7 @@ class Merger:
         self._run(
             f"create or replace temp table changed_{parent} as select {keys}, old_row is not null as is_update from diff"
         )
-        if table.absent_is_gone:
+        if table.absent_is_gone and had_rows:
             self._gone(table, target)
 
     def _prune(self) -> str:
@@ -204,6 +209,8 @@ class Merger:
         again, with an optional `condition` on `t`. A miss counts once per request (R7).
         """
         target = f"{self.catalog}.{table.full_name}"
+        if table.full_name not in self._had_rows:
+            return
         absences = f"{self.catalog}.ops.absences"
         key = key_json(table, "t")
         incoming = f"(select {', '.join(table.key)} from ({self._incoming(table)}))"

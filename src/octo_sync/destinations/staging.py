@@ -76,6 +76,8 @@ class Stage:
             )
         elif self.noun.name == "bookings":
             self._newest("r.uuid")
+            if not self._later_landed():
+                return
             self._db.execute(
                 f"delete from {staged} s where exists (select 1 from ops.coverage c "
                 f"where c.connection_id = s.connection_id and c.resource = 'booking' "
@@ -88,6 +90,14 @@ class Stage:
                 f"where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid and not t.is_deleted "
                 f"and c.request_seq > s.request_seq)"
             )
+
+    def _later_landed(self) -> bool:
+        """Whether any booking answer landed whose request started after the first of these."""
+        first = min(a.request_seq for a in self._answered)
+        found = self._db.execute(
+            "select 1 from ops.coverage where resource in ('booking', 'bookings') and request_seq > $1 limit 1", [first]
+        )
+        return found.fetchone() is not None
 
     def _newest(self, key: str) -> None:
         """Several answers of one landing may hold the same record: the one whose request started last counts."""

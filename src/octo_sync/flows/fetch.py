@@ -428,8 +428,11 @@ _raws = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def _count(body: bytes) -> int:
-    """Records in a list, if they might be as many as services cut at; the shape check says what is wrong with others."""
-    if body.count(b'"unitItems"') < quirks.CAP:
+    """Records in a list of bookings, exact where it matters: at the number services cut at.
+
+    The key stands once in each record, and cannot stand in a text, where its quotes would be escaped.
+    """
+    if body.count(b'"unitItems"') != quirks.CAP:
         return 0
     try:
         return len(_raws.decode(body))

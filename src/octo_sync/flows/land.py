@@ -167,6 +167,7 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
         mended = [key for key in f.records.good if key not in bad_keys]
         if mended:
             ports.journal.clear_records(connection, f.records.resource, mended)
+    _let_out(ports, batch)
     ports.journal.landed([f.claim for f in batch], run_id=ports.run_id)
     log.info(
         "action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d",
@@ -177,3 +178,15 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
         len(report.stale),
     )
     return report
+
+
+def _let_out(ports: Ports, batch: Sequence[Fetched]) -> None:
+    """A record whose id could not be read is in quarantine under a key of its own: it leaves with its subject."""
+    bad = {f.claim.subject: {b.key for b in f.records.bad} for f in batch if not f.answered.unchanged}
+    mended = [
+        entry.id
+        for entry in ports.journal.quarantined()
+        if entry.what == "record" and entry.subject in bad and entry.key not in bad[entry.subject]
+    ]
+    if mended:
+        ports.journal.quarantine_drop(mended)

@@ -49,7 +49,7 @@ class Tax(_Shape):
     net: Count = UNSET
 
 
-class Pricing(_Shape):
+class Price(_Shape):
     """Amounts in minor units of `currency`; decimal = amount / 10^currencyPrecision."""
 
     currency: str
@@ -58,7 +58,6 @@ class Pricing(_Shape):
     original: Count = UNSET
     retail: Count = UNSET
     net: Count = UNSET
-    included_taxes: list[Tax] | UnsetType | None = UNSET
 
     def __post_init__(self) -> None:
         """Refuse amounts that no `numeric(18,4)` holds; cheap, because it runs for every price of every departure."""
@@ -66,6 +65,17 @@ class Pricing(_Shape):
         for amount in (self.original, self.retail, self.net):
             if amount and not -bound < amount < bound:
                 raise ValueError(_TOO_MUCH)
+
+
+class Pricing(Price):
+    """A price with the taxes in it, which only bookings keep."""
+
+    included_taxes: list[Tax] | UnsetType | None = UNSET
+
+    def __post_init__(self) -> None:
+        """The same for the taxes."""
+        super().__post_init__()
+        bound = _BOUNDS[self.currency_precision]
         for tax in self.included_taxes or ():
             for amount in (tax.original, tax.retail, tax.net):
                 if amount and not -bound < amount < bound:
@@ -93,8 +103,8 @@ class AvailabilityRecord(_Shape):
     capacity: Count = UNSET
     max_units: Count = UNSET
     opening_hours: list[OpeningHours] | OpeningHours | UnsetType | None = UNSET
-    unit_pricing: list[Pricing] | UnsetType | None = UNSET
-    pricing: Pricing | UnsetType | None = UNSET
+    unit_pricing: list[Price] | UnsetType | None = UNSET
+    pricing: Price | UnsetType | None = UNSET
 
 
 class SupplierContact(_Shape):
@@ -154,7 +164,7 @@ class UnitRecord(_Shape):
     type: Text = UNSET
     title: Text = UNSET
     restrictions: UnitRestrictions | UnsetType | None = UNSET
-    pricing_from: list[Pricing] | UnsetType | None = UNSET
+    pricing_from: list[Price] | UnsetType | None = UNSET
     extras: list[ExtraRecord] | UnsetType | None = UNSET
 
 
@@ -191,7 +201,7 @@ class OptionRecord(_Content):
     cancellation_cutoff_unit: Text = UNSET
     restrictions: OptionRestrictions | UnsetType | None = UNSET
     units: list[UnitRecord] | UnsetType | None = UNSET
-    pricing_from: list[Pricing] | UnsetType | None = UNSET
+    pricing_from: list[Price] | UnsetType | None = UNSET
     extras: list[ExtraRecord] | UnsetType | None = UNSET
 
 

@@ -5,7 +5,8 @@ service leaves out the hydrated unit, `unit_type` and `pax_count` stay null (mar
 """
 
 from octo_sync.tables.base import Column, Enum, Merge, Noun, Table, amount, column, instant, local, money, text
-from octo_sync.tables.pricing import PRICE, TAX
+from octo_sync.tables.pricing import PRICE_WITH_TAXES as PRICE
+from octo_sync.tables.pricing import TAX
 
 _CONTACT = (
     'STRUCT("fullName" VARCHAR, "firstName" VARCHAR, "lastName" VARCHAR, "emailAddress" VARCHAR, '
