@@ -33,6 +33,8 @@ log = logging.getLogger("octo_sync")
 
 _CLAIMS = 64
 """Subjects claimed at a time: few enough that what is urgent soon has its turn."""
+_HEAVY = 2
+"""Lists of bookings fetched at a time per connection: memory is bounded by them (R12)."""
 _LEAST_WAIT = 0.01
 _REFUSED_TRIES = 2
 """A request that was refused twice as it is will be refused a third time; some services block whoever insists (Q2)."""
@@ -54,7 +56,22 @@ class _Health:
     failures: int = 0
     stopped: Trouble | None = None
     in_flight: int = 0
+    heavy: int = 0
+    """Lists of bookings in flight: megabytes each, and no faster for being many."""
     claimed: deque[tuple[Claim, Covered | None]] = field(default_factory=deque)
+
+    @property
+    def waits(self) -> bool:
+        """Whether only heavy claims are left, which must wait; lighter ones may be claimed meanwhile."""
+        return self.heavy >= _HEAVY and all(c.subject.kind is SubjectKind.BOOKINGS for c, _ in self.claimed)
+
+    def next(self) -> tuple[Claim, Covered | None] | None:
+        """The next claim to fetch, or None while only heavy ones are left and enough of them are in flight."""
+        for index, (claim, covered) in enumerate(self.claimed):
+            if self.heavy < _HEAVY or claim.subject.kind is not SubjectKind.BOOKINGS:
+                del self.claimed[index]
+                return claim, covered
+        return None
 
 
 class Worker:
@@ -112,16 +129,20 @@ class Worker:
             room = self.ports.connection(name).limits.concurrency * 2 - health.in_flight
             if health.stopped or room <= 0:
                 continue
-            if not health.claimed:
+            if not health.claimed or health.waits:
                 claims = self.ports.journal.claim(
                     _CLAIMS, run_id=self.ports.run_id, kinds=self.kinds, connections=[name]
                 )
                 known = self.ports.warehouse.covered([c.subject for c in claims])
                 health.claimed.extend((claim, known.get(claim.subject)) for claim in claims)
             for _ in range(min(room, len(health.claimed))):
-                claim, covered = health.claimed.popleft()
+                chosen = health.next()
+                if chosen is None:
+                    break
+                claim, covered = chosen
                 self._tasks[asyncio.create_task(self._fetcher.fetch(claim, covered))] = claim
                 health.in_flight += 1
+                health.heavy += claim.subject.kind is SubjectKind.BOOKINGS
 
     async def _wait(self) -> None:
         """Until a fetch or the landing is done; then take care of what it brought."""
@@ -136,6 +157,7 @@ class Worker:
                 continue
             health = self._health[claim.subject.connection]
             health.in_flight -= 1
+            health.heavy -= claim.subject.kind is SubjectKind.BOOKINGS
             error = task.exception()
             if error is None:
                 health.failures = 0
