@@ -18,7 +18,7 @@ from octo_sync.schema import Merge, Noun, Table
 
 __all__ = ["LandingWork"]
 
-_SLICE = 16 * 1024 * 1024
+_SLICE = 8 * 1024 * 1024
 """Bytes of payloads that are texts at the same time."""
 _NOUNS = ("supplier", "products", "availability", "bookings")
 
