@@ -191,6 +191,9 @@ def measured(
         timer.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            stop()
+            raise
         finally:
             timer.cancel()
         wall = time.perf_counter() - started

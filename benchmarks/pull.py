@@ -202,7 +202,7 @@ def run_size(size: str, options: argparse.Namespace) -> bool:
 
 def _short(cost: Cost) -> str:
     if not cost.finished:
-        return "not finished"
+        return f"not finished after {cost.wall:.0f} s ({cost.rss / MB:.0f} MB so far)" if cost.wall else "left out"
     return f"{cost.wall:.2f} s wall, {cost.cpu:.2f} s CPU, {cost.rss / MB:.0f} MB"
 
 
@@ -226,7 +226,8 @@ def report(
         for name in names:
             found = [c for c in costs[name, load] if c.finished]
             if len(found) < len(costs[name, load]):
-                lines.append([load, name, "not finished", "", "", "", "", ""])
+                wall, rss = (max(getattr(c, part) for c in costs[name, load]) for part in ("wall", "rss"))
+                lines.append([load, name, f"not finished ({wall:.0f})", "", f"{rss / MB:.0f}", "", "", ""])
                 continue
             wall = median([c.wall for c in found])
             ours = costs["octo-sync", load]

@@ -230,7 +230,20 @@ def _title(titles: Mapping[str, str], pulled: Pulled) -> str | None:
 
 
 def _product(tables: Tables, product: Mapping[str, Any], pulled: Pulled) -> None:
-    same = ["internal_name", "reference", "locale", "time_zone", "availability_type", "availability_required", "allow_freesale", "instant_confirmation", "instant_delivery", "redemption_method", "delivery_formats", "delivery_methods"]
+    same = [
+        "internal_name",
+        "reference",
+        "locale",
+        "time_zone",
+        "availability_type",
+        "availability_required",
+        "allow_freesale",
+        "instant_confirmation",
+        "instant_delivery",
+        "redemption_method",
+        "delivery_formats",
+        "delivery_methods",
+    ]
     priced = pulled.has("pricing")
     tables["core.products"].append(
         {
@@ -248,7 +261,15 @@ def _product(tables: Tables, product: Mapping[str, Any], pulled: Pulled) -> None
 
 def _option(tables: Tables, product: Mapping[str, Any], option: Mapping[str, Any], pulled: Pulled) -> None:
     ids = {"product_id": product["id"], "option_id": option["id"]}
-    same = ["internal_name", "reference", "cancellation_cutoff", "cancellation_cutoff_amount", "cancellation_cutoff_unit", "min_units", "max_units"]
+    same = [
+        "internal_name",
+        "reference",
+        "cancellation_cutoff",
+        "cancellation_cutoff_amount",
+        "cancellation_cutoff_unit",
+        "min_units",
+        "max_units",
+    ]
     tables["core.options"].append(
         {
             **ids,
@@ -260,7 +281,17 @@ def _option(tables: Tables, product: Mapping[str, Any], option: Mapping[str, Any
     )
     _price(tables, product, {**ids, "unit_id": ""}, option["price_from"], pulled)
     _extras(tables, {**ids, "unit_id": ""}, option["extras"], pulled)
-    same = ["internal_name", "reference", "pax_count", "min_age", "max_age", "min_quantity", "max_quantity", "accompanied_by", "id_required"]
+    same = [
+        "internal_name",
+        "reference",
+        "pax_count",
+        "min_age",
+        "max_age",
+        "min_quantity",
+        "max_quantity",
+        "accompanied_by",
+        "id_required",
+    ]
     for unit in option["units"]:
         one = {**ids, "unit_id": unit["id"]}
         tables["core.units"].append(
@@ -369,7 +400,15 @@ def _booking(
     priced = pulled.has("pricing")
     people = [units[booking["product_id"], booking["option_id"], item["unit_id"]] for item in booking["unit_items"]]
     start = _wall_clock(booking["local_start"])
-    same = ["status", "supplier_reference", "reseller_reference", "product_id", "option_id", "availability_id", "time_zone"]
+    same = [
+        "status",
+        "supplier_reference",
+        "reseller_reference",
+        "product_id",
+        "option_id",
+        "availability_id",
+        "time_zone",
+    ]
     tax = sum(one["retail"] for one in booking["taxes"]) if priced else None
     tables["core.bookings"].append(
         {

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests.flows.harness import NOON, Project, Service, small
 
 WORKER = Path(__file__).with_name("worker.py")

@@ -6,14 +6,13 @@ import shutil
 import subprocess
 
 import pytest
-
 from tests.faults.test_kill import finish
 from tests.flows.harness import Project
 
 
 @pytest.fixture
-def copy(tmp_path, service, _synced):
-    shutil.copytree(_synced, tmp_path / "full")
+def copy(tmp_path, service, pulled_once):
+    shutil.copytree(pulled_once, tmp_path / "full")
     return Project(tmp_path / "full", service)
 
 
@@ -50,7 +49,9 @@ def disk(tmp_path):
     place = tmp_path / "disk"
     place.mkdir()
     size = "32m"
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], capture_output=True, check=False)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], capture_output=True, check=False
+    )
     if done.returncode:
         pytest.skip("mounting is not allowed here")
     yield place
@@ -63,8 +64,8 @@ def fill(place, leave):
 
 
 @pytest.mark.parametrize("leave", [0, 900_000])
-def test_a_full_disk_is_said_in_one_sentence_and_what_had_landed_stays(disk, service, _synced, leave):
-    shutil.copytree(_synced, disk / "project")
+def test_a_full_disk_is_said_in_one_sentence_and_what_had_landed_stays(disk, service, pulled_once, leave):
+    shutil.copytree(pulled_once, disk / "project")
     copy = Project(disk / "project", service)
     service.traffic(60, seed="disk")
     held = copy.warehouse()
@@ -80,8 +81,8 @@ def test_a_full_disk_is_said_in_one_sentence_and_what_had_landed_stays(disk, ser
     assert copy.differences() == []
 
 
-def test_a_full_disk_keeps_the_old_read_copy(disk, service, _synced):
-    shutil.copytree(_synced, disk / "project")
+def test_a_full_disk_keeps_the_old_read_copy(disk, service, pulled_once):
+    shutil.copytree(pulled_once, disk / "project")
     copy = Project(disk / "project", service)
     code, said, errors = finish(copy, "publish")
     assert (code, said[1]) == (0, "ok"), errors
@@ -98,8 +99,8 @@ def test_a_full_disk_keeps_the_old_read_copy(disk, service, _synced):
     assert copy.differences() == []
 
 
-def test_a_read_only_directory_is_said_in_one_sentence(disk, service, _synced):
-    shutil.copytree(_synced, disk / "project")
+def test_a_read_only_directory_is_said_in_one_sentence(disk, service, pulled_once):
+    shutil.copytree(pulled_once, disk / "project")
     copy = Project(disk / "project", service)
     service.traffic(10, seed="read-only")
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)

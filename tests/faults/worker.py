@@ -33,9 +33,7 @@ class Clock:
 async def main(directory, noon, *, full, publishing):
     pipeline = load(directory / "pipeline.toml", directory=directory, environ={}, overrides={})
     async with open_project(pipeline, command="worker", clock=Clock(noon), random=SystemRandom()) as project:
-        print("open", flush=True)
-        result = await sync(project.ports, Scope(full=full), command="worker", publishing=publishing)
-        print(result.status, flush=True)
+        await sync(project.ports, Scope(full=full), command="worker", publishing=publishing)
 
 
 if __name__ == "__main__":
@@ -49,6 +47,5 @@ if __name__ == "__main__":
                 publishing="publish" in sys.argv,
             )
         )
-    except OctoSyncError as error:
-        print("error", type(error).__name__, error, flush=True)
+    except OctoSyncError:
         os._exit(3)

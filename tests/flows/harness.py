@@ -5,7 +5,6 @@ import contextlib
 import dataclasses
 import datetime as dt
 import json
-import os
 import time
 from pathlib import Path
 from random import Random
@@ -222,13 +221,12 @@ class Project:
     async def sync(self, *, scope=None, publishing=None, seed=None, **more):
         """One run, from lease to read copy."""
         async with self.opened(seed=seed, **more) as project:
-            result = await sync(
+            return await sync(
                 project.ports,
                 scope or Scope(full=True),
                 command="test",
                 publishing=self.publishing if publishing is None else publishing,
             )
-        return result
 
     async def digests(self):
         """Count and hash of every core table."""
@@ -332,7 +330,7 @@ def rows_of(db, catalog, table, connection):
 
 
 def mode_of(path):
-    return os.stat(path).st_mode & 0o777
+    return path.stat().st_mode & 0o777
 
 
 class _Bytes(httpx.AsyncByteStream):
@@ -396,5 +394,5 @@ def api_path(request):
 async def until(condition, seconds=5.0):
     """Wait for something that another task brings about."""
     async with asyncio.timeout(seconds):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - whatever the condition is, it knows no event
             await asyncio.sleep(0.005)

@@ -19,9 +19,7 @@ async def test_a_full_pull_equals_what_the_source_shows_to_its_token(project, to
     assert result.totals.rows > 1000
 
 
-@pytest.mark.parametrize(
-    "languages", [("pt",), ("en", "pt", "ja"), ("ja", "de", "en")], ids=lambda languages: "-".join(languages)
-)
+@pytest.mark.parametrize("languages", [("pt",), ("en", "pt", "ja"), ("ja", "de", "en")], ids="-".join)
 async def test_a_full_pull_has_the_texts_of_every_language_the_service_has(project, languages):
     copy = project(languages=languages)
     await copy.sync()
@@ -100,12 +98,11 @@ async def test_a_second_pull_of_an_unchanged_source_writes_nothing_and_renews_co
     assert copy.differences() == []
 
 
-@pytest.mark.parametrize("seed", ["one", "two"])
-async def test_a_pull_after_any_changes_equals_the_source_again(synced, service, seed):
+async def test_a_pull_after_any_changes_equals_the_source_again(synced, service):
     copy = synced()
-    for round_ in range(2):
+    for seed in ("one/0", "one/1", "two"):
         copy.remember_products()
-        changes = service.traffic(60, seed=f"{seed}/{round_}")
+        changes = service.traffic(60, seed=seed)
         assert len(changes) == 60
         assert copy.differences() != [], "the changes must be visible before the pull"
         result = await copy.sync()

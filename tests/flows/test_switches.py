@@ -10,12 +10,13 @@ import pytest
 from tests import oracle
 from tests.flows.harness import Project, Service, small
 
+from octo_sync.flows.pull import Scope
 from octo_sync.sandbox.faults import CATALOGUE as FAULTS
 from octo_sync.sandbox.quirks import CATALOGUE as QUIRKS
 
 SICK = {
     "limits": {
-        "deadline": "1s",
+        "deadline": "0.7s",
         "attempts": 2,
         "backoff": "0.01s",
         "backoff_cap": "0.02s",
@@ -37,7 +38,7 @@ def tiny():
 
 @pytest.fixture(scope="module")
 def templates(tiny, tmp_path_factory):
-    """Two project directories to start from: one just made, one pulled from the tiny service."""
+    """Project directories to start from: just made, with the products only, and pulled from the tiny service."""
     import asyncio
 
     async def make():
@@ -45,10 +46,12 @@ def templates(tiny, tmp_path_factory):
         empty = Project(tmp_path_factory.mktemp("templates") / "empty", tiny, **SICK)
         async with empty.opened():
             pass
+        catalogue = Project(tmp_path_factory.mktemp("templates") / "catalogue", tiny, **SICK)
+        await catalogue.sync(scope=Scope(only=frozenset({"products"})))
         full = Project(tmp_path_factory.mktemp("templates") / "full", tiny, **SICK)
         assert (await full.sync()).status == "ok"
         assert full.differences() == []
-        return {"empty": empty.directory, "full": full.directory}
+        return {"empty": empty.directory, "catalogue": catalogue.directory, "full": full.directory}
 
     return asyncio.run(make())
 
@@ -68,8 +71,8 @@ def told(copy, result):
     """Whether the run says, somewhere a person looks, that the copy is not what the source shows."""
     drift = copy.query("select 1 from ops.schema_drift where kind in ('capability', 'count', 'window')")
     return (
-        (result.status != "ok" and bool(result.failed or result.quarantined or result.troubles or result.held)) or drift
-    )
+        result.status != "ok" and bool(result.failed or result.quarantined or result.troubles or result.held)
+    ) or drift
 
 
 # -- faults ---------------------------------------------------------------------------------------------------------
@@ -91,7 +94,7 @@ FAULT_CASES = {
     "redirect": ({}, TOLD),
     "hang": ({"seconds": 3.0, "match": {"path": "/supplier"}}, TOLD),
     "latency": ({"seconds": 0.05}, EQUAL),
-    "latency/late": ({"seconds": 1.5, "match": {"path": "/supplier"}}, TOLD),
+    "latency/late": ({"seconds": 1.0, "match": {"path": "/supplier"}}, TOLD),
     "option_400": ({"product_id": "42", "option_id": "2"}, TOLD),
     "read_lag": ({"seconds": 3600.0}, LATE),
     "empty_200": ({}, TOLD),
@@ -313,6 +316,21 @@ QUIRK_CASES = {
         {},
     ),
 }
+SHOWN_IN_PRODUCTS = {
+    "always_on",
+    "capability_header_hangs_on_products",
+    "capability_spelling",
+    "ids_as_numbers",
+    "ignored_capability",
+    "list_cap_100",
+    "rate_limit_per_minute",
+    "supplier_path_prefix",
+    "trailing_slash_redirect",
+    "unknown_enums",
+    "ventrata_content",
+}
+"""Pulled from nothing; the others begin where the products are known, which saves half of the time."""
+
 TOGETHER = {
     "block_after_4xx": 30,
     "update_with_availability_ids": True,
@@ -346,7 +364,11 @@ async def test_with_this_quirk_the_copy_holds_what_the_service_shows(start, tiny
     value, shown, asked = QUIRK_CASES[name]
     asked = dict(asked)
     path = asked.pop("path", None)
-    copy = start("empty", **asked, **({"base_url": tiny.base_url + path} if path else {}))
+    copy = start(
+        "empty" if name.split("/")[0] in SHOWN_IN_PRODUCTS else "catalogue",
+        **asked,
+        **({"base_url": tiny.base_url + path} if path else {}),
+    )
     wanted = copy.oracle()  # before the quirk: its texts come from the service itself
     tiny.quirks(**{name.split("/")[0]: value})
     if name.split("/")[0] == "availability_id_style":

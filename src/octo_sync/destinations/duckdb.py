@@ -74,7 +74,7 @@ class DuckDBWarehouse:
         tables: What to keep; from `octo_sync.tables`.
         nouns: What can be staged.
         now: When it is opened, for the record of migrations.
-        memory: DuckDB's memory limit, e.g. `128MB`; beyond it spills to disk.
+        memory: DuckDB's memory limit, e.g. `192MB`; beyond it spills to disk.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class DuckDBWarehouse:
         tables: Sequence[Table],
         nouns: Mapping[str, Noun],
         now: datetime,
-        memory: str = "128MB",
+        memory: str = "192MB",
         threads: int = 2,
     ) -> None:
         self.path, self.private_path = path, private_path
@@ -169,6 +169,7 @@ class DuckDBWarehouse:
             with transaction(self._db):
                 self._check_fence(landing.fence)
                 work.land()
+            work.clean_up()
         return work.report
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:

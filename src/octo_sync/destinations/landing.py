@@ -86,6 +86,12 @@ class LandingWork:
         cover(self._db, self._fresh, self._landing.run_id)
         self._drift()
 
+    def clean_up(self) -> None:
+        """Let go of the work tables: they hold memory until the next landing replaces them, and some are never replaced."""
+        tables = self._db.execute("select table_name from duckdb_tables() where temporary").fetchall()
+        for (name,) in tables:
+            self._db.execute(f"drop table if exists temp.{name}")
+
     def _land_noun(self, stage: Stage) -> None:
         merger = Merger(self._db, catalog=self._main, noun=stage.noun)
         tables = [t for t in self._tables if t.noun == stage.noun.name and not t.private]

@@ -17,6 +17,8 @@ from octo_sync.schema import STAGED, Noun, Table
 
 __all__ = ["Stage"]
 
+_SPOOL = 4 << 20
+"""Bytes of one spool file."""
 _LEAST_LINE = 1 << 20
 """Bytes DuckDB may expect of a line at least; it reserves memory by the longest."""
 
@@ -34,28 +36,39 @@ class Stage:
 
     def load(self) -> None:
         """Read the spool into `staged_<noun>` and leave out what is not for this landing."""
+        # By travel month, product and option, so that what is asked for together lies together on disk.
+        ordered = sorted(self._answered, key=lambda a: (a.subject.parts[-1:], a.subject.parts))
+        staged = f"staged_{self.noun.name}"
+        begin = f"create or replace temp table {staged} as"
+        lines: list[bytes] = []
+        size = 0
+        for line in (line for a in ordered for line in a.lines):
+            lines.append(line)
+            size += len(line)
+            if size >= _SPOOL:
+                self._read(lines, begin)
+                begin, lines, size = f"insert into {staged}", [], 0
+        if lines or begin.startswith("create"):
+            self._read(lines, begin)
+        self._leave_out()
+
+    def _read(self, lines: Sequence[bytes], begin: str) -> None:
+        """Read some lines. DuckDB holds two thousand lines of a file at once, whatever their length: so the file is short."""
         handle, name = tempfile.mkstemp(suffix=".ndjson", dir=self._spool)  # made with mode 0600
-        file = Path(name)
         try:
             with os.fdopen(handle, "wb") as out:
-                # By travel month, product and option, so that what is asked for together lies together on disk.
-                longest = _LEAST_LINE
-                for a in sorted(self._answered, key=lambda a: (a.subject.parts[-1:], a.subject.parts)):
-                    for line in a.lines:
-                        out.write(line)
-                        out.write(b"\n")
-                        longest = max(longest, len(line) + 2)
+                out.writelines(line + b"\n" for line in lines)
+            longest = max((len(line) + 2 for line in lines), default=0)
             columns = ", ".join(f"{column}: '{kind}'" for column, kind in STAGED)
             record = self.noun.record.replace("'", "''")
             self._db.execute(
-                f"create or replace temp table staged_{self.noun.name} as select * exclude (records), "
+                f"{begin} select * exclude (records), "
                 f"unnest(records) as r from read_json($1, format = 'newline_delimited', records = 'true', "
-                f"columns = {{{columns}, records: '{record}[]'}}, maximum_object_size = {longest})",
+                f"columns = {{{columns}, records: '{record}[]'}}, maximum_object_size = {max(_LEAST_LINE, longest)})",
                 [name],
             )
         finally:
-            file.unlink(missing_ok=True)
-        self._leave_out()
+            Path(name).unlink(missing_ok=True)
 
     def _leave_out(self) -> None:
         staged = f"staged_{self.noun.name}"

@@ -19,9 +19,6 @@ __all__ = ["Lander", "Totals"]
 
 log = logging.getLogger("octo_sync")
 
-_EARLY = 2
-"""An idle lander starts with this fraction of a batch, so that fetching and landing go on side by side."""
-
 
 @dataclass(slots=True)
 class Totals:
@@ -58,12 +55,7 @@ class Lander:
     @property
     def worthwhile(self) -> bool:
         """Whether to land now if nothing else is being landed: enough for one transaction, or others wait for it."""
-        settings = self._ports.pipeline.sync
-        return (
-            self._size * _EARLY >= settings.batch_bytes
-            or len(self._waiting) * _EARLY >= settings.batch_bodies
-            or any(f.claim.subject.kind is SubjectKind.PRODUCTS for f in self._waiting)
-        )
+        return self.full or any(f.claim.subject.kind is SubjectKind.PRODUCTS for f in self._waiting)
 
     @property
     def busy(self) -> bool:

@@ -294,7 +294,7 @@ class SyncSettings:
         ),
     ] = (5.0, 30.0)
     batch_bodies: Annotated[Count, Field(ge=1, le=100_000), _Says("Answers landed in one transaction, at most.")] = 1024
-    batch_bytes: Annotated[Bytes, _Says("Bytes of answers landed in one transaction, about.")] = 16 * 1024 * 1024
+    batch_bytes: Annotated[Bytes, _Says("Bytes of answers landed in one transaction, about.")] = 32 * 1024 * 1024
     deletion_rows: Annotated[
         Count,
         Field(ge=0),
