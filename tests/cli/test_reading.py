@@ -1,7 +1,5 @@
 """What reads: rows in every format, one document with --json, nothing but the read copy."""
 
-# ruff: noqa: S105 - planted
-
 import csv
 import io
 import json

@@ -310,7 +310,7 @@ def test_threads_share_one_journal_and_every_subject_is_worked_on_once(journal: 
 
 
 def test_claim_walks_the_index_and_sorts_nothing(journal: Journal) -> None:
-    from octo_sync.journal import sql  # noqa: PLC0415 - the statement under test
+    from octo_sync.journal import sql
 
     with journal._reading() as connection:
         plan = connection.exec_driver_sql("EXPLAIN QUERY PLAN " + sql.CLAIM, ("", 1, None, None, "[]", "[]")).all()

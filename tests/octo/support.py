@@ -11,7 +11,7 @@ from typing import Any
 from octo_sync.model import Connection, Limits, Secret
 from octo_sync.octo.client import OctoClient
 
-TOKEN = "tok-3b9f7d-secret"  # noqa: S105 - it opens nothing
+TOKEN = "tok-3b9f7d-secret"
 
 
 class WallClock:

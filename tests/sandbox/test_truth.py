@@ -1,7 +1,5 @@
 """What the API shows equals the sandbox's own truth, which is made without the API's serialisers."""
 
-
-
 import datetime as dt
 
 import pytest

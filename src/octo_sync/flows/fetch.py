@@ -242,14 +242,11 @@ class Fetcher:
         configured = self._ports.connection(connection).booking_date_means
         if configured != "auto":
             return configured
-        seen = str(quirks.booking_dates_mean(dates, window)) if window else "unknown"
-        if seen in ("travel", "creation"):
-            if self._ports.journal.setting("booking_date_means", connection=connection) != seen:
-                self._ports.journal.set_setting("booking_date_means", seen, connection=connection)
-            return seen
-        if dates:
-            return "unknown"
-        return self._ports.journal.setting("booking_date_means", connection=connection) or "travel"
+        seen = quirks.booking_dates_mean(dates, window) if window else "either"
+        remembered = self._ports.journal.setting("booking_date_means", connection=connection)
+        if seen in ("travel", "creation") and remembered != seen:
+            self._ports.journal.set_setting("booking_date_means", seen, connection=connection)
+        return (remembered or "travel") if seen == "either" else seen
 
     async def _in_windows(
         self,

@@ -118,10 +118,11 @@ def languages_offered(headers: Mapping[str, str]) -> tuple[str, ...]:
 
 def booking_dates_mean(
     dates: Iterable[tuple[date | None, date | None]], window: Window
-) -> Literal["travel", "creation", "unknown"]:
+) -> Literal["travel", "creation", "either", "unknown"]:
     """What the service took the window's days for (Q9), from each booking's (travel date, date of creation in UTC).
 
-    One meaning must fit every booking and the other fail for at least one. A day's slack covers the creation's zone.
+    One meaning must fit every booking and the other fail for at least one; `either` when both fit (as in a month whose few
+    bookings were made in it), `unknown` when neither does. A day's slack covers the creation's zone.
     """
     travel_fits = creation_fits = True
     for travel, created in dates:
@@ -130,7 +131,7 @@ def booking_dates_mean(
         travel_fits = travel_fits and window.start <= travel <= window.end
         creation_fits = creation_fits and window.start - CREATION_SLACK <= created <= window.end + CREATION_SLACK
     if travel_fits == creation_fits:
-        return "unknown"
+        return "either" if travel_fits else "unknown"
     return "travel" if travel_fits else "creation"
 
 
