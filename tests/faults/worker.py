@@ -30,10 +30,17 @@ class Clock:
         return self._noon + dt.timedelta(seconds=time.monotonic() - self._since)
 
 
+def say(*words):
+    sys.stdout.write(" ".join(words) + "\n")
+    sys.stdout.flush()
+
+
 async def main(directory, noon, *, full, publishing):
     pipeline = load(directory / "pipeline.toml", directory=directory, environ={}, overrides={})
     async with open_project(pipeline, command="worker", clock=Clock(noon), random=SystemRandom()) as project:
-        await sync(project.ports, Scope(full=full), command="worker", publishing=publishing)
+        say("open")
+        result = await sync(project.ports, Scope(full=full), command="worker", publishing=publishing)
+        say(result.status)
 
 
 if __name__ == "__main__":
@@ -47,5 +54,6 @@ if __name__ == "__main__":
                 publishing="publish" in sys.argv,
             )
         )
-    except OctoSyncError:
+    except OctoSyncError as error:
+        say("error", type(error).__name__, str(error))
         os._exit(3)

@@ -3,6 +3,7 @@
 The caller opens the transactions; see `DuckDBWarehouse.land`.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,9 +89,11 @@ class LandingWork:
 
     def clean_up(self) -> None:
         """Let go of the work tables: they hold memory until the next landing replaces them, and some are never replaced."""
-        tables = self._db.execute("select table_name from duckdb_tables() where temporary").fetchall()
-        for (name,) in tables:
-            self._db.execute(f"drop table if exists temp.{name}")
+        # The landing is committed: nothing that goes wrong here may make it look as if it were not.
+        with contextlib.suppress(duckdb.Error):
+            tables = self._db.execute("select table_name from duckdb_tables() where temporary").fetchall()
+            for (name,) in tables:
+                self._db.execute(f"drop table if exists temp.{name}")
 
     def _land_noun(self, stage: Stage) -> None:
         merger = Merger(self._db, catalog=self._main, noun=stage.noun)
