@@ -11,7 +11,7 @@ from tests.octo.support import client, in_turn, says, serving
 from octo_sync.errors import AnswerInvalid, NotFound, RequestRefused
 from octo_sync.octo import records
 
-SAMPLES = Path("/work/shared/octo/samples")
+SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "octo" / "samples"
 UUID = "a3f1c0de-0000-4000-8000-000000000001"
 BOOKING = json.dumps({"uuid": UUID, "status": "ON_HOLD", "productId": 7, "notes": None}).encode()
 
