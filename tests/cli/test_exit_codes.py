@@ -35,7 +35,7 @@ def test_a_service_that_is_down_is_exit_1_and_one_line(fresh):
 
     assert done.returncode == 1
     assert "127.0.0.1:9" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
 def test_usage_mistakes_are_exit_2(empty):

@@ -100,7 +100,9 @@ def show_logs() -> None:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         logging.getLogger("octo_sync").setLevel(logging.DEBUG)
     else:
-        logging.getLogger("octo_sync").addHandler(logging.NullHandler())
+        # Without a handler Python prints warnings bare, the libraries' as well: a retry is no news for a person.
+        for name in ("octo_sync", "stamina"):
+            logging.getLogger(name).addHandler(logging.NullHandler())
 
 
 def without_tokens(path: Path, directory: Path, **flags: object) -> "tuple[Pipeline, tuple[str, ...]]":

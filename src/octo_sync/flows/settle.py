@@ -15,6 +15,8 @@ from octo_sync.errors import MassDeletionHeld
 from octo_sync.flows.mark import mark
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Source, Subject, SubjectKind
+from octo_sync.schema import Merge
+from octo_sync.tables import all_tables
 
 __all__ = ["HELD", "Plan", "decide", "settle"]
 
@@ -75,10 +77,9 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
         share=settings.deletion_share,
         allow=ports.allow_deletions,
     )
+    merged = [t.full_name for t in all_tables() if t.merge is Merge.MERGE]
     for connection in ports.clients:
-        ports.journal.clear_records(
-            connection, HELD, [t for t in _tables(absences) if (connection, t) not in plan.held]
-        )
+        ports.journal.clear_records(connection, HELD, [t for t in merged if (connection, t) not in plan.held])
     for (connection, table), (missed, live) in plan.held.items():
         error = MassDeletionHeld(
             f"{missed} of {live} live rows of {table} are missing from complete answers; more than max("
@@ -97,11 +98,6 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
     mark(ports, now, Source.REPAIR)
     mark(ports, later, Source.REPAIR, delay=next(iter(settings.confirm_after), 0.0))
     return bool(now or later)
-
-
-def _tables(absences: Sequence[Absence]) -> list[str]:
-    merged = {"core.availability", "core.bookings", "core.extras", "core.options", "core.products", "core.suppliers"}
-    return sorted(merged | {"core.units"} | {a.table for a in absences})
 
 
 def _forget(ports: Ports, gone: Sequence[Absence]) -> None:
