@@ -63,6 +63,8 @@ class Table:
     scope: tuple[str, ...] = ()
     content: str = ""
     capability: str = ""
+    present: str = ""
+    """SQL over a staged record: whether it holds any row of this table. For details that few records have."""
     absent_is_gone: bool = False
     """True where the parent's own document lists all rows, so that an absent one is proven gone at once."""
     own_subject: str = ""
@@ -87,14 +89,14 @@ class Table:
         return tuple(c for c in self.columns if c.tracked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Enum:
     """A field with a list of known values. Others land as text all the same, and are counted as drift."""
 
     field: str
-    source: str
-    sql: str
     values: frozenset[str]
+    sql: str
+    """The list of its values in one staged record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

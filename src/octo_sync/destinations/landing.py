@@ -21,6 +21,8 @@ __all__ = ["LandingWork"]
 
 _SLICE = 8 * 1024 * 1024
 """Bytes of payloads that are texts at the same time."""
+_SMALL = 1 << 20
+"""Bytes of answers that are landed by one thread, and whose work tables are not worth dropping."""
 _NOUNS = ("supplier", "products", "availability", "bookings")
 
 
@@ -38,8 +40,10 @@ class LandingWork:
         spool: Path,
         main: str,
         private: str,
+        filled: set[str],
     ) -> None:
         self._db, self._landing = db, landing
+        self._filled = filled
         self._tables, self._nouns = tables, nouns
         self._spool, self._main, self._private = spool, main, private
         self._stages: list[Stage] = []
@@ -58,20 +62,31 @@ class LandingWork:
         """Whether the private file has to be written."""
         return bool(self._payloads) or any(s.noun.name == "bookings" for s in self._stages)
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it is a handful of records."""
+        return sum(a.size for a in self._fresh) < _SMALL
+
     def stage(self) -> None:
         """Make the checked records temporary relations."""
         self._db.execute("set variable landing_now = $1::timestamptz", [self._landing.now])
         for name in _NOUNS:
             chosen = [a for a in self._fresh if a.noun == name and not a.unchanged and not a.not_found]
             if chosen:
-                stage = Stage(self._db, self._nouns[name], chosen, spool=self._spool)
+                stage = Stage(
+                    self._db,
+                    self._nouns[name],
+                    chosen,
+                    spool=self._spool,
+                    tables=[t for t in self._tables if t.noun == name],
+                )
                 stage.load()
                 self._stages.append(stage)
 
     def land_private(self) -> None:
         """Contacts and payloads: first and idempotently, because two files cannot share a transaction."""
         for stage in self._stages:
-            merger = Merger(self._db, catalog=self._private, noun=stage.noun)
+            merger = Merger(self._db, catalog=self._private, noun=stage.noun, facts=stage.facts, filled=self._filled)
             for table in self._tables:
                 if table.private and table.noun == stage.noun.name:
                     merger.merge(table)
@@ -89,6 +104,8 @@ class LandingWork:
 
     def clean_up(self) -> None:
         """Let go of the work tables: they hold memory until the next landing replaces them, and some are never replaced."""
+        if self.is_small:
+            return
         # The landing is committed: nothing that goes wrong here may make it look as if it were not.
         with contextlib.suppress(duckdb.Error):
             tables = self._db.execute("select table_name from duckdb_tables() where temporary").fetchall()
@@ -96,7 +113,7 @@ class LandingWork:
                 self._db.execute(f"drop table if exists temp.{name}")
 
     def _land_noun(self, stage: Stage) -> None:
-        merger = Merger(self._db, catalog=self._main, noun=stage.noun)
+        merger = Merger(self._db, catalog=self._main, noun=stage.noun, facts=stage.facts, filled=self._filled)
         tables = [t for t in self._tables if t.noun == stage.noun.name and not t.private]
         for table in tables:
             merger.merge(table)
@@ -217,15 +234,23 @@ class LandingWork:
         """Values outside the lists that are known: kept as they are, and counted."""
         found: dict[tuple[str, str, str, str], int] = {}
         for stage in self._stages:
-            for enum in stage.noun.enums:
-                source = enum.source.replace("(select ", "(select connection_id, ")
-                rows = self._db.execute(
-                    f"select connection_id, {enum.sql} as value, count(*) from {source} "
-                    f"where value is not null and not list_contains($1, value) group by all",
-                    [sorted(enum.values)],
-                ).fetchall()
-                for connection, value, count in rows:
-                    found[connection, stage.noun.name, "value", f"{enum.field}={value}"] = count
+            enums = stage.noun.enums
+            if not enums:
+                continue
+            unknown = ", ".join(
+                f"list_filter({enum.sql}, lambda v: v is not null and not list_contains(${i}, v)) as e{i}"
+                for i, enum in enumerate(enums, 1)
+            )
+            rows = self._db.execute(
+                f"select * from (select connection_id, {unknown} from staged_{stage.noun.name}) "
+                f"where {' or '.join(f'len(e{i}) > 0' for i in range(1, len(enums) + 1))}",
+                [sorted(enum.values) for enum in enums],
+            ).fetchall()
+            for connection, *lists in rows:
+                for enum, values in zip(enums, lists, strict=True):
+                    for value in values or ():
+                        key = (connection, stage.noun.name, "value", f"{enum.field}={value}")
+                        found[key] = found.get(key, 0) + 1
         return found
 
     def _drift(self) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import duckdb
 
-from octo_sync.schema import Merge, Noun, Table
+from octo_sync.destinations.staging import FLAGS as _FLAGS
+from octo_sync.destinations.staging import Facts
+from octo_sync.schema import Column, Merge, Noun, Table
 
 __all__ = ["Merger"]
-
-_FLAGS = {"pricing": "has_pricing", "content": "has_content", "extras": "has_extras"}
 
 
 def _and(*conditions: str) -> str:
@@ -31,12 +31,17 @@ def key_json(table: Table, alias: str) -> str:
 class Merger:
     """Merges one noun's staged rows into its tables. `written` counts the rows it touched, per table."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, *, catalog: str, noun: Noun) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, *, catalog: str, noun: Noun, facts: Facts, filled: set[str]
+    ) -> None:
         self.connection = connection
         self.catalog = catalog
         self.noun = noun
+        self._facts = facts
+        self._changed: dict[str, tuple[int, int]] = {}
         self.written: dict[str, int] = {}
         self.absent = 0
+        self._filled = filled
         self._had_rows: set[str] = set()
 
     def merge(self, table: Table) -> None:
@@ -67,43 +72,73 @@ class Merger:
         where = f" where {own[0]}" if own else ""
         return f"select {columns}{extra}{content} from {table.source}{where}"
 
+    def _keys(self, table: Table, columns: Sequence[str]) -> str:
+        """Only these columns of the rows as they came: planning all of them costs more than reading them."""
+        parts = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in columns)
+        where = f" where {_FLAGS[table.capability]}" if table.capability else ""
+        return f"select {parts} from {table.source}{where}"
+
+    def _has_rows(self, table: Table) -> bool:
+        """Whether the table had live rows before this landing. One that had some keeps some: rows are only marked."""
+        target = f"{self.catalog}.{table.full_name}"
+        if target in self._filled:
+            return True
+        found = self._run(f"select count(*) from (select 1 from {target} where not is_deleted limit 1)") > 0
+        if found:
+            self._filled.add(target)
+        return found
+
     def _merge(self, table: Table) -> None:
         target = f"{self.catalog}.{table.full_name}"
         # On a first load nothing can be missed, and looking for it costs as much as the load.
-        had_rows = self._run(f"select count(*) from (select 1 from {target} where not is_deleted limit 1)") > 0
+        had_rows = self._has_rows(table)
         if had_rows:
             self._had_rows.add(table.full_name)
         hashed = ", ".join([c.name for c in table.tracked] + (["_content"] if table.content else []))
         kept = ", ".join(
             f"case when i.{_FLAGS[c.capability]} then i.{c.name} else t.{c.name} end as {c.name}"
-            if c.capability
+            if self._may_lack(c)
             else f"i.{c.name}"
             for c in table.columns
         )
-        self._run(
+        incoming = f"select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})"
+        if table.absent_is_gone:
+            # Needed twice, and planning such a select costs more than keeping its rows.
+            self._run(f"create or replace temp table incoming as {incoming}")
+            incoming = "from incoming"
+        changed = self._run(
             f"create or replace temp table diff as "
-            f"with incoming as (select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})) "
             f"select {kept}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen "
-            f"from incoming i left join {target} t on {_equal(table.key, 't', 'i')}{self._prune()} "
+            f"from ({incoming}) i left join {target} t on {_equal(table.key, 't', 'i')}{self._prune()} "
             f"where t.row_hash is null or t.row_hash <> i.row_hash or t.is_deleted"
         )
-        names = ", ".join(c.name for c in table.columns)
-        self._run(f"delete from {target} where rowid in (select old_row from diff where old_row is not null)")
-        self._count(
-            table,
+        updates = 0
+        if changed:
+            names = ", ".join(c.name for c in table.columns)
+            updates = self._run(
+                f"delete from {target} where rowid in (select old_row from diff where old_row is not null)"
+            )
+            self._count(
+                table,
+                self._run(
+                    f"insert into {target} ({names}, first_seen_at_utc, last_seen_at_utc, is_deleted, deleted_at_utc, "
+                    f"row_hash) select {names}, coalesce(old_seen, landing_now()), landing_now(), false, null, row_hash "
+                    f"from diff"
+                ),
+            )
+        self._changed[table.full_name] = (changed, updates)
+        if table.full_name in self._facts.parents:
+            keys = ", ".join(table.key)
             self._run(
-                f"insert into {target} ({names}, first_seen_at_utc, last_seen_at_utc, is_deleted, deleted_at_utc, "
-                f"row_hash) select {names}, coalesce(old_seen, landing_now()), landing_now(), false, null, row_hash "
-                f"from diff"
-            ),
-        )
-        parent = table.full_name.replace(".", "_")
-        keys = ", ".join(table.key)
-        self._run(
-            f"create or replace temp table changed_{parent} as select {keys}, old_row is not null as is_update from diff"
-        )
+                f"create or replace temp table changed_{table.full_name.replace('.', '_')} as "
+                f"select {keys}, old_row is not null as is_update from diff"
+            )
         if table.absent_is_gone and had_rows:
             self._gone(table, target)
+
+    def _may_lack(self, column: Column) -> bool:
+        """Whether some answer of this landing may lack the column's capability."""
+        return bool(column.capability) and _FLAGS[column.capability] not in self._facts.flags
 
     def _prune(self) -> str:
         """Bounds that let DuckDB skip row groups: rows of other months cannot match."""
@@ -117,10 +152,17 @@ class Merger:
     def _gone(self, table: Table, target: str) -> None:
         """Rows that the parent's own document no longer lists."""
         flag = f" and p.{_FLAGS[table.capability]}" if table.capability else ""
+        # As many rows live now as came: none is gone. Counting is cheaper than planning the update.
+        surplus = self._run(
+            f"select (select count(*) from {target} t semi join ({self.noun.scope}) p on {_equal(table.scope, 't', 'p')}"
+            f"{flag} where not t.is_deleted) - (select count(*) from (select distinct {', '.join(table.key)} from incoming))"
+        )
+        if not surplus:
+            return
         rows = self._run(
             f"update {target} t set is_deleted = true, deleted_at_utc = landing_now() "
             f"from ({self.noun.scope}) p where {_equal(table.scope, 't', 'p')}{flag} and not t.is_deleted "
-            f"and not exists (select 1 from ({self._incoming(table)}) i where {_equal(table.key, 't', 'i')})"
+            f"and not exists (select 1 from incoming i where {_equal(table.key, 't', 'i')})"
         )
         self._count(table, rows)
 
@@ -128,13 +170,13 @@ class Merger:
         target = f"{self.catalog}.{table.full_name}"
         parent = f"changed_{table.parent.replace('.', '_')}"
         same = _equal(table.parent_key, "t", "p")
-        row = self.connection.execute(f"select count(*), count(*) filter (is_update) from {parent}").fetchone()
-        changed, updates = row or (0, 0)
+        changed, updates = self._changed[table.parent]
         if not changed:
             return
+        present = not table.present or table.full_name in self._facts.present
         # Columns of a capability that the answer lacked keep their old values (R10); so do all details of one.
-        kept = [c for c in table.columns if c.capability and c.capability != table.capability]
-        if kept:
+        kept = [c for c in table.columns if self._may_lack(c) and c.capability != table.capability]
+        if kept and present:
             self._run(
                 f"create or replace temp table old_details as select t.* from {target} t "
                 f"semi join {parent} p on {same} and p.is_update"
@@ -147,6 +189,8 @@ class Merger:
                 f"delete from {target} t using {parent} p, ({answered}) a "
                 f"where p.is_update and {same} and {_equal(table.parent_key, 't', 'a')}"
             )
+        if not present:
+            return
         names = ", ".join(c.name for c in table.columns)
         values = ", ".join(
             f"case when t.{_FLAGS[c.capability]} then t.{c.name} else o.{c.name} end" if c in kept else f"t.{c.name}"
@@ -198,7 +242,7 @@ class Merger:
         if self._run(f"select count(*) from {absences} where table_name = '{table.full_name}'"):
             self._run(
                 f"delete from {absences} a where table_name = '{table.full_name}' and exists "
-                f"(select 1 from ({self._incoming(table)}) t "
+                f"(select 1 from ({self._keys(table, table.key)}) t "
                 f"where t.connection_id = a.connection_id and {key_json(table, 't')} = a.key)"
             )
 
@@ -213,7 +257,7 @@ class Merger:
             return
         absences = f"{self.catalog}.ops.absences"
         key = key_json(table, "t")
-        incoming = f"(select {', '.join(table.key)} from ({self._incoming(table)}))"
+        incoming = f"({self._keys(table, table.key)})"
         if table.own_subject:
             ask, subject_key, misses = f"'{table.own_subject}'", key, "0"
             # Its own document, asked for later than this answer, knows better (R6).

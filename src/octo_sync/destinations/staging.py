@@ -7,6 +7,7 @@ the shape check re-encoded, so that the loader cannot read anything else than wh
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -15,7 +16,9 @@ from octo_sync.destinations.base import Answered
 from octo_sync.model import SubjectKind
 from octo_sync.schema import STAGED, Noun, Table
 
-__all__ = ["Stage"]
+__all__ = ["FLAGS", "Facts", "Stage"]
+
+FLAGS = {"pricing": "has_pricing", "content": "has_content", "extras": "has_extras"}
 
 _SPOOL = 4 << 20
 """Bytes of one spool file."""
@@ -23,14 +26,33 @@ _LEAST_LINE = 1 << 20
 """Bytes DuckDB may expect of a line at least; it reserves memory by the longest."""
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known about everything staged, so that statements which cannot matter are not even planned."""
+
+    flags: frozenset[str]
+    """Capabilities (as `has_…`) that every answer really had."""
+    present: frozenset[str]
+    """Tables with `present` of which some record holds a row."""
+    parents: frozenset[str]
+    """Tables whose changed rows decide about details."""
+
+
 class Stage:
-    """One noun's answers of one landing."""
+    """One noun's answers of one landing. `tables` are those made from the noun."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, noun: Noun, answered: Sequence[Answered], *, spool: Path
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        noun: Noun,
+        answered: Sequence[Answered],
+        *,
+        spool: Path,
+        tables: Sequence[Table],
     ) -> None:
         self._db = connection
         self.noun = noun
+        self._tables = tables
         self._answered = answered
         self._spool = spool
 
@@ -51,6 +73,19 @@ class Stage:
         if lines or begin.startswith("create"):
             self._read(lines, begin)
         self._leave_out()
+        self.facts = self._look()
+
+    def _look(self) -> Facts:
+        details = [t for t in self._tables if t.present]
+        asked = [f"bool_and({flag})" for flag in FLAGS.values()] + [f"bool_or({t.present})" for t in details]
+        found = self._db.execute(f"select {', '.join(asked)} from staged_{self.noun.name}").fetchone() or ()
+        names = [*FLAGS.values(), *(t.full_name for t in details)]
+        true = frozenset(name for name, value in zip(names, found, strict=True) if value)
+        return Facts(
+            flags=true & set(FLAGS.values()),
+            present=true - set(FLAGS.values()),
+            parents=frozenset(t.parent for t in self._tables if t.parent),
+        )
 
     def _read(self, lines: Sequence[bytes], begin: str) -> None:
         """Read some lines. DuckDB holds two thousand lines of a file at once, whatever their length: so the file is short."""

@@ -10,14 +10,7 @@ NOUN = Noun(
         '"allDay" BOOLEAN, available BOOLEAN, status VARCHAR, vacancies BIGINT, capacity BIGINT, "maxUnits" BIGINT, '
         f'"openingHours" JSON, "unitPricing" {PRICE}[], pricing {PRICE})'
     ),
-    enums=(
-        Enum(
-            field="status",
-            source="staged_availability",
-            sql="r.status",
-            values=frozenset({"AVAILABLE", "FREESALE", "SOLD_OUT", "LIMITED", "CLOSED"}),
-        ),
-    ),
+    enums=(Enum("status", frozenset({"AVAILABLE", "FREESALE", "SOLD_OUT", "LIMITED", "CLOSED"}), "[r.status]"),),
 )
 
 _KEY = ("connection_id", "product_id", "option_id", "availability_id")

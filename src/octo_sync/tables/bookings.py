@@ -21,7 +21,6 @@ _UNIT_ITEM = (
 )
 
 _STATUSES = frozenset({"ON_HOLD", "CONFIRMED", "EXPIRED", "CANCELLED", "REDEEMED", "PENDING", "REJECTED"})
-_STAGED_ITEMS = '(select unnest(r."unitItems") as i from staged_bookings)'
 NOUN = Noun(
     name="bookings",
     record=(
@@ -36,14 +35,9 @@ NOUN = Noun(
         f"pricing {PRICE})"
     ),
     enums=(
-        Enum(field="status", source="staged_bookings", sql="r.status", values=_STATUSES),
-        Enum(
-            field="cancellation.refund",
-            source="staged_bookings",
-            sql="r.cancellation.refund",
-            values=frozenset({"FULL", "PARTIAL", "NONE"}),
-        ),
-        Enum(field="unitItems.status", source=_STAGED_ITEMS, sql="i.status", values=_STATUSES),
+        Enum("status", _STATUSES, "[r.status]"),
+        Enum("cancellation.refund", frozenset({"FULL", "PARTIAL", "NONE"}), "[r.cancellation.refund]"),
+        Enum("unitItems.status", _STATUSES, 'list_transform(r."unitItems", lambda i: i.status)'),
     ),
     scope=(
         "select distinct connection_id, r.uuid as booking_uuid, has_pricing, has_content, has_extras from staged_bookings"
@@ -195,6 +189,7 @@ EXTRA_ITEMS = Table(
     parent="core.bookings",
     parent_key=("connection_id", "booking_uuid"),
     capability="extras",
+    present=('len(r."extraItems") > 0 or len(list_filter(r."unitItems", lambda i: len(i."extraItems") > 0)) > 0'),
     columns=(
         _CONNECTION_ID,
         _BOOKING_UUID,
@@ -239,6 +234,7 @@ TAXES = Table(
     parent="core.bookings",
     parent_key=("connection_id", "booking_uuid"),
     capability="pricing",
+    present='len(r.pricing."includedTaxes") > 0',
     columns=(
         _CONNECTION_ID,
         _BOOKING_UUID,
@@ -270,9 +266,8 @@ CONTACTS = Table(
     grain="One contact: of the booking (unit_item_uuid '') or of one ticket.",
     noun="bookings",
     source=(
-        f'(select * from {_PEOPLE} where remark is not null or c."fullName" is not null or c."firstName" is not null '
-        'or c."lastName" is not null or c."emailAddress" is not null or c."phoneNumber" is not null '
-        'or c.country is not null or c."postalCode" is not null or c.notes is not null)'
+        f'(select * from {_PEOPLE} where coalesce(remark, c."fullName", c."firstName", c."lastName", '
+        'c."emailAddress", c."phoneNumber", c.country, c."postalCode", c.notes) is not null)'
     ),
     key=("connection_id", "booking_uuid", "unit_item_uuid"),
     scope=("connection_id", "booking_uuid"),

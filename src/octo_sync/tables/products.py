@@ -34,29 +34,17 @@ NOUN = Noun(
         f'"availableCurrencies" JSON, "pricingPer" VARCHAR, options {_OPTION}[], {_CONTENT})'
     ),
     enums=(
+        Enum("availabilityType", frozenset({"START_TIME", "OPENING_HOURS"}), '[r."availabilityType"]'),
+        Enum("redemptionMethod", frozenset({"DIGITAL", "PRINT", "MANIFEST"}), '[r."redemptionMethod"]'),
         Enum(
-            field="availabilityType",
-            source="staged_products",
-            sql='r."availabilityType"',
-            values=frozenset({"START_TIME", "OPENING_HOURS"}),
+            "deliveryFormats",
+            frozenset({"PDF_URL", "QRCODE", "CODE128", "PKPASS_URL", "AZTECCODE"}),
+            'from_json(r."deliveryFormats", \'["VARCHAR"]\')',
         ),
         Enum(
-            field="redemptionMethod",
-            source="staged_products",
-            sql='r."redemptionMethod"',
-            values=frozenset({"DIGITAL", "PRINT", "MANIFEST"}),
-        ),
-        Enum(
-            field="deliveryFormats",
-            source='(select unnest(from_json(r."deliveryFormats", \'["VARCHAR"]\')) as format from staged_products)',
-            sql="format",
-            values=frozenset({"PDF_URL", "QRCODE", "CODE128", "PKPASS_URL", "AZTECCODE"}),
-        ),
-        Enum(
-            field="options.units.type",
-            source="(select unnest(o.units) as u from (select unnest(r.options) as o from staged_products))",
-            sql='u."type"',
-            values=frozenset({"ADULT", "YOUTH", "CHILD", "INFANT", "FAMILY", "SENIOR", "STUDENT", "MILITARY", "OTHER"}),
+            "options.units.type",
+            frozenset({"ADULT", "YOUTH", "CHILD", "INFANT", "FAMILY", "SENIOR", "STUDENT", "MILITARY", "OTHER"}),
+            'flatten(list_transform(r.options, lambda o: list_transform(o.units, lambda u: u."type")))',
         ),
     ),
     scope=(
