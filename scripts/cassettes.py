@@ -5,7 +5,7 @@ import tempfile
 from datetime import date
 from pathlib import Path
 
-from tests.wire.tape import CASSETTES, Instant, pipeline, tape
+from tests.wire.tape import CASSETTES, Instant, pipeline, tape, transport
 
 from octo_sync.app import open_project
 from octo_sync.flows.pull import Scope
@@ -19,7 +19,7 @@ TODAY = date(2026, 11, 20)
 async def _record(base_url: str, folder: Path) -> None:
     loaded = pipeline(folder, base_url)
     with tape("full_pull.yaml", record="all"):
-        async with open_project(loaded, command="record", clock=Instant()) as project:
+        async with open_project(loaded, command="record", clock=Instant(), transport=transport) as project:
             result = await sync(project.ports, Scope(), command="record", publishing=False)
             print(result.status, result.totals.by_table)
 

@@ -32,6 +32,7 @@ one environment.
 | size | bytes such as `65536`, or `"64KB"`, `"64MB"`, `"1GB"` (powers of 1024) |
 | days | `"-90d..+365d"`: from 90 days before today at the venue to 365 days after |
 | name | `a-z`, `0-9` and single `-` or `_`; two connections must differ in more than `-` and `_` |
+| host:port | where to listen: `"127.0.0.1:8787"`, `"[::1]:8787"`, `"0.0.0.0:8787"` |
 | path | relative to the project directory |
 
 A wrong file is refused with every mistake, each with its key, what was found and what was expected, and exit code 2.
@@ -55,6 +56,8 @@ SECTIONS = {
     ("sync",): "`[sync]`",
     ("publish",): "`[publish]`",
     ("schedule",): "`[schedule]`",
+    ("webhooks",): "`[webhooks]`",
+    ("serve",): "`[serve]`",
 }
 
 

@@ -36,7 +36,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 """Every table there is an opinion about, with what makes its rows unique within a connection."""
 
-LOG_TABLES = frozenset({"core.connections"})
+LOG_TABLES = frozenset({"core.connections", "private.landed"})
 HISTORY_TABLES = frozenset({"core.availability_history", "core.booking_history"})
 
 BOOKKEEPING = frozenset(
@@ -48,6 +48,7 @@ BOOKKEEPING = frozenset(
         "deleted_at_utc",
         "row_hash",
         "verified_at_utc",
+        "payload_digest",
         "valid_from_utc",
         "valid_to_utc",
         "is_current",

@@ -1,6 +1,6 @@
 """Imports run one way, and each library has one home.
 
-    cli → app → web, schedule, api → flows → octo, journal, destinations, tables → schema, model, errors
+    cli → serving → app → web, schedule, api → flows → octo, journal, destinations, tables → schema, model, errors
 
 The four in the middle do not import each other; `sandbox` is a stranger to all of them.
 """
@@ -26,8 +26,9 @@ SURFACES = frozenset({"web", "schedule", "api"})
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "": SURFACES | SETTINGS | NOUNS,
     "__main__": frozenset({"cli"}),
-    "cli": frozenset({"", "app", "flows", "sandbox"}) | SURFACES | FLOWS,
+    "cli": frozenset({"", "app", "serving", "flows", "sandbox"}) | SURFACES | FLOWS,
     "app": frozenset({"flows", "sandbox"}) | SURFACES | FLOWS,
+    "serving": frozenset({"app", "flows"}) | SURFACES | FLOWS,
     "web": frozenset({"flows"}) | FLOWS,
     "schedule": frozenset({"flows"}) | SETTINGS | NOUNS,
     "api": frozenset({"flows"}) | FLOWS,
@@ -65,6 +66,7 @@ HOMES: Mapping[str, Home] = {
     "click": Home(("cli/",)),
     "duckdb": Home(("destinations/", "tables/", "api.py")),
     "filelock": Home(("app.py", "flows/", "journal/")),
+    "httptools": Home(("web/",)),
     "httpx": Home(("octo/client.py", "sandbox/deliveries.py")),
     "jinja2": Home(("web/",)),
     "msgspec": Home(("octo/", "tables/", "destinations/", "flows/fetch.py", "sandbox/")),

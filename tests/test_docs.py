@@ -89,6 +89,9 @@ def _paths(table, path=()):
             yield from _paths(value, (*path, key))
 
 
+_NO_DEFAULT = ("full", "products", "availability", "bookings", "near", "publish")
+
+
 def test_the_example_says_the_defaults_where_it_does_not_say_otherwise(tmp_path):
     bare = tmp_path / "example.toml"
     bare.write_text(
@@ -99,7 +102,7 @@ def test_the_example_says_the_defaults_where_it_does_not_say_otherwise(tmp_path)
 
     differ = {key for key, setting in example.settings.items() if setting.value != default.settings[key].value}
 
-    assert differ == {f"schedule.{name}" for name in ("full", "products", "availability", "bookings")}
+    assert differ == {f"schedule.{name}" for name in _NO_DEFAULT}
 
 
 def test_every_line_of_the_example_is_commented():

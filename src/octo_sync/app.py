@@ -5,9 +5,11 @@ import contextlib
 import getpass
 import logging
 import os
+import secrets
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -35,6 +37,8 @@ __all__ = [
     "environ",
     "lock_path",
     "new_run_id",
+    "new_token",
+    "open_connections",
     "open_journal",
     "open_project",
     "private_path",
@@ -62,6 +66,11 @@ def new_run_id(clock: Clock, random: Random) -> str:
     """An id that sorts by time and is easy to say: `20261120T195900-k3x9`."""
     letters = "".join(random.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(4))
     return f"{clock.now():%Y%m%dT%H%M%S}-{letters}"
+
+
+def new_token(size: int) -> str:
+    """A url-safe text from so many random bytes, for addresses and secrets that nobody can guess."""
+    return secrets.token_urlsafe(size)
 
 
 def private_path(pipeline: Pipeline) -> Path:
@@ -192,8 +201,21 @@ async def open_project(
             yield Project(ports, lease, warehouse, journal)
 
 
-def run_until_done(work: Coroutine[Any, Any, T]) -> T:
+@contextlib.asynccontextmanager
+async def open_connections(pipeline: Pipeline) -> AsyncIterator[tuple[Journal, dict[str, OctoClient]]]:
+    """Journal and clients alone: for what leaves the warehouse alone, also while another run owns the project."""
+    clock = SystemClock()
+    os.umask(0o077)
+    with open_journal(pipeline, clock) as journal:
+        async with contextlib.AsyncExitStack() as stack:
+            yield journal, await _clients(stack, pipeline, clock, SystemRandom())
+
+
+def run_until_done(work: Coroutine[Any, Any, T], *, stop_within: float | None = None) -> T:
     """Run to the end; Ctrl-C and SIGTERM cancel it, so that the landing in hand is finished or rolled back.
+
+    With `stop_within` the process ends after so many seconds at the latest: what is not committed by then is not kept, as
+    with a kill, and is still marked.
 
     Raises:
         KeyboardInterrupt: After Ctrl-C, when everything is closed. SIGTERM ends in what its handler raises.
@@ -205,6 +227,10 @@ def run_until_done(work: Coroutine[Any, Any, T]) -> T:
 
         def stop(number: int) -> None:
             told.append(number)
+            if stop_within is not None and len(told) == 1:
+                last_call = threading.Timer(stop_within, os._exit, (128 + number,))
+                last_call.daemon = True
+                last_call.start()
             if task is not None:
                 task.cancel()
 

@@ -57,6 +57,7 @@ class Source(StrEnum):
     SCHEDULE = "schedule"
     NOTIFICATION = "notification"
     CONFIRM = "confirm"
+    TIMER = "timer"
     REPAIR = "repair"
     USER = "user"
 

@@ -108,6 +108,8 @@ class Noun:
     enums: tuple[Enum, ...] = ()
     scope: str = ""
     """Select over the staged relation: which rows of detail tables the answers speak for."""
+    beside: tuple[tuple[str, str], ...] = ()
+    """Lists beside the records in the spool, one value a record, with DuckDB types; one that is left out is null."""
 
 
 AUDIT: tuple[Column, ...] = (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from octo_sync.destinations.base import Answered, Drift, Landing, Payload
+from octo_sync.destinations.base import Answered, Drift, Landing, Payload, Seen
 from octo_sync.errors import WriterFenced
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking
@@ -129,14 +129,27 @@ CHECKS = {
 
 
 def answered(
-    kind, records, seq, *, parts=(), window=None, complete=True, meaning="travel", flags=None, language="en", **more
+    kind,
+    records,
+    seq,
+    *,
+    parts=(),
+    window=None,
+    complete=True,
+    meaning="travel",
+    flags=None,
+    language="en",
+    known=None,
+    **more,
 ):
-    """A subject's answer that is ready to land, from OCTO records."""
+    """A subject's answer that is ready to land, from OCTO records; what is in `known` was seen and not read."""
     subject = Subject("main", SubjectKind(kind), tuple(parts))
     noun = {"booking": "bookings", "product": "products"}.get(kind, kind)
     body = json.dumps(records[0] if noun == "supplier" else records).encode()
-    checked = CHECKS[noun](body)
+    checked = checking.check_bookings(body, known=known) if known else CHECKS[noun](body)
     assert not checked.bad
+    if noun == "bookings":
+        more.setdefault("seen", tuple(Seen(uuid, digest, seq) for uuid, digest in checked.seen))
     head = {
         "connection_id": "main",
         "product_id": parts[0] if kind == "availability" else None,
@@ -154,7 +167,7 @@ def answered(
         **FLAGS,
         **(flags or {}),
     }
-    opening = json.dumps(head).encode()[:-1] + b',"records":'
+    digests = getattr(checked, "digests", ()) if all(flags.values() if flags else ()) else ()
     return Answered(
         subject=subject,
         request_seq=seq,
@@ -162,9 +175,12 @@ def answered(
         source=Source.SCHEDULE,
         answer_hash=f"{seq}/{hash(body)}",
         noun=noun,
-        lines=tuple(opening + lines + b"}" for lines in checked.records),
+        lines=tuple(
+            json.dumps({**head, "payload_digest": digests or None, "records": json.loads(lines)}).encode()
+            for lines in checked.records
+        ),
         window=window,
-        row_count=len(checked.ids),
+        row_count=len(checked.ids) + len(more.get("seen", ())),
         complete=complete,
         date_meaning=meaning,
         **more,
@@ -339,6 +355,169 @@ class Contract:
         warehouse.land(landing(answered("bookings", [], 15, parts=("2027-01",), window=january)))
         assert warehouse.absences() == []
         assert live(warehouse, "core.bookings", "status") == ["MOVED"]
+
+    def test_a_booking_left_out_as_overruled_leaves_no_hash_that_an_equal_answer_would_meet(self, warehouse):
+        """The window said OLD, asked for before NEW landed. Should it say OLD once more, that must be read."""
+        window, document = december([booking(1, status="OLD")], 10), one(booking(1, status="NEW"), 20)
+        warehouse.land(landing(document))
+        warehouse.land(landing(window))
+        assert warehouse.covered([window.subject])[window.subject].answer_hash is None
+        other, older = december([booking(1, status="NEWEST")], 30), one(booking(1, status="OLD"), 25)
+        warehouse.land(landing(other))
+        warehouse.land(landing(older))
+        assert warehouse.covered([older.subject])[older.subject].answer_hash is None
+        assert live(warehouse, "core.bookings", "status") == ["NEWEST"]
+
+    @pytest.mark.parametrize("together", [True, False])
+    def test_an_answer_that_equals_one_which_became_old_news_meanwhile_is_asked_for_again(self, warehouse, together):
+        """It was compared before the booking landed by its own road, and lands after it or with it."""
+        window = december([booking(1), booking(2)], 10)
+        warehouse.land(landing(window))
+        same = dataclasses.replace(window, request_seq=30, lines=(), unchanged=True)
+        between = one(booking(1, status="IN BETWEEN"), 20)
+        if together:
+            report = warehouse.land(landing(same, between))
+        else:
+            warehouse.land(landing(between))
+            report = warehouse.land(landing(same))
+        assert report.differing == [window.subject]
+        assert warehouse.covered([window.subject])[window.subject].answer_hash is None
+        warehouse.land(
+            landing(dataclasses.replace(window, request_seq=40, lines=december([booking(1), booking(2)], 40).lines))
+        )
+        assert live(warehouse, "core.bookings", "status") == ["CONFIRMED", "CONFIRMED"]
+
+    @pytest.mark.parametrize("first", ["document", "list"])
+    def test_a_product_that_lands_by_one_road_makes_the_other_roads_answer_old_news(self, warehouse, first):
+        document = answered("product", [product(name="A")], 10, parts=("p",))
+        listed = answered("products", [product(name="A")], 11)
+        warehouse.land(landing(document))
+        warehouse.land(landing(listed))
+        if first == "document":
+            warehouse.land(landing(answered("product", [product(name="B")], 20, parts=("p",))))
+        else:
+            warehouse.land(landing(answered("products", [product(name="B")], 20)))
+        other = listed.subject if first == "document" else document.subject
+        assert warehouse.covered([other])[other].answer_hash is None
+
+    # -- records that were seen and not read --------------------------------------------------------------------------
+
+    @pytest.fixture
+    def seen(self, warehouse):
+        """A window with three bookings is landed; what a fetch then knows."""
+        warehouse.land(landing(december([booking(1), booking(2), booking(3)], 10)))
+        return warehouse.known_bookings("main", DECEMBER)
+
+    def test_what_live_bookings_were_landed_from_is_known(self, warehouse, seen):
+        assert sorted(seen.values()) == [(f"uuid-{n}", dt.date(2026, 12, 5), dt.date(2026, 11, 1)) for n in (1, 2, 3)]
+        assert warehouse.known_bookings("other", DECEMBER) == {}
+        assert warehouse.known_bookings("main", Window.month("2027-02")) == {}
+        assert len(warehouse.known_bookings("main", Window.month("2026-11"))) == 3, "they were made in it"
+
+    def test_what_was_seen_counts_as_present_and_is_not_written(self, warehouse, seen):
+        said = say(warehouse)
+        answer = december([booking(1), booking(3, retail=7)], 11, known=seen)
+        assert len(answer.seen) == 1
+        report = warehouse.land(landing(answer))
+        assert report.written["core.bookings"] == 1
+        assert report.differing == []
+        assert [a.ask.parts for a in warehouse.absences()] == [("uuid-2",)]
+        (known,) = warehouse.covered([answer.subject]).values()
+        assert known.row_count == 2
+        known = warehouse.known_bookings("main", DECEMBER)
+        report = warehouse.land(landing(december([booking(n) for n in (1, 2, 3)], 12, known=known)))
+        assert report.differing == []
+        assert warehouse.absences() == [], "what was missed was seen again"
+        assert say(warehouse) == said
+
+    def test_a_window_of_which_nothing_is_new_is_landed_without_a_record(self, warehouse, seen):
+        said = say(warehouse)
+        answer = december([booking(3), booking(1)], 11, known=seen)
+        assert answer.lines == ()
+        assert warehouse.land(landing(answer)).rows == 0
+        assert [a.ask.parts for a in warehouse.absences()] == [("uuid-2",)]
+        assert say(warehouse) == said
+
+    def test_what_an_older_request_wrote_meanwhile_is_fetched_anew(self, warehouse, seen):
+        """The booking's own answer was asked for before the window and landed after the window was checked."""
+        window = december([booking(n) for n in (1, 2, 3)], 30, known=seen)
+        warehouse.land(landing(one(booking(2, status="OLDER"), 20)))
+        report = warehouse.land(landing(window))
+        assert report.differing == [Subject("main", SubjectKind.BOOKING, ("uuid-2",))]
+        assert warehouse.covered([window.subject])[window.subject].answer_hash is None
+
+    def test_what_a_newer_request_wrote_meanwhile_stays(self, warehouse, seen):
+        """R6; but the window's bytes are not what is landed, so an equal answer is read."""
+        window = december([booking(n) for n in (1, 2, 3)], 20, known=seen)
+        warehouse.land(landing(one(booking(2, status="NEWER"), 30)))
+        report = warehouse.land(landing(window))
+        assert report.differing == []
+        assert live(warehouse, "core.bookings", "status") == ["CONFIRMED", "CONFIRMED", "NEWER"]
+        assert warehouse.covered([window.subject])[window.subject].answer_hash is None
+
+    @pytest.mark.parametrize("seqs", [(20, 30), (30, 20)])
+    def test_in_one_landing_the_later_request_wins_whether_it_was_read_or_seen(self, warehouse, seen, seqs):
+        own, window = seqs
+        answers = one(booking(2, status="OWN"), own), december([booking(n) for n in (1, 2, 3)], window, known=seen)
+        report = warehouse.land(landing(*answers))
+        assert ("OWN" in live(warehouse, "core.bookings", "status")) == (own > window)
+        assert report.differing == []
+        (one_known, all_known) = (warehouse.covered([a.subject])[a.subject] for a in answers)
+        assert (one_known.answer_hash is None, all_known.answer_hash is None) == (own < window, own > window)
+
+    @pytest.mark.parametrize("seqs", [(20, 30), (30, 20)])
+    def test_a_booking_in_two_windows_of_one_landing_is_where_the_later_one_has_it(self, warehouse, seen, seqs):
+        """It moved between the requests: December has it as it was, January as it is, or the other way round."""
+        moved = booking(2)
+        moved["availability"]["localDateTimeStart"] = "2027-01-05T09:30:00+00:00"
+        january = answered("bookings", [moved], seqs[1], parts=("2027-01",), window=Window.month("2027-01"))
+        warehouse.land(landing(december([booking(n) for n in (1, 2, 3)], seqs[0], known=seen), january))
+        day = {True: dt.date(2027, 1, 5), False: dt.date(2026, 12, 5)}[seqs[1] > seqs[0]]
+        assert warehouse.query("select local_date from core.bookings where booking_uuid = 'uuid-2'").rows == [(day,)]
+
+    def test_what_was_buried_meanwhile_is_fetched_anew(self, warehouse, seen):
+        window = december([booking(n) for n in (1, 2, 3)], 30, known=seen)
+        warehouse.land(landing(december([booking(1), booking(3)], 11)))
+        warehouse.bury(warehouse.absences(), now=NOW, fence=1)
+        assert {uuid for uuid, *_ in warehouse.known_bookings("main", DECEMBER).values()} == {"uuid-1", "uuid-3"}
+        report = warehouse.land(landing(window))
+        assert report.differing == [Subject("main", SubjectKind.BOOKING, ("uuid-2",))]
+
+    def test_a_refusal_asked_for_later_than_the_window_is_not_undone_by_what_was_seen(self, warehouse, seen):
+        window = december([booking(n) for n in (1, 2, 3)], 20, known=seen)
+        warehouse.land(landing(gone("booking", "uuid-2", 30)))
+        assert warehouse.land(landing(window)).differing == []
+        assert [(a.ask.parts, a.misses) for a in warehouse.absences()] == [(("uuid-2",), 1)]
+
+    def test_contacts_that_change_and_change_back_are_landed_both_times(self, warehouse, seen, private):
+        """No column of the booking's row says so; the digest must."""
+        names = (
+            "select distinct full_name from {}private.booking_contacts where booking_uuid = 'uuid-2' and not is_deleted"
+        )
+        bookings = [booking(1), booking(2, name="Changed"), booking(3)]
+        report = warehouse.land(landing(december(bookings, 20, known=seen)))
+        assert "core.bookings" not in report.written, "a digest alone is not a changed row"
+        assert private(warehouse, names) == [("Changed",)]
+        known = warehouse.known_bookings("main", DECEMBER)
+        assert len(known) == 3
+        back = december([booking(n) for n in (1, 2, 3)], 30, known=known)
+        assert len(back.seen) == 2
+        warehouse.land(landing(back))
+        assert private(warehouse, names) == [("Ana",)]
+
+    def test_contacts_that_change_by_the_bookings_own_road_make_the_windows_answer_old_news(self, warehouse, seen):
+        window = Subject("main", SubjectKind.BOOKINGS, ("2026-12",))
+        warehouse.land(landing(one(booking(2), 20)))
+        assert warehouse.covered([window])[window].answer_hash, "nothing changed"
+        warehouse.land(landing(one(booking(2, name="Changed"), 21)))
+        assert warehouse.covered([window])[window].answer_hash is None
+
+    def test_without_a_capability_nothing_is_known_and_with_it_again_everything(self, warehouse, seen):
+        bookings = [booking(n) for n in (1, 2, 3)]
+        warehouse.land(landing(december(bookings, 20, flags={"has_pricing": False})))
+        assert warehouse.known_bookings("main", DECEMBER) == {}
+        assert warehouse.land(landing(december(bookings, 30))).rows == 0
+        assert warehouse.known_bookings("main", DECEMBER) == seen
 
     # -- absence (R7) -----------------------------------------------------------------------------------------------
 

@@ -115,11 +115,12 @@ def test_one_torn_transaction_at_the_end_of_the_log_is_what_a_power_cut_leaves(
 
 
 def test_last_transaction_torn_in_its_beginning_is_a_power_cut_too(killed: Path, tmp_path, clock: HandClock) -> None:
-    frames = damage._read_log(killed).frames
-    commits = [number for number, (_, commit, *_) in enumerate(frames) if commit]
-    assert commits[-1] == len(frames) - 1
+    log = damage._read_log(killed)
+    commits = [number for number, (_, commit, *_) in enumerate(log.frames) if commit]
+    assert commits[-1] == len(log.frames) - 1
     assert commits[-1] - commits[-2] > 1
-    torn = 32 + (commits[-2] + 1) * (24 + 4096) + 100
+    page_size = damage._WAL_HEADER.unpack(log.header)[2]
+    torn = 32 + (commits[-2] + 1) * (24 + page_size) + 100
     path = copy_with_log(killed, tmp_path, lambda log: log[:torn] + b"\xa5" * 8 + log[torn + 8 :])
     with Journal.open(path, clock=clock) as journal:
         assert journal.recovered_from is None

@@ -15,7 +15,7 @@ from octo_sync.model import Claim, Source, Subject
 
 SUBJECTS = [booking("a"), booking("b"), booking("a", "other"), availability("p", "o", "2026-07")]
 NEWS = {Source.NOTIFICATION, Source.REPAIR, Source.USER}
-STRENGTH = [Source.SCHEDULE, Source.CONFIRM, Source.REPAIR, Source.USER, Source.NOTIFICATION]
+STRENGTH = [Source.SCHEDULE, Source.TIMER, Source.CONFIRM, Source.REPAIR, Source.USER, Source.NOTIFICATION]
 AT_ONCE = datetime.min.replace(tzinfo=HandClock().now().tzinfo)
 
 

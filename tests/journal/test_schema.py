@@ -68,12 +68,13 @@ def test_failed_migration_leaves_nothing_and_is_tried_again(
     journal.mark([booking()], Source.USER)
     journal.close()
     known = store.migrations()
-    bad = (2, "CREATE TABLE half (a TEXT) STRICT;\nCREATE TABLE half (a TEXT) STRICT;\n")
+    number = known[-1][0] + 1
+    bad = (number, "CREATE TABLE half (a TEXT) STRICT;\nCREATE TABLE half (a TEXT) STRICT;\n")
     with monkeypatch.context() as patched:
         patched.setattr(store, "migrations", lambda: [*known, bad])
         with pytest.raises(JournalError, match="half"):
             Journal.open(path, clock=clock)
-    good = (2, "-- adds; a table\nCREATE TABLE half (a TEXT) STRICT;\n")
+    good = (number, "-- adds; a table\nCREATE TABLE half (a TEXT) STRICT;\n")
     monkeypatch.setattr(store, "migrations", lambda: [*known, good])
     for _ in range(2):
         with Journal.open(path, clock=clock) as migrated:
@@ -117,6 +118,7 @@ def test_file_is_private_and_durable(journal: Journal, path) -> None:
             "synchronous": 2,
             "busy_timeout": 10_000,
             "foreign_keys": 1,
+            "page_size": 2048,
         }.items():
             assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one() == value
 

@@ -168,9 +168,20 @@ async def test_a_200_with_something_else_than_json_is_invalid(body, kind):
 
 
 async def test_a_content_length_that_is_too_small_leaves_json_that_is_cut_off():
-    async with serving(raw(HEAD + b'Content-Length: 9\r\n\r\n[{"id":"1"}]')) as server, client(server.origin) as octo:
+    cut = raw(HEAD + b'Content-Length: 9\r\n\r\n[{"id":"1', b'"}]', pause=0.02)
+    async with serving(cut) as server, client(server.origin) as octo:
         with pytest.raises(AnswerInvalid, match="cut off"):
             await octo.send(CALL)
+
+
+async def test_an_answer_with_more_than_its_content_length_is_never_used():
+    # In one piece the parser sees what cannot be the next answer, before it gives out this one.
+    for more in (b'[{"id":"1"}]', b"[       ]x", b"[       ][       ]"):
+        long = raw(HEAD + b"Content-Length: 9\r\n\r\n" + more)
+        async with serving(long) as server, client(server.origin) as octo:
+            with pytest.raises(ServiceUnavailable, match="cannot be read"):
+                await octo.send(CALL)
+            assert len(server.seen) == 3
 
 
 async def test_a_body_that_ends_with_the_connection_is_checked_for_its_end():

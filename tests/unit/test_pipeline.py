@@ -252,6 +252,75 @@ def test_every_key_has_a_setting_with_an_origin(read):
         pipeline.origin("connections.acme.tokn")
 
 
+# Webhooks
+
+
+def test_without_an_address_there_are_no_webhooks_and_every_limit_has_a_default(read):
+    pipeline = read()
+
+    assert pipeline.webhooks.url == ""
+    assert pipeline.webhooks.address == ("127.0.0.1", 8787)
+    assert (pipeline.webhooks.body_limit, pipeline.webhooks.header_limit) == (65536, 16384)
+    assert (pipeline.webhooks.keep, pipeline.webhooks.rest, pipeline.webhooks.silence_after) == (30 * 86400, 5, 0)
+    assert (pipeline.sync.verify_bookings_within, pipeline.sync.verify_budget) == (86400, 600)
+    assert (pipeline.serve.publish_every, pipeline.serve.stop_within) == (60, 5)
+    assert pipeline.horizons.near == Horizon(0, 30)
+
+
+def test_every_time_of_the_receiver_goes_down_to_a_tenth_of_a_second(read):
+    pipeline = read(
+        """
+[webhooks]
+url = "https://hooks.example.com/octo/"
+bind = "[::1]:0"
+check_every = 0.1
+silence_after = "100ms"
+keep = 0.1
+header_timeout = 0.1
+request_timeout = 0.1
+rest = 0.1
+[serve]
+publish_every = 0.1
+stop_within = 0.1
+[horizon]
+near = "-1d..+3d"
+[schedule]
+near = "*/5 * * * *"
+"""
+        + MINIMAL,
+        environ={"OCTO_SYNC_WEBHOOKS__MAX_CONNECTIONS": "7", "OCTO_SYNC_SYNC__VERIFY_BOOKINGS_WITHIN": "0.1"},
+    )
+
+    hooks = pipeline.webhooks
+    assert hooks.url == "https://hooks.example.com/octo"
+    assert hooks.address == ("::1", 0)
+    times = (
+        hooks.check_every,
+        hooks.silence_after,
+        hooks.keep,
+        hooks.header_timeout,
+        hooks.request_timeout,
+        hooks.rest,
+    )
+    assert times == (0.1,) * 6
+    assert (pipeline.serve.publish_every, pipeline.serve.stop_within) == (0.1, 0.1)
+    assert (hooks.max_connections, pipeline.sync.verify_bookings_within) == (7, 0.1)
+    assert (pipeline.horizons.near, pipeline.schedule.near) == (Horizon(-1, 3), "*/5 * * * *")
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts"),
+    [
+        ("http://127.0.0.1:8787", "[]"),
+        ("http://localhost/x", "[]"),
+        ("https://10.0.0.1/hooks", '["10.0.0.1"]'),
+        ("http://octo-sync:8787", '["octo-sync"]'),
+    ],
+)
+def test_the_receiver_may_be_reached_over_http_here_and_where_it_is_named(read, url, hosts):
+    assert read(f'[webhooks]\nurl = "{url}"\nallow_hosts = {hosts}\n' + MINIMAL).webhooks.url == url
+
+
 # Tokens
 
 
@@ -480,6 +549,22 @@ def test_allow_http_does_not_allow_private_addresses(mistakes):
         ),
         ('[sync]\nraw = ["booking"]\n' + MINIMAL, 'sync.raw[0]: found "booking"; expected one of supplier'),
         ("[sync]\ndeletion_share = 20\n" + MINIMAL, "sync.deletion_share: found 20; expected at most 1"),
+        ('[webhooks]\nurl = "http://hooks.example.com"\n' + MINIMAL, "because a secret travels with every delivery"),
+        ('[webhooks]\nurl = "https://10.0.0.1/hooks"\n' + MINIMAL, "expected a public address"),
+        ('[webhooks]\nurl = "hooks"\n' + MINIMAL, 'expected an address such as "https://hooks.example.com/octo"'),
+        ('[webhooks]\nbind = "8787"\n' + MINIMAL, 'webhooks.bind: found "8787"; expected host and port, such as'),
+        ('[webhooks]\nbind = "localhost:65536"\n' + MINIMAL, "expected host and port"),
+        ('[webhooks]\nbind = "::1:8787"\n' + MINIMAL, "expected host and port"),
+        ('[webhooks]\nbind = "[x]:1"\n' + MINIMAL, "expected host and port"),
+        ("[webhooks]\nbind = 8787\n" + MINIMAL, "expected host and port"),
+        ("[webhooks]\nbody_limit = 0\n" + MINIMAL, "webhooks.body_limit: found 0; expected a size"),
+        ("[webhooks]\nheader_timeout = 0.01\n" + MINIMAL, "webhooks.header_timeout: found 0.01; expected at least 0.1"),
+        (
+            '[webhooks]\nheader_timeout = "20s"\n' + MINIMAL,
+            "webhooks.request_timeout: found 10 s; expected at least webhooks.header_timeout, which is 20 s",
+        ),
+        ("[serve]\nstop_within = 0\n" + MINIMAL, "serve.stop_within: found 0; expected at least 0.1"),
+        ("[sync]\nverify_budget = -1\n" + MINIMAL, "sync.verify_budget: found -1; expected at least 0"),
         ('[schedule]\nfull = "daily"\n' + MINIMAL, 'schedule.full: found "daily"; expected a cron expression'),
         ("name = 2026-01-01\n" + MINIMAL, "name: found a date or a time; expected a name"),
     ],
@@ -731,7 +816,15 @@ def test_no_document_raises_anything_but_a_config_error_with_printable_mistakes(
 @settings(max_examples=200)
 @given(st.one_of(scalars, st.lists(scalars), st.none()))
 def test_no_value_raises_anything_but_a_sentence(value):
-    for function in (values.duration, values.size, values.horizon, values.service_url, values.time_zone, values.cron):
+    for function in (
+        values.duration,
+        values.size,
+        values.horizon,
+        values.service_url,
+        values.time_zone,
+        values.cron,
+        values.host_and_port,
+    ):
         try:
             function(value)
         except ValueError as error:

@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import vcr
 
 from octo_sync.pipeline import load
@@ -18,6 +19,11 @@ class Instant:
 
     def now(self):
         return datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def transport(connection):
+    """vcrpy steps in where httpx hands a request to its own transport, so that is what carries recorded requests."""
+    return httpx.AsyncHTTPTransport(trust_env=False)
 
 
 def _scrub_request(request):

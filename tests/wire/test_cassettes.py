@@ -5,7 +5,7 @@ import socket
 
 import pytest
 import yaml
-from tests.wire.tape import CASSETTES, Instant, pipeline, tape
+from tests.wire.tape import CASSETTES, Instant, pipeline, tape, transport
 
 from octo_sync.app import open_project
 from octo_sync.flows.pull import Scope
@@ -34,7 +34,7 @@ def bodies(path):
 
 async def test_a_recorded_pull_replays_without_a_network_into_the_rows_that_were_sent(tmp_path, no_network):
     with tape("full_pull.yaml") as cassette:
-        async with open_project(pipeline(tmp_path), command="test", clock=Instant()) as project:
+        async with open_project(pipeline(tmp_path), command="test", clock=Instant(), transport=transport) as project:
             result = await sync(project.ports, Scope(), command="test", publishing=False)
             query = project.warehouse.query
             bookings = query("select booking_uuid, retail_minor, status from core.bookings order by 1").rows

@@ -30,6 +30,7 @@ _ORDER = [
     "subscriptions",
     "listen",
     "trigger",
+    "webhooks",
     "status",
     "quarantine",
     "verify",

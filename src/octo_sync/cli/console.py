@@ -20,10 +20,12 @@ __all__ = [
     "age_text",
     "bytes_text",
     "clean",
+    "clock_time",
     "color",
     "document",
     "instant_text",
     "label",
+    "line",
     "note",
     "quiet",
     "rows_text",
@@ -213,6 +215,16 @@ def write_rows(
                 click.echo(json.dumps(item))
         else:
             document(kind, {"columns": names, "rows": objects, **more})
+
+
+def line(content: Mapping[str, Any]) -> None:
+    """One JSON object on one line of stdout, at once."""
+    click.echo(json.dumps({key: _plain(value) for key, value in content.items()}, ensure_ascii=False))
+
+
+def clock_time() -> str:
+    """The time of day here, for lines that come while something runs."""
+    return datetime.now().astimezone().strftime("%H:%M:%S")  # noqa: TID251 - for a person who watches
 
 
 def instant_text(at: datetime | None) -> str:

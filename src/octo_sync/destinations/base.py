@@ -6,7 +6,7 @@ from one thread at a time; reading methods may be called while nothing lands.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,10 +20,12 @@ __all__ = [
     "Covered",
     "Destination",
     "Drift",
+    "KnownBookings",
     "Landing",
     "LandingReport",
     "Payload",
     "Rows",
+    "Seen",
     "TableDigest",
 ]
 
@@ -36,6 +38,22 @@ class Payload:
     key: str
     body: memoryview
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A booking in an answer whose record equals the one its row was landed from, so that it was not read again.
+
+    `digest` is what the row had when the answer was checked, `request_seq` the number of the request that showed it.
+    """
+
+    uuid: str
+    digest: int
+    request_seq: int
+
+
+KnownBookings = Mapping[int, tuple[str, date | None, date | None]]
+"""Digest of a live row's record → uuid, travel date, date of creation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +74,7 @@ class Answered:
     `noun` and `lines` are the checked records for the spool, one JSON object a line. `unchanged` means that the answer's
     bytes equal the last landed ones: only coverage is renewed. `not_found` means a typed "this id does not exist".
     `complete` is False when a record was set aside or the list was cut: then nothing is concluded from absence (R7).
+    `seen` are records that were there but are not in `lines`; they count as present, and in `row_count`.
     """
 
     subject: Subject
@@ -74,6 +93,7 @@ class Answered:
     date_meaning: str = "travel"
     payloads: tuple[Payload, ...] = ()
     drift: tuple[Drift, ...] = ()
+    seen: tuple[Seen, ...] = ()
 
     @property
     def size(self) -> int:
@@ -93,10 +113,14 @@ class Landing:
 
 @dataclass(slots=True)
 class LandingReport:
-    """What a landing did: rows written per table, and the subjects whose answers came too late to count (R6)."""
+    """What a landing did: rows written per table, and the subjects whose answers came too late to count (R6).
+
+    `differing` are subjects that were taken for equal to what is landed and turned out not to be: to be fetched anew.
+    """
 
     written: dict[str, int] = field(default_factory=dict)
     stale: list[Subject] = field(default_factory=list)
+    differing: list[Subject] = field(default_factory=list)
     absent: int = 0
 
     @property
@@ -175,6 +199,14 @@ class Destination(Protocol):
 
     def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
         """The last landing of each of the subjects that has one."""
+        ...
+
+    def known_bookings(self, connection: str, window: Window) -> KnownBookings:
+        """The records that live bookings which travel or were made in the window were landed from.
+
+        One that is in an answer again, byte for byte, need not be read: `Answered.seen`. It may be asked while a landing
+        is under way; the landing checks what was seen once more.
+        """
         ...
 
     def land(self, landing: Landing) -> LandingReport:

@@ -1,12 +1,12 @@
 """The watermark on DuckDB: one row of `ops.coverage` a subject, in the same transaction as its rows (R8)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import duckdb
 
 from octo_sync.destinations.base import Answered
-from octo_sync.model import SubjectKind
+from octo_sync.model import Subject, SubjectKind
 
 __all__ = ["cover"]
 
@@ -31,21 +31,39 @@ _COLUMNS = {
 _SAME = "o.connection_id = n.connection_id and o.resource = n.resource and o.key = n.key"
 
 
-def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: str) -> None:
-    """Renew the coverage of the subjects. Runs inside a transaction that the caller opened."""
+def cover(
+    db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: str, overruled: Collection[Subject]
+) -> list[Subject]:
+    """Renew the coverage of the subjects. Runs inside a transaction that the caller opened.
+
+    `overruled` are subjects of whose answer something was left out, so that an equal one must be read again. Returned are
+    those whose answer was taken for equal to one that is no longer what is landed.
+    """
     if not answered:
-        return
-    rows = [_row(a, run_id) for a in answered]
+        return []
+    rows = [_row(a, run_id, overruled) for a in answered]
     arrays = [list(column) for column in zip(*rows, strict=True)]
     types = {**_COLUMNS, "is_equal": "boolean"}
     select = ", ".join(f"unnest(${i + 1}::{t}[]) as {c}" for i, (c, t) in enumerate(types.items()))
     db.execute(f"create or replace temp table covering as select {select}", arrays)
+    wrong: list[Subject] = []
     # An equal answer keeps the findings of the one it equals.
     if any(a.unchanged for a in answered):
         db.execute(
             f"update covering n set row_count = o.row_count, is_complete = o.is_complete, "
             f"missing_capabilities = o.missing_capabilities from ops.coverage o where n.is_equal and {_SAME}"
         )
+        # Since the answer was compared, another landing may have made the one it equals old news; or this one did.
+        found = db.execute(
+            f"select n.connection_id, n.resource, n.key from covering n join ops.coverage o on {_SAME} "
+            f"where n.is_equal and n.answer_hash <> '' and o.answer_hash is distinct from n.answer_hash"
+        ).fetchall()
+        wrong = sorted(Subject.from_key(*row) for row in found)
+        if wrong:
+            db.execute(
+                f"update covering n set answer_hash = null from ops.coverage o "
+                f"where n.is_equal and {_SAME} and o.answer_hash is distinct from n.answer_hash"
+            )
     db.execute(f"delete from ops.coverage o using covering n where {_SAME}")
     # While rows are missed, an equal answer must be looked at again: it may be the second proof.
     missed = (
@@ -60,9 +78,10 @@ def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: s
         f"case when {missed} then null else n.{c} end" if c == "answer_hash" else f"n.{c}" for c in _COLUMNS
     )
     db.execute(f"insert into ops.coverage ({', '.join(_COLUMNS)}) select {values} from covering n")
+    return wrong
 
 
-def _row(a: Answered, run_id: str) -> tuple[Any, ...]:
+def _row(a: Answered, run_id: str, overruled: Collection[Subject]) -> tuple[Any, ...]:
     parts = a.subject.parts
     kind = a.subject.kind
     return (
@@ -80,7 +99,7 @@ def _row(a: Answered, run_id: str) -> tuple[Any, ...]:
         a.complete,
         ",".join(a.missing_capabilities),
         a.request_seq,
-        a.answer_hash if a.complete else None,
+        a.answer_hash if a.complete and a.subject not in overruled else None,
         run_id,
         a.unchanged,
     )

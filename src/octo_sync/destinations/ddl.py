@@ -6,7 +6,7 @@ from octo_sync.schema import Merge, Table
 
 __all__ = ["SCHEMA_VERSION", "comments", "create_table", "script"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the warehouse's schema; every change adds a migration."""
 
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from octo_sync.destinations.base import (
     Catalog,
     CatalogOption,
     Covered,
+    KnownBookings,
     Landing,
     LandingReport,
     Rows,
@@ -33,6 +34,7 @@ from octo_sync.destinations.base import (
 from octo_sync.destinations.burying import bury, bury_private
 from octo_sync.destinations.landing import LandingWork
 from octo_sync.destinations.migrating import migrate
+from octo_sync.destinations.pairing import is_torn, look_anew, note, number
 from octo_sync.destinations.transactions import transaction, translated
 from octo_sync.errors import WarehouseError, WriterFenced
 from octo_sync.model import Subject, Window
@@ -92,6 +94,8 @@ class DuckDBWarehouse:
         self._tables, self._nouns = tuple(tables), nouns
         self._lock = threading.RLock()
         self._filled: set[str] = set()
+        self._half_landed = True
+        """Whether the private file may have been written by a landing that then failed."""
         self._threads = self._threads_now = threads
         self._spool = path.parent / f".{path.stem}.spool"
         with translated(path):
@@ -122,6 +126,7 @@ class DuckDBWarehouse:
         self._db.execute("set checkpoint_threshold = '64MB'")
         self._db.execute("create or replace temp macro landing_now() as getvariable('landing_now')::timestamptz")
         migrate(self._db, self._tables, main=_MAIN, private=_PRIVATE, now=now, name=self.path.name)
+        self._mend()
 
     def _attach(self) -> None:
         # Payloads are long and few: in small row groups they go straight to the file instead of through its log.
@@ -140,8 +145,9 @@ class DuckDBWarehouse:
         """Take over as the writer; see `Destination`."""
         with self._lock, translated(self.path), transaction(self._db):
             self._check_fence(fence)
+            landed = self._db.execute("select max(landed) from ops.writer").fetchone() or (None,)
             self._db.execute("delete from ops.writer")
-            self._db.execute("insert into ops.writer values ($1, $2)", [fence, owner])
+            self._db.execute("insert into ops.writer values ($1, $2, $3)", [fence, owner, landed[0]])
 
     def _check_fence(self, fence: int) -> None:
         row = self._db.execute("select max(fence) from ops.writer").fetchone()
@@ -154,6 +160,7 @@ class DuckDBWarehouse:
     def land(self, landing: Landing) -> LandingReport:
         """Land everything or nothing; see `Destination`."""
         with self._lock, translated(self.path):
+            self._mend()
             work = LandingWork(
                 self._db,
                 landing,
@@ -168,13 +175,32 @@ class DuckDBWarehouse:
             self._use_threads(1 if work.is_small else self._threads)
             work.stage()
             if work.has_private:
-                with transaction(self._db):
+                with self._private_transaction(landing.fence):
                     work.land_private()
             with transaction(self._db):
                 self._check_fence(landing.fence)
                 work.land()
+                if work.has_private:
+                    note(self._db, _PRIVATE)
+            self._half_landed = False
             work.clean_up()
         return work.report
+
+    @contextlib.contextmanager
+    def _private_transaction(self, fence: int) -> Iterator[None]:
+        """The first of two: until the warehouse's own is committed, the private file is ahead of it."""
+        self._half_landed = True
+        with transaction(self._db):
+            self._check_fence(fence)
+            yield
+            number(self._db, _PRIVATE)
+
+    def _mend(self) -> None:
+        """If a landing ended between the two files, have everything that feeds the private one looked at anew."""
+        if self._half_landed and is_torn(self._db, _PRIVATE):
+            with transaction(self._db):
+                look_anew(self._db, _PRIVATE)
+        self._half_landed = False
 
     def _use_threads(self, count: int) -> None:
         """For a handful of rows a second thread costs more to start than it saves: a sixth of a small landing."""
@@ -186,12 +212,16 @@ class DuckDBWarehouse:
         """Mark proven deletions; see `Destination`."""
         tables = {t.full_name: t for t in self._tables}
         with self._lock, translated(self.path):
+            self._mend()
             self._db.execute("set variable landing_now = $1::timestamptz", [now])
-            with transaction(self._db):
+            with self._private_transaction(fence):
                 bury_private(self._db, tables, absences, catalog=_PRIVATE)
             with transaction(self._db):
                 self._check_fence(fence)
-                return bury(self._db, tables, absences)
+                marked = bury(self._db, tables, absences)
+                note(self._db, _PRIVATE)
+            self._half_landed = False
+        return marked
 
     def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
         """Upsert rows of a log table; see `Destination`."""
@@ -232,6 +262,17 @@ class DuckDBWarehouse:
             wanted[row[0], row[1], row[2]]: Covered(row[3], row[4], Window(row[5], row[6]) if row[5] else None, row[7])
             for row in found
         }
+
+    def known_bookings(self, connection: str, window: Window) -> KnownBookings:
+        """What live bookings of a window were landed from; see `Destination`."""
+        with self._reader_lock, translated(self.path):
+            found = self._reader.execute(
+                "select payload_digest, booking_uuid, local_date, utc_created_at::date from core.bookings "
+                "where connection_id = $1 and payload_digest is not null and not is_deleted and "
+                "(local_date between $2 and $3 or utc_created_at::date between $2 - 1 and $3 + 1)",
+                [connection, window.start, window.end],
+            ).fetchall()
+        return {digest: (uuid, travel, created) for digest, uuid, travel, created in found}
 
     def absences(self) -> list[Absence]:
         """Rows missed at present; see `Destination`."""

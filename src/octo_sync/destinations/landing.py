@@ -60,7 +60,7 @@ class LandingWork:
     @property
     def has_private(self) -> bool:
         """Whether the private file has to be written."""
-        return bool(self._payloads) or any(s.noun.name == "bookings" for s in self._stages)
+        return bool(self._payloads) or any(s.noun.name == "bookings" and s.facts.rows for s in self._stages)
 
     @property
     def is_small(self) -> bool:
@@ -99,7 +99,9 @@ class LandingWork:
         for stage in self._stages:
             self._land_noun(stage)
         self._miss_own()
-        cover(self._db, self._fresh, self._landing.run_id)
+        overruled = {subject for stage in self._stages for subject in stage.overruled}
+        self.report.differing += sorted(subject for stage in self._stages for subject in stage.differing)
+        self.report.differing += cover(self._db, self._fresh, self._landing.run_id, overruled)
         self._drift()
 
     def clean_up(self) -> None:
@@ -115,10 +117,14 @@ class LandingWork:
     def _land_noun(self, stage: Stage) -> None:
         merger = Merger(self._db, catalog=self._main, noun=stage.noun, facts=stage.facts, filled=self._filled)
         tables = [t for t in self._tables if t.noun == stage.noun.name and not t.private]
+        if stage.facts.rows:
+            stage.forget_other_answers()
         for table in tables:
             merger.merge(table)
-            if stage.noun.name == "bookings" and table.full_name == "core.bookings":
-                stage.forget_answers_about_changed_bookings()
+            if table.full_name == "core.bookings":
+                if merger.unchanged(table):
+                    stage.note_digests()
+                stage.prove_seen()
         for table in tables:
             if table.merge is Merge.MERGE and not table.absent_is_gone:
                 merger.forget_absences(table)

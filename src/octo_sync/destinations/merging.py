@@ -46,12 +46,19 @@ class Merger:
 
     def merge(self, table: Table) -> None:
         """Bring the table up to date with what is staged."""
-        if table.merge is Merge.MERGE:
+        if not self._facts.rows:
+            if table.merge is Merge.MERGE and self._has_rows(table):
+                self._had_rows.add(table.full_name)
+        elif table.merge is Merge.MERGE:
             self._merge(table)
         elif table.merge is Merge.REPLACE:
             self._replace(table)
         elif table.merge is Merge.VERSIONS:
             self._versions(table)
+
+    def unchanged(self, table: Table) -> bool:
+        """Whether some of the records left their row in the table as it was."""
+        return self._changed.get(table.full_name, (0, 0))[0] < self._facts.rows
 
     def _run(self, sql: str) -> int:
         """Run a statement; rows it touched."""
@@ -78,6 +85,13 @@ class Merger:
         where = f" where {_FLAGS[table.capability]}" if table.capability else ""
         return f"select {parts} from {table.source}{where}"
 
+    def _shown(self, table: Table) -> str:
+        """The keys of all that was in the answers, read or not."""
+        keys = self._keys(table, table.key)
+        if table.full_name != "core.bookings" or not self._facts.seen:
+            return keys
+        return f"{keys} union all by name select connection_id, booking_uuid from seen_bookings where not is_overruled"
+
     def _has_rows(self, table: Table) -> bool:
         """Whether the table had live rows before this landing. One that had some keeps some: rows are only marked."""
         target = f"{self.catalog}.{table.full_name}"
@@ -94,7 +108,9 @@ class Merger:
         had_rows = self._has_rows(table)
         if had_rows:
             self._had_rows.add(table.full_name)
-        hashed = ", ".join([c.name for c in table.tracked] + (["_content"] if table.content else []))
+        # Which capabilities count decides what becomes of a value that was sent unasked, so it is part of the hash.
+        flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
+        hashed = ", ".join([*(c.name for c in table.tracked), *flags, *(["_content"] if table.content else [])])
         kept = ", ".join(
             f"case when i.{_FLAGS[c.capability]} then i.{c.name} else t.{c.name} end as {c.name}"
             if self._may_lack(c)
@@ -242,7 +258,7 @@ class Merger:
         if self._run(f"select count(*) from {absences} where table_name = '{table.full_name}'"):
             self._run(
                 f"delete from {absences} a where table_name = '{table.full_name}' and exists "
-                f"(select 1 from ({self._keys(table, table.key)}) t "
+                f"(select 1 from ({self._shown(table)}) t "
                 f"where t.connection_id = a.connection_id and {key_json(table, 't')} = a.key)"
             )
 
@@ -257,7 +273,7 @@ class Merger:
             return
         absences = f"{self.catalog}.ops.absences"
         key = key_json(table, "t")
-        incoming = f"({self._keys(table, table.key)})"
+        incoming = f"({self._shown(table)})"
         if table.own_subject:
             ask, subject_key, misses = f"'{table.own_subject}'", key, "0"
             # Its own document, asked for later than this answer, knows better (R6).

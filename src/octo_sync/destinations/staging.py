@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from octo_sync.destinations.base import Answered
-from octo_sync.model import SubjectKind
+from octo_sync.model import Subject, SubjectKind
 from octo_sync.schema import STAGED, Noun, Table
 
 __all__ = ["FLAGS", "Facts", "Stage"]
@@ -36,6 +36,10 @@ class Facts:
     """Tables with `present` of which some record holds a row."""
     parents: frozenset[str]
     """Tables whose changed rows decide about details."""
+    rows: int
+    """Records staged."""
+    seen: bool = False
+    """Whether there are bookings that were in an answer but not read: `seen_bookings`."""
 
 
 class Stage:
@@ -55,6 +59,11 @@ class Stage:
         self._tables = tables
         self._answered = answered
         self._spool = spool
+        self._has_seen = any(a.seen for a in answered)
+        self.overruled: set[Subject] = set()
+        """Subjects of whose answer something was left out: what their hash stands for is not what is landed."""
+        self.differing: set[Subject] = set()
+        """Bookings that were taken for landed and are not: to be fetched anew."""
 
     def load(self) -> None:
         """Read the spool into `staged_<noun>` and leave out what is not for this landing."""
@@ -72,19 +81,24 @@ class Stage:
                 begin, lines, size = f"insert into {staged}", [], 0
         if lines or begin.startswith("create"):
             self._read(lines, begin)
+        if self._has_seen:
+            self._stage_seen()
         self._leave_out()
         self.facts = self._look()
 
     def _look(self) -> Facts:
         details = [t for t in self._tables if t.present]
         asked = [f"bool_and({flag})" for flag in FLAGS.values()] + [f"bool_or({t.present})" for t in details]
-        found = self._db.execute(f"select {', '.join(asked)} from staged_{self.noun.name}").fetchone() or ()
+        sql = f"select count(*), {', '.join(asked)} from staged_{self.noun.name}"
+        rows, *found = self._db.execute(sql).fetchone() or (0,)
         names = [*FLAGS.values(), *(t.full_name for t in details)]
         true = frozenset(name for name, value in zip(names, found, strict=True) if value)
         return Facts(
             flags=true & set(FLAGS.values()),
             present=true - set(FLAGS.values()),
             parents=frozenset(t.parent for t in self._tables if t.parent),
+            rows=rows,
+            seen=self._has_seen,
         )
 
     def _read(self, lines: Sequence[bytes], begin: str) -> None:
@@ -94,12 +108,16 @@ class Stage:
             with os.fdopen(handle, "wb") as out:
                 out.writelines(line + b"\n" for line in lines)
             longest = max((len(line) + 2 for line in lines), default=0)
-            columns = ", ".join(f"{column}: '{kind}'" for column, kind in STAGED)
+            columns = [f"{column}: '{kind}'" for column, kind in STAGED]
+            columns += [f"{column}: '{kind}[]'" for column, kind in self.noun.beside]
             record = self.noun.record.replace("'", "''")
+            lists = ", ".join(column for column, _ in (*self.noun.beside, ("records", "")))
+            beside = "".join(f"unnest({column}) as {column}, " for column, _ in self.noun.beside)
             self._db.execute(
-                f"{begin} select * exclude (records), "
+                f"{begin} select * exclude ({lists}), {beside}"
                 f"unnest(records) as r from read_json($1, format = 'newline_delimited', records = 'true', "
-                f"columns = {{{columns}, records: '{record}[]'}}, maximum_object_size = {max(_LEAST_LINE, longest)})",
+                f"columns = {{{', '.join(columns)}, records: '{record}[]'}}, "
+                f"maximum_object_size = {max(_LEAST_LINE, longest)})",
                 [name],
             )
         finally:
@@ -116,28 +134,93 @@ class Stage:
         elif self.noun.name == "products":
             self._newest("r.id, language")
             # R6 between a list and a single product: the later request wins.
-            self._db.execute(
-                f"delete from {staged} s where exists (select 1 from ops.coverage c "
-                f"where c.connection_id = s.connection_id and c.request_seq > s.request_seq and "
-                f"(c.resource = 'products' and s.resource = 'product' "
-                f"or c.resource = 'product' and c.product_id = s.r.id))"
+            self._drop(
+                "exists (select 1 from ops.coverage c "
+                "where c.connection_id = s.connection_id and c.request_seq > s.request_seq and "
+                "(c.resource = 'products' and s.resource = 'product' "
+                "or c.resource = 'product' and c.product_id = s.r.id))"
             )
         elif self.noun.name == "bookings":
             self._newest("r.uuid")
-            if not self._later_landed():
-                return
+            if self._has_seen:
+                # What a later request showed, and what is landed, overrules an older answer here too.
+                self._drop(
+                    "exists (select 1 from seen_bookings n join core.bookings t on t.connection_id = n.connection_id "
+                    "and t.booking_uuid = n.booking_uuid and t.payload_digest = n.payload_digest and not t.is_deleted "
+                    "where n.connection_id = s.connection_id and n.booking_uuid = s.r.uuid "
+                    "and n.request_seq > s.request_seq)"
+                )
+            if self._later_landed():
+                self._leave_out_overruled_bookings()
+
+    def _leave_out_overruled_bookings(self) -> None:
+        """R6 between a window and a booking of its own: the later request wins."""
+        own = (
+            "exists (select 1 from ops.coverage c where c.connection_id = s.connection_id and c.resource = 'booking' "
+            "and c.key = to_json([{uuid}])::varchar and c.request_seq > s.request_seq)"
+        )
+        self._drop(own.format(uuid="s.r.uuid"))
+        self._drop(
+            "s.resource = 'booking' and exists (select 1 from core.bookings t "
+            "join ops.coverage c on c.connection_id = t.connection_id and c.resource = 'bookings' "
+            "and t.local_date between c.window_start and c.window_end "
+            "where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid and not t.is_deleted "
+            "and c.request_seq > s.request_seq)"
+        )
+        if self._has_seen:
             self._db.execute(
-                f"delete from {staged} s where exists (select 1 from ops.coverage c "
-                f"where c.connection_id = s.connection_id and c.resource = 'booking' "
-                f"and c.key = to_json([s.r.uuid])::varchar and c.request_seq > s.request_seq)"
+                f"update seen_bookings s set is_overruled = true where {own.format(uuid='s.booking_uuid')}"
             )
-            self._db.execute(
-                f"delete from {staged} s where s.resource = 'booking' and exists (select 1 from core.bookings t "
-                f"join ops.coverage c on c.connection_id = t.connection_id and c.resource = 'bookings' "
-                f"and t.local_date between c.window_start and c.window_end "
-                f"where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid and not t.is_deleted "
-                f"and c.request_seq > s.request_seq)"
-            )
+
+    def _drop(self, condition: str) -> None:
+        """Leave out records, over alias `s`; their answers as a whole are not what is landed."""
+        found = self._db.execute(
+            f"delete from staged_{self.noun.name} s where {condition} returning connection_id, resource, subject_key"
+        ).fetchall()
+        self.overruled |= {Subject.from_key(*row) for row in set(found)}
+
+    def _stage_seen(self) -> None:
+        """What was in the answers and not read becomes `seen_bookings`."""
+        seen = [(a, s) for a in self._answered for s in a.seen]
+        self._db.execute(
+            "create or replace temp table seen_bookings as select unnest($1::varchar[]) as connection_id, "
+            "unnest($2::varchar[]) as subject_key, unnest($3::varchar[]) as booking_uuid, "
+            "unnest($4::bigint[]) as payload_digest, unnest($5::bigint[]) as request_seq, false as is_overruled",
+            [
+                [a.subject.connection for a, _ in seen],
+                [a.subject.key for a, _ in seen],
+                [s.uuid for _, s in seen],
+                [s.digest for _, s in seen],
+                [s.request_seq for _, s in seen],
+            ],
+        )
+
+    def prove_seen(self) -> None:
+        """After the merge: what was taken for landed must be what is landed now, or it is fetched anew.
+
+        Between the check of an answer and its landing another landing may have written the row, and this one may have.
+        """
+        if not self._has_seen:
+            return
+        found = self._db.execute(
+            "select n.connection_id, n.subject_key, n.booking_uuid, n.is_overruled or exists (select 1 from "
+            "staged_bookings s where s.connection_id = n.connection_id and s.r.uuid = n.booking_uuid "
+            "and s.request_seq > n.request_seq) from seen_bookings n left join core.bookings t "
+            "on t.connection_id = n.connection_id and t.booking_uuid = n.booking_uuid and not t.is_deleted "
+            "where t.payload_digest is distinct from n.payload_digest"
+        ).fetchall()
+        for connection, key, uuid, is_overruled in found:
+            self.overruled.add(Subject.from_key(connection, SubjectKind.BOOKINGS, key))
+            if not is_overruled:
+                self.differing.add(Subject(connection, SubjectKind.BOOKING, (uuid,)))
+
+    def note_digests(self) -> None:
+        """Rows that stayed as they were may come from other bytes now: contacts are not in them, and texts are left alone."""
+        self._db.execute(
+            "update core.bookings t set payload_digest = s.payload_digest from staged_bookings s "
+            "where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid "
+            "and t.payload_digest is distinct from s.payload_digest"
+        )
 
     def _later_landed(self) -> bool:
         """Whether any booking answer landed whose request started after the first of these."""
@@ -150,9 +233,8 @@ class Stage:
     def _newest(self, key: str) -> None:
         """Several answers of one landing may hold the same record: the one whose request started last counts."""
         if len(self._answered) > 1:
-            staged = f"staged_{self.noun.name}"
-            self._db.execute(
-                f"delete from {staged} where rowid in (select rowid from {staged} "
+            self._drop(
+                f"s.rowid in (select rowid from staged_{self.noun.name} "
                 f"qualify row_number() over (partition by connection_id, {key} order by request_seq desc) > 1)"
             )
 
@@ -197,17 +279,36 @@ class Stage:
         )
         return "select * from answered_scope"
 
-    def forget_answers_about_changed_bookings(self) -> None:
-        """A booking that changed by its own road makes the last answer of its window old news.
+    def forget_other_answers(self) -> None:
+        """A record that changed by one road makes the last answer of the other road old news.
 
-        Without this, a window whose bytes go back to what they were would be taken for unchanged.
+        Without this, an answer whose bytes go back to what they were would be taken for unchanged. Before the merge.
         """
-        self._db.execute(
-            "update ops.coverage c set answer_hash = null from (select s.connection_id, t.local_date, "
-            "t.utc_created_at::date as created_date from staged_bookings s join changed_core_bookings d "
-            "on d.connection_id = s.connection_id and d.booking_uuid = s.r.uuid "
-            "join core.bookings t on t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid "
-            "where s.resource = 'booking') b where c.connection_id = b.connection_id and c.resource = 'bookings' "
-            "and (b.local_date between c.window_start and c.window_end "
-            "or b.created_date between c.window_start and c.window_end)"
-        )
+        kinds = {a.subject.kind for a in self._answered}
+        if self.noun.name == "products":
+            self._db.execute(
+                "update ops.coverage c set answer_hash = null from "
+                "(select distinct connection_id, resource from staged_products) s "
+                "where c.connection_id = s.connection_id and c.answer_hash is not null and "
+                "(c.resource = 'products' and s.resource = 'product' or c.resource = 'product' and s.resource = 'products')"
+            )
+        elif self.noun.name == "bookings":
+            if SubjectKind.BOOKINGS in kinds:
+                self._db.execute(
+                    "update ops.coverage c set answer_hash = null from staged_bookings s "
+                    "where s.resource = 'bookings' and c.connection_id = s.connection_id and c.resource = 'booking' "
+                    "and c.answer_hash is not null and c.key = to_json([s.r.uuid])::varchar"
+                )
+            if SubjectKind.BOOKING in kinds:
+                self._db.execute(
+                    "update ops.coverage c set answer_hash = null from (select s.connection_id, t.local_date, "
+                    'left(s.r.availability."localDateTimeStart", 10)::date as new_date, '
+                    'coalesce(t.utc_created_at, s.r."utcCreatedAt"::timestamptz)::date as created_date '
+                    "from staged_bookings s left join core.bookings t "
+                    "on t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid where s.resource = 'booking' "
+                    "and (t.payload_digest is null or t.payload_digest is distinct from s.payload_digest or t.is_deleted)"
+                    ") b where c.connection_id = b.connection_id and c.resource = 'bookings' "
+                    "and c.answer_hash is not null and (b.local_date between c.window_start and c.window_end "
+                    "or b.new_date between c.window_start and c.window_end "
+                    "or b.created_date between c.window_start and c.window_end)"
+                )

@@ -4,7 +4,9 @@ A window that a service refuses, cuts at 100 rows or answers with too much is sp
 service is remembered for the rest of the run. The first request's number orders the answer (R6).
 """
 
+import asyncio
 import hashlib
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -12,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from octo_sync.destinations.base import Answered, Covered, Drift, Payload
+from octo_sync.destinations.base import Answered, Covered, Drift, KnownBookings, Payload, Seen
 from octo_sync.errors import AnswerTooLarge, NotFound, RequestRefused
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Claim, Subject, SubjectKind, Window
@@ -22,7 +24,7 @@ from octo_sync.octo.endpoints import Call
 
 __all__ = ["BadRecords", "Fetched", "Fetcher"]
 
-_FORM = b"1"
+_FORM = "2"
 """Version of the normalised form; part of every answer's hash, so that a new form lands every answer again."""
 
 _RELEVANT = {
@@ -65,10 +67,9 @@ class _Pieces:
         """The number of the request that started first: what the whole answer is as old as (R6)."""
         return min(answer.request_seq for _, answer in self.calls)
 
-    @property
-    def hash(self) -> str:
-        """Hash of the bytes of all answers and what they were asked for."""
-        digest = hashlib.blake2b(_FORM, digest_size=16)
+    def hash(self, ways: str) -> str:
+        """Hash of the bytes of all answers and what they were asked for; `ways` is what else decides what they become."""
+        digest = hashlib.blake2b(ways.encode(), digest_size=16)
         for part, answer in self.calls:
             digest.update(str(part).encode() + answer.digest)
         return digest.hexdigest()
@@ -101,6 +102,13 @@ class Fetcher:
 
     async def _send(self, subject: Subject, call: Call) -> Answer:
         return await self._ports.clients[subject.connection].send(call, on_start=self._ports.numbers.next)
+
+    def _ways(self, connection: str, noun: str) -> str:
+        """All that decides what an answer's bytes become: where it changes, equal bytes are landed again."""
+        settings = self._ports.connection(connection)
+        asked = sorted(c for c in settings.capabilities if c in _RELEVANT[noun])
+        spoken = settings.languages if noun == "products" else ()
+        return json.dumps([_FORM, asked, spoken, noun in self._ports.pipeline.sync.raw])
 
     # -- single documents ---------------------------------------------------------------------------------------
 
@@ -207,7 +215,6 @@ class Fetcher:
             except NotFound:
                 return self._gone(claim)
             pieces = _Pieces([(None, answer)])
-            check = checking.check_booking
         else:
             window = self._ports.ask_for(subject.parts[0], self._ports.bookings_window(subject.connection))
             if window is None:
@@ -219,23 +226,46 @@ class Fetcher:
                 capped=lambda answer: quirks.looks_capped(_count(answer.body)),
                 may_split=True,
             )
-            check = checking.check_bookings
         if same := self._unchanged(claim, known, pieces, "bookings", window):
             return same
-        checks = [check(answer.body) for _, answer in pieces.calls]
+        rows: KnownBookings = {}
+        if window and known:
+            rows = await asyncio.to_thread(self._ports.warehouse.known_bookings, subject.connection, window)
+        checks = self._check_bookings(subject, pieces, rows)
         lines: list[bytes] = []
         payloads: list[Payload] = []
         dates: list[tuple[date | None, date | None]] = []
+        seen: list[Seen] = []
         for (part, answer), checked in zip(pieces.calls, checks, strict=True):
             lines += self._lines(claim, answer, "bookings", checked, part)
             dates += zip(checked.travel_dates, checked.created_dates, strict=True)
+            seen += [Seen(uuid, digest, answer.request_seq) for uuid, digest in checked.seen]
             if "bookings" in self._ports.pipeline.sync.raw:
+                # A few records of many must not keep the whole answer in memory.
+                views = [memoryview(bytes(view)) for view in checked.payloads] if checked.seen else checked.payloads
                 payloads += [
-                    Payload("booking", key, body, _digest(body))
-                    for key, body in zip(checked.ids, checked.payloads, strict=True)
+                    Payload("booking", key, body, hashed.hex())
+                    for key, body, hashed in zip(checked.ids, views, checked.hashes, strict=True)
                 ]
         meaning = self._meaning(subject.connection, dates, window)
-        return self._fetched(claim, pieces, "bookings", checks, lines, window, payloads, meaning=meaning)
+        return self._fetched(claim, pieces, "bookings", checks, lines, window, payloads, meaning=meaning, seen=seen)
+
+    def _check_bookings(
+        self, subject: Subject, pieces: _Pieces, known: KnownBookings
+    ) -> list[checking.CheckedBookings]:
+        """Check the answers, without reading the records that are landed already."""
+        ways = hashlib.blake2b(self._ways(subject.connection, "bookings").encode(), digest_size=8).digest()
+        salt = int.from_bytes(ways, "little", signed=True)
+        if subject.kind is SubjectKind.BOOKING:
+            return [checking.check_booking(answer.body, salt=salt) for _, answer in pieces.calls]
+        checks = [checking.check_bookings(answer.body, known=known, salt=salt) for _, answer in pieces.calls]
+        if any(
+            checked.seen and self._ignored(subject.connection, answer, "bookings", checked)
+            for (_, answer), checked in zip(pieces.calls, checks, strict=True)
+        ):
+            # Whether a capability was ignored shows in the records as a whole, so all of them are read.
+            checks = [checking.check_bookings(answer.body, salt=salt) for _, answer in pieces.calls]
+        return checks
 
     def _meaning(self, connection: str, dates: Sequence[tuple[date | None, date | None]], window: Window | None) -> str:
         """What `localDate` means at this service (Q9): configured, or read off the answer, or as last read."""
@@ -289,14 +319,17 @@ class Fetcher:
         self, claim: Claim, known: Covered | None, pieces: _Pieces, noun: str, window: Window | None
     ) -> Fetched | None:
         """The claim with an answer equal to the last landed one, or None: then the bytes must be read."""
-        if known is None or known.answer_hash != pieces.hash or known.window != window:
+        if known is None or known.answer_hash is None or known.window != window:
+            return None
+        answer_hash = pieces.hash(self._ways(claim.subject.connection, noun))
+        if known.answer_hash != answer_hash:
             return None
         answered = Answered(
             subject=claim.subject,
             request_seq=pieces.request_seq,
             fetched_at=self._ports.clock.now(),
             source=claim.source,
-            answer_hash=pieces.hash,
+            answer_hash=answer_hash,
             noun=noun,
             window=window,
             unchanged=True,
@@ -349,8 +382,15 @@ class Fetcher:
             "is_primary": first,
             **{f"has_{c}": c in asked and c not in ignored for c in ("pricing", "content", "extras")},
         }
-        opening = msgspec.json.encode(head)[:-1] + b',"records":'
-        return [opening + records + b"}" for records in checked.records]
+        opening = msgspec.json.encode(head)[:-1]
+        # Without a capability a row keeps old values (R10), so its record's digest would not say what it holds.
+        digests = checked.digests if isinstance(checked, checking.CheckedBookings) and not ignored else ()
+        lines = []
+        for i, records in enumerate(checked.records):
+            some = digests[i * checking.LINE : (i + 1) * checking.LINE]
+            beside = b',"payload_digest":' + msgspec.json.encode(some) if some else b""
+            lines.append(b'%b%b,"records":%b}' % (opening, beside, records))
+        return lines
 
     def _ignored(self, connection: str, answer: Answer, noun: str, checked: checking.Checked) -> set[str]:
         asked = [c for c in self._ports.connection(connection).capabilities if c in _RELEVANT[noun]]
@@ -370,6 +410,7 @@ class Fetcher:
         payloads: Sequence[Payload],
         *,
         meaning: str = "travel",
+        seen: Sequence[Seen] = (),
     ) -> Fetched:
         subject = claim.subject
         bad = tuple(b for checked in checks for b in checked.bad)
@@ -393,19 +434,23 @@ class Fetcher:
             request_seq=pieces.request_seq,
             fetched_at=self._ports.clock.now(),
             source=claim.source,
-            answer_hash=pieces.hash,
+            answer_hash=pieces.hash(self._ways(subject.connection, noun)),
             noun=noun,
             lines=tuple(lines),
             window=window,
-            row_count=sum(len(checked.ids) for checked in checks[:1] if noun == "products")
-            or sum(len(checked.ids) for checked in checks),
+            row_count=len(seen)
+            + (
+                sum(len(checked.ids) for checked in checks[:1] if noun == "products")
+                or sum(len(checked.ids) for checked in checks)
+            ),
             complete=not bad and not pieces.capped,
             missing_capabilities=tuple(sorted(missing)),
             date_meaning=meaning,
             payloads=tuple(payloads),
             drift=tuple(drift),
+            seen=tuple(seen),
         )
-        good = tuple(key for checked in checks for key in checked.ids)
+        good = (*(key for checked in checks for key in checked.ids), *(booking.uuid for booking in seen))
         return Fetched(claim, answered, BadRecords(noun, bad, good))
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from octo_sync.destinations.base import Landing, LandingReport
 from octo_sync.errors import RowsRefused
 from octo_sync.flows.fetch import Fetched
+from octo_sync.flows.mark import mark
 from octo_sync.flows.ports import Ports
-from octo_sync.model import Subject, SubjectKind
+from octo_sync.model import Source, Subject, SubjectKind
 
 __all__ = ["Lander", "Totals"]
 
@@ -55,7 +56,9 @@ class Lander:
     @property
     def worthwhile(self) -> bool:
         """Whether to land now if nothing else is being landed: enough for one transaction, or others wait for it."""
-        return self.full or any(f.claim.subject.kind is SubjectKind.PRODUCTS for f in self._waiting)
+        return self.full or any(
+            f.claim.subject.kind is SubjectKind.PRODUCTS or f.claim.source is not Source.SCHEDULE for f in self._waiting
+        )
 
     @property
     def busy(self) -> bool:
@@ -160,14 +163,17 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
         if mended:
             ports.journal.clear_records(connection, f.records.resource, mended)
     _let_out(ports, batch)
+    # Before the others are clean: a kill in between must not lose it.
+    mark(ports, report.differing, Source.REPAIR)
     ports.journal.landed([f.claim for f in batch], run_id=ports.run_id)
     log.info(
-        "action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d",
+        "action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d differing=%d",
         ports.run_id,
         len(batch),
         sum(f.answered.unchanged for f in batch),
         report.rows,
         len(report.stale),
+        len(report.differing),
     )
     return report
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from octo_sync.destinations.base import Catalog
 from octo_sync.flows.ports import Ports
-from octo_sync.model import Source, Subject, SubjectKind, Window
+from octo_sync.model import Horizon, Source, Subject, SubjectKind, Window
 
 __all__ = ["availability_subjects", "booking_windows", "documents", "mark"]
 
@@ -21,14 +21,21 @@ def booking_windows(connection: str, windows: Iterable[Window]) -> list[Subject]
     return [Subject(connection, SubjectKind.BOOKINGS, (month,)) for month in months]
 
 
-def availability_subjects(ports: Ports, catalog: Catalog, connections: Collection[str]) -> list[Subject]:
-    """One subject per option and calendar month of its horizon, for products the pipeline keeps."""
+def availability_subjects(
+    ports: Ports, catalog: Catalog, connections: Collection[str], *, horizon: Horizon | None = None
+) -> list[Subject]:
+    """One subject per option and calendar month of its horizon, for products the pipeline keeps.
+
+    `horizon` narrows it: only months that it touches too.
+    """
     found = []
     for option in catalog:
         keeps = ports.pipeline.products.get(option.connection)
         if option.connection not in connections or (keeps and not keeps.keeps(option.product_id)):
             continue
-        windows = [ports.travel] if ports.travel else [ports.availability_window(option.connection, option.product_id)]
+        window = ports.travel or ports.availability_window(option.connection, option.product_id)
+        near = horizon and horizon.window(ports.today(option.time_zone))
+        windows = [clipped] if (clipped := window.clip(near) if near else window) else []
         found += [
             Subject(option.connection, SubjectKind.AVAILABILITY, (option.product_id, option.option_id, month))
             for window in windows

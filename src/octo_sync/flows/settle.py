@@ -69,7 +69,10 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
     What is held goes to quarantine as `deletions-held` and stays missed, so that `--allow-deletions` can go on from there.
     """
     settings = ports.pipeline.sync
+    quarantined = ports.journal.quarantined()
     absences = [a for a in ports.warehouse.absences() if a.connection not in stopped and a.connection in ports.clients]
+    if not absences and not any(q.resource == HELD for q in quarantined):
+        return False
     plan = decide(
         absences,
         ports.warehouse.live_rows() if absences else {},
@@ -92,9 +95,9 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
         gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
         _forget(ports, gone)
         log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), marked)
-    dirty = {row.subject for row in ports.journal.subjects() if row.quarantined_at is not None}
-    now = [s for s in plan.ask if s not in dirty]
-    later = [s for s in plan.ask_again if s not in dirty]
+    left_alone = {q.subject for q in quarantined if q.what == "subject"}
+    now = [s for s in plan.ask if s not in left_alone]
+    later = [s for s in plan.ask_again if s not in left_alone]
     mark(ports, now, Source.REPAIR)
     mark(ports, later, Source.REPAIR, delay=next(iter(settings.confirm_after), 0.0))
     return bool(now or later)

@@ -21,7 +21,7 @@ __all__ = ["ConnectionStatus", "KindStatus", "Running", "Status", "as_document",
 
 _PULLED = (SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
 """The kinds a full pull marks; the others are asked for one by one, when something says so."""
-_DEFAULT = Horizons(bookings=Horizon(-90, 365), availability=Horizon(0, 365))
+_DEFAULT = Horizons(bookings=Horizon(-90, 365), availability=Horizon(0, 365), near=Horizon(0, 30))
 
 Ask = Callable[[str], Sequence[tuple[Any, ...]]]
 

@@ -7,7 +7,7 @@ it, so memory is bounded. Whatever fails is written down with its reason and tri
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -25,6 +25,7 @@ from octo_sync.errors import (
 from octo_sync.flows.fetch import Fetched, Fetcher
 from octo_sync.flows.land import Lander
 from octo_sync.flows.ports import Ports
+from octo_sync.flows.rests import Rests
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
 __all__ = ["Trouble", "Worker"]
@@ -55,6 +56,7 @@ class _Health:
 
     failures: int = 0
     stopped: Trouble | None = None
+    stopped_at: float = 0.0
     in_flight: int = 0
     heavy: int = 0
     """Lists of bookings in flight: megabytes each, and no faster for being many."""
@@ -78,7 +80,8 @@ class Worker:
     """Works through the journal's dirty subjects of the given kinds.
 
     `failed` holds the subjects whose last try in this run failed, and why. `on_products` is called, in a thread, with the
-    connections whose product documents have landed.
+    connections whose product documents have landed. `wake` is set by whoever marked something urgent: what has not been
+    begun yet is then chosen anew, by priority. `actions` make subjects clean that have no rows to land.
     """
 
     def __init__(
@@ -87,22 +90,34 @@ class Worker:
         kinds: Collection[SubjectKind] | None = None,
         *,
         on_products: Callable[[set[str]], object] | None = None,
+        wake: asyncio.Event | None = None,
+        actions: Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]] | None = None,
     ) -> None:
-        self.ports, self.kinds = ports, kinds
+        self.ports = ports
+        self._actions = actions or {}
+        self.kinds = [k for k in kinds or SubjectKind if k is not SubjectKind.SUBSCRIPTION or k in self._actions]
+        self._wake = wake or asyncio.Event()
+        self._rests = Rests(ports.pipeline.webhooks.rest)
         self._on_products = on_products
         self.failed: dict[Subject, str] = {}
         self.lander = Lander(ports)
         self._fetcher = Fetcher(ports)
         self._health = {name: _Health() for name in ports.clients}
-        self._tasks: dict[asyncio.Task[Fetched], Claim] = {}
+        self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
 
     @property
     def troubles(self) -> list[Trouble]:
         """Connections that were given up for this run."""
         return [h.stopped for h in self._health.values() if h.stopped]
 
-    async def drain(self) -> None:
+    async def drain(self, *, patient: bool = True) -> float | None:
         """Work until nothing is dirty, or what is left cannot be done now.
+
+        Args:
+            patient: Wait also for what is due later. Without it, come back as soon as nothing is due now.
+
+        Returns:
+            Seconds until a subject has rested enough to be fetched again; None when none rests.
 
         Raises:
             WarehouseError: The warehouse failed; what had landed stays, the rest stays dirty.
@@ -114,8 +129,8 @@ class Worker:
                 await self._claim()
                 if not self._tasks:
                     await self.lander.finish()
-                    if not self.lander.products_changed and await self._nothing_left():
-                        return
+                    if not self.lander.products_changed and await self._nothing_left(patient=patient):
+                        return self._rests.first(asyncio.get_running_loop().time())
                     continue
                 await self._wait()
         finally:
@@ -125,13 +140,23 @@ class Worker:
         """Take as many claims as the connections have room for; none while memory is full."""
         if self.lander.full and self.lander.busy:
             return
+        if self._wake.is_set():
+            self._wake.clear()
+            for health in self._health.values():
+                self.ports.journal.release([claim for claim, _ in health.claimed])
+                health.claimed.clear()
+        now = asyncio.get_running_loop().time()
         for name, health in self._health.items():
             room = self.ports.connection(name).limits.concurrency * 2 - health.in_flight
             if health.stopped or room <= 0:
                 continue
             if not health.claimed or health.waits:
                 claims = self.ports.journal.claim(
-                    _CLAIMS, run_id=self.ports.run_id, kinds=self.kinds, connections=[name]
+                    _CLAIMS,
+                    run_id=self.ports.run_id,
+                    kinds=self.kinds,
+                    connections=[name],
+                    exclude=self._rests.resting(now),
                 )
                 known = self.ports.warehouse.covered([c.subject for c in claims])
                 health.claimed.extend((claim, known.get(claim.subject)) for claim in claims)
@@ -140,38 +165,34 @@ class Worker:
                 if chosen is None:
                     break
                 claim, covered = chosen
-                self._tasks[asyncio.create_task(self._fetcher.fetch(claim, covered))] = claim
+                self._rests.begun(claim, now)
+                self._tasks[asyncio.create_task(self._fetch(claim, covered))] = claim
                 health.in_flight += 1
                 health.heavy += claim.subject.kind is SubjectKind.BOOKINGS
 
+    async def _fetch(self, claim: Claim, covered: Covered | None) -> Fetched | None:
+        """The answer to land; None for a subject that an action has made clean."""
+        action = self._actions.get(claim.subject.kind)
+        if action is None:
+            return await self._fetcher.fetch(claim, covered)
+        await action(claim)
+        await asyncio.to_thread(self.ports.journal.landed, [claim], run_id=self.ports.run_id)
+        return None
+
     async def _wait(self) -> None:
-        """Until a fetch or the landing is done; then take care of what it brought."""
-        waiting: set[asyncio.Task[Any]] = set(self._tasks)
+        """Until a fetch or the landing is done, or something urgent was marked; then take care of what it brought."""
+        waiting: set[asyncio.Task[Any]] = {*self._tasks, woken := asyncio.create_task(self._wake.wait())}
         if self.lander.landing is not None:
             waiting.add(self.lander.landing)
-        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            woken.cancel()
         self.lander.check()
         for task in done:
             claim = self._tasks.pop(task, None)
-            if claim is None:
-                continue
-            health = self._health[claim.subject.connection]
-            health.in_flight -= 1
-            health.heavy -= claim.subject.kind is SubjectKind.BOOKINGS
-            error = task.exception()
-            if error is None:
-                health.failures = 0
-                self.failed.pop(claim.subject, None)
-                self.lander.add(task.result())
-            elif isinstance(error, OctoSyncError):
-                self._failed(claim, error)
-            elif isinstance(error, Exception):
-                # A mistake of ours about one answer must not stop the night either (R11); the trace is for --debug.
-                log.debug("action=fetch_broke subject=%s", claim.subject, exc_info=error)
-                name = type(error).__name__
-                self._failed(claim, OctoSyncError(f"The answer could not be read ({name}); please report this."))
-            else:
-                raise error
+            if claim is not None:
+                self._took(claim, task)
         if self.lander.full:
             if self.lander.busy and self.lander.landing is not None:
                 await asyncio.wait([self.lander.landing])
@@ -179,11 +200,54 @@ class Worker:
         elif self.lander.worthwhile and not self.lander.busy:
             self.lander.start()
 
+    def _took(self, claim: Claim, task: "asyncio.Task[Any]") -> None:
+        """A fetch is over: its answer goes to the lander, its error is written down."""
+        health = self._health[claim.subject.connection]
+        health.in_flight -= 1
+        health.heavy -= claim.subject.kind is SubjectKind.BOOKINGS
+        error = task.exception()
+        if error is None:
+            health.failures = 0
+            self.failed.pop(claim.subject, None)
+            if (fetched := task.result()) is not None:
+                self.lander.add(fetched)
+        elif isinstance(error, OctoSyncError):
+            self._failed(claim, error)
+        elif isinstance(error, Exception):
+            # A mistake of ours about one answer must not stop the night either (R11); the trace is for --debug.
+            log.debug("action=fetch_broke subject=%s", claim.subject, exc_info=error)
+            name = type(error).__name__
+            self._failed(claim, OctoSyncError(f"The answer could not be read ({name}); please report this."))
+        else:
+            raise error
+
     async def _tell(self) -> None:
         """Say which connections' products have landed: there may be more to mark."""
         changed, self.lander.products_changed = self.lander.products_changed, set()
         if changed and self._on_products:
             await asyncio.to_thread(self._on_products, changed)
+
+    def given_up_for(self, after: float) -> float | None:
+        """Seconds until the next connection may be tried again that was given up; None when none was."""
+        now = asyncio.get_running_loop().time()
+        left = [h.stopped_at + after - now for h in self._health.values() if h.stopped]
+        return max(0.0, min(left)) if left else None
+
+    def revive(self, after: float) -> None:
+        """Try connections again that were given up at least `after` seconds ago."""
+        now = asyncio.get_running_loop().time()
+        for name, health in self._health.items():
+            if health.stopped and now - health.stopped_at >= after:
+                log.info("action=revive run=%s connection=%s", self.ports.run_id, name)
+                # One failure more and it is given up again; one success and it is as good as new.
+                health.stopped, health.failures = None, max(0, health.failures - 1)
+                self.ports.clients[name].readmit()
+
+    def _give_up(self, connection: str, error: ServiceError, *, refused: bool = False) -> None:
+        health = self._health[connection]
+        if not health.stopped:
+            health.stopped = Trouble(connection, error, refused=refused)
+            health.stopped_at = asyncio.get_running_loop().time()
 
     def _failed(self, claim: Claim, error: OctoSyncError) -> None:
         ports, settings, subject = self.ports, self.ports.pipeline.sync, claim.subject
@@ -198,13 +262,13 @@ class Worker:
         self.failed[subject] = str(error)
         if isinstance(error, AuthenticationRefused):
             ports.journal.release([claim])
-            health.stopped = health.stopped or Trouble(subject.connection, error, refused=True)
+            self._give_up(subject.connection, error, refused=True)
             return
         if isinstance(error, RateLimited | ServiceUnavailable):
             health.failures += 1
             if health.failures >= max(settings.attempts, ports.connection(subject.connection).limits.concurrency):
                 # Not this subject: the service. Its subjects keep their tries for a better day.
-                health.stopped = health.stopped or Trouble(subject.connection, error)
+                self._give_up(subject.connection, error)
             if health.stopped:
                 ports.journal.release([claim])
                 return
@@ -222,23 +286,25 @@ class Worker:
             error_code=type(error).__name__,
             message=str(error),
             retry_at=ports.clock.now() + timedelta(seconds=delay),
-            quarantine=claim.attempts + 1 >= tries,
+            # A subscription has nothing that could be wrong with it for good, and without one nothing is told.
+            quarantine=claim.attempts + 1 >= tries and subject.kind is not SubjectKind.SUBSCRIPTION,
             run_id=ports.run_id,
         )
 
-    async def _nothing_left(self) -> bool:
-        """Whether to stop: nothing is dirty, or only what no connection can do now. Waits for what is due later."""
+    async def _nothing_left(self, *, patient: bool) -> bool:
+        """Whether to stop: nothing is dirty, or only what no connection can do now. The patient wait for what is due later."""
         open_connections = [name for name, health in self._health.items() if not health.stopped]
         if not open_connections:
             return True
-        owed = [
-            b
-            for b in self.ports.journal.backlog()
-            if b.connection in open_connections and (self.kinds is None or b.kind in self.kinds)
-        ]
+        owed = [b for b in self.ports.journal.backlog() if b.connection in open_connections and b.kind in self.kinds]
         if any(b.due for b in owed):
-            await asyncio.sleep(_LEAST_WAIT)
+            rest = self._rests.first(asyncio.get_running_loop().time())
+            if rest and not patient:
+                return True
+            await asyncio.sleep(rest or _LEAST_WAIT)
             return False
+        if not patient:
+            return True
         first = self.ports.journal.next_due_at()
         if first is None or not any(b.dirty for b in owed):
             return True

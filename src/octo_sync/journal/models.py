@@ -11,18 +11,32 @@ Instants are texts of one width, `2026-11-20T20:05:00.000000Z`, so that they sor
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import CheckConstraint, Computed, Dialect, Index, Integer, MetaData, Text, UniqueConstraint, text
+from sqlalchemy import (
+    CheckConstraint,
+    Computed,
+    Dialect,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Text,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
 __all__ = [
     "CounterRecord",
+    "DeliveryRecord",
+    "EndpointRecord",
     "LeaseRecord",
     "QuarantinedRecord",
     "RunRecord",
     "SchemaVersionRecord",
     "SettingRecord",
     "SubjectRecord",
+    "TimerRecord",
     "from_text",
     "metadata",
     "to_text",
@@ -287,6 +301,117 @@ class SettingRecord(_Base, table=True):
     name: str = Field(primary_key=True, sa_type=Text)
     value: str = Field(sa_type=Text)
     changed_at: datetime = Field(sa_type=Instant)
+
+
+class DeliveryRecord(_Base, table=True):
+    """One notification as it came, authentic by its header; never changed, and gone after `webhooks.keep`.
+
+    Nothing but identifiers and dates is ever taken from a body (R4), and deliveries are never dropped, ordered or told
+    apart by what they say (R3).
+    """
+
+    __tablename__ = "deliveries"
+    __table_args__ = (
+        CheckConstraint("length(connection) > 0", name="delivery_named"),
+        CheckConstraint("marks >= 0 AND seq >= 0", name="delivery_counted"),
+        # How long nothing came, the rhythm, and what is old enough to go.
+        Index("deliveries_by_time", "connection", "received_at"),
+        _STRICT | {"sqlite_autoincrement": True},
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    """Grows for ever, also when old ones are gone: whoever follows the deliveries goes on after the last id it saw."""
+    connection: str = Field(sa_type=Text)
+    """Whose address it came to."""
+    endpoint: str = Field(sa_type=Text)
+    """The last part of that address."""
+    received_at: datetime = Field(sa_type=Instant)
+    type: str = Field(sa_type=Text)
+    """What it says it is, in capitals; empty when it does not say."""
+    reading: str = Field(sa_type=Text)
+    """Empty when it is as agreed, otherwise what is odd about it."""
+    subscription: str = Field(sa_type=Text)
+    """The subscription's id as the body says it; empty when it does not."""
+    marks: int = Field(sa_type=Integer)
+    """How many subjects it marked."""
+    seq: int = Field(sa_type=Integer)
+    """The number of that mark; deliveries committed together share it."""
+    body: bytes = Field(sa_type=LargeBinary)
+    """As received. Last, so that reading the rest of a row does not read it."""
+
+
+class TimerRecord(_Base, table=True):
+    """A mark that is to be made later.
+
+    ```
+    (no row) ──set, or a delivery──▶ waiting ──due, fired──▶ (no row, its subject is marked)
+                                      │  ▲ └──dropped──▶ (no row)
+                                      └──┘ set again: moved, never doubled
+    ```
+    """
+
+    __tablename__ = "timers"
+    __table_args__ = (
+        CheckConstraint(
+            "length(connection) > 0 AND length(kind) > 0 AND length(name) > 0 AND length(source) > 0",
+            name="timer_named",
+        ),
+        CheckConstraint('json_valid("key")', name="timer_key_is_json"),
+        Index("timers_due", "due_at"),
+        _STRICT | {"sqlite_with_rowid": False},
+    )
+
+    connection: str = Field(primary_key=True, sa_type=Text)
+    kind: str = Field(primary_key=True, sa_type=Text)
+    key: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(primary_key=True, sa_type=Text)
+    """Why: `confirm-1`, `confirm-2` … after a notification (R5), `hold`, `verify`."""
+    due_at: datetime = Field(sa_type=Instant)
+    source: str = Field(sa_type=Text)
+    """`Source` of the mark that it makes."""
+
+
+class EndpointRecord(_Base, table=True):
+    """One address that was given to a service, and the hash of the secret that its deliveries carry.
+
+    ```
+    (no row) ──before POST or PATCH──▶ pending ──answered, listed, or a delivery came──▶ active ──▶ retired
+                                          └──────────── nothing came of it ───────────────────────────▲
+    ```
+
+    Everything but a retired row is accepted, because a delivery may come before the answer to the request that asked
+    for it, and until some time after the subscription has moved on to its next address. A row is never used twice: a new
+    secret is a new address, so that the address which a service shows tells which secret it was given.
+    """
+
+    __tablename__ = "endpoints"
+    __table_args__ = (
+        UniqueConstraint("endpoint", name="endpoint_once"),
+        CheckConstraint("length(endpoint) >= 32 AND length(connection) > 0", name="endpoint_named"),
+        CheckConstraint(
+            "length(secret_hash) = 64 AND NOT secret_hash GLOB '*[^0-9a-f]*'", name="endpoint_secret_hashed"
+        ),
+        CheckConstraint("state IN ('pending', 'active', 'retired')", name="endpoint_state_known"),
+        CheckConstraint("(state = 'retired') = (retired_at IS NOT NULL)", name="endpoint_retires_once"),
+        _STRICT,
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    """Their order: of two subscriptions too many the older row's stays, in every process alike."""
+    endpoint: str = Field(sa_type=Text)
+    """The last segment of the address: 32 url-safe characters that nobody can guess."""
+    connection: str = Field(sa_type=Text)
+    secret_hash: str = Field(sa_type=Text)
+    """SHA-256 of the secret header's bytes, hexadecimal. The secret itself is kept nowhere."""
+    state: str = Field(sa_type=Text, sa_column_kwargs={"server_default": text("'pending'")})
+    subscription_id: str | None = Field(default=None, sa_type=Text)
+    """What the service calls the subscription that has, or last had, this address; null until it is known."""
+    created_at: datetime = Field(sa_type=Instant)
+    seen_at: datetime | None = Field(default=None, sa_type=Instant)
+    """When the first authentic delivery came here."""
+    refused_at: datetime | None = Field(default=None, sa_type=Instant)
+    """When the first delivery with a wrong secret came here; the next check then moves the subscription."""
+    retired_at: datetime | None = Field(default=None, sa_type=Instant)
 
 
 def columns(record: type[SQLModel]) -> Any:  # noqa: ANN401 - SQLAlchemy's own column collection

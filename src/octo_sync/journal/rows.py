@@ -7,7 +7,22 @@ from typing import Literal
 
 from octo_sync.model import Source, Subject, SubjectKind
 
-__all__ = ["Backlog", "EndStatus", "Freshness", "LeaseRow", "QuarantineEntry", "Run", "RunStatus", "SubjectRow"]
+__all__ = [
+    "Backlog",
+    "Delivery",
+    "DeliveryCount",
+    "EndStatus",
+    "EndpointRow",
+    "Freshness",
+    "LeaseRow",
+    "Months",
+    "QuarantineEntry",
+    "Received",
+    "Run",
+    "RunStatus",
+    "SubjectRow",
+    "Timer",
+]
 
 EndStatus = Literal["ok", "partial", "failed", "interrupted"]
 RunStatus = Literal["running", "ok", "partial", "failed", "interrupted", "killed"]
@@ -123,3 +138,86 @@ class LeaseRow:
     host: str
     acquired_at: datetime
     released_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointRow:
+    """One address that was given to a service; `EndpointRecord` explains every field."""
+
+    id: int
+    endpoint: str
+    connection: str
+    secret_hash: str
+    state: Literal["pending", "active", "retired"]
+    subscription_id: str | None
+    created_at: datetime
+    seen_at: datetime | None
+    refused_at: datetime | None
+    retired_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Months:
+    """Availability to mark without knowing the options: these months of a product, at most those of its horizon."""
+
+    product: str
+    option: str | None
+    """None: all options that are known."""
+    months: tuple[str, ...]
+    """`YYYY-MM`."""
+    last_look_only: bool = False
+    """Of the confirming looks only the last one: what is marked is much and the notification was not about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """A delivery to be stored, and what it says to look at again."""
+
+    connection: str
+    endpoint: str
+    received_at: datetime
+    body: bytes
+    type: str = ""
+    reading: str = ""
+    subscription: str = ""
+    subjects: tuple[Subject, ...] = ()
+    months: tuple[Months, ...] = ()
+    confirm_at: tuple[datetime, ...] = ()
+    """When the confirming looks are due (R5)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """A delivery that was stored; `journal/models.py` explains every field."""
+
+    id: int
+    connection: str
+    endpoint: str
+    received_at: datetime
+    body: bytes
+    type: str
+    reading: str
+    subscription: str
+    marks: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryCount:
+    """How many deliveries one hour brought to one connection."""
+
+    connection: str
+    hour: datetime
+    deliveries: int
+    odd: int
+    """Of these: not as agreed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timer:
+    """A mark that is to be made later."""
+
+    subject: Subject
+    name: str
+    due_at: datetime
+    source: Source = Source.TIMER

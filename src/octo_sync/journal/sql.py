@@ -9,23 +9,35 @@ partial index only then.
 __all__ = [
     "BACKLOG",
     "CLAIM",
+    "DELIVERIES_AFTER",
+    "DELIVERY_COUNTS",
     "DIRTY_COUNT",
+    "DROP_TIMERS",
     "FAILED",
+    "FIRE_TIMERS",
     "FORGET",
+    "FORGET_FIRED_TIMERS",
     "FRESHNESS",
+    "KNOWN_OPTIONS",
     "LANDED",
+    "LAST_DELIVERIES",
     "MARK",
+    "MARK_MANY",
     "NEXT_DUE_AT",
     "NEXT_NUMBERS",
+    "POSTPONE_TIMERS",
+    "PRUNE_DELIVERIES",
     "QUARANTINE_RECORD",
     "QUARANTINE_SUBJECT",
+    "RECEIVE",
     "SUBJECTS_PAGE",
 ]
 
 # Which of several unanswered marks names the subject's source. A notification outranks all, because it alone asks for
 # confirming fetches (R5) and must not be hidden by a nightly schedule that marks the same subject a second later.
 SOURCE_RANK = (
-    "CASE {column} WHEN 'notification' THEN 4 WHEN 'user' THEN 3 WHEN 'repair' THEN 2 WHEN 'confirm' THEN 1 ELSE 0 END"
+    "CASE {column} WHEN 'notification' THEN 5 WHEN 'user' THEN 4 WHEN 'repair' THEN 3 WHEN 'confirm' THEN 2 "
+    "WHEN 'timer' THEN 1 ELSE 0 END"
 )
 
 # Gives out ?1 numbers and returns the last of them. The caller's transaction makes them durable.
@@ -40,9 +52,8 @@ NEXT_NUMBERS = "UPDATE counters SET value = value + ?1 WHERE name = 'seq' RETURN
 # - Quarantined: a person's mark lifts the quarantine and forgives the failures; a notification or a repair is evidence
 #   that something changed, so it lifts it too but leaves the failures counted: one more try, not N. A schedule or a
 #   confirmation only makes the number grow.
-MARK = f"""
-INSERT INTO subjects (connection, kind, "key", wanted_seq, priority, source, marked_at, due_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+_INTO_SUBJECTS = 'INSERT INTO subjects (connection, kind, "key", wanted_seq, priority, source, marked_at, due_at)'
+_MARK_RULES = f"""
 ON CONFLICT (connection, kind, "key") DO UPDATE SET
   wanted_seq = excluded.wanted_seq,
   priority = CASE WHEN wanted_seq = landed_seq THEN excluded.priority ELSE max(priority, excluded.priority) END,
@@ -58,6 +69,59 @@ ON CONFLICT (connection, kind, "key") DO UPDATE SET
     ELSE min(due_at, excluded.due_at) END,
   attempts = CASE WHEN excluded.source = 'user' THEN 0 ELSE attempts END,
   quarantined_at = CASE WHEN excluded.source IN ('user', 'notification', 'repair') THEN NULL ELSE quarantined_at END
+"""
+MARK = f"{_INTO_SUBJECTS} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) {_MARK_RULES}"
+
+# The same for many subjects that are due at once, in one step: ?1 a JSON array of [connection, kind, key], ?2 number,
+# ?3 priority, ?4 source, ?5 now. One step, because each one is a chance to lose the interpreter to another thread.
+MARK_MANY = f"""
+{_INTO_SUBJECTS}
+SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'), ?2, ?3, ?4, ?5, NULL
+FROM json_each(?1) WHERE true {_MARK_RULES}
+"""  # noqa: S608 - no value from outside
+
+# The options of products, by the availability subjects that there are: ?1 a JSON array of [connection, first, behind],
+# the range of keys that a product's subjects lie in. One row, a JSON array of [index in ?1, beginning of the key]: the
+# key without its month, `["product","option",`.
+KNOWN_OPTIONS = """
+SELECT json_group_array(json_array(number, beginning)) FROM (
+  SELECT DISTINCT wanted."key" AS number, substr(known."key", 1, length(known."key") - 10) AS beginning
+  FROM json_each(?1) AS wanted CROSS JOIN subjects AS known
+  WHERE known.connection = json_extract(wanted.value, '$[0]') AND known.kind = 'availability'
+    AND known."key" >= json_extract(wanted.value, '$[1]') AND known."key" < json_extract(wanted.value, '$[2]'))
+"""
+
+# Deliveries as received: ?1 all bodies one behind the other, ?2 a JSON array of [connection, endpoint, received at,
+# type, reading, subscription, marks, where its body begins in ?1, how long it is], ?3 number of the mark.
+RECEIVE = """
+INSERT INTO deliveries (connection, endpoint, received_at, body, type, reading, subscription, marks, seq)
+SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
+  coalesce(substr(?1, json_extract(value, '$[7]'), json_extract(value, '$[8]')), x''),
+  json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'), json_extract(value, '$[6]'), ?3
+FROM json_each(?2) ORDER BY json_each.id
+"""
+
+# Timers: ?1 a JSON array of [connection, kind, key, name, due at, source]. A timer that is there is moved, never
+# doubled: to the later of its times, or (?2) to the new one.
+POSTPONE_TIMERS = """
+INSERT INTO timers (connection, kind, "key", name, due_at, source)
+SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
+  json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]')
+FROM json_each(?1) WHERE true
+ON CONFLICT (connection, kind, "key", name) DO UPDATE SET
+  due_at = CASE WHEN ?2 THEN excluded.due_at ELSE max(due_at, excluded.due_at) END, source = excluded.source
+"""
+
+# Marks for the timers that are due, the oldest first: ?1 now, ?2 number, ?3 how many at most, ?4 priority. Then these
+# timers go.
+_DUE_TIMERS = 'FROM timers WHERE due_at <= ?1 ORDER BY due_at, connection, kind, "key", name LIMIT ?3'
+FIRE_TIMERS = f"""
+{_INTO_SUBJECTS}
+SELECT connection, kind, "key", ?2, ?4, source, ?1, NULL FROM (SELECT * {_DUE_TIMERS}) WHERE true {_MARK_RULES}
+"""  # noqa: S608 - no value from outside
+FORGET_FIRED_TIMERS = f"""
+DELETE FROM timers WHERE ?2 = ?2 AND (connection, kind, "key", name) IN (
+  SELECT connection, kind, "key", name {_DUE_TIMERS})
 """  # noqa: S608 - no value from outside
 
 # The next subjects to work on: ?1 now, ?2 limit, ?3 kinds, ?4 connections (JSON arrays or null for all), ?5 row ids
@@ -175,4 +239,38 @@ ON CONFLICT (connection, resource, "key", path) DO UPDATE SET
   run_id = excluded.run_id,
   subject_kind = coalesce(excluded.subject_kind, subject_kind),
   subject_key = coalesce(excluded.subject_key, subject_key)
+"""
+
+# Timers of one name go: ?1 a JSON array of [connection, kind, key], ?2 name.
+DROP_TIMERS = """
+DELETE FROM timers WHERE name = ?2 AND (connection, kind, "key") IN (
+  SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?1))
+"""
+
+# Deliveries after an id (?1), of a connection or all (?2), since an instant or all (?3), ?4 at most; the oldest first.
+DELIVERIES_AFTER = """
+SELECT id, connection, endpoint, received_at, body, type, reading, subscription, marks, seq FROM deliveries
+WHERE id > ?1 AND (?2 IS NULL OR connection = ?2) AND (?3 IS NULL OR received_at >= ?3) ORDER BY id LIMIT ?4
+"""
+
+# The same, the newest first.
+LAST_DELIVERIES = DELIVERIES_AFTER.replace("ORDER BY id", "ORDER BY id DESC")
+
+# The rhythm: deliveries per connection and hour (UTC) since ?1, of a connection or all (?2).
+DELIVERY_COUNTS = """
+SELECT connection, substr(received_at, 1, 13) AS hour, count(*), sum(reading <> '')
+FROM deliveries WHERE received_at >= ?1 AND (?2 IS NULL OR connection = ?2)
+GROUP BY connection, hour ORDER BY connection, hour
+"""
+
+# Deliveries received before ?1 go, ?2 at most at a time, so that no other writer waits for long. By connection, because
+# the index is.
+PRUNE_DELIVERIES = """
+DELETE FROM deliveries WHERE id IN (
+  WITH RECURSIVE names (name) AS (
+    SELECT min(connection) FROM deliveries
+    UNION ALL
+    SELECT (SELECT min(connection) FROM deliveries WHERE connection > name) FROM names WHERE name IS NOT NULL)
+  SELECT deliveries.id FROM names CROSS JOIN deliveries
+  WHERE deliveries.connection = names.name AND received_at < ?1 LIMIT ?2)
 """

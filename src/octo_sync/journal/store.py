@@ -23,6 +23,13 @@ from octo_sync.model import Clock
 
 __all__ = ["Store", "migrations"]
 
+_PAGE_SIZE = 2048
+"""Of new journals. A commit writes every page that it touched, and marks touch pages all over the indexes: half of SQLite's
+usual page is half of the bytes to sync (32 deliveries: 5.7 → 4.0 ms), a quarter is too small for long ids."""
+_SQLITES_OWN, _LONGEST_LOG = 1000, 32_768
+"""Pages in the write-ahead log before a commit folds it into the database itself: by default, and when somebody else does
+it meanwhile."""
+
 
 def migrations() -> list[tuple[int, str]]:
     """The numbered migrations, in order: (number, SQL text)."""
@@ -41,6 +48,9 @@ class Store:
         self._clock = clock
         self._lock = threading.RLock()
         self._connection: Connection | None = None
+        self._folding = threading.Lock()
+        self._folder: sqlite3.Connection | None = None
+        self._pages_before_checkpoint = _SQLITES_OWN
         self._closed = False
         self._engine: Engine = create_engine(
             "sqlite://", creator=self._connect_driver, poolclass=NullPool, isolation_level="AUTOCOMMIT"
@@ -68,8 +78,10 @@ class Store:
 
     def close(self) -> None:
         """Close the file; the last one to close it also empties the write-ahead log. Closing twice is fine."""
-        with self._lock:
+        with self._folding:
             self._closed = True
+            self._drop_folder()
+        with self._lock:
             self._disconnect()
 
     def __enter__(self) -> Self:
@@ -79,6 +91,43 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    # ── the write-ahead log ───────────────────────────────────────────────────────────────────────────────────────
+
+    def leave_checkpoints(self) -> None:
+        """Somebody calls `checkpoint` from now on: commits do not stop for it any more, unless the log grows long."""
+        with self._lock, translated(self.path):
+            self._pages_before_checkpoint = _LONGEST_LOG
+            if self._connection is not None:
+                self._connection.exec_driver_sql(f"PRAGMA wal_autocheckpoint={_LONGEST_LOG}")
+
+    def checkpoint(self) -> None:
+        """Fold the write-ahead log into the database; whoever writes meanwhile hardly waits.
+
+        Two steps: nearly everything on a connection of its own, beside the writer; then, while no one writes, what was
+        committed during the first. So the log is folded whole and is written from its beginning again: that costs no
+        growing of a file, which would make each commit wait for the file system's own journal.
+
+        What is in the log is durable before and after. Call it from another thread than the one that commits.
+        """
+        with self._folding, translated(self.path):
+            if self._closed:
+                return
+            try:
+                if self._folder is None:
+                    self._folder = self._connect_driver()
+                self._folder.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                with self._lock:
+                    self._folder.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            except BaseException:
+                self._drop_folder()
+                raise
+
+    def _drop_folder(self) -> None:
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            with suppress(sqlite3.Error):
+                folder.close()
 
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -139,6 +188,7 @@ class Store:
                 "journal_mode=WAL",
                 "synchronous=FULL",  # with NORMAL, a power cut lost commits in 389 of 400 crash images
                 "foreign_keys=ON",
+                f"wal_autocheckpoint={self._pages_before_checkpoint}",
                 "cache_size=-16000",  # 16 MB: the indexes of 100,000 subjects
             ):
                 connection.execute(f"PRAGMA {pragma}")
@@ -233,6 +283,7 @@ def _create(cls: type[Store], path: Path, clock: Clock) -> None:
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with closing(sqlite3.connect(draft)) as connection:
+            connection.execute(f"PRAGMA page_size={_PAGE_SIZE}")
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         with cls(draft, clock=clock) as store:
             store._migrate()

@@ -72,6 +72,11 @@ class Subjects(Store):
             last = self._next_number(connection, count)
         return range(last - count + 1, last + 1)
 
+    def last_number(self) -> int:
+        """The last number that was given out; it grows with every mark, whoever made it."""
+        with self._reading() as connection:
+            return int(connection.exec_driver_sql("SELECT value FROM counters WHERE name = 'seq'").scalar_one())
+
     def at_least(self, *, seq: int = 0, fence: int = 0) -> bool:
         """Lift the counters to what the warehouse has seen; whether that was needed.
 

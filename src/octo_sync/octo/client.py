@@ -1,9 +1,10 @@
 """The OCTO client: one connection's calls, with everything that keeps a hostile or sick service from doing harm.
 
-This is the only module that knows httpx; its errors are translated here, once. `send` carries out a `Call` and gives an
-`Answer` (bytes); the typed methods of `Operations` give records. A connection to an unknown service goes wrong in many
-ways, and each has its place: too fast or too many (`budget.Budget`), refused tokens (`budget.Gate`), bodies
-(`body.Body`), what an answer means (`verdict.judge`).
+This module speaks httpx's transport interface, request in, response out; httpx's errors are translated here, once. `send`
+carries out a `Call` and gives an `Answer` (bytes); the typed methods of `Operations` give records. A connection to an
+unknown service goes wrong in many ways, and each has its place: too fast or too many (`budget.Budget`), refused tokens
+(`budget.Gate`), bodies (`body.Body`), what an answer means (`verdict.judge`). What carries the requests is
+`transport.AiohttpTransport`, or what is handed in.
 """
 
 import asyncio
@@ -14,10 +15,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Self
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 import stamina
@@ -51,8 +52,6 @@ except PackageNotFoundError:  # run from a checkout that is not installed
 
 ERROR_BODY = 64 * 1024
 """How much of a refusal is read: an OCTO error object is far smaller, an HTML page is of no use."""
-
-HIDDEN = "octo-sync-hidden-"
 
 
 @dataclass(slots=True)
@@ -90,10 +89,11 @@ class _AgainError(Exception):
 class OctoClient(Operations):
     """One connection to one OCTO service; an async context manager.
 
-    `clock` reads HTTP dates, `random` spreads retries: the same seed gives the same waits. `transport` replaces httpx's
-    own. `token_source` gives fresh tokens for services that hand out temporary ones (Q8): it is asked before the first
-    call and once more per call that is refused. `trust_env` lets httpx read proxies and certificates from the
-    environment; it is off, so that a stray variable cannot redirect a token.
+    `clock` reads HTTP dates, `random` spreads retries: the same seed gives the same waits. `transport` replaces the one
+    on aiohttp; it is closed with the client. `token_source` gives fresh tokens for services that hand out temporary ones
+    (Q8): it is asked before the first call and once more per call that is refused. `trust_env` takes proxies and
+    certificates from the environment, by way of httpx's own transport; it is off, so that a stray variable cannot
+    redirect a token.
 
     Raises nothing but `octo_sync.errors`.
     """
@@ -120,25 +120,18 @@ class OctoClient(Operations):
         self._token = None if token_source else _usable(connection.token)
         self._renewing = asyncio.Lock()
         self._voice = verdict.Voice(connection, connection.token)
-        self._http = httpx.AsyncClient(
-            transport=transport,
-            follow_redirects=False,
-            # None would let a user and password in base_url replace the token.
-            auth=httpx.Auth(),
-            trust_env=trust_env,
-            # Loading the trusted certificates takes 20 ms. Without TLS an empty list will do: it trusts nobody.
-            verify=self._base[:6].lower() != "http:/" or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-            timeout=httpx.Timeout(None, connect=limits.connect_timeout),
-            limits=httpx.Limits(max_connections=limits.concurrency, max_keepalive_connections=limits.concurrency),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            event_hooks={"response": [_hide_location]},
+        self._transport = transport
+        self._trust_env = trust_env
+        # httpx's own transport asks for all four; the deadline bounds the others.
+        self._timeout = {"timeout": {"connect": limits.connect_timeout, "read": None, "write": None, "pool": None}}
+        self._headers = httpx.Headers(
+            {
+                "Accept": "application/json",
+                "Accept-Encoding": "gzip, deflate",
+                "User-Agent": USER_AGENT,
+                **connection.headers,
+            }
         )
-        self._headers = {
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip, deflate",
-            "User-Agent": USER_AGENT,
-            **connection.headers,
-        }
 
     async def __aenter__(self) -> Self:
         return self
@@ -150,7 +143,8 @@ class OctoClient(Operations):
 
     async def aclose(self) -> None:
         """Close every socket."""
-        await self._http.aclose()
+        if self._transport is not None:
+            await self._transport.aclose()
 
     def readmit(self) -> None:
         """Let calls out again after the token was refused; for somebody who knows that it is good now."""
@@ -165,6 +159,8 @@ class OctoClient(Operations):
         error: ServiceError
         async with self.budget.slots:
             limits = self.connection.limits
+            # Before the deadline starts: the first time it loads an HTTP library.
+            self._transport = self._transport or _transport(self._base, trust_env=self._trust_env)
             sending = _Sending(call, on_start, asyncio.get_running_loop().time() + limits.deadline)
             try:
                 async with asyncio.timeout_at(sending.ends):
@@ -238,10 +234,11 @@ class OctoClient(Operations):
         self.stats.requests += 1
         self.stats.retries += sending.attempt > 1
         seq = sending.on_start() if sending.on_start else 0
-        response = await self._http.send(request, stream=True)
+        assert self._transport is not None  # noqa: S101 - `send` made it
+        response = await self._transport.handle_async_request(request)
         try:
             status = response.status_code
-            headers = {name.removeprefix(HIDDEN): value for name, value in response.headers.items()}
+            headers = dict(response.headers.items())
             self.stats.by_status[status] += 1
             good = 200 <= status < 300  # noqa: PLR2004
             if good or status in {401, 403}:
@@ -252,7 +249,6 @@ class OctoClient(Operations):
             else:
                 body = await self._read_refusal(response)
         finally:
-            self.stats.bytes += response.num_bytes_downloaded
             await response.aclose()
         error = verdict.judge(call, status, headers, body, self._voice)
         asked = verdict.retry_after(headers, self._clock.now(), self.connection.limits.retry_after_cap)
@@ -275,24 +271,25 @@ class OctoClient(Operations):
     def _request(self, call: Call, token: Secret) -> httpx.Request:
         connection = self.connection
         path = f"{call.path}/" if connection.trailing_slash and call.collection else call.path
-        request = self._http.build_request(
+        headers = self._headers.copy()
+        capabilities = capability_header(connection, call.operation, call.needs)
+        if capabilities is not None:
+            headers["Octo-Capabilities"] = capabilities
+        language = call.language or (connection.languages[0] if connection.languages else "")
+        if language:
+            headers["Accept-Language"] = language
+        if call.json is not None:
+            headers["Content-Type"] = "application/json"
+        # Last, and nowhere but here.
+        headers["Authorization"] = f"Bearer {token.reveal()}"
+        return httpx.Request(
             call.method,
             self._base + path,
             params=call.params or None,
+            headers=headers,
             content=call.body,
-            headers=self._headers,
+            extensions=self._timeout,
         )
-        capabilities = capability_header(connection, call.operation, call.needs)
-        if capabilities is not None:
-            request.headers["Octo-Capabilities"] = capabilities
-        language = call.language or (connection.languages[0] if connection.languages else "")
-        if language:
-            request.headers["Accept-Language"] = language
-        if call.json is not None:
-            request.headers["Content-Type"] = "application/json"
-        # Last, and nowhere but here.
-        request.headers["Authorization"] = f"Bearer {token.reveal()}"
-        return request
 
     async def _read_body(self, response: httpx.Response) -> bytes:
         limits = self.connection.limits
@@ -301,9 +298,7 @@ class OctoClient(Operations):
             raise BodyTooLarge(f"larger than {limits.max_body:,} bytes")
         encoding = response.headers.get("content-encoding", "")
         body = Body(encoding, max_size=limits.max_body, max_inflation=limits.max_inflation)
-        # Raw, because httpx inflates a whole chunk at once, however large it becomes.
-        async for chunk in response.aiter_raw():
-            body.feed(chunk)
+        await self._fill(body, response)
         return body.finish()
 
     async def _read_refusal(self, response: httpx.Response) -> bytes:
@@ -315,10 +310,16 @@ class OctoClient(Operations):
                 max_size=ERROR_BODY,
                 max_inflation=self.connection.limits.max_inflation,
             )
-            async for chunk in response.aiter_raw():
-                body.feed(chunk)
+            await self._fill(body, response)
             collected = body.finish()
         return collected
+
+    async def _fill(self, body: Body, response: httpx.Response) -> None:
+        """Read to the end, raw: httpx would inflate a whole chunk at once, however large it becomes."""
+        assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - it comes from an asynchronous transport
+        async for chunk in response.stream:
+            self.stats.bytes += len(chunk)
+            body.feed(chunk)
 
     async def _renew(self, refused: Secret | None) -> Secret:
         """A token from the token source, unless another call has already fetched one since `refused` was sent."""
@@ -365,10 +366,25 @@ class OctoClient(Operations):
         return self._voice.say(call, what, f"check the token ({self.connection.token.origin}) and start again")
 
 
-async def _hide_location(response: httpx.Response) -> None:
-    """Keep httpx from preparing the redirected request, token and all, and from failing at odd addresses."""
-    if "location" in response.headers:
-        response.headers[f"{HIDDEN}location"] = response.headers.pop("location")
+def _transport(base: str, *, trust_env: bool) -> httpx.AsyncBaseTransport:
+    """What carries requests to `base`."""
+    # Loading the trusted certificates takes 20 ms. Without TLS an empty list will do: it trusts nobody.
+    tls = httpx.URL(base).scheme == "https"
+    context = httpx.create_ssl_context(trust_env=trust_env) if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if trust_env:
+        return httpx.AsyncHTTPTransport(verify=context, proxy=_proxy(httpx.URL(base)))
+    from octo_sync.octo.transport import AiohttpTransport  # noqa: PLC0415 - 0.15 s, for those who call a service
+
+    return AiohttpTransport(context)
+
+
+def _proxy(url: httpx.URL) -> str | None:
+    """The proxy that the environment names for `url`."""
+    named = getproxies()
+    proxy = named.get(url.scheme) or named.get("all")
+    if not proxy or proxy_bypass(url.netloc.decode("ascii")):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def _address(connection: Connection) -> str:

@@ -14,11 +14,14 @@ from octo_sync.octo import endpoints, records
 from octo_sync.octo.answer import Answer, Reply
 from octo_sync.octo.endpoints import Call, Json
 from octo_sync.octo.quirks import other_path_spelling
-from octo_sync.octo.subscriptions import SubscriptionList, normalise, normalise_list
+from octo_sync.octo.subscriptions import SubscriptionList, next_page, normalise, normalise_list
 
 __all__ = ["Operations"]
 
 T = TypeVar("T")
+
+PAGES = 50
+"""Pages of a list that are read at most: nobody has thousands of subscriptions, and a list may have no end (R12)."""
 
 
 class Operations(ABC):
@@ -230,12 +233,29 @@ class Operations(ABC):
         return await self._read(endpoints.capabilities(), tuple[records.Capability, ...])
 
     async def list_subscriptions(self, *, params: Mapping[str, str] | None = None) -> Reply[SubscriptionList]:
-        """All webhook subscriptions of the token, whatever shape they come in (Q31)."""
-        answer = await self.send(endpoints.list_subscriptions(params=params))
-        found = normalise_list(answer.json())
-        if found is None:
-            raise AnswerInvalid("list_subscriptions was answered with no list of subscriptions", status=answer.status)
-        return Reply(found, answer)
+        """All webhook subscriptions of the token, whatever shape they come in, page after page (Q31).
+
+        `complete` is False when the list goes on and the next page cannot be told, or there are too many. The answer is
+        the last page's.
+        """
+        query = dict(params or {})
+        found: dict[records.Id, records.Subscription] = {}
+        for _ in range(PAGES):
+            answer = await self.send(endpoints.list_subscriptions(params=query))
+            body = answer.json()
+            page = normalise_list(body)
+            if page is None:
+                what = "list_subscriptions was answered with no list of subscriptions"
+                raise AnswerInvalid(what, status=answer.status)
+            before = len(found)
+            found.update({each.id: each for each in page.subscriptions})
+            following = next_page(answer.headers, body, query)
+            if following is None:
+                return Reply(SubscriptionList(tuple(found.values()), page.complete), answer)
+            if following == query or len(found) == before:
+                break  # the same page again
+            query = following
+        return Reply(SubscriptionList(tuple(found.values()), complete=False), answer)
 
     async def get_subscription(self, subscription_id: str) -> Reply[records.Subscription]:
         """One webhook subscription."""

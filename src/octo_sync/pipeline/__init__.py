@@ -10,7 +10,7 @@ Every mistake is collected and named with its key; no value that may be a secret
 looks at what needs two keys or the outside world · `mistakes` finds the words · `load` puts it together.
 """
 
-from octo_sync.pipeline.keys import OPERATIONS, Schedule, SyncSettings
+from octo_sync.pipeline.keys import OPERATIONS, Schedule, ServeSettings, SyncSettings, WebhookSettings
 from octo_sync.pipeline.load import (
     Horizons,
     Pipeline,
@@ -29,8 +29,10 @@ __all__ = [
     "ProductFilter",
     "PublishSettings",
     "Schedule",
+    "ServeSettings",
     "Setting",
     "SyncSettings",
+    "WebhookSettings",
     "find",
     "load",
     "names",

@@ -9,11 +9,11 @@ from pathlib import Path
 from octo_sync.model import Limits, Secret
 from octo_sync.pipeline import mistakes as say
 from octo_sync.pipeline import values
-from octo_sync.pipeline.keys import CAPABILITIES, PipelineFile, SyncSettings
+from octo_sync.pipeline.keys import CAPABILITIES, PipelineFile, SyncSettings, WebhookSettings
 from octo_sync.pipeline.layers import Layers
 from octo_sync.pipeline.tokens import resolve
 
-__all__ = ["beside", "connections", "destination", "paths", "read_path", "spans"]
+__all__ = ["beside", "connections", "destination", "paths", "read_path", "spans", "webhooks"]
 
 _SCHEMAS = frozenset(
     {"core", "information_schema", "main", "marts", "ops", "pg_catalog", "private", "raw", "system", "temp"}
@@ -48,6 +48,34 @@ def connections(
                 mistakes.append(f"{key}.token: {error}")
         warnings += _unknown_capabilities(key, table.get("capabilities"))
     return tokens, warnings
+
+
+def webhooks(document: Mapping[str, object], mistakes: list[str]) -> None:
+    """The address that services are to deliver to, and times that must fit each other."""
+    table = document.get("webhooks")
+    if not isinstance(table, Mapping):
+        return
+    hosts = table.get("allow_hosts")
+    why = None
+    if url := _quiet_url(table.get("url")):
+        why = values.refuse_address(
+            url,
+            allow_http=False,
+            allow_hosts=[host for host in hosts if isinstance(host, str)] if isinstance(hosts, list | tuple) else [],
+            why_https="a secret travels with every delivery; a host named in allow_hosts may be reached over http",
+        )
+    if url and why:
+        mistakes.append(f"webhooks.url: found {say.found(url)}; {why}")
+    default = WebhookSettings()
+    try:
+        head = values.duration(table.get("header_timeout", default.header_timeout))
+        whole = values.duration(table.get("request_timeout", default.request_timeout))
+    except ValueError:
+        return
+    if whole < head:
+        mistakes.append(
+            f"webhooks.request_timeout: found {whole:g} s; expected at least webhooks.header_timeout, which is {head:g} s"
+        )
 
 
 def _quiet_url(value: object) -> str | None:

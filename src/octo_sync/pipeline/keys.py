@@ -25,7 +25,9 @@ __all__ = [
     "Key",
     "PipelineFile",
     "Schedule",
+    "ServeSettings",
     "SyncSettings",
+    "WebhookSettings",
 ]
 
 CAPABILITIES = frozenset(
@@ -74,7 +76,7 @@ Operation = Literal[
 OPERATIONS: tuple[str, ...] = typing.get_args(Operation)
 
 _LIMITS = Limits()
-_BOOKINGS, _AVAILABILITY = Horizon(-90, 365), Horizon(0, 365)
+_BOOKINGS, _AVAILABILITY, _NEAR = Horizon(-90, 365), Horizon(0, 365), Horizon(0, 30)
 _FORBID = ConfigDict(extra="forbid")
 
 
@@ -152,6 +154,7 @@ class HorizonTable:
 
     bookings: Annotated[Days, _Type("days"), _Says("Travel dates whose bookings are kept.")] = _BOOKINGS
     availability: Annotated[Days, _Type("days"), _Says("Travel dates whose availability is kept.")] = _AVAILABILITY
+    near: Annotated[Days, _Type("days"), _Says("Travel dates that `schedule.near` looks at.")] = _NEAR
 
 
 @with_config(_FORBID)
@@ -306,6 +309,15 @@ class SyncSettings:
     resume_within: Annotated[
         Seconds, _Says("A pull that was cut off this long ago at most is taken up; an older one starts anew.")
     ] = 6 * 3600.0
+    verify_bookings_within: Annotated[
+        Seconds,
+        _Says(
+            "A booking that is not final is looked at again at least this often, sooner when travel is close; 0: never."
+        ),
+    ] = 86400.0
+    verify_budget: Annotated[
+        Count, Field(ge=0), _Says("Calls per hour and connection that looking again at bookings may cost.")
+    ] = 600
     raw: Annotated[
         tuple[Raw, ...],
         _Type("list of supplier, products, bookings, availability"),
@@ -337,6 +349,75 @@ class Schedule:
     products: Annotated[Cron, _Says("Supplier and products.", default="never")] = ""
     availability: Annotated[Cron, _Says("Availability in the horizon.", default="never")] = ""
     bookings: Annotated[Cron, _Says("Bookings in the horizon.", default="never")] = ""
+    near: Annotated[Cron, _Says("Availability and bookings of `horizon.near`.", default="never")] = ""
+    publish: Annotated[Cron, _Says("A read copy, also when nothing landed.", default="never")] = ""
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    """Notifications of changes: where services deliver them, and what the receiver puts up with."""
+
+    url: Annotated[
+        str,
+        BeforeValidator(values.receiver_url),
+        _Type("address"),
+        _Says(
+            "The public address that reaches the receiver; https unless it is this machine. Without it no subscriptions "
+            "are made, and pulls do the work.",
+            default="none",
+        ),
+    ] = ""
+    allow_hosts: Annotated[
+        tuple[Text, ...],
+        _Type("list of hosts"),
+        _Says("Hosts of `url` that may be private, and may be reached over http."),
+    ] = ()
+    bind: Annotated[
+        str,
+        BeforeValidator(values.host_and_port),
+        _Type("host:port"),
+        _Says("Where the receiver listens; port 0 takes a free one."),
+    ] = "127.0.0.1:8787"
+    check_every: Annotated[
+        Seconds, Field(ge=0.1), _Says("How often subscriptions are compared with what they should be.")
+    ] = 300.0
+    silence_after: Annotated[
+        Seconds, _Says("How long without a delivery counts as silence; 0: learned from the connection's own rhythm.")
+    ] = 0.0
+    keep: Annotated[Seconds, _Says("How long deliveries are kept.")] = 30 * 86400.0
+    body_limit: Annotated[Bytes, _Says("Largest body of a delivery.")] = 64 * 1024
+    header_limit: Annotated[Bytes, Field(ge=1024), _Says("Largest head of a request: its first line and headers.")] = (
+        16 * 1024
+    )
+    header_timeout: Annotated[Seconds, Field(ge=0.1), _Says("For the head of a request to arrive.")] = 5.0
+    request_timeout: Annotated[
+        Seconds, Field(ge=0.1), _Says("For a whole request, from its first byte until it is answered.")
+    ] = 10.0
+    max_connections: Annotated[
+        Count, Field(ge=1, le=100_000), _Says("Connections at the same time; one more is told to come back later.")
+    ] = 1000
+    rest: Annotated[
+        Seconds,
+        _Says("How long a subject rests that notifications had fetched twice, before they have it fetched again."),
+    ] = 5.0
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """`bind` as host and port."""
+        host, _, port = self.bind.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """How `serve` runs."""
+
+    publish_every: Annotated[Seconds, _Says("After landings a read copy is published, at most this often.")] = 60.0
+    stop_within: Annotated[
+        Seconds, Field(ge=0.1), _Says("How long a stop waits for the landing in hand and for answers.")
+    ] = 5.0
 
 
 @with_config(_FORBID)
@@ -359,6 +440,8 @@ class PipelineFile:
     sync: Annotated[SyncSettings, _Says("How the worker works.")] = SyncSettings()
     publish: Annotated[PublishTable, _Says("The read copy.")] = PublishTable()
     schedule: Annotated[Schedule, _Says("When.")] = Schedule()
+    webhooks: Annotated[WebhookSettings, _Says("Notifications.")] = WebhookSettings()
+    serve: Annotated[ServeSettings, _Says("How `serve` runs.")] = ServeSettings()
 
 
 @dataclass(frozen=True, slots=True)

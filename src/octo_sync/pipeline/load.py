@@ -13,7 +13,14 @@ from octo_sync.errors import ConfigError
 from octo_sync.model import Connection, Horizon, Limits, Secret
 from octo_sync.pipeline import checks, values
 from octo_sync.pipeline import mistakes as say
-from octo_sync.pipeline.keys import ConnectionTable, PipelineFile, Schedule, SyncSettings
+from octo_sync.pipeline.keys import (
+    ConnectionTable,
+    PipelineFile,
+    Schedule,
+    ServeSettings,
+    SyncSettings,
+    WebhookSettings,
+)
 from octo_sync.pipeline.layers import Layers, dotenv, merge
 from octo_sync.shipped import local_or_shipped
 
@@ -41,6 +48,7 @@ class Horizons:
 
     bookings: Horizon
     availability: Horizon
+    near: Horizon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +95,8 @@ class Pipeline:
     sync: SyncSettings
     publish: PublishSettings
     schedule: Schedule
+    webhooks: WebhookSettings
+    serve: ServeSettings
     settings: Mapping[str, Setting]
     warnings: tuple[str, ...] = ()
 
@@ -183,6 +193,7 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         mistakes += say.mistakes(error, merged.origins)
     tokens, warnings = checks.connections(merged.document, directory, layers, mistakes)
     checks.spans(merged.document, mistakes)
+    checks.webhooks(merged.document, mistakes)
     files = file or _files_alone(merged.document)
     if files is not None:
         checks.paths(files, directory, mistakes)
@@ -197,7 +208,9 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         directory=directory,
         destination=destination,
         journal_path=directory / file.journal,
-        horizons=Horizons(bookings=file.horizon.bookings, availability=file.horizon.availability),
+        horizons=Horizons(
+            bookings=file.horizon.bookings, availability=file.horizon.availability, near=file.horizon.near
+        ),
         connections=tuple(_connection(each, table, tokens[each]) for each, table in file.connections.items()),
         products={
             each: ProductFilter(include=frozenset(table.products.include), exclude=frozenset(table.products.exclude))
@@ -208,6 +221,8 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
             enabled=file.publish.enabled, contacts=file.publish.contacts, path=checks.read_path(file, directory)
         ),
         schedule=file.schedule,
+        webhooks=file.webhooks,
+        serve=file.serve,
         settings=_settings(file, name, directory, tokens, merged.origins),
         warnings=(*merged.warnings, *warnings),
     )

@@ -21,10 +21,12 @@ __all__ = [
     "header_name",
     "header_text",
     "horizon",
+    "host_and_port",
     "is_loopback",
     "language",
     "name",
     "plain_text",
+    "receiver_url",
     "refuse_address",
     "service_url",
     "size",
@@ -38,6 +40,7 @@ _BYTES = {"B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
 _LONGEST = 366 * 86400.0
 _LARGEST = 1024**4
 _FURTHEST = 3660
+_LARGEST_PORT = 65535
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m|h|d)?", re.ASCII)
 _SIZE = re.compile(r"(\d{1,12}) ?(B|KB|MB|GB)?", re.ASCII)
@@ -195,8 +198,17 @@ def header_text(value: object) -> str:
 
 def service_url(value: object) -> str:
     """The base URL of an OCTO service without a trailing slash: scheme, host, optional port and path, nothing else."""
+    return _url(value, "https://api.example.com/octo/v1")
+
+
+def receiver_url(value: object) -> str:
+    """The same for the public address of our receiver."""
+    return _url(value, "https://hooks.example.com/octo")
+
+
+def _url(value: object, example: str) -> str:
     text = plain_text(value)
-    wanted = 'expected an address such as "https://api.example.com/octo/v1"'
+    wanted = f'expected an address such as "{example}"'
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -211,6 +223,16 @@ def service_url(value: object) -> str:
     if _literal(parts.hostname) is None and not _HOST.fullmatch(parts.hostname):
         raise ValueError(f"{wanted}, with a host name of a-z, 0-9, - and . (an international name in its xn-- form)")
     return text.rstrip("/")
+
+
+def host_and_port(value: object) -> str:
+    """Where to listen: an address or a name of this machine, and a port; an IPv6 address stands in brackets."""
+    host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    inner = host[1:-1] if host.startswith("[") and host.endswith("]") else ""
+    named = bool(_HOST.fullmatch(host)) or (":" in inner and _literal(inner) is not None)
+    if not named or not re.fullmatch(r"\d{1,5}", port, re.ASCII) or int(port) > _LARGEST_PORT:
+        raise ValueError('expected host and port, such as "127.0.0.1:8787", "[::1]:8787" or "0.0.0.0:8787"')
+    return f"{host}:{int(port)}"
 
 
 def _literal(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -236,7 +258,13 @@ def is_loopback(url: str) -> bool:
     return address.is_loopback if address else host == "localhost" or host.endswith(".localhost")
 
 
-def refuse_address(url: str, *, allow_http: bool, allow_hosts: Collection[str]) -> str | None:
+def refuse_address(
+    url: str,
+    *,
+    allow_http: bool,
+    allow_hosts: Collection[str],
+    why_https: str = "the token travels with every request; allow_http = true permits http here",
+) -> str | None:
     """Why a token must not be sent to this address, or None when it may.
 
     https only, unless the host is loopback, or `allow_http`, or the host is named in `allow_hosts`; private, link-local
@@ -250,5 +278,5 @@ def refuse_address(url: str, *, allow_http: bool, allow_hosts: Collection[str]) 
     if address and (not address.is_global or address.is_multicast):
         return f'expected a public address; if this private one is meant, name it: allow_hosts = ["{host}"]'
     if parts.scheme != "https" and not allow_http:
-        return "expected https, because the token travels with every request; allow_http = true permits http here"
+        return f"expected https, because {why_https}"
     return None

@@ -30,7 +30,7 @@ AVAILABILITY = Table(
     source="staged_availability",
     key=_KEY,
     scope=("connection_id", "product_id", "option_id"),
-    content='hash(r."unitPricing", r.pricing)',
+    content='hash(has_pricing, r."unitPricing", r.pricing)',
     columns=(
         *_IDS,
         column("local_start_at", "timestamp", local('r."localDateTimeStart"'), "Start, wall clock at the venue."),

@@ -42,6 +42,7 @@ NOUN = Noun(
     scope=(
         "select distinct connection_id, r.uuid as booking_uuid, has_pricing, has_content, has_extras from staged_bookings"
     ),
+    beside=(("payload_digest", "BIGINT"),),
 )
 
 _ITEMS = '(select *, unnest(r."unitItems") as i from staged_bookings)'
@@ -81,7 +82,7 @@ BOOKINGS = Table(
     own_subject="booking",
     cascade=("core.booking_unit_items",),
     content=(
-        'hash(r."extraItems", r.pricing, list_transform(r."unitItems", '
+        'hash(has_pricing, has_extras, r."extraItems", r.pricing, list_transform(r."unitItems", '
         'lambda x: {u: x.uuid, e: x."extraItems", p: x.pricing}))'
     ),
     columns=(
@@ -134,6 +135,14 @@ BOOKINGS = Table(
             "timestamptz",
             "verified_at_utc",
             "When an answer last showed it changed; ops.coverage says when it was last verified unchanged.",
+            tracked=False,
+        ),
+        column(
+            "payload_digest",
+            "bigint",
+            "payload_digest",
+            "Hash of the record that this row and its contacts were landed from; an equal one is not read again. "
+            "Null: look at it anew.",
             tracked=False,
         ),
     ),

@@ -138,7 +138,24 @@ WRITER = Table(
     grain="One row.",
     key=("fence",),
     merge=Merge.LOG,
-    columns=(Column("fence", "bigint", "The token."), Column("owner", "text", "Who holds it.")),
+    columns=(
+        Column("fence", "bigint", "The token."),
+        Column("owner", "text", "Who holds it."),
+        Column("landed", "bigint", "Number of the last landing in the private file; must equal private.landed there."),
+    ),
+)
+
+LANDED = Table(
+    schema="private",
+    name="landed",
+    description="How far this file is: it is written before the warehouse, and a kill may come between the two.",
+    grain="One row.",
+    key=("number",),
+    merge=Merge.LOG,
+    private=True,
+    columns=(
+        Column("number", "bigint", "Number of the last landing; where ops.writer has another, all is read anew."),
+    ),
 )
 
 MIGRATIONS = Table(

@@ -1,0 +1,79 @@
+"""`octo-sync listen`: deliveries as they come."""
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octo_sync.cli import console, options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from octo_sync.journal import Delivery, Journal
+
+_EVERY = 0.2
+
+
+@click.command()
+@options.pipeline_options
+@click.option("-n", "--last", type=click.IntRange(0), default=10, show_default=True, help="First the last so many.")
+@click.option("--count", type=click.IntRange(1), help="Stop after so many.")
+@click.option("--bodies", is_flag=True, help="With the bodies as received.")
+@click.option("--json", "json_", is_flag=True, help="One JSON object a line.")
+def command(pipeline: str | None, directory: Path, *, last: int, count: int | None, bodies: bool, json_: bool) -> int:
+    """Print what services deliver, as it is received by `serve`, until Ctrl-C."""
+    loaded = options.load_pipeline(directory, pipeline)
+    shown = 0
+    from octo_sync.app import SystemClock, open_journal  # noqa: PLC0415 - commands start fast
+
+    with open_journal(loaded, SystemClock()) as journal:
+        if not json_:
+            console.note(f"Deliveries of {loaded.name}; Ctrl-C stops.")
+        for delivery in _follow(journal, last):
+            _show(delivery, bodies=bodies, json_=json_)
+            shown += 1
+            if shown == count:
+                break
+    return 0
+
+
+def _follow(journal: "Journal", last: int) -> "Iterator[Delivery]":
+    """Those that are there, then each that comes."""
+    newest = journal.deliveries(max(last, 1))
+    yield from newest[-last:] if last else ()
+    after = newest[-1].id if newest else 0
+    pause = threading.Event()
+    while True:
+        for delivery in journal.deliveries(100, after_id=after):
+            after = delivery.id
+            yield delivery
+        pause.wait(_EVERY)  # a journal that another process writes has no event to wait for
+
+
+def _show(delivery: "Delivery", *, bodies: bool, json_: bool) -> None:
+    if json_:
+        console.line(as_document(delivery, bodies=bodies))
+        return
+    body = f"  {console.clean(delivery.body.decode('utf-8', 'replace'))}" if bodies else ""
+    about = f"{delivery.marks} subject{'' if delivery.marks == 1 else 's'} marked"
+    odd = console.styled(f"  {delivery.reading}", fg="yellow") if delivery.reading else ""
+    click.echo(
+        f"{delivery.received_at:%Y-%m-%d %H:%M:%S}  {delivery.connection}  "
+        f"{console.clean(delivery.type) or '(no type)'}  {about}{odd}{body}"
+    )
+
+
+def as_document(delivery: "Delivery", *, bodies: bool) -> dict[str, Any]:
+    """A delivery for machines."""
+    document: dict[str, Any] = {
+        "id": delivery.id,
+        "received_at": delivery.received_at,
+        "connection": delivery.connection,
+        "type": delivery.type,
+        "reading": delivery.reading,
+        "subscription_id": delivery.subscription,
+        "marks": delivery.marks,
+    }
+    return document | ({"body": delivery.body.decode("utf-8", "replace")} if bodies else {})

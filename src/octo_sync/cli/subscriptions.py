@@ -1,0 +1,208 @@
+"""`octo-sync subscriptions`: the webhook subscription of each connection."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octo_sync.cli import console, options
+from octo_sync.errors import AuthenticationRefused, ConfigError, OctoSyncError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from octo_sync.flows.subscribe import Ensured, Listed, Subscriber
+    from octo_sync.pipeline import Pipeline
+
+    Verb = Callable[[Subscriber], Coroutine[Any, Any, Any]]
+
+_COLOURS = {"ok": "green", "off": "yellow", "unavailable": "yellow", "failed": "red"}
+_only = click.option(
+    "-c", "--connection", "only", metavar="NAME", multiple=True, help="Only this connection; repeatable."
+)
+
+
+@click.group(cls=options.DefaultGroup)
+def command() -> None:
+    """See to it that each service has exactly one webhook subscription; look at them, rotate, remove.
+
+    `serve` does it by itself every `webhooks.check_every`. No command needs the project to itself.
+    """
+
+
+@command.command("ensure")
+@options.pipeline_options
+@_only
+@options.as_json
+def ensure(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_: bool) -> int:
+    """Make, mend or tidy up, until each service has exactly one subscription at webhooks.url.
+
+    Whatever was deleted, edited or doubled there is put right. Exit code 1 = no connection has one, 5 = some have not,
+    4 = a token is refused.
+    """
+    return _change("ensure", _loaded(pipeline, directory, needs_url=True), only, json_=json_)
+
+
+@command.command("rotate")
+@options.pipeline_options
+@_only
+@options.as_json
+def rotate(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_: bool) -> int:
+    """Give each subscription a new address and a new secret, without losing a delivery.
+
+    The old ones are accepted until an hour after the first delivery to the new address, and a day at most.
+    """
+    return _change("rotate", _loaded(pipeline, directory, needs_url=True), only, json_=json_)
+
+
+@command.command("remove")
+@options.pipeline_options
+@_only
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.as_json
+def remove(pipeline: str | None, directory: Path, only: tuple[str, ...], *, yes: bool, json_: bool) -> int:
+    """Delete our subscriptions at the services, and accept no more deliveries.
+
+    `serve` makes none again until `subscriptions ensure` is run. Safe to repeat.
+    """
+    from octo_sync.app import stdin_is_terminal  # noqa: PLC0415 - commands start fast
+
+    loaded = _loaded(pipeline, directory)
+    names = _names(loaded, only)
+    if not yes:
+        if not stdin_is_terminal():
+            raise click.UsageError("Removing needs a yes: give --yes where nobody can be asked.")
+        text = f"Delete the subscription of {', '.join(names)}? Then only pulls keep the copy fresh."
+        click.confirm(text, abort=True, err=True)
+    return _change("remove", loaded, only, json_=json_)
+
+
+@command.command("list")
+@options.pipeline_options
+@_only
+@options.as_json
+def list_(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_: bool) -> int:
+    """List the subscriptions that each token sees: ours, and somebody else's.
+
+    Addresses are shown without what makes them secret.
+    """
+    loaded = _loaded(pipeline, directory)
+    done = _on_each(loaded, only, lambda one: one.look())
+    failed = {name: result for name, result in done.items() if isinstance(result, OctoSyncError)}
+    listed: list[Listed] = [each for name, found in done.items() if name not in failed for each in found]
+    if json_:
+        subscriptions = [_document(each) for each in listed]
+        errors = [{"connection": name, "error": str(error)} for name, error in failed.items()]
+        console.document("subscriptions", {"subscriptions": subscriptions, "failed": errors})
+        return _code(done)
+    if listed:
+        heads = ("connection", "subscription", "whose", "state", "types", "since", "first delivery", "address")
+        console.write_rows(heads, [_row(each) for each in listed], "table")
+    for name, error in failed.items():
+        click.echo(f"{name}: {error}", err=True)
+    without = [n for n in done if n not in failed and not any(s.connection == n and s.whose == "ours" for s in listed)]
+    if without:
+        console.note(f"{', '.join(without)}: no subscription of ours. Make one: octo-sync subscriptions ensure")
+    return _code(done)
+
+
+def _loaded(name: str | None, directory: Path, *, needs_url: bool = False) -> "Pipeline":
+    loaded = options.load_pipeline(directory, name)
+    for warning in loaded.warnings:
+        console.note(f"warning: {warning}")
+    if needs_url and not loaded.webhooks.url:
+        raise ConfigError(
+            "webhooks.url is not set: write the public address that reaches the receiver into the pipeline file, "
+            'e.g. url = "https://hooks.example.com/octo" below [webhooks].'
+        )
+    return loaded
+
+
+def _names(loaded: "Pipeline", only: tuple[str, ...]) -> list[str]:
+    names = [connection.name for connection in loaded.connections]
+    for name in only:
+        if name not in names:
+            raise click.UsageError(f"There is no connection {name!r}{options.did_you_mean(name, names) or '.'}")
+    return [name for name in names if not only or name in only]
+
+
+def _on_each(loaded: "Pipeline", only: tuple[str, ...], verb: "Verb") -> "dict[str, Any]":
+    """What the verb gave for each connection, side by side, or the error it raised."""
+    import asyncio  # noqa: PLC0415 - commands start fast
+
+    from octo_sync.app import SystemClock, new_token, open_connections, run_until_done  # noqa: PLC0415
+    from octo_sync.flows.subscribe import Subscriber  # noqa: PLC0415
+
+    names = _names(loaded, only)
+
+    async def every() -> list[Any]:
+        async with open_connections(loaded) as (journal, clients):
+            return await asyncio.gather(
+                *(
+                    verb(Subscriber(journal, clients[n], loaded.webhooks.url, clock=SystemClock(), tokens=new_token))
+                    for n in names
+                ),
+                return_exceptions=True,
+            )
+
+    results = dict(zip(names, run_until_done(every()), strict=True))
+    for result in results.values():
+        if isinstance(result, BaseException) and not isinstance(result, OctoSyncError):
+            raise result
+    return results
+
+
+def _change(verb: str, loaded: "Pipeline", only: tuple[str, ...], *, json_: bool) -> int:
+    done = _on_each(loaded, only, lambda one: getattr(one, verb)())
+    wanted = "off" if verb == "remove" else "ok"
+    if json_:
+        console.document(f"subscriptions-{verb}", {"connections": [_outcome(n, r) for n, r in done.items()]})
+        return _code(done, wanted)
+    for name, result in done.items():
+        failed = isinstance(result, OctoSyncError)
+        state, text = ("failed", str(result)) if failed else (result.state, result.text)
+        word = console.styled(f"{state:<11}", fg=_COLOURS[state], bold=True)
+        click.echo(f"{word}  {name}  {console.clean(text)}", err=failed)
+    return _code(done, wanted)
+
+
+def _code(done: "dict[str, Any]", wanted: str = "") -> int:
+    """4 = a token is refused, 1 = it went wrong everywhere, 5 = somewhere, 0 = nowhere."""
+    if any(isinstance(result, AuthenticationRefused) for result in done.values()):
+        return 4
+    wrong = [r for r in done.values() if isinstance(r, OctoSyncError) or (wanted and r.state != wanted)]
+    return 0 if not wrong else 1 if len(wrong) == len(done) else 5
+
+
+def _outcome(name: str, result: "Ensured | OctoSyncError") -> dict[str, Any]:
+    if isinstance(result, OctoSyncError):
+        return {"connection": name, "state": "failed", "text": str(result), "subscription_id": None, "changed": {}}
+    return {
+        "connection": name,
+        "state": result.state,
+        "text": result.text,
+        "subscription_id": result.subscription_id,
+        "changed": dict(result.changed),
+    }
+
+
+def _row(each: "Listed") -> tuple[object, ...]:
+    since = seen = ""
+    if each.endpoint is not None:
+        since = console.instant_text(each.endpoint.created_at)
+        seen = console.instant_text(each.endpoint.seen_at)
+    types = ", ".join(kind.removesuffix("_UPDATE").lower() for kind in each.types)
+    return each.connection, each.subscription_id, each.whose, each.state, types, since, seen, each.url
+
+
+def _document(each: "Listed") -> dict[str, Any]:
+    return {
+        "connection": each.connection,
+        "subscription_id": each.subscription_id,
+        "whose": each.whose,
+        "state": each.state,
+        "types": list(each.types),
+        "url": each.url,
+        "since": each.endpoint.created_at if each.endpoint else None,
+        "first_delivery_at": each.endpoint.seen_at if each.endpoint else None,
+    }

@@ -1,0 +1,45 @@
+"""The two files of a DuckDB warehouse, and how to tell that one is ahead of the other.
+
+They cannot be written in one transaction, so the private file is written first. If the warehouse's transaction then never
+comes, the private file holds what no landing vouches for, and should the service go back to its former answer, an equal
+hash would keep it there. So each landing that writes the private file counts up there and notes the number here.
+"""
+
+import logging
+
+import duckdb
+
+__all__ = ["is_torn", "look_anew", "note", "number"]
+
+log = logging.getLogger("octo_sync")
+
+
+def number(db: duckdb.DuckDBPyConnection, private: str) -> None:
+    """Count up. Runs inside the private file's transaction."""
+    updated = db.execute(f"update {private}.private.landed set number = number + 1").fetchone()
+    if not updated or not updated[0]:
+        db.execute(f"insert into {private}.private.landed values (1)")
+
+
+def note(db: duckdb.DuckDBPyConnection, private: str) -> None:
+    """Take the private file's number over. Runs inside the warehouse's transaction."""
+    db.execute(f"update ops.writer set landed = (select max(number) from {private}.private.landed)")
+
+
+def is_torn(db: duckdb.DuckDBPyConnection, private: str) -> bool:
+    """Whether the private file was written by a landing that the warehouse knows nothing of, or was replaced."""
+    found = db.execute(
+        f"select (select max(number) from {private}.private.landed) is distinct from (select max(landed) from ops.writer)"
+    ).fetchone()
+    return bool(found and found[0])
+
+
+def look_anew(db: duckdb.DuckDBPyConnection, private: str) -> None:
+    """Trust no answer that feeds the private file to be landed already. Runs inside the warehouse's transaction."""
+    db.execute(
+        "update ops.coverage set answer_hash = null where answer_hash is not null and (resource <> 'availability' "
+        f"or exists (select 1 from {private}.raw.records r where r.resource = 'availability'))"
+    )
+    db.execute("update core.bookings set payload_digest = null where payload_digest is not null")
+    note(db, private)
+    log.warning("action=look_anew reason=private_file_differs")

@@ -1,0 +1,260 @@
+"""Keep: the copy is kept fresh for as long as the program runs. Timers, worker, settling, publishing, in one loop.
+
+There is no second road: receiver, schedules and upkeep only mark, and the loop works until nothing is due, then sleeps until
+somebody wakes it or something becomes due.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import inf
+
+from octo_sync.errors import OctoSyncError
+from octo_sync.flows.mark import availability_subjects, booking_windows, documents, mark
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.publish import publish
+from octo_sync.flows.settle import settle
+from octo_sync.flows.sync import mirror
+from octo_sync.flows.upkeep import due_holds, due_verifications, known_bookings
+from octo_sync.flows.work import Trouble, Worker
+from octo_sync.model import Claim, Source, Subject, SubjectKind
+
+__all__ = ["PARTS", "Keeper"]
+
+log = logging.getLogger("octo_sync")
+
+PARTS = ("full", "near", "products", "availability", "bookings")
+"""What a schedule may ask for."""
+_LONGEST_SLEEP = 60.0
+_LOOK_AFTER_EVERY = 60.0
+"""Seconds between two looks at what nobody notifies about; holds have their own moment."""
+_LEAST_SLEEP = 0.01
+_HOUR = 3600.0
+
+
+@dataclass(slots=True)
+class _Pull:
+    """A pull of a schedule that is under way, for the list of runs."""
+
+    run_id: str
+    part: str
+    rows_before: int
+    subjects_before: int
+
+
+class Keeper:
+    """Keeps one project's copy fresh.
+
+    Args:
+        ports: What it works with; it owns the warehouse.
+        wake: Set by whoever has marked something.
+        new_run_id: Names the pulls of schedules.
+        actions: Make subjects clean that have no rows, such as the subscription.
+
+    `idle` is set while nothing is due.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        wake: asyncio.Event,
+        new_run_id: Callable[[], str],
+        actions: Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]] | None = None,
+    ) -> None:
+        self.ports, self.wake, self.idle = ports, wake, asyncio.Event()
+        self._new_run_id, self._actions = new_run_id, actions or {}
+        self._time = asyncio.get_running_loop().time
+        self._worker = Worker(ports, on_products=self._products_landed, wake=wake, actions=self._actions)
+        self._pulls: list[_Pull] = []
+        self._rows_published = self._rows_looked_after = 0
+        self._published_at = self._looked_after_at = -inf
+        self._next_hold: datetime | None = None
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """Connections that are given up for the moment."""
+        return self._worker.troubles
+
+    # -- marking ------------------------------------------------------------------------------------------------
+
+    def pull(self, part: str) -> int:
+        """Mark what a schedule asks for, as a run of its own; how many subjects. Blocking.
+
+        Raises:
+            ValueError: No such part; see `PARTS`.
+        """
+        if part not in PARTS:
+            raise ValueError(f"{part} is none of {', '.join(PARTS)}")
+        ports = self.ports
+        self._learn_time_zones()
+        near = part == "near"
+        subjects: list[Subject] = []
+        for connection in ports.clients:
+            if part in ("full", "products"):
+                subjects += documents(connection)
+            if part in ("full", "bookings", "near"):
+                window = ports.bookings_window(connection)
+                if near:
+                    today = ports.today(ports.connection(connection).business_time_zone)
+                    window = window.clip(ports.pipeline.horizons.near.window(today)) or window
+                subjects += booking_windows(connection, [window])
+        if part in ("full", "availability", "near"):
+            horizon = ports.pipeline.horizons.near if near else None
+            subjects += availability_subjects(ports, ports.warehouse.catalog(), ports.clients, horizon=horizon)
+        if part == "full":
+            # What failed on another day gets its tries again: the trouble may have been the day.
+            ports.journal.quarantine_retry("all")
+        run_id = self._new_run_id()
+        ports.journal.start_run(
+            "pull", ports.pipeline.name, run_id=run_id, fence=ports.fence, options={"part": part, "by": ports.run_id}
+        )
+        totals = self._worker.lander.totals
+        pull = _Pull(run_id, part, totals.rows, totals.subjects)
+        marked = mark(ports, subjects, Source.SCHEDULE)
+        self._pulls.append(pull)
+        log.info("action=pull run=%s part=%s subjects=%d", run_id, part, marked)
+        return marked
+
+    def never_pulled(self) -> bool:
+        """Whether nothing was ever asked for here, so that nobody waits for a schedule. Blocking."""
+        return all(f.kind is SubjectKind.SUBSCRIPTION for f in self.ports.journal.freshness())
+
+    def check_subscriptions(self) -> None:
+        """Mark every connection's subscription. Blocking."""
+        if SubjectKind.SUBSCRIPTION in self._actions:
+            mark(self.ports, [Subject(c, SubjectKind.SUBSCRIPTION) for c in self.ports.clients], Source.SCHEDULE)
+
+    # -- the loop -----------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Work and sleep until cancelled. A failing service or a failed publish is written down and tried again.
+
+        Raises:
+            WriterFenced: A newer writer took over.
+            WarehouseError, JournalError: A file failed; what had landed stays, the rest stays marked.
+        """
+        await asyncio.to_thread(self._learn_time_zones)
+        while True:
+            self.wake.clear()
+            await asyncio.to_thread(self.ports.journal.fire_timers, self.ports.clock.now())
+            self._worker.revive(self.ports.pipeline.sync.backoff_cap)
+            rest = await self._worker.drain(patient=False)
+            if await asyncio.to_thread(self._look_after):
+                continue
+            self._end_pulls()
+            await self._publish_when_due()
+            again = self._worker.given_up_for(self.ports.pipeline.sync.backoff_cap)
+            await self._sleep([wait for wait in (rest, again) if wait is not None])
+
+    def _look_after(self) -> bool:
+        """Settle absences, mark holds and old bookings; whether anything is due because of it. Blocking."""
+        ports = self.ports
+        marked = settle(ports, stopped=[t.connection for t in self._worker.troubles])
+        now, rows = ports.clock.now(), self._worker.lander.totals.rows
+        is_time = self._time() - self._looked_after_at >= _LOOK_AFTER_EVERY
+        if is_time or rows != self._rows_looked_after or (self._next_hold and now >= self._next_hold):
+            self._rows_looked_after = rows
+            holds, self._next_hold = due_holds(known_bookings(ports.warehouse, ["ON_HOLD"]), now)
+            marked = bool(mark(ports, holds, Source.TIMER)) or marked
+        if is_time:
+            self._looked_after_at = self._time()
+            ports.journal.prune_deliveries(now - timedelta(seconds=ports.pipeline.webhooks.keep))
+            marked = self._verify_old(now) or marked
+        return marked and self._is_due()
+
+    def _verify_old(self, now: datetime) -> bool:
+        settings = self.ports.pipeline.sync
+        if not settings.verify_bookings_within:
+            return False
+        within = timedelta(seconds=settings.verify_bookings_within)
+        at_most = max(1, int(settings.verify_budget * _LOOK_AFTER_EVERY / _HOUR))
+        known = known_bookings(self.ports.warehouse, since=(now - timedelta(days=1)).date())
+        due = due_verifications(known, now, within=within, at_most=at_most)
+        subjects = [s for connection, found in due.items() if connection in self.ports.clients for s in found]
+        return bool(mark(self.ports, subjects, Source.TIMER))
+
+    def _is_due(self) -> bool:
+        stopped = {t.connection for t in self._worker.troubles}
+        return any(b.due and b.connection not in stopped for b in self.ports.journal.backlog())
+
+    def _products_landed(self, connections: set[str]) -> None:
+        """New options and new months of known products: whatever has no subject yet is marked. Blocking, from the worker."""
+        self._learn_time_zones()
+        wanted = availability_subjects(self.ports, self.ports.warehouse.catalog(), connections)
+        known = {
+            row.subject
+            for connection in connections
+            for row in self.ports.journal.subjects(connection, SubjectKind.AVAILABILITY)
+        }
+        mark(self.ports, [s for s in wanted if s not in known], Source.REPAIR)
+
+    def _learn_time_zones(self) -> None:
+        for option in self.ports.warehouse.catalog():
+            if option.time_zone:
+                self.ports.time_zones[option.connection, option.product_id] = option.time_zone
+
+    def _end_pulls(self) -> None:
+        """Once nothing is due, the pulls of schedules are over, well or with something owed."""
+        if not self._pulls or self._is_due():
+            return
+        totals = self._worker.lander.totals
+        owed = any(b.dirty or b.quarantined for b in self.ports.journal.backlog())
+        for pull in self._pulls:
+            counts = {
+                "subjects": totals.subjects - pull.subjects_before,
+                "rows_written": totals.rows - pull.rows_before,
+                "part": pull.part,
+            }
+            error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
+            self.ports.journal.end_run(pull.run_id, "partial" if owed or error else "ok", counts, error)
+        self._pulls.clear()
+
+    async def _publish_when_due(self) -> None:
+        """Swap in a new read copy when rows changed and the last swap is long enough ago."""
+        if self._owes_readers and self._publish_in() <= 0:
+            self._published_at, self._rows_published = self._time(), self._worker.lander.totals.rows
+            await self.publish()
+
+    @property
+    def _owes_readers(self) -> bool:
+        return self.ports.pipeline.publish.enabled and self._worker.lander.totals.rows != self._rows_published
+
+    async def publish(self) -> None:
+        """Build marts, run checks, swap the read copy; a failure is written down, the old copy stays."""
+        settings = self.ports.pipeline.publish
+        contacts = settings.path.with_suffix(".private.duckdb") if settings.contacts else None
+        try:
+            await asyncio.to_thread(mirror, self.ports)
+            published = await asyncio.to_thread(
+                publish, self.ports.warehouse, self.ports.pipeline.directory, settings.path, contacts=contacts
+            )
+        except OctoSyncError as error:
+            log.warning("action=publish_failed run=%s error=%s", self.ports.run_id, error)
+            return
+        for failed in published.failed:
+            log.warning("action=check_failed run=%s check=%s", self.ports.run_id, failed.check.name)
+        log.info("action=publish run=%s bytes=%s", self.ports.run_id, published.size)
+
+    def _publish_in(self) -> float:
+        return self._published_at + self.ports.pipeline.serve.publish_every - self._time()
+
+    async def _sleep(self, waits: list[float]) -> None:
+        """Until somebody wakes us, or the next thing is due."""
+        now = self.ports.clock.now()
+        moments = [self.ports.journal.next_due_at(), self.ports.journal.next_timer_at(), self._next_hold]
+        waits += [(m - now).total_seconds() for m in moments if m is not None]
+        waits += [self._looked_after_at + _LOOK_AFTER_EVERY - self._time(), _LONGEST_SLEEP]
+        if self._owes_readers:
+            waits.append(self._publish_in())
+        if self.wake.is_set():
+            return
+        self.idle.set()
+        try:
+            async with asyncio.timeout(max(_LEAST_SLEEP, min(waits))):
+                await self.wake.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self.idle.clear()

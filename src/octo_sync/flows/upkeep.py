@@ -1,0 +1,100 @@
+"""Upkeep: what nobody notifies about. Holds that lapse by themselves, and bookings that were not looked at for long.
+
+Level-triggered, like everything here: the copy says which bookings are on hold and when each was verified last, and what
+is due is marked. Nothing of it is remembered anywhere else, so nothing of it can be forgotten by a crash.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from octo_sync.destinations.base import Destination
+from octo_sync.model import Subject, SubjectKind
+
+__all__ = ["Known", "due_holds", "due_verifications", "known_bookings", "verify_within"]
+
+_MARGIN = timedelta(seconds=1)
+"""After a hold's end, before it is looked at: a service needs a moment to notice itself."""
+_AGAIN = timedelta(seconds=60)
+"""Between two looks at a hold that should be over but is not."""
+_WITHOUT_END = timedelta(seconds=300)
+"""Between two looks at a hold whose end the service does not tell."""
+_FAR = 14
+"""Days before travel from which a booking is verified only as often as all are."""
+_NEAREST = 1 / 24
+
+OPEN = ("ON_HOLD", "CONFIRMED", "PENDING")
+"""States that a booking may still leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A booking as the copy has it: what decides when it is looked at again."""
+
+    subject: Subject
+    status: str
+    local_date: date | None
+    expires_at: datetime | None
+    verified_at: datetime
+
+
+def known_bookings(warehouse: Destination, statuses: Iterable[str] = OPEN, *, since: date | None = None) -> list[Known]:
+    """The live bookings in these states, with the moment each was verified last, by its own look or by its window's.
+
+    `since` leaves out those that travelled before.
+    """
+    found = warehouse.query(
+        "select b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, "
+        "greatest(b.verified_at_utc, o.verified_at_utc, max(w.verified_at_utc)) from core.bookings b "
+        "left join ops.coverage o on o.connection_id = b.connection_id and o.resource = 'booking' "
+        "and o.key = '[\"' || b.booking_uuid || '\"]' "
+        "left join ops.coverage w on w.connection_id = b.connection_id and w.resource = 'bookings' "
+        "and b.local_date between w.window_start and w.window_end "
+        "where b.status = any($1) and not b.is_deleted and (b.local_date is null or b.local_date >= $2) "
+        "group by b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, b.verified_at_utc, "
+        "o.verified_at_utc",
+        [list(statuses), since or date.min],
+    )
+    return [
+        Known(Subject(connection, SubjectKind.BOOKING, (uuid,)), status, day, expires, verified)
+        for connection, uuid, status, day, expires, verified in found.rows
+    ]
+
+
+def due_holds(known: Iterable[Known], now: datetime) -> tuple[list[Subject], datetime | None]:
+    """The holds to look at now, and when the next one is due. Pure."""
+    due: list[Subject] = []
+    later: list[datetime] = []
+    for booking in known:
+        if booking.status != "ON_HOLD":
+            continue
+        at = booking.expires_at + _MARGIN if booking.expires_at else booking.verified_at + _WITHOUT_END
+        if booking.expires_at and booking.verified_at >= at:
+            at = booking.verified_at + _AGAIN
+        if at <= now:
+            due.append(booking.subject)
+        else:
+            later.append(at)
+    return due, min(later, default=None)
+
+
+def verify_within(local_date: date | None, today: date, within: timedelta) -> timedelta:
+    """How old the last look at an open booking may be: the closer travel, the younger. Pure."""
+    if local_date is None or local_date < today:
+        return within
+    days = (local_date - today).days
+    return within * min(1.0, max(_NEAREST, days / _FAR))
+
+
+def due_verifications(
+    known: Iterable[Known], now: datetime, *, within: timedelta, at_most: int
+) -> dict[str, list[Subject]]:
+    """Per connection the open bookings whose last look is too old, the most overdue first, at most so many. Pure."""
+    overdue: dict[str, list[tuple[float, Subject]]] = defaultdict(list)
+    for booking in known:
+        allowed = verify_within(booking.local_date, now.date(), within)
+        share = (now - booking.verified_at) / allowed
+        if share >= 1:
+            overdue[booking.subject.connection].append((-share, booking.subject))
+    return {connection: [s for _, s in sorted(found)[:at_most]] for connection, found in overdue.items()}

@@ -1,0 +1,248 @@
+"""What a webhook's body says: bytes in, identifiers and dates out. Pure, and nothing raises.
+
+A body is a hint about what to look at again, never data (R4). So it is read as generously as is safe: whatever can be
+concluded is, and what is odd is said beside it. Three envelopes are known:
+
+- the service's: `subscriptionId`, `notificationType`, `data`
+- the official one: the same with `id` and `utcCreatedAt`
+- the older `octo/webhooks`: `webhook` with its `event` in lower case, and whole objects (`booking`, `availability`)
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+
+import msgspec
+
+__all__ = ["About", "Notification", "read"]
+
+_LONGEST = 255
+_BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_UTF8_BOM = b"\xef\xbb\xbf"
+_KEYS = re.compile(rb'"[ \t\r\n]*:')
+_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T.*)?", re.ASCII | re.DOTALL)
+
+_decode = msgspec.json.Decoder().decode
+
+
+class About(StrEnum):
+    """What is to be looked at again."""
+
+    BOOKING = "booking"
+    PRODUCT = "product"
+    AVAILABILITY = "availability"
+    NOTHING = ""
+    """Nothing can be concluded."""
+
+
+_TYPES = {
+    "BOOKING_UPDATE": About.BOOKING,
+    "PRODUCT_UPDATE": About.PRODUCT,
+    "AVAILABILITY_UPDATE": About.AVAILABILITY,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """What a body says. Every text is printable, of 1 to 255 characters, and an opaque identifier."""
+
+    about: About = About.NOTHING
+    type: str = ""
+    """As it calls itself, in capitals; empty when it does not say."""
+    subscription: str = ""
+    booking: str | None = None
+    product: str | None = None
+    option: str | None = None
+    """None: all options."""
+    first: date | None = None
+    last: date | None = None
+    """Days at the venue, both included, `first` not after `last`; None: all days."""
+    reading: str = ""
+    """Empty when it is as agreed, otherwise what is odd, in words of our own."""
+
+
+def read(body: bytes) -> Notification:
+    """Read a body of bounded size; whatever the bytes are, the answer is a notification."""
+    odd: list[str] = []
+    envelope = _object(body, odd)
+    if envelope is None:
+        return Notification(reading="; ".join(odd))
+    data, webhook = _table(envelope, "data"), _table(envelope, "webhook")
+    if "data" in envelope and envelope["data"] is not data:
+        odd.append("data is no object")
+    name = next((n for n in map(_name, _said(envelope, webhook)) if n), "")
+    said = _TYPES.get(name)
+    booking = _first(_bookings(envelope, data))
+    product = _first(_products(envelope, data))
+    about = said if said is not None else _concluded(booking, product)
+    if said is None:
+        odd.append("unknown type" if name else "no type")
+    if about is About.BOOKING:
+        product = None
+        if booking is None:
+            odd.append("names no booking")
+            about = About.NOTHING
+    else:
+        booking = None
+    if product is None and about in {About.PRODUCT, About.AVAILABILITY}:
+        odd.append("names no product")
+    option, first, last = None, None, None
+    if about is About.AVAILABILITY:
+        option = _first(table.get("optionId") for table in (data, envelope, _table(envelope, "availability")))
+        first, last = _days(envelope, data, odd)
+    return Notification(
+        about=about,
+        type=name,
+        subscription=_first((envelope.get("subscriptionId"), webhook.get("id"))) or "",
+        booking=booking,
+        product=product,
+        option=option,
+        first=first,
+        last=last,
+        reading="; ".join(odd),
+    )
+
+
+def _object(body: bytes, odd: list[str]) -> Mapping[str, object] | None:
+    """The body as a JSON object, noting what is odd; None when it is none."""
+    if not body.strip():
+        odd.append("empty")
+        return None
+    if body.startswith(_UTF8_BOM):
+        odd.append("begins with a byte order mark")
+        body = body.removeprefix(_UTF8_BOM)
+    for mark, encoding in _BOMS:
+        if body.startswith(mark):
+            odd.append("UTF-16")
+            body = body.decode(encoding, errors="replace").encode(errors="replace")
+    document: object
+    try:
+        document = _decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        document = _loosely(body, odd)
+    if not isinstance(document, dict):
+        if document is not None or body.strip() == b"null":
+            odd.append("no object")
+        return None
+    # Every key has its `":`, and texts may hold more of them: as many as there are keys means that none is there twice.
+    if len(_KEYS.findall(body)) != _count_keys(document) and _has_a_key_twice(body):
+        odd.append("a key twice")
+    return document
+
+
+def _loosely(body: bytes, odd: list[str]) -> object:
+    """JSON as some programs write it, with NaN or half a surrogate in it; None when it is not even that."""
+    try:
+        document: object = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        odd.append("not JSON")
+        return None
+    odd.append("not strict JSON")
+    return document
+
+
+def _count_keys(document: object) -> int:
+    count, left = 0, [document]
+    while left:
+        match left.pop():
+            case dict() as table:
+                count += len(table)
+                left += table.values()
+            case list() as items:
+                left += items
+    return count
+
+
+def _has_a_key_twice(body: bytes) -> bool:
+    found = False
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        nonlocal found
+        found = found or len({key for key, _ in pairs}) < len(pairs)
+
+    try:
+        json.loads(body, object_pairs_hook=look)
+    except (ValueError, RecursionError):
+        return True  # the first reader was content and this one is not: odd in any case
+    return found
+
+
+def _table(table: Mapping[str, object], key: str) -> Mapping[str, object]:
+    found = table.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _said(envelope: Mapping[str, object], webhook: Mapping[str, object]) -> Iterator[object]:
+    """Where the type may stand, the most certain first."""
+    yield from (envelope.get("notificationType"), webhook.get("event"), envelope.get("type"), envelope.get("event"))
+
+
+def _bookings(envelope: Mapping[str, object], data: Mapping[str, object]) -> Iterator[object]:
+    """Where a booking's uuid may stand."""
+    for table in (data, _table(data, "booking"), _table(envelope, "booking"), envelope):
+        yield table.get("uuid")
+        yield table.get("bookingUuid")
+
+
+def _products(envelope: Mapping[str, object], data: Mapping[str, object]) -> Iterator[object]:
+    """Where a product's id may stand."""
+    for table in (data, envelope, _table(envelope, "availability")):
+        yield table.get("productId")
+        yield _table(table, "product").get("id")
+
+
+def _concluded(booking: str | None, product: str | None) -> About:
+    """What an unknown type must be about, by what it names."""
+    if booking is not None:
+        return About.BOOKING
+    return About.NOTHING if product is None else About.PRODUCT
+
+
+def _first(values: Iterator[object] | tuple[object, ...]) -> str | None:
+    """The first of the values that can be an identifier: a text, or a whole number (some services send those)."""
+    for value in values:
+        text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        if isinstance(text, str) and len(text) <= _LONGEST and text.isprintable() and text.strip():
+            return text
+    return None
+
+
+def _name(value: object) -> str:
+    return (_first((value,)) or "").strip().upper()[:_LONGEST] if isinstance(value, str) else ""
+
+
+def _days(
+    envelope: Mapping[str, object], data: Mapping[str, object], odd: list[str]
+) -> tuple[date | None, date | None]:
+    """The days it is about; None twice when it does not say or says what cannot be."""
+    slot = _table(envelope, "availability")
+    starts = (*_dates(data, "localDateStart", "localDate"), *_dates(envelope, "localDateStart", "localDate"))
+    ends = (*_dates(data, "localDateEnd", "localDate"), *_dates(envelope, "localDateEnd", "localDate"))
+    starts, ends = (*starts, slot.get("localDateTimeStart")), (*ends, slot.get("localDateTimeStart"))
+    start = next((value for value in starts if value is not None), None)
+    end = next((value for value in ends if value is not None), None)
+    if start is None or end is None:
+        return None, None
+    first, last = _day(start), _day(end)
+    if first is None or last is None:
+        odd.append("impossible dates")
+        return None, None
+    if first > last:
+        odd.append("reversed dates")
+        return None, None
+    return first, last
+
+
+def _dates(table: Mapping[str, object], *keys: str) -> tuple[object, ...]:
+    return tuple(table.get(key) for key in keys)
+
+
+def _day(value: object) -> date | None:
+    match = _DATE.fullmatch(value) if isinstance(value, str) else None
+    try:
+        return date.fromisoformat(match[1]) if match else None
+    except ValueError:
+        return None

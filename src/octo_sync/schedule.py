@@ -1,0 +1,121 @@
+"""When: cron expressions and intervals call things. The only module that imports apscheduler.
+
+A time that passed while nobody was running is caught up once, however often it passed; nothing runs twice at the same time.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+from apscheduler.events import EVENT_JOB_ERROR, JobExecutionEvent
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.interval import IntervalTrigger
+
+from octo_sync.errors import ConfigError
+from octo_sync.model import Clock
+
+__all__ = ["Schedules", "missed", "next_time"]
+
+log = logging.getLogger("octo_sync")
+
+Call = Callable[[], Awaitable[object]]
+
+
+def _trigger(expression: str, time_zone: str) -> CronTrigger:
+    try:
+        return CronTrigger.from_crontab(expression, timezone=time_zone)
+    except ValueError as error:
+        raise ConfigError(f'schedule: "{expression}" is not a cron expression: {error}.') from None
+
+
+def next_time(expression: str, time_zone: str, after: datetime) -> datetime | None:
+    """The first time after `after` that a five-field cron expression means, or None when there is none.
+
+    Raises:
+        ConfigError: It is not a cron expression.
+    """
+    found: datetime | None = _trigger(expression, time_zone).get_next_fire_time(None, after + timedelta(microseconds=1))
+    return found
+
+
+def missed(expression: str, time_zone: str, last: datetime | None, now: datetime) -> bool:
+    """Whether a time passed since it ran last. What never ran has missed nothing."""
+    if last is None:
+        return False
+    due = next_time(expression, time_zone, last)
+    return due is not None and due <= now
+
+
+class Schedules:
+    """Calls made at times of day and at intervals, on the running event loop.
+
+    Args:
+        time_zone: Whose clock cron expressions mean.
+        clock: For what was missed.
+        last_run, ran: Read and write when something ran last, durably, by name.
+    """
+
+    def __init__(
+        self,
+        time_zone: str,
+        clock: Clock,
+        *,
+        last_run: Callable[[str], datetime | None],
+        ran: Callable[[str, datetime], None],
+    ) -> None:
+        self._time_zone, self._clock = time_zone, clock
+        self._last_run, self._ran = last_run, ran
+        self._crons: dict[str, str] = {}
+        self._calls: dict[str, Call] = {}
+        self._scheduler = AsyncIOScheduler(
+            timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+        )
+        self._scheduler.add_listener(_note_failure, EVENT_JOB_ERROR)
+
+    def cron(self, name: str, expression: str, call: Call) -> None:
+        """Call at the times of a five-field cron expression.
+
+        Raises:
+            ConfigError: It is not a cron expression.
+        """
+        trigger = _trigger(expression, self._time_zone)
+        self._crons[name], self._calls[name] = expression, call
+        self._scheduler.add_job(self._run, trigger, args=[name], id=name)
+
+    def every(self, name: str, seconds: float, call: Call) -> None:
+        """Call every so many seconds, the first time after that long."""
+        self._calls[name] = call
+        self._scheduler.add_job(self._run, IntervalTrigger(seconds=seconds), args=[name], id=name)
+
+    async def start(self) -> list[str]:
+        """Begin; what was missed meanwhile is called at once. The names of what was missed."""
+        self._scheduler.start()
+        now = self._clock.now()
+        late = [n for n, e in self._crons.items() if missed(e, self._time_zone, self._last_run(n), now)]
+        for name in self._crons.keys() - set(late):
+            if self._last_run(name) is None:
+                # From now on a time that passes is missed.
+                self._ran(name, now)
+        for name in late:
+            log.info("action=schedule_missed name=%s", name)
+            await self._run(name)
+        return late
+
+    def next_runs(self) -> dict[str, datetime]:
+        """When each of them is called next."""
+        return {job.id: job.next_run_time for job in self._scheduler.get_jobs() if job.next_run_time is not None}
+
+    def stop(self) -> None:
+        """Call nothing any more; what runs goes on."""
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+
+    async def _run(self, name: str) -> None:
+        if name in self._crons:
+            self._ran(name, self._clock.now())
+        await self._calls[name]()
+
+
+def _note_failure(event: JobExecutionEvent) -> None:
+    log.warning("action=schedule_failed name=%s error=%s", event.job_id, type(event.exception).__name__)

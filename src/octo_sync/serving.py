@@ -1,0 +1,227 @@
+"""The composition root of the program that runs for good: receiver, worker and schedules, in one process and one loop.
+
+Like `app`, it puts things together and decides nothing. The receiver needs the journal alone, so it takes deliveries while
+the warehouse is locked, damaged or somebody else's; the worker takes what is marked as soon as it may.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from random import Random, SystemRandom
+
+from octo_sync.app import SystemClock, new_run_id, new_token, open_journal, open_project
+from octo_sync.errors import ConfigError, JournalError, LeaseHeld, OctoSyncError, WriterFenced
+from octo_sync.flows.keep import PARTS, Keeper
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.receive import Inbox, Routing
+from octo_sync.flows.subscribe import check
+from octo_sync.journal import Journal, Received
+from octo_sync.model import Claim, Clock, SubjectKind
+from octo_sync.pipeline import Pipeline
+from octo_sync.schedule import Schedules
+from octo_sync.web.doors import Doors
+from octo_sync.web.metrics import Metrics
+from octo_sync.web.receiver import receiver_app
+from octo_sync.web.server import WebServer
+
+__all__ = ["PROGRAM_PARTS", "Events", "serve"]
+
+log = logging.getLogger("octo_sync")
+
+PROGRAM_PARTS = frozenset({"receiver", "worker"})
+_WATCH_EVERY = 0.2
+"""Seconds between two looks at whether another process has marked something."""
+_AGAIN, _AGAIN_CAP = 1.0, 30.0
+"""Seconds until a project that could not be opened is tried again: at first, and at most."""
+
+
+@dataclass(slots=True)
+class Events:
+    """What the program says while it runs; each is a sentence for a person."""
+
+    say: Callable[[str], object] = lambda _: None
+    listening: Callable[[str], object] = lambda _: None
+    """Told the receiver's address when it takes deliveries."""
+    keeping: Callable[[Keeper], object] = lambda _: None
+    """Told the keeper when this process has become the writer."""
+
+
+async def serve(
+    pipeline: Pipeline,
+    *,
+    parts: frozenset[str] = PROGRAM_PARTS,
+    events: Events | None = None,
+    clock: Clock | None = None,
+    random: Random | None = None,
+) -> None:
+    """Run until cancelled: then nobody new is let in, the landing in hand is finished, and everything is closed.
+
+    Raises:
+        ConfigError: The receiver's address cannot be had, or a schedule is not one.
+    """
+    clock, random, events = clock or SystemClock(), random or SystemRandom(), events or Events()
+    os.umask(0o077)
+    wake = asyncio.Event()
+    time_zones: dict[tuple[str, str], str] = {}
+    async with contextlib.AsyncExitStack() as stack:
+        receiving: contextlib.AbstractAsyncContextManager[object] | None = None
+        if "receiver" in parts:
+            receiving = _receiver(pipeline, clock, time_zones, wake, events)
+            await receiving.__aenter__()
+        worker = asyncio.create_task(
+            _work(pipeline, clock, random, time_zones, wake, events) if "worker" in parts else _wait_for_ever()
+        )
+        stack.push_async_callback(_cancelled, worker)
+        if receiving is not None:
+            # Left first: who stops takes no new deliveries while the last landing is finished.
+            stack.push_async_exit(receiving)
+        await asyncio.wait([worker])
+        worker.result()
+
+
+async def _wait_for_ever() -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+async def _cancelled(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait([task])
+
+
+@contextlib.asynccontextmanager
+async def _receiver(
+    pipeline: Pipeline, clock: Clock, time_zones: Mapping[tuple[str, str], str], wake: asyncio.Event, events: Events
+) -> AsyncIterator[None]:
+    """The receiver, with a connection of its own to the journal."""
+    with open_journal(pipeline, clock) as journal:
+
+        def committed(_: Sequence[Received]) -> None:
+            wake.set()
+
+        def backlog() -> dict[tuple[str, str], int]:
+            return {(b.connection, str(b.kind)): b.dirty for b in journal.backlog()}
+
+        inbox = Inbox(journal, Routing(pipeline, clock, time_zones), committed)
+        doors = Doors(journal)
+        metrics = Metrics(backlog)
+        app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
+        stop_within = pipeline.serve.stop_within
+        try:
+            async with WebServer(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
+                events.listening(server.url)
+                yield
+        finally:
+            await inbox.close()
+            await doors.close()
+
+
+async def _work(
+    pipeline: Pipeline,
+    clock: Clock,
+    random: Random,
+    time_zones: dict[tuple[str, str], str],
+    wake: asyncio.Event,
+    events: Events,
+) -> None:
+    """Own the project and keep its copy; whenever that cannot be, say so once and try again."""
+    said, pause = "", _AGAIN
+    while True:
+        try:
+            async with open_project(pipeline, command="serve", clock=clock, random=random) as project:
+                said, pause = "", _AGAIN
+                project.ports.time_zones = time_zones
+                await _keep(project.ports, clock, random, wake, events)
+        except ConfigError:
+            raise
+        except (LeaseHeld, WriterFenced) as error:
+            if said != "writer":
+                events.say(f"{error} Meanwhile deliveries are taken; this process takes over when it may.")
+            said, pause = "writer", _AGAIN
+        except OctoSyncError as error:
+            if said != str(error):
+                events.say(f"{error} Trying again until it works; deliveries are kept meanwhile.")
+            said, pause = str(error), min(pause * 2, _AGAIN_CAP)
+        await asyncio.sleep(pause)
+
+
+async def _keep(ports: Ports, clock: Clock, random: Random, wake: asyncio.Event, events: Events) -> None:
+    journal, pipeline = ports.journal, ports.pipeline
+    await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
+    keeper = Keeper(ports, wake, partial(new_run_id, clock, random), _actions(ports, events))
+    schedules = _schedules(keeper, wake, events)
+    watching = asyncio.create_task(_watch(journal, wake))
+    try:
+        await asyncio.to_thread(keeper.check_subscriptions)
+        late = await schedules.start()
+        if "full" not in late and await asyncio.to_thread(keeper.never_pulled):
+            events.say("Nothing was ever pulled here: everything in the horizon is asked for.")
+            await asyncio.to_thread(keeper.pull, "full")
+        wake.set()
+        events.keeping(keeper)
+        await keeper.run()
+    finally:
+        schedules.stop()
+        watching.cancel()
+        with contextlib.suppress(OctoSyncError):
+            # On a stop, or on an error that ends this attempt; what is owed is marked either way.
+            journal.end_run(ports.run_id, "ok")
+
+
+def _actions(ports: Ports, events: Events) -> Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]]:
+    """What makes subjects clean that have no rows."""
+    said: dict[str, str] = {}
+
+    async def subscription(claim: Claim) -> None:
+        ensured = await check(ports, claim.subject.connection, tokens=new_token)
+        sentence = f"{ensured.connection}: subscription {ensured.state}: {ensured.text}"
+        if said.get(ensured.connection) != sentence:
+            events.say(sentence)
+        said[ensured.connection] = sentence
+
+    return {SubjectKind.SUBSCRIPTION: subscription}
+
+
+def _schedules(keeper: Keeper, wake: asyncio.Event, events: Events) -> Schedules:
+    journal, pipeline = keeper.ports.journal, keeper.ports.pipeline
+
+    def last_run(name: str) -> datetime | None:
+        value = journal.setting(f"schedule {name}")
+        return datetime.fromisoformat(value) if value else None
+
+    def ran(name: str, at: datetime) -> None:
+        journal.set_setting(f"schedule {name}", at.isoformat())
+
+    async def pull(part: str) -> None:
+        count = await asyncio.to_thread(keeper.pull, part)
+        events.say(f"scheduled pull ({part}): {count:,} subjects marked")
+        wake.set()
+
+    async def check_subscriptions() -> None:
+        await asyncio.to_thread(keeper.check_subscriptions)
+        wake.set()
+
+    schedules = Schedules(pipeline.schedule.time_zone, keeper.ports.clock, last_run=last_run, ran=ran)
+    for part in PARTS:
+        if expression := getattr(pipeline.schedule, part):
+            schedules.cron(part, expression, partial(pull, part))
+    if pipeline.schedule.publish:
+        schedules.cron("publish", pipeline.schedule.publish, keeper.publish)
+    schedules.every("subscriptions", pipeline.webhooks.check_every, check_subscriptions)
+    return schedules
+
+
+async def _watch(journal: Journal, wake: asyncio.Event) -> None:
+    """Wake the keeper when another process has marked something: a receiver of its own, a person's command."""
+    last = None
+    while True:
+        with contextlib.suppress(JournalError):
+            number = await asyncio.to_thread(journal.last_number)
+            if number != last:
+                wake.set()
+            last = number
+        await asyncio.sleep(_WATCH_EVERY)

@@ -1,0 +1,1 @@
+"""What octo-sync shows to the network: the receiver of webhooks."""

@@ -1,0 +1,165 @@
+"""The keeper: marks become rows without anybody running a command, and what nobody notifies about is looked at in time."""
+
+import asyncio
+import contextlib
+import datetime as dt
+
+import pytest
+from tests.flows.harness import QUICK, Project, Service, small
+
+from octo_sync.flows.keep import Keeper
+from octo_sync.model import Source, Subject, SubjectKind
+
+
+@pytest.fixture(scope="module")
+def service():
+    with Service(small(bookings=60, days=20, products=4)) as running:
+        yield running
+
+
+@pytest.fixture
+def project(tmp_path, service):
+    service.reset()
+    return Project(tmp_path, service, limits=QUICK)
+
+
+@contextlib.asynccontextmanager
+async def keeping(project, **more):
+    """A keeper at work; `settle` waits until nothing is due."""
+    async with project.opened(**more) as opened:
+        names = iter(f"pull-{number}" for number in range(100))
+        wake = asyncio.Event()
+        opened.journal.start_run("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
+        keeper = Keeper(opened.ports, wake, lambda: next(names))
+        task = asyncio.create_task(keeper.run())
+        try:
+            yield keeper
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+async def settled(keeper, within=20.0):
+    """Wake it and wait until nothing is due."""
+    keeper.idle.clear()
+    keeper.wake.set()
+    async with asyncio.timeout(within):
+        await keeper.idle.wait()
+
+
+def booking(uuid):
+    return Subject("main", SubjectKind.BOOKING, (uuid,))
+
+
+async def test_a_pull_of_a_schedule_ends_equal_and_is_a_run_of_its_own(project):
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        run = keeper.ports.journal.runs(1)[0]
+        assert (run.command, run.status, run.run_id) == ("pull", "ok", "pull-0")
+        assert run.counts["rows_written"] > 100
+    assert project.differences() == []
+
+
+async def test_a_change_that_is_marked_lands_without_a_pull(project, service):
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        uuid = service.state()["bookings"][0]["uuid"]
+        service.change(uuid, supplier_reference="CHANGED", silent=True)
+        service.forget_requests()
+        keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION)
+        await settled(keeper)
+        assert [r["path"].rsplit("/", 1)[-1] for r in service.requests()] == [uuid]
+    assert project.differences() == []
+
+
+async def test_a_new_product_brings_its_availability(project, service):
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        copied = service.state()["products"][0]["id"]
+        service.control("POST", "/admin/products", {"copy_of": copied, "id": "new-one", "internal_name": "New"})
+        keeper.ports.journal.mark([Subject("main", SubjectKind.PRODUCTS)], Source.NOTIFICATION)
+        await settled(keeper)
+        found = keeper.ports.warehouse.query("select count(*) from core.availability where product_id = 'new-one'").rows
+        assert found > [(10,)]
+    assert project.differences() == []
+
+
+async def test_a_hold_that_lapses_is_noticed_by_nobody_else(project, service):
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "bookings")
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        held = [b for b in service.state()["bookings"] if b["status"] == "ON_HOLD"]
+        assert held, "the seed has holds"
+        ends = max(dt.datetime.fromisoformat(b["utc_expires_at"]) for b in held)
+        later = ends + dt.timedelta(minutes=1)
+        service.control("PUT", "/clock", {"now": later.isoformat(), "freeze": True})
+        project.clock.advance(seconds=(later - project.clock.now()).total_seconds() + 5)
+        service.forget_requests()
+        await settled(keeper)
+        asked = {r["path"].rsplit("/", 1)[-1] for r in service.requests()}
+        assert asked == {b["uuid"] for b in held}
+        left = keeper.ports.warehouse.query("select count(*) from core.bookings where status = 'ON_HOLD'").rows
+        assert left == [(0,)]
+
+
+async def test_repeats_about_one_booking_cost_a_few_requests(project, service):
+    project.write()
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        uuid = service.state()["bookings"][0]["uuid"]
+        service.forget_requests()
+        for _ in range(300):
+            keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION)
+            keeper.wake.set()
+            await asyncio.sleep(0)
+        await settled(keeper)
+        assert 1 <= len(service.requests()) <= 2
+        # It rests, and is owed: nothing was forgotten.
+        assert any(b.dirty for b in keeper.ports.journal.backlog())
+
+
+async def test_a_service_that_comes_back_is_asked_again_by_itself(project, service):
+    project.settings |= {"backoff": "0.05s", "backoff_cap": "0.3s"}
+    project.write()
+    async with keeping(project) as keeper:
+        service.faults({"fault": "status_5xx", "code": 503})
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        assert keeper.troubles
+        assert keeper.ports.journal.runs(1)[0].status == "partial"
+        service.control("DELETE", "/faults")
+        async with asyncio.timeout(20):
+            while keeper.troubles or any(b.dirty for b in keeper.ports.journal.backlog()):  # noqa: ASYNC110 - a journal has no event
+                await asyncio.sleep(0.05)
+    assert project.differences() == []
+
+
+async def test_something_urgent_overtakes_a_pull(tmp_path, service):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, availability=(0, 300))
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        uuid = service.state()["bookings"][0]["uuid"]
+        service.faults({"fault": "latency", "seconds": 0.2})
+        service.forget_requests()
+        await asyncio.to_thread(keeper.pull, "full")
+        keeper.idle.clear()
+        keeper.wake.set()
+        async with asyncio.timeout(10):
+            while len(service.requests()) < 8:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION, priority=10)
+        keeper.wake.set()
+        async with asyncio.timeout(20):
+            await keeper.idle.wait()
+        paths = [r["path"] for r in service.requests()]
+        place = next(i for i, path in enumerate(paths) if path.endswith(uuid))
+        # Eight had been answered, twelve more were on their way.
+        assert place < 25 < len(paths) - 10, f"asked {place + 1}th of {len(paths)}"
