@@ -1,7 +1,8 @@
 """Fetch the same answers and throw them away: the floor under every side. Runs in any environment that has httpx.
 
-`--transport httpx` uses httpx's own transport, `aiohttp` the one of httpx-aiohttp (its transport interface), `raw` a
-plain asyncio connection without any HTTP library: what the service and the loop can do at most.
+`--transport client` is octo-sync's client as it is (bounds, retries, digests) and `octo` its transport alone, both in
+octo-sync's environment; `httpx` is httpx's own transport, `aiohttp` the one of httpx-aiohttp; `raw` is a plain asyncio
+connection without any HTTP library: what the service and the loop can do at most. CPU includes loading the library.
 """
 
 import argparse
@@ -10,10 +11,11 @@ import calendar
 import datetime as dt
 import json
 import os
+import random
 import resource
 import time
 import urllib.request
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 from zoneinfo import ZoneInfo
 
 
@@ -51,6 +53,10 @@ async def by_httpx(options, headers, found, transport):
         from httpx_aiohttp import AiohttpTransport  # noqa: PLC0415 - only in its own environment
 
         chosen = AiohttpTransport(limits=httpx.Limits(max_connections=options.concurrency))
+    elif transport == "octo":
+        from octo_sync.octo.transport import AiohttpTransport  # noqa: PLC0415 - the same
+
+        chosen = AiohttpTransport(None)
     else:
         chosen = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=options.concurrency))
     async with httpx.AsyncClient(headers=headers, timeout=600.0, transport=chosen) as client:
@@ -65,6 +71,44 @@ async def by_httpx(options, headers, found, transport):
                 async for chunk in answer.aiter_raw():
                     size += len(chunk)
                 await answer.aclose()
+                count += 1
+
+        started = time.perf_counter()
+        await asyncio.gather(*(worker() for _ in range(options.concurrency)))
+        return count, size, time.perf_counter() - started
+
+
+async def by_client(options, headers, found):
+    from octo_sync.model import Connection, Limits, Secret  # noqa: PLC0415 - only in octo-sync's environment
+    from octo_sync.octo import endpoints  # noqa: PLC0415
+    from octo_sync.octo.client import OctoClient  # noqa: PLC0415
+
+    class Clock:
+        def now(self):
+            return dt.datetime.now(dt.UTC)
+
+    def call(path, body):
+        asked = body or dict(parse_qsl(urlsplit(path).query))
+        window = dt.date.fromisoformat(asked["localDateStart"]), dt.date.fromisoformat(asked["localDateEnd"])
+        if body:
+            return endpoints.availability(body["productId"], body["optionId"], *window)
+        return endpoints.bookings(start=window[0], end=window[1])
+
+    connection = Connection(
+        name="floor",
+        base_url=options.base,
+        token=Secret(headers["Authorization"].removeprefix("Bearer ")),
+        capabilities=tuple(headers["Octo-Capabilities"].split(",")),
+        limits=Limits(concurrency=options.concurrency),
+    )
+    calls = [call(path, body) for _, path, body in found]
+    waiting, count, size = iter(calls), 0, 0
+    async with OctoClient(connection, clock=Clock(), random=random.Random(1)) as octo:
+
+        async def worker():
+            nonlocal count, size
+            for each in waiting:
+                size += len((await octo.send(each)).body)
                 count += 1
 
         started = time.perf_counter()
@@ -102,7 +146,7 @@ async def by_hand(options, headers, found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("base")
-    parser.add_argument("--transport", choices=["httpx", "aiohttp", "raw"], default="httpx")
+    parser.add_argument("--transport", choices=["client", "octo", "httpx", "aiohttp", "raw"], default="client")
     parser.add_argument("--concurrency", type=int, default=6, help="octo-sync's default")
     parser.add_argument("--today", type=dt.date.fromisoformat, required=True)
     parser.add_argument("--before", type=int, required=True)
@@ -111,11 +155,12 @@ def main():
     headers = {**json.loads(os.environ["OCTO_BENCH_HEADERS"]), "Accept-Encoding": "identity"}
     with urllib.request.urlopen(urllib.request.Request(f"{options.base}/products", headers=headers)) as answer:  # noqa: S310
         found = list(jobs(json.load(answer), options.today, options.before, options.after))
-    work = (
-        by_hand(options, headers, found)
-        if options.transport == "raw"
-        else by_httpx(options, headers, found, options.transport)
-    )
+    if options.transport == "raw":
+        work = by_hand(options, headers, found)
+    elif options.transport == "client":
+        work = by_client(options, headers, found)
+    else:
+        work = by_httpx(options, headers, found, options.transport)
     before = resource.getrusage(resource.RUSAGE_SELF)
     count, size, wall = asyncio.run(work)
     used = resource.getrusage(resource.RUSAGE_SELF)

@@ -66,7 +66,6 @@ HOMES: Mapping[str, Home] = {
     "click": Home(("cli/",)),
     "duckdb": Home(("destinations/", "tables/", "api.py")),
     "filelock": Home(("app.py", "flows/", "journal/")),
-    "httptools": Home(("web/",)),
     "httpx": Home(("octo/client.py", "sandbox/deliveries.py")),
     "jinja2": Home(("web/",)),
     "msgspec": Home(("octo/", "tables/", "destinations/", "flows/fetch.py", "sandbox/")),

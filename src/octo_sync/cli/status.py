@@ -117,6 +117,7 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
         colour = "green" if connection.complete else "yellow"
         more = f" · {connection.backlog} owed" if connection.backlog else ""
         console.label("Connection", f"{connection.name}  {console.styled(fresh, fg=colour)}{more}")
+    _webhooks(found, now)
     _kinds(found, now)
     for connection in found.connections:
         for reason in connection.held:
@@ -124,6 +125,28 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
     left_alone = sum(c.quarantined for c in found.connections)
     if left_alone:
         console.note(f"{left_alone} in quarantine: octo-sync quarantine")
+
+
+def _webhooks(found: "Status", now: "datetime") -> None:
+    for connection in found.connections:
+        hooks = connection.webhooks
+        if hooks is None:
+            continue
+        last = "none yet"
+        if hooks.last_delivery_at:
+            last = f"last {console.age_text((now - hooks.last_delivery_at).total_seconds())} ago"
+        text = f"{connection.name}  {hooks.last_day:,} deliveries in 24 h, {last}"
+        if hooks.odd:
+            text += f" · {hooks.odd:,} odd"
+        if hooks.silent is not None:
+            pause = console.age_text(hooks.silent)
+            text += console.styled(
+                f" · silent for {pause}, longer than usual: octo-sync subscriptions list", fg="yellow"
+            )
+        if hooks.thinned_at:
+            age = console.age_text((now - hooks.thinned_at).total_seconds())
+            text += f" · call budget too short for every confirming look ({age} ago)"
+        console.label("Webhooks", text)
 
 
 def _last_run(run: "Run | None", now: "datetime") -> None:

@@ -6,7 +6,7 @@ somebody wakes it or something becomes due.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
@@ -16,8 +16,9 @@ from octo_sync.flows.mark import availability_subjects, booking_windows, documen
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.publish import publish
 from octo_sync.flows.settle import settle
+from octo_sync.flows.silence import silences
 from octo_sync.flows.sync import mirror
-from octo_sync.flows.upkeep import due_holds, due_verifications, known_bookings
+from octo_sync.flows.upkeep import THINNED, due_holds, due_verifications, known_bookings
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
@@ -27,6 +28,8 @@ log = logging.getLogger("octo_sync")
 
 PARTS = ("full", "near", "products", "availability", "bookings")
 """What a schedule may ask for."""
+_MINUTE = 60.0
+_PULL_WHILE_SILENT = 900.0
 _LONGEST_SLEEP = 60.0
 _LOOK_AFTER_EVERY = 60.0
 """Seconds between two looks at what nobody notifies about; holds have their own moment."""
@@ -71,6 +74,8 @@ class Keeper:
         self._rows_published = self._rows_looked_after = 0
         self._published_at = self._looked_after_at = -inf
         self._next_hold: datetime | None = None
+        self._silent: dict[str, float] = {}
+        """Connections whose webhooks have gone quiet, and when they were pulled last because of it."""
 
     @property
     def troubles(self) -> list[Trouble]:
@@ -79,8 +84,8 @@ class Keeper:
 
     # -- marking ------------------------------------------------------------------------------------------------
 
-    def pull(self, part: str) -> int:
-        """Mark what a schedule asks for, as a run of its own; how many subjects. Blocking.
+    def pull(self, part: str, connections: Collection[str] | None = None) -> int:
+        """Mark what a schedule asks for, of all connections or of some, as a run of its own; how many subjects. Blocking.
 
         Raises:
             ValueError: No such part; see `PARTS`.
@@ -91,7 +96,8 @@ class Keeper:
         self._learn_time_zones()
         near = part == "near"
         subjects: list[Subject] = []
-        for connection in ports.clients:
+        chosen = ports.clients.keys() if connections is None else connections
+        for connection in chosen:
             if part in ("full", "products"):
                 subjects += documents(connection)
             if part in ("full", "bookings", "near"):
@@ -102,7 +108,7 @@ class Keeper:
                 subjects += booking_windows(connection, [window])
         if part in ("full", "availability", "near"):
             horizon = ports.pipeline.horizons.near if near else None
-            subjects += availability_subjects(ports, ports.warehouse.catalog(), ports.clients, horizon=horizon)
+            subjects += availability_subjects(ports, ports.warehouse.catalog(), chosen, horizon=horizon)
         if part == "full":
             # What failed on another day gets its tries again: the trouble may have been the day.
             ports.journal.quarantine_retry("all")
@@ -138,7 +144,7 @@ class Keeper:
         await asyncio.to_thread(self._learn_time_zones)
         while True:
             self.wake.clear()
-            await asyncio.to_thread(self.ports.journal.fire_timers, self.ports.clock.now())
+            await asyncio.to_thread(self._fire)
             self._worker.revive(self.ports.pipeline.sync.backoff_cap)
             rest = await self._worker.drain(patient=False)
             if await asyncio.to_thread(self._look_after):
@@ -147,6 +153,32 @@ class Keeper:
             await self._publish_when_due()
             again = self._worker.given_up_for(self.ports.pipeline.sync.backoff_cap)
             await self._sleep([wait for wait in (rest, again) if wait is not None])
+
+    def _fire(self) -> None:
+        """Timers that are due become marks. Blocking."""
+        journal, now = self.ports.journal, self.ports.clock.now()
+        for name, client in self.ports.clients.items():
+            if budget := client.connection.limits.requests_per_minute:
+                self._thin(name, budget, now)
+        while journal.fire_timers(now):
+            pass
+
+    def _thin(self, connection: str, budget: float, now: datetime) -> None:
+        """When the next minute's calls would not be enough for all confirming looks, only the last one of each is kept."""
+        journal = self.ports.journal
+        owed = sum(b.dirty for b in journal.backlog() if b.connection == connection)
+        soon = [
+            t
+            for t in journal.timers(connection=connection, limit=int(budget) + 1)
+            if t.due_at <= now + timedelta(seconds=_MINUTE)
+        ]
+        if owed + len(soon) <= budget:
+            return
+        names = [f"confirm-{place}" for place in range(1, len(self.ports.pipeline.sync.confirm_after))]
+        dropped = sum(journal.drop_timers([t.subject for t in soon if t.name == n], n) for n in names)
+        if dropped:
+            journal.set_setting(THINNED, now.isoformat(), connection=connection)
+            log.info("action=thin_confirmations connection=%s dropped=%d", connection, dropped)
 
     def _look_after(self) -> bool:
         """Settle absences, mark holds and old bookings; whether anything is due because of it. Blocking."""
@@ -162,7 +194,23 @@ class Keeper:
             self._looked_after_at = self._time()
             ports.journal.prune_deliveries(now - timedelta(seconds=ports.pipeline.webhooks.keep))
             marked = self._verify_old(now) or marked
+            self._mind_silence()
         return marked and self._is_due()
+
+    def _mind_silence(self) -> None:
+        """Where webhooks have gone quiet, look at the subscription, and pull what is near more often. Blocking."""
+        ports = self.ports
+        silent = silences(ports.journal, list(ports.clients), ports.clock, after=ports.pipeline.webhooks.silence_after)
+        for name, pause in silent.items():
+            if name not in self._silent:
+                log.warning("action=silence connection=%s seconds=%d", name, pause.total_seconds())
+                if SubjectKind.SUBSCRIPTION in self._actions:
+                    mark(ports, [Subject(name, SubjectKind.SUBSCRIPTION)], Source.REPAIR)
+            if self._time() - self._silent.get(name, -inf) >= _PULL_WHILE_SILENT:
+                self._silent[name] = self._time()
+                self.pull("near", [name])
+        for name in self._silent.keys() - silent.keys():
+            del self._silent[name]
 
     def _verify_old(self, now: datetime) -> bool:
         settings = self.ports.pipeline.sync

@@ -8,16 +8,27 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.flows.settle import HELD
+from octo_sync.flows.silence import silences
+from octo_sync.flows.upkeep import THINNED
 from octo_sync.journal import Journal, QuarantineEntry, Run, SubjectRow
 from octo_sync.model import Clock, Horizon, SubjectKind, Window
 from octo_sync.pipeline import Horizons, Pipeline
 
-__all__ = ["ConnectionStatus", "KindStatus", "Running", "Status", "as_document", "run_document", "status"]
+__all__ = [
+    "ConnectionStatus",
+    "KindStatus",
+    "Running",
+    "Status",
+    "WebhookStatus",
+    "as_document",
+    "run_document",
+    "status",
+]
 
 _PULLED = (SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
 """The kinds a full pull marks; the others are asked for one by one, when something says so."""
@@ -42,6 +53,21 @@ class KindStatus:
     incomplete: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class WebhookStatus:
+    """How a connection's webhooks are. `silent` is how long it has been quieter than usual, in seconds, or None."""
+
+    subscription_id: str | None
+    last_delivery_at: datetime | None
+    last_day: int
+    """Deliveries of the last 24 hours."""
+    odd: int
+    """Those of them that were not as agreed."""
+    silent: float | None
+    thinned_at: datetime | None
+    """When the call budget was last too short for all confirming looks."""
+
+
 @dataclass(slots=True)
 class ConnectionStatus:
     """One connection. `age` is how long ago the oldest part of its horizon was verified, in seconds; None = never."""
@@ -52,6 +78,8 @@ class ConnectionStatus:
     complete: bool = False
     """Whether everything in the horizon was verified at least once."""
     held: list[str] = field(default_factory=list)
+    webhooks: "WebhookStatus | None" = None
+    """None where no address is open, so that pulls do the work alone."""
 
     @property
     def backlog(self) -> int:
@@ -112,6 +140,7 @@ def status(
     if journal is not None:
         _subjects(pipeline, journal, found, clock)
         _quarantine(quarantine, found)
+        _webhooks(pipeline, journal, found, clock)
     if ask is not None:
         _coverage(ask, found)
     runs = journal.runs(1) if journal else []
@@ -147,6 +176,25 @@ def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, Conn
         oldest = [k.oldest for k in pulled if k.oldest]
         connection.age = (now - min(oldest)).total_seconds() if oldest else None
         connection.complete = bool(oldest) and all(k.verified == k.subjects for k in pulled)
+
+
+def _webhooks(pipeline: Pipeline | None, journal: Journal, found: Mapping[str, ConnectionStatus], clock: Clock) -> None:
+    now = clock.now()
+    silent = silences(journal, list(found), clock, after=pipeline.webhooks.silence_after if pipeline else 0.0)
+    for row in journal.endpoints():
+        if row.connection not in found:
+            continue
+        counts = journal.delivery_counts(now - timedelta(days=1), connection=row.connection)
+        thinned = journal.setting(THINNED, connection=row.connection)
+        pause = silent.get(row.connection)
+        found[row.connection].webhooks = WebhookStatus(
+            subscription_id=row.subscription_id,
+            last_delivery_at=journal.last_delivery_at(row.connection),
+            last_day=sum(c.deliveries for c in counts),
+            odd=sum(c.odd for c in counts),
+            silent=pause.total_seconds() if pause else None,
+            thinned_at=datetime.fromisoformat(thinned) if thinned else None,
+        )
 
 
 def _verified(kind: KindStatus, at: datetime | None) -> None:
@@ -219,6 +267,7 @@ def as_document(found: Status) -> dict[str, Any]:
                 "backlog": c.backlog,
                 "quarantined": c.quarantined,
                 "held_deletions": c.held,
+                "webhooks": None if c.webhooks is None else asdict(c.webhooks),
                 "kinds": [
                     {
                         "kind": k.kind,

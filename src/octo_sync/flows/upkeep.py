@@ -12,8 +12,10 @@ from datetime import date, datetime, timedelta
 from octo_sync.destinations.base import Destination
 from octo_sync.model import Subject, SubjectKind
 
-__all__ = ["Known", "due_holds", "due_verifications", "known_bookings", "verify_within"]
+__all__ = ["THINNED", "Known", "due_holds", "due_verifications", "known_bookings", "verify_within"]
 
+THINNED = "confirmations_thinned_at"
+"""The journal's setting that says when a connection's call budget was too short for all confirming looks."""
 _MARGIN = timedelta(seconds=1)
 """After a hold's end, before it is looked at: a service needs a moment to notice itself."""
 _AGAIN = timedelta(seconds=60)

@@ -5,11 +5,12 @@ transaction, one number, one sync of the disk, and one statement per table, howe
 """
 
 import json
+import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Row, select
 
 from octo_sync.journal import sql
 from octo_sync.journal.models import TimerRecord, columns, from_text, to_text
@@ -50,8 +51,10 @@ class Inbox(Subjects):
         return self._apply(items, source, keep=False)
 
     def _apply(self, items: Sequence[Received], source: Source, *, keep: bool) -> int:
-        with self._writing() as connection:
-            number = self._next_number(connection)
+        with self._writing() as opened:
+            number = self._next_number(opened)
+            # The driver's own connection: SQLAlchemy's share of a statement is as much as a small one takes.
+            connection: sqlite3.Connection = opened.connection.driver_connection  # type: ignore[assignment]
             marks: list[set[_Key]] = [{_key(subject) for subject in item.subjects} for item in items]
             looks: dict[tuple[str, str, str, str], str] = {}
             for item, keys, found in zip(items, marks, self._resolved(connection, items), strict=True):
@@ -63,15 +66,17 @@ class Inbox(Subjects):
             every = set().union(*marks)
             if every:
                 rows = (_text(sorted(every)), number, NOTIFIED, source.value, to_text(self._clock.now()))
-                connection.exec_driver_sql(sql.MARK_MANY, rows)
+                connection.execute(sql.MARK_MANY, rows)
             if looks:
                 timers = [(*key, due, Source.CONFIRM.value) for key, due in sorted(looks.items())]
-                connection.exec_driver_sql(sql.POSTPONE_TIMERS, (_text(timers), False))
+                connection.execute(sql.POSTPONE_TIMERS, (_text(timers), False))
             if keep and items:
-                connection.exec_driver_sql(sql.RECEIVE, _stored(items, marks, number))
+                connection.execute(sql.RECEIVE, _stored(items, marks, number))
         return number
 
-    def _resolved(self, connection: Connection, items: Sequence[Received]) -> Iterator[list[tuple[Months, set[_Key]]]]:
+    def _resolved(
+        self, connection: sqlite3.Connection, items: Sequence[Received]
+    ) -> Iterator[list[tuple[Months, set[_Key]]]]:
         """For each item, its months as subjects."""
         products = list(dict.fromkeys((item.connection, months.product) for item in items for months in item.months))
         known: dict[tuple[str, str], list[str]] = {}
@@ -79,7 +84,7 @@ class Inbox(Subjects):
             # All keys of a product begin with the product; "-" is the character behind ",".
             ranges = [(name, _text([product])[:-1]) for name, product in products]
             wanted = _text([(name, f"{beginning},", f"{beginning}-") for name, beginning in ranges])
-            found = connection.exec_driver_sql(sql.KNOWN_OPTIONS, (wanted,)).scalar_one()
+            found = connection.execute(sql.KNOWN_OPTIONS, (wanted,)).fetchone()[0]
             for place, beginning in json.loads(found):
                 known.setdefault(products[place], []).append(beginning)
         for item in items:

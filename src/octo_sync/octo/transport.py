@@ -147,7 +147,7 @@ def _address(url: httpx.URL) -> URL:
     """`url` with every byte of its path as it is, and without its user: aiohttp would send that in place of the token."""
     path, _, query = url.raw_path.decode("ascii").partition("?")
     host = url.raw_host.decode("ascii")
-    return URL.build(scheme=url.scheme, host=host, port=url.port, path=path, query_string=query, encoded=False)
+    return URL.build(scheme=url.scheme, host=host, port=url.port, path=path, query_string=query, encoded=True)
 
 
 def _translated(error: Exception) -> httpx.TransportError:
