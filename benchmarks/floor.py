@@ -108,7 +108,8 @@ async def by_client(options, headers, found):
         async def worker():
             nonlocal count, size
             for each in waiting:
-                size += len((await octo.send(each)).body)
+                answer = await octo.send(each)
+                size += len(answer.body)
                 count += 1
 
         started = time.perf_counter()

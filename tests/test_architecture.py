@@ -62,11 +62,12 @@ class Home:
 
 # docs/dependencies.md says the same; a test compares the two.
 HOMES: Mapping[str, Home] = {
+    "aiohttp": Home(("octo/transport.py",)),
     "apscheduler": Home(("schedule.py",)),
     "click": Home(("cli/",)),
     "duckdb": Home(("destinations/", "tables/", "api.py")),
     "filelock": Home(("app.py", "flows/", "journal/")),
-    "httpx": Home(("octo/client.py", "sandbox/deliveries.py")),
+    "httpx": Home(("octo/client.py", "octo/transport.py", "sandbox/deliveries.py")),
     "jinja2": Home(("web/",)),
     "msgspec": Home(("octo/", "tables/", "destinations/", "flows/fetch.py", "sandbox/")),
     "numpy": Home(("destinations/",), late=True),
@@ -81,6 +82,7 @@ HOMES: Mapping[str, Home] = {
     "stamina": Home(("octo/",)),
     "starlette": Home(("web/", "sandbox/")),
     "uvicorn": Home(("web/", "sandbox/")),
+    "yarl": Home(("octo/transport.py",)),
 }
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from random import Random, SystemRandom
 
-from octo_sync.app import SystemClock, new_run_id, new_token, open_journal, open_project
+from octo_sync.app import Project, SystemClock, new_run_id, new_token, open_journal, open_project
 from octo_sync.errors import ConfigError, JournalError, LeaseHeld, OctoSyncError, WriterFenced
 from octo_sync.flows.keep import PARTS, Keeper
 from octo_sync.flows.ports import Ports
@@ -29,7 +29,7 @@ from octo_sync.web.metrics import Metrics
 from octo_sync.web.receiver import receiver_app
 from octo_sync.web.server import WebServer
 
-__all__ = ["PROGRAM_PARTS", "Events", "serve"]
+__all__ = ["PROGRAM_PARTS", "Events", "Means", "serve"]
 
 log = logging.getLogger("octo_sync")
 
@@ -51,6 +51,17 @@ class Events:
     """Told the keeper when this process has become the writer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What touches the outside world (R14): a simulation hands in its own."""
+
+    opening: Callable[..., contextlib.AbstractAsyncContextManager[Project]] = open_project
+    server: Callable[..., contextlib.AbstractAsyncContextManager[WebServer]] = WebServer
+    schedules: Callable[..., Schedules] = Schedules
+    tokens: Callable[[int], str] = new_token
+    watch_every: float = _WATCH_EVERY
+
+
 async def serve(
     pipeline: Pipeline,
     *,
@@ -58,6 +69,7 @@ async def serve(
     events: Events | None = None,
     clock: Clock | None = None,
     random: Random | None = None,
+    means: Means | None = None,
 ) -> None:
     """Run until cancelled: then nobody new is let in, the landing in hand is finished, and everything is closed.
 
@@ -65,16 +77,17 @@ async def serve(
         ConfigError: The receiver's address cannot be had, or a schedule is not one.
     """
     clock, random, events = clock or SystemClock(), random or SystemRandom(), events or Events()
+    means = means or Means()
     os.umask(0o077)
     wake = asyncio.Event()
     time_zones: dict[tuple[str, str], str] = {}
     async with contextlib.AsyncExitStack() as stack:
         receiving: contextlib.AbstractAsyncContextManager[object] | None = None
         if "receiver" in parts:
-            receiving = _receiver(pipeline, clock, time_zones, wake, events)
+            receiving = _receiver(pipeline, clock, time_zones, wake, events, means)
             await receiving.__aenter__()
         worker = asyncio.create_task(
-            _work(pipeline, clock, random, time_zones, wake, events) if "worker" in parts else _wait_for_ever()
+            _work(pipeline, clock, random, time_zones, wake, events, means) if "worker" in parts else _wait_for_ever()
         )
         stack.push_async_callback(_cancelled, worker)
         if receiving is not None:
@@ -95,7 +108,12 @@ async def _cancelled(task: "asyncio.Task[None]") -> None:
 
 @contextlib.asynccontextmanager
 async def _receiver(
-    pipeline: Pipeline, clock: Clock, time_zones: Mapping[tuple[str, str], str], wake: asyncio.Event, events: Events
+    pipeline: Pipeline,
+    clock: Clock,
+    time_zones: Mapping[tuple[str, str], str],
+    wake: asyncio.Event,
+    events: Events,
+    means: Means,
 ) -> AsyncIterator[None]:
     """The receiver, with a connection of its own to the journal."""
     with open_journal(pipeline, clock) as journal:
@@ -112,7 +130,7 @@ async def _receiver(
         app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
         stop_within = pipeline.serve.stop_within
         try:
-            async with WebServer(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
+            async with means.server(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
                 events.listening(server.url)
                 yield
         finally:
@@ -127,15 +145,16 @@ async def _work(
     time_zones: dict[tuple[str, str], str],
     wake: asyncio.Event,
     events: Events,
+    means: Means,
 ) -> None:
     """Own the project and keep its copy; whenever that cannot be, say so once and try again."""
     said, pause = "", _AGAIN
     while True:
         try:
-            async with open_project(pipeline, command="serve", clock=clock, random=random) as project:
+            async with means.opening(pipeline, command="serve", clock=clock, random=random) as project:
                 said, pause = "", _AGAIN
                 project.ports.time_zones = time_zones
-                await _keep(project.ports, clock, random, wake, events)
+                await _keep(project.ports, clock, random, wake, events, means)
         except ConfigError:
             raise
         except (LeaseHeld, WriterFenced) as error:
@@ -149,12 +168,12 @@ async def _work(
         await asyncio.sleep(pause)
 
 
-async def _keep(ports: Ports, clock: Clock, random: Random, wake: asyncio.Event, events: Events) -> None:
+async def _keep(ports: Ports, clock: Clock, random: Random, wake: asyncio.Event, events: Events, means: Means) -> None:
     journal, pipeline = ports.journal, ports.pipeline
     await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
-    keeper = Keeper(ports, wake, partial(new_run_id, clock, random), _actions(ports, events))
-    schedules = _schedules(keeper, wake, events)
-    watching = asyncio.create_task(_watch(journal, wake))
+    keeper = Keeper(ports, wake, partial(new_run_id, clock, random), _actions(ports, events, means))
+    schedules = _schedules(keeper, wake, events, means)
+    watching = asyncio.create_task(_watch(journal, wake, means.watch_every))
     try:
         await asyncio.to_thread(keeper.check_subscriptions)
         late = await schedules.start()
@@ -172,12 +191,12 @@ async def _keep(ports: Ports, clock: Clock, random: Random, wake: asyncio.Event,
             journal.end_run(ports.run_id, "ok")
 
 
-def _actions(ports: Ports, events: Events) -> Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]]:
+def _actions(ports: Ports, events: Events, means: Means) -> Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]]:
     """What makes subjects clean that have no rows."""
     said: dict[str, str] = {}
 
     async def subscription(claim: Claim) -> None:
-        ensured = await check(ports, claim.subject.connection, tokens=new_token)
+        ensured = await check(ports, claim.subject.connection, tokens=means.tokens)
         sentence = f"{ensured.connection}: subscription {ensured.state}: {ensured.text}"
         if said.get(ensured.connection) != sentence:
             events.say(sentence)
@@ -186,7 +205,7 @@ def _actions(ports: Ports, events: Events) -> Mapping[SubjectKind, Callable[[Cla
     return {SubjectKind.SUBSCRIPTION: subscription}
 
 
-def _schedules(keeper: Keeper, wake: asyncio.Event, events: Events) -> Schedules:
+def _schedules(keeper: Keeper, wake: asyncio.Event, events: Events, means: Means) -> Schedules:
     journal, pipeline = keeper.ports.journal, keeper.ports.pipeline
 
     def last_run(name: str) -> datetime | None:
@@ -205,7 +224,7 @@ def _schedules(keeper: Keeper, wake: asyncio.Event, events: Events) -> Schedules
         await asyncio.to_thread(keeper.check_subscriptions)
         wake.set()
 
-    schedules = Schedules(pipeline.schedule.time_zone, keeper.ports.clock, last_run=last_run, ran=ran)
+    schedules = means.schedules(pipeline.schedule.time_zone, keeper.ports.clock, last_run=last_run, ran=ran)
     for part in PARTS:
         if expression := getattr(pipeline.schedule, part):
             schedules.cron(part, expression, partial(pull, part))
@@ -215,7 +234,7 @@ def _schedules(keeper: Keeper, wake: asyncio.Event, events: Events) -> Schedules
     return schedules
 
 
-async def _watch(journal: Journal, wake: asyncio.Event) -> None:
+async def _watch(journal: Journal, wake: asyncio.Event, every: float) -> None:
     """Wake the keeper when another process has marked something: a receiver of its own, a person's command."""
     last = None
     while True:
@@ -224,4 +243,4 @@ async def _watch(journal: Journal, wake: asyncio.Event) -> None:
             if number != last:
                 wake.set()
             last = number
-        await asyncio.sleep(_WATCH_EVERY)
+        await asyncio.sleep(every)

@@ -513,11 +513,32 @@ class Contract:
         assert warehouse.covered([window])[window].answer_hash is None
 
     def test_without_a_capability_nothing_is_known_and_with_it_again_everything(self, warehouse, seen):
-        bookings = [booking(n) for n in (1, 2, 3)]
+        said, bookings = say(warehouse), [booking(n) for n in (1, 2, 3)]
         warehouse.land(landing(december(bookings, 20, flags={"has_pricing": False})))
         assert warehouse.known_bookings("main", DECEMBER) == {}
-        assert warehouse.land(landing(december(bookings, 30))).rows == 0
+        warehouse.land(landing(december(bookings, 30)))
         assert warehouse.known_bookings("main", DECEMBER) == seen
+        assert say(warehouse) == said
+
+    def test_a_value_sent_unasked_is_kept_out_and_comes_in_with_its_capability(self, warehouse):
+        """The bytes are the same both times: what they become is not."""
+        unasked = {"flags": dict.fromkeys(FLAGS, False)}
+        for flags in (unasked, {}):
+            seq = 20 if flags else 30
+            warehouse.land(
+                landing(
+                    december([booking(1)], seq, **flags),
+                    departures([slot(5)], seq, **flags),
+                    answered("products", [product()], seq, **flags),
+                )
+            )
+            there = [
+                live(warehouse, "core.bookings", "currency"),
+                live(warehouse, "core.products", "title"),
+                live(warehouse, "core.booking_extra_items", "extra_id"),
+                live(warehouse, "core.availability_prices", "currency"),
+            ]
+            assert there == ([[None], [None], [], []] if flags else [["EUR"], ["Tram"], ["photo"], ["EUR"]])
 
     # -- absence (R7) -----------------------------------------------------------------------------------------------
 

@@ -281,8 +281,11 @@ async def test_a_capability_asked_for_later_is_landed_though_the_bytes_are_the_s
 async def test_a_capability_ignored_for_a_while_hides_nothing(synced, service):
     copy, uuid = synced(), booked(service)
     service.quirks(ignored_capability=["pricing"], no_capability_echo=True)
-    service.change(uuid, reseller_reference="WHILE IGNORED", silent=True)
-    await copy.sync()
+    for text in ("WHILE IGNORED", "STILL"):
+        service.change(uuid, reseller_reference=text, silent=True)
+        await copy.sync()
+        missing = "select missing_capabilities from ops.coverage where resource = 'bookings' and key = $1"
+        assert copy.query(missing, WINDOW.key) == [("pricing",)]
     service.quirks(ignored_capability=[], no_capability_echo=False)
     assert copy.query("select count(*) from core.bookings where currency is null") == [(0,)]
     await copy.sync()

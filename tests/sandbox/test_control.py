@@ -78,6 +78,8 @@ def test_traffic_makes_and_tells_changes(fresh, receiver, until):
     assert told == changed
     only = fresh.control("POST", "/traffic", {"changes": 3, "kinds": ["note"]})["changes"]
     assert [one["kind"] for one in only] == ["note"] * 3
+    its = fresh.control("POST", "/traffic", {"changes": 20, "kinds": ["note", "book"], "token": "a"})["changes"]
+    assert {one["token"] for one in its} == {"a"}
     for row in fresh.slots(**{"from": "2026-11-20", "to": "2027-01-20"}):
         assert row["vacancies"] is None or row["vacancies"] >= 0
 

@@ -20,7 +20,7 @@ from octo_sync import __version__, errors
 
 __all__ = ["exit_code", "main"]
 
-_HELPERS = {"console", "options", "progress"}
+_HELPERS = {"acts", "console", "options", "progress"}
 _ORDER = [
     "demo",
     "init",

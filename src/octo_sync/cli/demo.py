@@ -2,17 +2,19 @@
 
 import sys
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from octo_sync.cli import console
+from octo_sync.cli import acts, console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from octo_sync.cli.acts import Told
     from octo_sync.flows.demo import Proof
     from octo_sync.flows.sync import SyncResult
     from octo_sync.pipeline import Pipeline
@@ -28,6 +30,13 @@ base_url = "http://127.0.0.1:8808/octo/v1"
 token = { env = "OCTO_SANDBOX_TOKEN", default = "sandbox-token-all" }
 capabilities = ["pricing", "content", "extras"]
 languages = ["en", "pt"]
+
+[webhooks]
+url = "http://127.0.0.1:8787"
+
+[schedule]
+full = "0 2 * * *"
+near = "0 * * * *"
 """
 
 
@@ -55,7 +64,7 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
     project = _fresh(directory)
     with _service(seed, bookings, products, days) as base_url:
         control = base_url.removesuffix("/octo/v1") + "/_sandbox"
-        summary = _get(f"{control}/state/summary")
+        summary = acts.ask(f"{control}/state/summary")
         if not json_:
             _line(
                 "Sandbox",
@@ -63,11 +72,10 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
                 f"{summary['bookings']:,} bookings (seed {seed})",
             )
         loaded = _loaded(project, base_url)
-        result = _pull(loaded)
+        result, told = _pull(loaded, control)
         proof = _prove(loaded, control)
-    code = (
-        0 if result.status == "ok" and result.published and not result.published.failed and not proof.differences else 1
-    )
+    well = result.status == "ok" and result.published is not None and not result.published.failed
+    code = 0 if well and told.complete and not proof.differences else 1
     if json_:
         console.document(
             "demo",
@@ -79,10 +87,11 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
                 "statuses": proof.copy.statuses,
                 "status": result.status,
                 "seconds": result.seconds,
+                "webhooks": asdict(told),
             },
         )
     else:
-        _report(result, loaded, proof, directory)
+        _report(result, told, loaded, proof, directory)
     return code
 
 
@@ -128,38 +137,45 @@ def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[st
                 pipe.close()
 
 
-def _get(url: str) -> Any:  # noqa: ANN401 - that is what JSON is
-    import json  # noqa: PLC0415 - commands start fast
-    import urllib.request  # noqa: PLC0415
-
-    with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - our own sandbox on loopback
-        return json.load(answer)
-
-
 def _loaded(project: Path, base_url: str) -> "Pipeline":
     from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
     from octo_sync.app import environ  # noqa: PLC0415
 
+    port = acts.free_port()
     return pipeline.load(
         project / "pipelines" / "demo.toml",
         directory=project,
         environ=environ(),
-        overrides={"connections.sandbox.base_url": base_url},
+        overrides={
+            "connections.sandbox.base_url": base_url,
+            "webhooks.url": f"http://127.0.0.1:{port}",
+            "webhooks.bind": f"127.0.0.1:{port}",
+            # The sandbox does not lag, and nobody wants to watch a demo wait.
+            "sync.confirm_after": ["0.2s", "0.5s"],
+            "publish.enabled": False,
+        },
     )
 
 
-def _pull(loaded: "Pipeline") -> "SyncResult":
-    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415
+def _pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told]":
+    """The full pull, then real webhooks, then the read copy: what `sync` and `serve` do, one after the other."""
+    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415 - commands start fast
     from octo_sync.cli.progress import shown  # noqa: PLC0415
     from octo_sync.flows.ports import Progress  # noqa: PLC0415
+    from octo_sync.flows.publish import publish  # noqa: PLC0415
     from octo_sync.flows.pull import Scope  # noqa: PLC0415
-    from octo_sync.flows.sync import sync  # noqa: PLC0415
+    from octo_sync.flows.sync import mirror, sync  # noqa: PLC0415
 
     progress = Progress()
 
-    async def run() -> "SyncResult":
+    async def run() -> "tuple[SyncResult, Told]":
         async with open_project(loaded, command="demo", progress=progress) as project:
-            return await sync(project.ports, Scope(), command="demo")
+            result = await sync(project.ports, Scope(), command="demo", publishing=False)
+        told = await acts.be_told(loaded, control)
+        async with open_project(loaded, command="demo") as project:
+            mirror(project.ports)
+            result.published = publish(project.warehouse, loaded.directory, loaded.publish.path)
+        return result, told
 
     with shown(progress, lines=False):
         return run_until_done(run())
@@ -170,7 +186,7 @@ def _prove(loaded: "Pipeline", control: str) -> "Proof":
     from octo_sync.destinations.duckdb import open_read_only  # noqa: PLC0415
     from octo_sync.flows import demo  # noqa: PLC0415
 
-    state = _get(f"{control}/state")
+    state = acts.ask(f"{control}/state")
     today = date.fromisoformat(state["today"])
     ahead = loaded.horizons.availability
     slots: list[Any] = []
@@ -179,7 +195,7 @@ def _prove(loaded: "Pipeline", control: str) -> "Proof":
     for product in state["products"]:
         window = ahead.window(today_at(product["time_zone"]))
         where = f"product_id={product['id']}&from={window.start}&to={window.end}"
-        slots += _get(f"{control}/state/availability?{where}")["slots"]
+        slots += acts.ask(f"{control}/state/availability?{where}")["slots"]
     service = demo.of_state(
         state,
         slots,
@@ -191,13 +207,17 @@ def _prove(loaded: "Pipeline", control: str) -> "Proof":
         return demo.prove(service, demo.of_copy(lambda sql: copy.execute(sql).fetchall()))
 
 
-def _report(result: "SyncResult", loaded: "Pipeline", proof: "Proof", directory: Path) -> None:
+def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proof", directory: Path) -> None:
     rows = proof.copy.rows
     _line(
         "Full pull",
         f"products {rows['products']} · availability {rows['availability']:,} · bookings {rows['bookings']:,} · "
         f"travel dates {loaded.horizons.bookings} · {result.requests} requests    {result.seconds:.1f} s",
     )
+    word = f"{told.received} received · {told.refreshed} subjects refreshed · {told.repeats} repeats"
+    if not told.complete:
+        word = console.styled(f"{word} · of {told.changes} changes not all were told or applied", fg="red")
+    _line("Webhooks", f"{word}    {told.seconds:.1f} s")
     published = result.published
     if published and published.size is not None:
         _line(
@@ -232,6 +252,7 @@ def _report(result: "SyncResult", loaded: "Pipeline", proof: "Proof", directory:
         ),
         (f"octo-sync tables {where}", "what is in it"),
         ("octo-sync sandbox serve", "the service alone, to sync again and again"),
+        (f"octo-sync serve {where}", "beside it: webhooks and schedules"),
         ("octo-sync init", "connect your own OCTO service"),
     ):
         click.echo(f"  uv run {what}    {console.styled('# ' + why, dim=True)}")

@@ -26,10 +26,11 @@ _LOOPBACK = ("http://127.", "http://localhost", "http://[::1]")
 def command(event: str, pipeline: str | None, directory: Path, *, count: int, json_: bool) -> int:
     """Change a booking, a product or availability at the sandbox; it tells whoever subscribed."""
     loaded = options.load_pipeline(directory, pipeline)
-    urls = [c.base_url for c in loaded.connections if c.base_url.startswith(_LOOPBACK)]
-    if not urls:
+    services = [c for c in loaded.connections if c.base_url.startswith(_LOOPBACK)]
+    if not services:
         raise click.UsageError(f"{loaded.name} has no sandbox: none of its services is on this machine")
-    changes = _change(urls[0], _KINDS[event], count)
+    # A service tells of a booking only the token that made it.
+    changes = _change(services[0].base_url, _KINDS[event], count, services[0].token.reveal())
     if json_:
         console.document("trigger", {"changes": changes})
         return 0
@@ -38,10 +39,10 @@ def command(event: str, pipeline: str | None, directory: Path, *, count: int, js
     return 0
 
 
-def _change(base_url: str, kinds: list[str], count: int) -> list[dict[str, Any]]:
+def _change(base_url: str, kinds: list[str], count: int, token: str) -> list[dict[str, Any]]:
     request = urllib.request.Request(  # noqa: S310 - loopback, as looked at above
         f"{base_url.removesuffix('/octo/v1')}/_sandbox/traffic",
-        data=json.dumps({"changes": count, "kinds": kinds}).encode(),
+        data=json.dumps({"changes": count, "kinds": kinds, "token": token}).encode(),
         headers={"Content-Type": "application/json"},
         method="POST",
     )

@@ -82,6 +82,17 @@ class Keeper:
         """Connections that are given up for the moment."""
         return self._worker.troubles
 
+    @property
+    def landed(self) -> int:
+        """Subjects made clean so far."""
+        return self._worker.lander.totals.subjects
+
+    @property
+    def owes(self) -> bool:
+        """Whether anything is marked, or will be by a timer that is set."""
+        journal = self.ports.journal
+        return journal.next_timer_at() is not None or any(b.dirty for b in journal.backlog())
+
     # -- marking ------------------------------------------------------------------------------------------------
 
     def pull(self, part: str, connections: Collection[str] | None = None) -> int:

@@ -358,7 +358,7 @@ class TimerRecord(_Base, table=True):
         ),
         CheckConstraint('json_valid("key")', name="timer_key_is_json"),
         Index("timers_due", "due_at"),
-        _STRICT | {"sqlite_with_rowid": False},
+        _STRICT,
     )
 
     connection: str = Field(primary_key=True, sa_type=Text)

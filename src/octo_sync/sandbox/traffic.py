@@ -48,11 +48,19 @@ class Traffic:
         self._desk = desk
         self._admin = admin
         self._runs = 0
+        self._token: str | None = None
         self._task: asyncio.Task[None] | None = None
         self.made = 0
 
-    def run(self, changes: int, kinds: object = None, seed: object = None) -> list[Json]:
-        """Make so many changes now; fewer only when the data allows no more of these kinds."""
+    def run(self, changes: int, kinds: object = None, seed: object = None, token: object = None) -> list[Json]:
+        """Make so many changes now; fewer only when the data allows no more of these kinds.
+
+        With `token`, or the name of one, only its bookings are made and changed, so that all of it is told to it.
+        """
+        only = None if token is None else self._service.token_named(str(token))
+        if token is not None and only is None:
+            raise bad_request("token is one of the tokens, or its name.")
+        self._token = None if only is None else only.name
         rng = self._rng(seed)
         chosen = self._chosen(kinds)
         made: list[Json] = []
@@ -77,6 +85,7 @@ class Traffic:
             raise bad_request("rate is a number above 0.")
         chosen = self._chosen(kinds)
         await self.stop()
+        self._token = None
         self._task = asyncio.create_task(self._background(rate, chosen, self._rng(seed)))
 
     async def stop(self) -> None:
@@ -136,7 +145,7 @@ class Traffic:
     def _held(self, rng: random.Random) -> Booking | None:
         service = self._service
         names = [one.name for one in service.config.tokens if WRITE_NOTIFICATIONS in one.abilities]
-        token = service.token_named(rng.choice(names or ["all"]))
+        token = service.token_named(self._token or rng.choice(names or ["all"]))
         product, option = self._any_option(rng)
         first = max(zones.local_ordinal(product.time_zone, service.clock.seconds()) + 2, service.store.first)
         ordinal = first + rng.randrange(_REACH_DAYS)
@@ -163,7 +172,11 @@ class Traffic:
         return product, rng.choice(product.options)
 
     def _any_booking(self, rng: random.Random, *statuses: str) -> Booking | None:
-        found = [one for one in self._service.store.bookings.values() if one.status in statuses]
+        found = [
+            one
+            for one in self._service.store.bookings.values()
+            if one.status in statuses and self._token in (None, one.token)
+        ]
         return rng.choice(found) if found else None
 
     def _reserve(self, rng: random.Random) -> Json | None:

@@ -27,6 +27,6 @@ CREATE TABLE timers (
   PRIMARY KEY (connection, kind, "key", name),
   CONSTRAINT timer_named CHECK (length(connection) > 0 AND length(kind) > 0 AND length(name) > 0 AND length(source) > 0),
   CONSTRAINT timer_key_is_json CHECK (json_valid("key"))
-) WITHOUT ROWID, STRICT;
+) STRICT;
 
 CREATE INDEX timers_due ON timers (due_at);

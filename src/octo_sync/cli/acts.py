@@ -1,0 +1,102 @@
+"""The demo's acts: what it plays with the sandbox beside the pull."""
+
+import asyncio
+import contextlib
+import json
+import socket
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from octo_sync.flows.keep import Keeper
+    from octo_sync.pipeline import Pipeline
+
+__all__ = ["Told", "ask", "be_told", "free_port"]
+
+_CHANGES = 18
+_KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
+"""Changes that are told in full: a sale also takes places, and those nobody tells of."""
+_FAULTS = [{"fault": "delivery_doubled", "share": 0.2}, {"fault": "delivery_reordered", "share": 0.3, "seconds": 0.2}]
+_PATIENCE = 30.0
+_LOOK = 0.02
+
+
+@dataclass(slots=True)
+class Told:
+    """What the webhooks brought."""
+
+    changes: int = 0
+    received: int = 0
+    refreshed: int = 0
+    """Fetches because of them, confirming looks included."""
+    repeats: int = 0
+    """Deliveries with the bytes of another one."""
+    complete: bool = False
+    """Whether every change was told and all that was told is clean."""
+    seconds: float = 0.0
+
+
+def ask(url: str, body: object = None, method: str | None = None) -> Any:  # noqa: ANN401 - that is what JSON is
+    """The sandbox's control plane, or its state."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(  # noqa: S310 - our own sandbox on loopback
+        url, data=data, headers={"Content-Type": "application/json"}, method=method
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        text = answer.read()
+        return json.loads(text) if text else None
+
+
+def free_port() -> int:
+    """A port that nobody listens on at the moment."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+async def be_told(loaded: "Pipeline", control: str) -> Told:
+    """Serve for a moment: subscribe, let the sandbox change things, take what it sends, fetch anew what that names.
+
+    Some deliveries are doubled, some come out of order and some hold only a uuid, as happens at real services.
+    """
+    from octo_sync.serving import Events, serve  # noqa: PLC0415 - commands start fast
+
+    started, told = time.perf_counter(), Told()
+    keepers: list[Keeper] = []
+    program = asyncio.create_task(serve(loaded, events=Events(keeping=keepers.append)))
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            await _until(program, lambda: bool(keepers) and any(keepers[0].ports.journal.endpoints()))
+            keeper = keepers[0]
+            await _until(program, lambda: not keeper.owes)
+            before = keeper.landed
+            await asyncio.to_thread(ask, f"{control}/faults", _FAULTS, "PUT")
+            asked = {"changes": _CHANGES, "kinds": _KINDS, "token": "all"}
+            made = await asyncio.to_thread(ask, f"{control}/traffic", asked)
+            told.changes = len(made["changes"])
+            while not (await asyncio.to_thread(ask, f"{control}/deliveries"))["idle"]:  # noqa: ASYNC110 - over HTTP
+                await asyncio.sleep(_LOOK)
+            await _until(program, lambda: not keeper.owes)
+            bodies = [d.body for d in keeper.ports.journal.deliveries(1000)]
+            told.received, told.repeats = len(bodies), len(bodies) - len(set(bodies))
+            told.refreshed = keeper.landed - before
+            told.complete = told.received >= told.changes == _CHANGES
+    except TimeoutError:
+        pass  # `complete` says it
+    finally:
+        program.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await program
+        await asyncio.to_thread(ask, f"{control}/faults", None, "DELETE")
+    told.seconds = time.perf_counter() - started
+    return told
+
+
+async def _until(program: "asyncio.Task[None]", done: Callable[[], bool]) -> None:
+    while not done():
+        if program.done():
+            program.result()
+        await asyncio.sleep(_LOOK)

@@ -1,0 +1,402 @@
+"""The installed program over real sockets and files: a sandbox and a project as processes of their own.
+
+Every wait has a deadline, and every process is ended by whoever started it. What processes say goes to files beside the
+project, and into the message of whatever fails.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from octo_sync.flows.subscription_plan import HEADER
+
+PROGRAM = Path(sys.executable).with_name("octo-sync")
+TOKEN = "sandbox-token-all"
+READY_WITHIN = 30.0
+"""Seconds that a process may take to be ready before a test gives up; how long it should take is asserted elsewhere."""
+TOLD = ["note", "redeem", "product", "closeout", "capacity"]
+"""Changes of which everything is notified: a sale also takes seats, of which nobody is told."""
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def until(condition, within, what):
+    """Wait until `condition()` is true and return it; fail with a sentence after `within` seconds."""
+    ends = time.monotonic() + within
+    while not (found := condition()):
+        assert time.monotonic() < ends, f"{what() if callable(what) else what}: not within {within:g} s"
+        time.sleep(0.02)
+    return found
+
+
+def asked(method, host, path, body=None, headers=None, *, timeout=20.0):
+    """One request on a connection of its own: status and body."""
+    connection = http.client.HTTPConnection(host, timeout=timeout)
+    try:
+        content = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request(method, path, content, headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+class Program:
+    """A process of the installed program; `started` is when, on the monotonic clock."""
+
+    def __init__(self, *arguments, cwd, log, env=None, wrapper=(), preexec_fn=None):
+        self.log = log
+        self._said = log.open("ab")
+        self.started = time.monotonic()
+        self._process = subprocess.Popen(
+            [*map(str, wrapper), PROGRAM, *map(str, arguments)],
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(env or {})},
+            preexec_fn=preexec_fn,  # noqa: PLW1509 - limits of the child alone
+        )
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    @property
+    def code(self):
+        return self._process.poll()
+
+    def send(self, number):
+        self._process.send_signal(number)
+
+    def wait(self, within=20.0):
+        code = self._process.wait(within)
+        self._said.close()
+        return code
+
+    def kill(self):
+        """SIGKILL; the exit code."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        return self.wait()
+
+    def terminate(self, within=20.0):
+        """SIGTERM; exit code and how long it took."""
+        began = time.monotonic()
+        self._process.terminate()
+        return self.wait(within), time.monotonic() - began
+
+    def said(self):
+        return self.log.read_text(errors="replace")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._process.poll() is None:
+            # A stopped process dies of SIGKILL as well.
+            self.kill()
+        elif not self._said.closed:
+            self._said.close()
+
+
+class Sandbox(Program):
+    """`octo-sync sandbox serve`, with its control plane."""
+
+    def __init__(self, directory, *, bookings=150, products=4, days=40, more=()):
+        directory.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        size = ["--bookings", bookings, "--products", products, "--days", days]
+        # Tried again often and for long: what a killed receiver did not take comes again.
+        patience = ["--retry-base", "0.1", "--retry-max", "1", "--retry-attempts", "120"]
+        arguments = ["sandbox", "serve", "--port", self.port, *size, *patience, *more]
+        super().__init__(*arguments, cwd=directory, log=directory / "sandbox.log")
+        self.host = f"127.0.0.1:{self.port}"
+        self.base_url = f"http://{self.host}/octo/v1"
+        try:
+            until(self._answers, READY_WITHIN, self.said)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _answers(self):
+        assert self.code is None, self.said()
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return asked("GET", self.host, "/_sandbox/clock")[0] == 200
+        return False
+
+    def control(self, method, path, body=None):
+        status, content = asked(method, self.host, f"/_sandbox{path}", body)
+        assert status < 300, content
+        return json.loads(content) if content else None
+
+    def octo(self, path, **headers):
+        status, content = asked(
+            "GET", self.host, f"/octo/v1{path}", headers={"Authorization": f"Bearer {TOKEN}", **headers}
+        )
+        assert status == 200, content
+        return json.loads(content)
+
+    def faults(self, *specs):
+        self.control("PUT", "/faults", list(specs))
+
+    def change(self, changes, *, seed, kinds=TOLD):
+        """Make changes now; what was made."""
+        return self.control("POST", "/traffic", {"changes": changes, "seed": seed, "kinds": kinds})["changes"]
+
+    def state(self):
+        return self.control("GET", "/state")
+
+    def requests(self):
+        """The API requests so far (the last 2,000 of them)."""
+        return self.control("GET", "/requests")["requests"]
+
+    def forget_requests(self):
+        self.control("DELETE", "/requests")
+
+    def deliveries(self):
+        return self.control("GET", "/deliveries")
+
+    def acknowledged(self):
+        """The bodies of deliveries that were answered 200, as often as they were."""
+        return Counter(
+            canonical(each["body"])
+            for each in self.deliveries()["deliveries"]
+            for attempt in each["attempts"]
+            if attempt["status"] == 200
+        )
+
+    def secrets(self):
+        """URL → secret header of every subscription, as a service has them."""
+        self.control("PUT", "/quirks", {"subscription_headers_shown": True})
+        try:
+            found = self.octo("/notifications/subscriptions")
+        finally:
+            self.control("PUT", "/quirks", {"subscription_headers_shown": False})
+        return {
+            one["url"]: next(h["value"] for h in one["headers"] if h["name"].lower() == HEADER.lower())
+            if isinstance(one["headers"], list)
+            else next(v for k, v in one["headers"].items() if k.lower() == HEADER.lower())
+            for one in found
+        }
+
+
+def canonical(body):
+    """A body's JSON, however it was spelled."""
+    return json.dumps(json.loads(body) if isinstance(body, bytes) else body, sort_keys=True)
+
+
+class Copy:
+    """A project directory beside a sandbox, and the processes that work on it."""
+
+    def __init__(self, directory, sandbox, *, limits="", more=""):
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory, self.sandbox, self.port = directory, sandbox, free_port()
+        self.log = directory / "serve.log"
+        # The days asked for reach beyond those the sandbox has, so that a midnight in the middle changes nothing.
+        (directory / "pipeline.toml").write_text(
+            f'name = "copy"\n[horizon]\nbookings = "-30d..+60d"\navailability = "0d..+60d"\nnear = "0d..+10d"\n'
+            f'[connections.main]\nbase_url = "{sandbox.base_url}"\n'
+            f'token = {{ env = "OCTO_TEST_TOKEN_UNSET", default = "{TOKEN}" }}\n'
+            f"[connections.main.limits]\n{limits}\n"
+            f'[webhooks]\nurl = "http://127.0.0.1:{self.port}/hooks"\nbind = "127.0.0.1:{self.port}"\nrest = "1s"\n'
+            '[sync]\nconfirm_after = ["0.5s", "2s"]\nbackoff = "0.2s"\nbackoff_cap = "2s"\n'
+            f'[serve]\npublish_every = "0.5s"\n{more}\n'
+        )
+
+    @property
+    def host(self):
+        return f"127.0.0.1:{self.port}"
+
+    def serve(self, *arguments, **how):
+        """`octo-sync serve`; returns at once."""
+        return Program("serve", "pipeline.toml", *arguments, cwd=self.directory, log=self.log, **how)
+
+    def is_ready(self, port=None):
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return asked("GET", f"127.0.0.1:{port or self.port}", "/readyz", timeout=5)[0] == 200
+        return False
+
+    def ready(self, program, within=READY_WITHIN, *, port=None):
+        """Wait for /readyz; seconds since the process was started."""
+
+        def answers():
+            assert program.code is None, program.said()
+            return self.is_ready(port)
+
+        until(answers, within, lambda: f"ready {program.said()}")
+        return time.monotonic() - program.started
+
+    def deliver(self, body, secret, *, port=None, timeout=10.0):
+        """One delivery on a connection of its own: status, and the Retry-After header."""
+        url, value = secret
+        connection = http.client.HTTPConnection(f"127.0.0.1:{port or self.port}", timeout=timeout)
+        try:
+            connection.request("POST", url, body, {HEADER: value})
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, answer.headers.get("retry-after")
+        finally:
+            connection.close()
+
+    def secret(self):
+        """Path and secret of this project's subscription; waits until there is one."""
+
+        def made():
+            for url, value in self.sandbox.secrets().items():
+                if f":{self.port}/" in url:
+                    return "/" + url.split("/", 3)[3], value
+            return None
+
+        return until(made, READY_WITHIN, "a subscription")
+
+    def run(self, *arguments, within=60.0):
+        """A command to its end: exit code and what it said."""
+        done = subprocess.run(
+            [PROGRAM, *arguments, "pipeline.toml"],
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=within,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def equal(self, within=60.0):
+        """Wait until `verify --live` says equal; seconds that took, the command's own time included."""
+        began = time.monotonic()
+        while True:
+            self.until_clean(max(1.0, within - (time.monotonic() - began)))
+            code, said = self.run("verify", "--live", within=60)
+            took = time.monotonic() - began
+            if code == 0:
+                return took
+            assert took < within, f"verify --live: exit {code} after {took:.1f} s\n{said}\n{self.log.read_text()[-3000:]}"
+            time.sleep(0.5)
+
+    # -- the journal, read beside whoever writes it ---------------------------------------------------------------------
+
+    def journal(self, sql, *parameters):
+        """Ask the journal; an empty list while there is none."""
+        path = self.directory / "octo.journal.sqlite"
+        if not path.exists():
+            return []
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=10)) as opened:
+            return opened.execute(sql, parameters).fetchall()
+
+    def number(self, sql, *parameters):
+        """The one number that a question to the journal has as its answer; 0 while there is no journal."""
+        found = self.journal(sql, *parameters)
+        return found[0][0] if found else 0
+
+    def stored(self):
+        """The bodies of all deliveries, as often as they were stored."""
+        return Counter(canonical(body) for (body,) in self.journal("select body from deliveries"))
+
+    def owed(self):
+        """Subjects to fetch and confirming looks to come."""
+        dirty = "select count(*) from subjects where wanted_seq > landed_seq and quarantined_at is null"
+        return self.number(f"select ({dirty}) + (select count(*) from timers)")
+
+    def until_clean(self, within=60.0):
+        """Wait until nothing is owed."""
+        until(lambda: self.owed() == 0, within, lambda: f"{self.owed()} owed\n{self.log.read_text()[-3000:]}")
+
+    def first_landing(self, within=60.0):
+        """Wait until the project was pulled once and nothing is owed."""
+        landed = "select count(*) from subjects where landed_seq > 0 and kind = 'availability'"
+        until(lambda: self.number(landed) > 0, within, lambda: self.log.read_text()[-3000:])
+        self.until_clean(within)
+
+
+class Pourer(threading.Thread):
+    """Delivers real notifications as fast as answers come, until its receiver is gone; notes what was acknowledged.
+
+    Each body carries a number of its own, in a key that means nothing, so that every one can be told apart.
+    """
+
+    def __init__(self, copy, secret, bodies, mark, seed, *, pause=0.0):
+        super().__init__(daemon=True)
+        self._copy, self._secret, self._bodies, self._mark = copy, secret, bodies, mark
+        self._chance = random.Random(seed)
+        self._pause = pause
+        self.over = threading.Event()
+        self.acknowledged = Counter()
+        self.refused = Counter()
+
+    def run(self):
+        number = 0
+        while not self.over.is_set():
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                number = self._pour(number)
+            time.sleep(0.01)
+
+    def _pour(self, number):
+        connection = http.client.HTTPConnection(self._copy.host, timeout=10)
+        try:
+            while not self.over.is_set():
+                number += 1
+                body = {**self._chance.choice(self._bodies), "mark": f"{self._mark}/{number}"}
+                connection.request("POST", self._secret[0], json.dumps(body), {HEADER: self._secret[1]})
+                answer = connection.getresponse()
+                answer.read()
+                if answer.status == 200:
+                    self.acknowledged[canonical(body)] += 1
+                else:
+                    self.refused[answer.status] += 1
+                if self._pause:
+                    time.sleep(self._pause)
+        finally:
+            connection.close()
+        return number
+
+    def end(self):
+        self.over.set()
+        self.join(15)
+        assert not self.is_alive()
+        return self.acknowledged
+
+
+def notifications(state):
+    """Bodies about what a sandbox has: some of each type."""
+    bookings = [{"notificationType": "BOOKING_UPDATE", "data": {"uuid": b["uuid"]}} for b in state["bookings"][:40]]
+    products = [{"notificationType": "PRODUCT_UPDATE", "data": {"productId": p["id"]}} for p in state["products"]]
+    ranges = [
+        {
+            "notificationType": "AVAILABILITY_UPDATE",
+            "data": {"productId": p["id"], "localDateStart": "0001-01-01", "localDateEnd": "9999-12-31"},
+        }
+        for p in state["products"]
+    ]
+    return [*bookings, *products, *ranges]
+
+
+def stop(pid):
+    os.kill(pid, signal.SIGSTOP)
+
+
+def go_on(pid):
+    os.kill(pid, signal.SIGCONT)
+
+
+def figures(values):
+    """Median and largest, for a line of the log."""
+    ordered = sorted(values)
+    if not ordered:
+        return "none"
+    return f"median {ordered[len(ordered) // 2]:.2f} s, largest {ordered[-1]:.2f} s of {len(ordered)}"
