@@ -5,7 +5,7 @@ A time that passed while nobody was running is caught up once, however often it 
 
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from apscheduler.events import EVENT_JOB_ERROR, JobExecutionEvent
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -30,13 +30,14 @@ def _trigger(expression: str, time_zone: str) -> CronTrigger:
 
 
 def next_time(expression: str, time_zone: str, after: datetime) -> datetime | None:
-    """The first time after `after` that a five-field cron expression means, or None when there is none.
+    """The first instant (UTC) after `after` that a five-field cron expression means, or None when there is none.
 
     Raises:
         ConfigError: It is not a cron expression.
     """
     found: datetime | None = _trigger(expression, time_zone).get_next_fire_time(None, after + timedelta(microseconds=1))
-    return found
+    # In UTC, because Python holds an hour that a clock shows twice to be equal to no instant at all.
+    return found.astimezone(UTC) if found else None
 
 
 def missed(expression: str, time_zone: str, last: datetime | None, now: datetime) -> bool:

@@ -1,0 +1,102 @@
+"""Schedules: which times an expression means, what was missed, and that nothing runs twice at once."""
+
+import asyncio
+import datetime as dt
+
+import pytest
+
+from octo_sync.errors import ConfigError
+from octo_sync.schedule import Schedules, missed, next_time
+
+
+def at(text):
+    return dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
+
+
+class Clock:
+    def __init__(self, now):
+        self.moment = at(now)
+
+    def now(self):
+        return self.moment
+
+
+@pytest.mark.parametrize(
+    ("expression", "zone", "after", "following"),
+    [
+        ("0 2 * * *", "UTC", "2026-11-20T01:59", "2026-11-20T02:00"),
+        ("0 2 * * *", "UTC", "2026-11-20T02:00", "2026-11-21T02:00"),
+        ("0 2 * * *", "Europe/Lisbon", "2026-07-01T00:00", "2026-07-01T01:00"),
+        ("30 2 * * *", "Europe/Berlin", "2026-10-24T23:59", "2026-10-25T00:30"),
+        ("*/15 * * * *", "UTC", "2026-11-20T01:59", "2026-11-20T02:00"),
+    ],
+)
+def test_times_are_of_the_schedules_own_zone(expression, zone, after, following):
+    assert next_time(expression, zone, at(after)) == at(following)
+
+
+def test_what_is_not_a_cron_expression_is_refused():
+    with pytest.raises(ConfigError, match='"99 2 \\* \\* \\*" is not a cron expression'):
+        next_time("99 2 * * *", "UTC", at("2026-11-20T00:00"))
+
+
+@pytest.mark.parametrize(
+    ("last", "is_missed"),
+    [
+        ("2026-11-19T02:00", True),
+        ("2026-11-10T02:00", True),
+        ("2026-11-20T02:00", False),
+        ("2026-11-20T11:00", False),
+        (None, False),
+    ],
+)
+def test_a_time_that_passed_is_missed_however_often(last, is_missed):
+    assert missed("0 2 * * *", "UTC", last and at(last), at("2026-11-20T12:00")) is is_missed
+
+
+def remembering(clock, known):
+    return Schedules("UTC", clock, last_run=known.get, ran=known.__setitem__)
+
+
+async def test_what_was_missed_is_called_once_at_the_start():
+    known, called = {"full": at("2026-11-10T02:00"), "near": at("2026-11-20T11:59")}, []
+    schedules = remembering(Clock("2026-11-20T12:00"), known)
+
+    async def call(name):
+        called.append(name)
+
+    for name, expression in (("full", "0 2 * * *"), ("near", "0 * * * *"), ("new", "0 3 * * *")):
+        schedules.cron(name, expression, lambda name=name: call(name))
+    try:
+        assert await schedules.start() == ["full", "near"]
+        assert called == ["full", "near"]
+        assert set(schedules.next_runs()) == {"full", "near", "new"}
+        # From now on the new one can be missed too.
+        assert known == dict.fromkeys(("full", "near", "new"), at("2026-11-20T12:00"))
+    finally:
+        schedules.stop()
+
+
+async def test_an_interval_does_not_overtake_itself_and_survives_a_failure():
+    running = most = calls = 0
+    enough = asyncio.Event()
+
+    async def slow():
+        nonlocal running, most, calls
+        running, calls = running + 1, calls + 1
+        most = max(most, running)
+        await asyncio.sleep(0.25)
+        running -= 1
+        if calls == 1:
+            raise OSError("once")
+        enough.set()
+
+    schedules = remembering(Clock("2026-11-20T12:00"), {})
+    schedules.every("slow", 0.1, slow)
+    await schedules.start()
+    try:
+        await asyncio.wait_for(enough.wait(), 10)
+    finally:
+        schedules.stop()
+    assert most == 1
+    assert calls >= 2
