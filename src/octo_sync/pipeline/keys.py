@@ -381,7 +381,7 @@ class WebhookSettings:
     ] = "127.0.0.1:8787"
     check_every: Annotated[
         Seconds, Field(ge=0.1), _Says("How often subscriptions are compared with what they should be.")
-    ] = 300.0
+    ] = 240.0
     silence_after: Annotated[
         Seconds, _Says("How long without a delivery counts as silence; 0: learned from the connection's own rhythm.")
     ] = 0.0
