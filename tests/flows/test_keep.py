@@ -8,6 +8,7 @@ import pytest
 from tests.flows.harness import QUICK, Project, Service, small
 
 from octo_sync.flows.keep import Keeper
+from octo_sync.journal import Timer
 from octo_sync.model import Source, Subject, SubjectKind
 
 
@@ -163,3 +164,28 @@ async def test_something_urgent_overtakes_a_pull(tmp_path, service):
         place = next(i for i, path in enumerate(paths) if path.endswith(uuid))
         # Eight had been answered, twelve more were on their way.
         assert place < 25 < len(paths) - 10, f"asked {place + 1}th of {len(paths)}"
+
+
+async def test_timers_and_publishing_do_not_wait_for_a_quiet_moment(tmp_path, service):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, publish=True)
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        journal, published = keeper.ports.journal, project.directory / "octo.read.duckdb"
+        first = published.stat().st_ino
+        uuids = [b["uuid"] for b in service.state()["bookings"]]
+        service.faults({"fault": "latency", "seconds": 0.1})
+        journal.set_timers([Timer(subject=booking(uuids[0]), name="confirm-1", due_at=keeper.ports.clock.now())])
+        keeper._published_at = float("-inf")
+        busy, ends = 0, asyncio.get_running_loop().time() + 20
+        while journal.timers() or published.stat().st_ino == first:
+            assert asyncio.get_running_loop().time() < ends
+            # Always more to do than can be done.
+            service.change(uuids[1 + busy % 20], supplier_reference=f"R{busy}", silent=True)
+            journal.mark([booking(uuid) for uuid in uuids[1:21]], Source.SCHEDULE)
+            keeper.wake.set()
+            busy += 1
+            await asyncio.sleep(0.05)
+            assert not keeper.idle.is_set()
+        service.faults()

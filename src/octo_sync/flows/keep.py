@@ -43,6 +43,8 @@ class _Pull:
 
     run_id: str
     part: str
+    number: int
+    """Of its marks."""
     rows_before: int
     subjects_before: int
 
@@ -69,7 +71,9 @@ class Keeper:
         self.ports, self.wake, self.idle = ports, wake, asyncio.Event()
         self._new_run_id, self._actions = new_run_id, actions or {}
         self._time = asyncio.get_running_loop().time
-        self._worker = Worker(ports, on_products=self._products_landed, wake=wake, actions=self._actions)
+        self._worker = Worker(
+            ports, on_products=self._products_landed, wake=wake, actions=self._actions, meanwhile=self._meanwhile
+        )
         self._pulls: list[_Pull] = []
         self._rows_published = self._rows_looked_after = 0
         self._published_at = self._looked_after_at = -inf
@@ -128,11 +132,10 @@ class Keeper:
             "pull", ports.pipeline.name, run_id=run_id, fence=ports.fence, options={"part": part, "by": ports.run_id}
         )
         totals = self._worker.lander.totals
-        pull = _Pull(run_id, part, totals.rows, totals.subjects)
-        marked = mark(ports, subjects, Source.SCHEDULE)
-        self._pulls.append(pull)
-        log.info("action=pull run=%s part=%s subjects=%d", run_id, part, marked)
-        return marked
+        number = ports.journal.mark(subjects, Source.SCHEDULE)
+        self._pulls.append(_Pull(run_id, part, number, totals.rows, totals.subjects))
+        log.info("action=pull run=%s part=%s subjects=%d", run_id, part, len(subjects))
+        return len(subjects)
 
     def never_pulled(self) -> bool:
         """Whether nothing was ever asked for here, so that nobody waits for a schedule. Blocking."""
@@ -155,15 +158,20 @@ class Keeper:
         await asyncio.to_thread(self._learn_time_zones)
         while True:
             self.wake.clear()
-            await asyncio.to_thread(self._fire)
             self._worker.revive(self.ports.pipeline.sync.backoff_cap)
             rest = await self._worker.drain(patient=False)
-            if await asyncio.to_thread(self._look_after):
+            if await self._meanwhile():
                 continue
-            self._end_pulls()
-            await self._publish_when_due()
             again = self._worker.given_up_for(self.ports.pipeline.sync.backoff_cap)
             await self._sleep([wait for wait in (rest, again) if wait is not None])
+
+    async def _meanwhile(self) -> bool:
+        """What must not wait for a quiet moment, because there may be none; whether anything is due because of it."""
+        await asyncio.to_thread(self._fire)
+        marked = await asyncio.to_thread(self._look_after)
+        await asyncio.to_thread(self._end_pulls)
+        await self._publish_when_due()
+        return marked
 
     def _fire(self) -> None:
         """Timers that are due become marks. Blocking."""
@@ -247,7 +255,7 @@ class Keeper:
             for connection in connections
             for row in self.ports.journal.subjects(connection, SubjectKind.AVAILABILITY)
         }
-        mark(self.ports, [s for s in wanted if s not in known], Source.REPAIR)
+        mark(self.ports, [s for s in wanted if s not in known], Source.SCHEDULE)
 
     def _learn_time_zones(self) -> None:
         for option in self.ports.warehouse.catalog():
@@ -255,12 +263,14 @@ class Keeper:
                 self.ports.time_zones[option.connection, option.product_id] = option.time_zone
 
     def _end_pulls(self) -> None:
-        """Once nothing is due, the pulls of schedules are over, well or with something owed."""
-        if not self._pulls or self._is_due():
-            return
+        """The pulls of schedules of which nothing is left are over, well or with something owed. Blocking."""
+        stopped = {t.connection for t in self._worker.troubles}
+        working = [name for name in self.ports.clients if name not in stopped]
+        over = [p for p in self._pulls if not self.ports.journal.unlanded_since(p.number, working)]
         totals = self._worker.lander.totals
-        owed = any(b.dirty or b.quarantined for b in self.ports.journal.backlog())
-        for pull in self._pulls:
+        owed = any(b.quarantined or b.connection in stopped for b in self.ports.journal.backlog()) if over else False
+        for pull in over:
+            self._pulls.remove(pull)
             counts = {
                 "subjects": totals.subjects - pull.subjects_before,
                 "rows_written": totals.rows - pull.rows_before,
@@ -268,7 +278,6 @@ class Keeper:
             }
             error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
             self.ports.journal.end_run(pull.run_id, "partial" if owed or error else "ok", counts, error)
-        self._pulls.clear()
 
     async def _publish_when_due(self) -> None:
         """Swap in a new read copy when rows changed and the last swap is long enough ago."""

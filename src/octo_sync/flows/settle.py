@@ -95,9 +95,10 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
         gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
         _forget(ports, gone)
         log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), marked)
-    left_alone = {q.subject for q in quarantined if q.what == "subject"}
-    now = [s for s in plan.ask if s not in left_alone]
-    later = [s for s in plan.ask_again if s not in left_alone]
+    # What is owed already is not asked twice, and what is quarantined is left alone.
+    owed = ports.journal.dirty_among([*plan.ask, *plan.ask_again])
+    now = [s for s in plan.ask if s not in owed]
+    later = [s for s in plan.ask_again if s not in owed]
     mark(ports, now, Source.REPAIR)
     mark(ports, later, Source.REPAIR, delay=next(iter(settings.confirm_after), 0.0))
     return bool(now or later)

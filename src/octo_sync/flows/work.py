@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from math import inf
 from typing import Any
 
 from octo_sync.destinations.base import Covered
@@ -37,6 +38,7 @@ _CLAIMS = 64
 _HEAVY = 2
 """Lists of bookings fetched at a time per connection: memory is bounded by them (R12)."""
 _LEAST_WAIT = 0.01
+_MEANWHILE_EVERY = 1.0
 _REFUSED_TRIES = 2
 """A request that was refused twice as it is will be refused a third time; some services block whoever insists (Q2)."""
 
@@ -81,7 +83,8 @@ class Worker:
 
     `failed` holds the subjects whose last try in this run failed, and why. `on_products` is called, in a thread, with the
     connections whose product documents have landed. `wake` is set by whoever marked something urgent: what has not been
-    begun yet is then chosen anew, by priority. `actions` make subjects clean that have no rows to land.
+    begun yet is then chosen anew, by priority. `actions` make subjects clean that have no rows to land. `meanwhile` is
+    called about once a second however long a drain takes.
     """
 
     def __init__(
@@ -92,8 +95,10 @@ class Worker:
         on_products: Callable[[set[str]], object] | None = None,
         wake: asyncio.Event | None = None,
         actions: Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]] | None = None,
+        meanwhile: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self.ports = ports
+        self._meanwhile, self._meanwhile_at = meanwhile, -inf
         self._actions = actions or {}
         self.kinds = [k for k in kinds or SubjectKind if k is not SubjectKind.SUBSCRIPTION or k in self._actions]
         self._wake = wake or asyncio.Event()
@@ -126,6 +131,7 @@ class Worker:
         try:
             while True:
                 await self._tell()
+                await self._do_meanwhile()
                 await self._claim()
                 if not self._tasks:
                     await self.lander.finish()
@@ -135,6 +141,12 @@ class Worker:
                 await self._wait()
         finally:
             await self._abandon()
+
+    async def _do_meanwhile(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._meanwhile and now - self._meanwhile_at >= _MEANWHILE_EVERY:
+            self._meanwhile_at = now
+            await self._meanwhile()
 
     async def _claim(self) -> None:
         """Take as many claims as the connections have room for; none while memory is full."""
@@ -185,7 +197,9 @@ class Worker:
         if self.lander.landing is not None:
             waiting.add(self.lander.landing)
         try:
-            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                waiting, return_when=asyncio.FIRST_COMPLETED, timeout=_MEANWHILE_EVERY if self._meanwhile else None
+            )
         finally:
             woken.cancel()
         self.lander.check()

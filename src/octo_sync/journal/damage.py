@@ -10,6 +10,7 @@ that was never finished. That is right for one transaction at the end, which is 
 import os
 import sqlite3
 import struct
+import threading
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,6 +30,12 @@ _WAL_HEADER = struct.Struct(
 _WAL_FRAME = struct.Struct(">4I")  # page, size of the database after a commit or 0, salt 1, salt 2; then the checksum
 _WAL_FRAME_HEADER = 24
 _SMALLEST_PAGE, _LARGEST_PAGE = 512, 65536
+
+_indexes: dict[Path, int] = {}
+"""Descriptors of the indexes beside the logs that were looked at. They stay open: closing any descriptor of a file drops all
+locks that the process has on it, also those of SQLite's own connections. Another process would then take itself for the
+first one and begin the index anew under this one's feet (SIGBUS), or write and fold the log beside a writer."""
+_indexes_lock = threading.Lock()
 
 
 def wal_of(path: Path) -> Path:
@@ -99,9 +106,15 @@ def _read_log(path: Path) -> _Log:
 
 def _readable_frames(path: Path) -> int:
     """How many frames SQLite goes by: `mxFrame` of the index that it has just built or found beside the log."""
-    with path.with_name(path.name + "-shm").open("rb") as file:
-        index = file.read(20)
-    return int(struct.unpack_from("=I", index, 16)[0]) if len(index) == 20 else 0  # noqa: PLR2004 - the file's format
+    index = path.with_name(path.name + "-shm").resolve()
+    with _indexes_lock:
+        there, known = index.stat(), _indexes.get(index)
+        if known is None or not os.path.samestat(os.fstat(known), there):
+            if known is not None:
+                os.close(known)  # a former file of that name, which nobody can open any more
+            known = _indexes[index] = os.open(index, os.O_RDONLY)
+        head = os.pread(known, 20, 0)
+    return int(struct.unpack_from("=I", head, 16)[0]) if len(head) == 20 else 0  # noqa: PLR2004 - the file's format
 
 
 def _lost_commits(log: _Log, readable: int) -> str | None:

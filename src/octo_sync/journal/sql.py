@@ -195,6 +195,21 @@ WHERE wanted_seq > landed_seq AND quarantined_at IS NULL
   AND (?2 IS NULL OR connection IN (SELECT value FROM json_each(?2)))
 """
 
+# Which of these are dirty: ?1 a JSON list of [connection, kind, key].
+DIRTY_AMONG = """
+SELECT connection, kind, "key" FROM subjects
+WHERE wanted_seq > landed_seq AND (connection, kind, "key") IN (
+  SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?1))
+"""
+
+# Whether something is dirty that has landed nothing since a number, and was marked by then: ?1 number, ?2 connections.
+# A mark raises wanted_seq, so that what was marked again meanwhile may count as well: it errs on the side of waiting.
+UNLANDED_SINCE = """
+SELECT 1 FROM subjects INDEXED BY subjects_dirty
+WHERE wanted_seq > landed_seq AND quarantined_at IS NULL AND landed_seq < ?1 AND source = 'schedule'
+  AND connection IN (SELECT value FROM json_each(?2)) LIMIT 1
+"""
+
 # When the next not yet due subject becomes due: ?1 now.
 NEXT_DUE_AT = """
 SELECT min(due_at) FROM subjects INDEXED BY subjects_dirty

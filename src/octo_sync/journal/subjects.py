@@ -214,6 +214,21 @@ class Subjects(Store):
             row = connection.exec_driver_sql(sql.DIRTY_COUNT, (_listed(kinds), _listed(connections)))
             return int(row.scalar_one())
 
+    def dirty_among(self, subjects: Iterable[Subject]) -> set[Subject]:
+        """Those of them that are owed a fetch, quarantined or not, or are being fetched."""
+        wanted = {(subject.connection, subject.kind.value, subject.key): subject for subject in subjects}
+        if not wanted:
+            return set()
+        with self._reading() as connection:
+            rows = connection.exec_driver_sql(sql.DIRTY_AMONG, (json.dumps(list(wanted)),)).all()
+        return {wanted[row[0], row[1], row[2]] for row in rows}
+
+    def unlanded_since(self, number: int, connections: Collection[str]) -> bool:
+        """Whether anything that was marked with this number or before still waits to be landed since, quarantined apart."""
+        with self._reading() as connection:
+            found = connection.exec_driver_sql(sql.UNLANDED_SINCE, (number, _listed(connections))).first()
+        return found is not None
+
     def next_due_at(self) -> datetime | None:
         """When the next not yet due subject becomes due; None when nothing waits for a time."""
         with self._reading() as connection:
