@@ -1,6 +1,7 @@
 """A run that was cut off is taken up where it stopped; nothing that has landed is asked for again."""
 
 import asyncio
+import datetime as dt
 import json
 from collections import Counter
 
@@ -8,6 +9,8 @@ import pytest
 from tests.flows.harness import Wire, api_path
 
 from octo_sync.flows.pull import Scope
+from octo_sync.journal import Timer
+from octo_sync.model import Source, Subject, SubjectKind
 
 
 def wanted(request):
@@ -128,3 +131,24 @@ async def test_a_part_can_be_pulled_alone(project, service, only):
     assert bool(tables["core.availability"]) is (only == "availability")
     await copy.sync(scope=Scope())
     assert copy.differences() == []
+
+
+async def test_a_sync_does_what_a_receiver_left_to_be_confirmed(project, service):
+    copy = project()
+    assert (await copy.sync()).status == "ok"
+    uuid = service.state()["bookings"][0]["uuid"]
+    subject = Subject("main", SubjectKind.BOOKING, (uuid,))
+    async with copy.opened() as opened:
+        now = copy.clock.now()
+        late = now + dt.timedelta(hours=1)
+        opened.journal.set_timers(
+            [
+                Timer(subject=subject, name="confirm-1", due_at=now, source=Source.CONFIRM),
+                Timer(subject=subject, name="confirm-2", due_at=late, source=Source.CONFIRM),
+            ]
+        )
+    service.forget_requests()
+    assert (await copy.sync()).status == "ok"
+    assert f"/bookings/{uuid}" in [r["path"] for r in service.requests()]
+    async with copy.opened() as opened:
+        assert [t.name for t in opened.journal.timers()] == ["confirm-2"]

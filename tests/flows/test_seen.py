@@ -225,6 +225,23 @@ async def test_a_record_set_aside_leaves_quarantine_when_it_is_again_what_is_lan
     assert copy.differences() == []
 
 
+async def test_a_record_set_aside_by_its_own_road_leaves_quarantine_when_its_window_shows_it_as_landed(synced, service):
+    copy, uuid = synced(), booked(service)
+
+    def edit(request, answer):
+        return reply({**answer.json(), "status": 5}) if api_path(request) == f"/bookings/{uuid}" else None
+
+    async with copy.opened(transport=Wire.by(edit)) as opened:
+        opened.ports.journal.mark([Subject("main", SubjectKind.BOOKING, (uuid,))], Source.NOTIFICATION)
+        await Worker(opened.ports).drain()
+        assert [entry.key for entry in opened.ports.journal.quarantined()] == [uuid]
+    service.change(_others(service, uuid)[0], notes="else", silent=True)
+    warehouse, _ = await watched(copy)
+    assert warehouse.read()[0][WINDOW] == 1
+    async with copy.opened() as opened:
+        assert opened.ports.journal.quarantined() == []
+
+
 async def test_a_run_killed_before_the_journal_knows_is_taken_up_and_loses_no_repair(synced, service):
     """The warehouse has committed that a booking differs; the journal's marks come before its `landed`."""
     copy, uuid = synced(), booked(service)

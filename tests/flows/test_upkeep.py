@@ -110,7 +110,10 @@ def looks(count, due):
 async def test_a_short_call_budget_keeps_only_the_last_confirming_look(tmp_path, service):
     service.reset()
     project = Project(
-        tmp_path, service, limits={**QUICK, "deadline": "10s", "requests_per_minute": 600}, sync={"confirm_after": ("5s", "30s")}
+        tmp_path,
+        service,
+        limits={**QUICK, "deadline": "10s", "requests_per_minute": 600},
+        sync={"confirm_after": ("5s", "30s")},
     )
     async with keeping(project) as keeper:
         keeper.pull("full")

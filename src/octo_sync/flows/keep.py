@@ -155,7 +155,8 @@ class Keeper:
             WriterFenced: A newer writer took over.
             WarehouseError, JournalError: A file failed; what had landed stays, the rest stays marked.
         """
-        await asyncio.to_thread(self._learn_time_zones)
+        # Also what a former process had landed and did not come to mark.
+        await asyncio.to_thread(self._products_landed, set(self.ports.clients))
         while True:
             self.wake.clear()
             self._worker.revive(self.ports.pipeline.sync.backoff_cap)

@@ -85,6 +85,8 @@ class Pull:
     def begin(self) -> None:
         """Mark the documents and the booking windows, unless a pull is to be taken up."""
         self._learn_time_zones()
+        while self.ports.journal.fire_timers(self.ports.clock.now()):
+            pass  # what a receiver left to be confirmed, and nobody did
         wanted = self._signature()
         before = json.loads(self.ports.journal.setting("pull") or "null")
         if before and not self.scope.full and before["scope"] == wanted:
