@@ -20,6 +20,7 @@ from tests.octo.support import TOKEN, client, in_turn, reply, says, serving
 from octo_sync.errors import OctoSyncError, ServiceUnavailable
 from octo_sync.octo import client as client_module
 from octo_sync.octo import endpoints
+from octo_sync.octo import transport as transport_module
 from octo_sync.octo.transport import AiohttpTransport
 
 CALL = endpoints.products()
@@ -319,6 +320,34 @@ async def test_an_answer_nobody_asked_for_is_never_given_to_the_next_request(lat
             assert (await fetch(transport, origin))[2] == b"[]"
             await asyncio.sleep(0.05)
         assert len(made) == 3
+
+
+async def test_a_service_that_always_speaks_first_is_left_after_a_few_connections(monkeypatch):
+    async def greeted(self, conn):
+        raise transport_module._StaleError
+
+    async def silent(reader, writer):
+        await reader.read()
+
+    monkeypatch.setattr(transport_module._Request, "send", greeted)
+    async with counting(silent) as (origin, made, still), carrier() as transport:
+        with pytest.raises(httpx.RemoteProtocolError, match="before it is asked"):
+            await fetch(transport, origin)
+        assert len(made) == transport_module.CONNECTIONS
+        await eventually(lambda: not still)
+
+
+async def test_an_address_may_be_of_the_sixth_version():
+    try:
+        listener = await asyncio.start_server(lambda _, writer: writer.close(), "::1", 0)
+    except OSError:
+        pytest.skip("needs IPv6")
+    port = listener.sockets[0].getsockname()[1]
+    async with carrier() as transport:
+        with pytest.raises(httpx.RemoteProtocolError, match="without an answer"):
+            await fetch(transport, f"http://[::1]:{port}/x?y=1")
+    listener.close()
+    await asyncio.sleep(0.05)
 
 
 async def test_an_interim_answer_is_passed_over():

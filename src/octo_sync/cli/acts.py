@@ -1,6 +1,5 @@
 """The demo's acts: what it plays with the sandbox beside the pull."""
 
-import asyncio
 import contextlib
 import json
 import socket
@@ -11,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import asyncio
+
     from octo_sync.flows.keep import Keeper
     from octo_sync.pipeline import Pipeline
 
@@ -62,7 +63,9 @@ async def be_told(loaded: "Pipeline", control: str) -> Told:
 
     Some deliveries are doubled, some come out of order and some hold only a uuid, as happens at real services.
     """
-    from octo_sync.serving import Events, serve  # noqa: PLC0415 - commands start fast
+    import asyncio  # noqa: PLC0415 - commands start fast
+
+    from octo_sync.serving import Events, serve  # noqa: PLC0415
 
     started, told = time.perf_counter(), Told()
     keepers: list[Keeper] = []
@@ -96,6 +99,8 @@ async def be_told(loaded: "Pipeline", control: str) -> Told:
 
 
 async def _until(program: "asyncio.Task[None]", done: Callable[[], bool]) -> None:
+    import asyncio  # noqa: PLC0415 - commands start fast
+
     while not done():
         if program.done():
             program.result()

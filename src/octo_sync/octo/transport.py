@@ -2,8 +2,8 @@
 
 aiohttp because its parser is C: an answer costs about half of what it costs with httpx's own transport, which sets how
 many answers one event loop can take (docs/decisions.md). Nothing here decides anything: no redirect is followed, nothing
-is inflated, kept, logged or tried again, and no variable of the environment is read. Importing this module takes about 0.15 s,
-so it is imported when the first request goes out.
+is inflated, kept, logged or sent again, and no variable of the environment is read. Importing this module takes about
+0.15 s, so it is imported when the first request goes out.
 """
 
 import asyncio
@@ -29,6 +29,9 @@ HEAD = 64 * 1024
 KEEP_ALIVE = 5.0
 """Seconds an idle connection is kept, httpx's own default: many services close theirs after that."""
 
+CONNECTIONS = 8
+"""How many connections are tried for one request while nothing of it was sent: some services speak first."""
+
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
     """Carries requests for one client in one event loop; its caller bounds how many at once.
@@ -42,17 +45,17 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send `request`; the response's stream gives the body's bytes as they come from the wire."""
-        while True:
-            failed: httpx.TransportError
+        failed: httpx.TransportError = httpx.RemoteProtocolError("it speaks before it is asked")
+        for _ in range(CONNECTIONS):
             try:
                 answer = await self._send(request)
             except _StaleError:
                 continue
             except (aiohttp.ClientError, OSError, ValueError) as error:
                 failed = _translated(error)
-            else:
-                return httpx.Response(answer.status, headers=answer.raw_headers, stream=_Stream(answer))
-            raise failed
+                break
+            return httpx.Response(answer.status, headers=answer.raw_headers, stream=_Stream(answer))
+        raise failed
 
     async def aclose(self) -> None:
         """Close every socket."""
@@ -145,9 +148,7 @@ class _Stream(httpx.AsyncByteStream):
 
 def _address(url: httpx.URL) -> URL:
     """`url` with every byte of its path as it is, and without its user: aiohttp would send that in place of the token."""
-    path, _, query = url.raw_path.decode("ascii").partition("?")
-    host = url.raw_host.decode("ascii")
-    return URL.build(scheme=url.scheme, host=host, port=url.port, path=path, query_string=query, encoded=True)
+    return URL(f"{url.scheme}://{url.netloc.decode('ascii')}{url.raw_path.decode('ascii')}", encoded=True)
 
 
 def _translated(error: Exception) -> httpx.TransportError:
