@@ -124,10 +124,10 @@ class Project:
 
 @contextlib.contextmanager
 def _journal_and_warehouse(
-    pipeline: Pipeline, clock: Clock, command: str
+    pipeline: Pipeline, clock: Clock, command: str, opened: Journal | None
 ) -> Iterator[tuple[Journal, Lease, DuckDBWarehouse]]:
     with contextlib.ExitStack() as stack:
-        journal = stack.enter_context(open_journal(pipeline, clock))
+        journal = opened or stack.enter_context(open_journal(pipeline, clock))
         lease = stack.enter_context(Lease.acquire(journal, lock_path(pipeline), owner=owner(command), clock=clock))
         if journal.recovered_from is not None:
             log.warning("action=journal_rebuilt damaged=%s", journal.recovered_from.name)
@@ -170,8 +170,11 @@ async def open_project(
     travel: Window | None = None,
     allow_deletions: bool = False,
     progress: Progress | None = None,
+    journal: Journal | None = None,
 ) -> AsyncIterator[Project]:
     """Everything a writing command needs, owned by this process until the block ends.
+
+    A `journal` that is open already is used and left open: two would wait for each other's locks.
 
     Raises:
         LeaseHeld: Another run owns the project; the sentence names it.
@@ -181,24 +184,24 @@ async def open_project(
     random = random or SystemRandom()
     # Databases, their logs and working storage are for their owner alone; DuckDB makes log files at any commit.
     os.umask(0o077)
-    with _journal_and_warehouse(pipeline, clock, command) as (journal, lease, warehouse):
+    with _journal_and_warehouse(pipeline, clock, command, journal) as (owed, lease, warehouse):
         async with contextlib.AsyncExitStack() as stack:
             clients = await _clients(stack, pipeline, clock, random, transport)
             ports = Ports(
                 pipeline=pipeline,
                 clock=clock,
                 random=random,
-                journal=journal,
+                journal=owed,
                 warehouse=warehouse,
                 clients=clients,
                 run_id=new_run_id(clock, random),
                 fence=lease.fence,
-                numbers=Numbers(journal),
+                numbers=Numbers(owed),
                 travel=travel,
                 allow_deletions=allow_deletions,
                 progress=progress or Progress(),
             )
-            yield Project(ports, lease, warehouse, journal)
+            yield Project(ports, lease, warehouse, owed)
 
 
 @contextlib.asynccontextmanager

@@ -82,12 +82,16 @@ async def serve(
     wake = asyncio.Event()
     time_zones: dict[tuple[str, str], str] = {}
     async with contextlib.AsyncExitStack() as stack:
+        # One for both: two connections would wait for each other's locks.
+        journal = stack.enter_context(open_journal(pipeline, clock))
         receiving: contextlib.AbstractAsyncContextManager[object] | None = None
         if "receiver" in parts:
-            receiving = _receiver(pipeline, clock, time_zones, wake, events, means)
+            receiving = _receiver(pipeline, journal, Routing(pipeline, clock, time_zones), wake, events, means)
             await receiving.__aenter__()
         worker = asyncio.create_task(
-            _work(pipeline, clock, random, time_zones, wake, events, means) if "worker" in parts else _wait_for_ever()
+            _work(pipeline, journal, clock, random, time_zones, wake, events, means)
+            if "worker" in parts
+            else _wait_for_ever()
         )
         stack.push_async_callback(_cancelled, worker)
         if receiving is not None:
@@ -108,38 +112,33 @@ async def _cancelled(task: "asyncio.Task[None]") -> None:
 
 @contextlib.asynccontextmanager
 async def _receiver(
-    pipeline: Pipeline,
-    clock: Clock,
-    time_zones: Mapping[tuple[str, str], str],
-    wake: asyncio.Event,
-    events: Events,
-    means: Means,
+    pipeline: Pipeline, journal: Journal, routing: Routing, wake: asyncio.Event, events: Events, means: Means
 ) -> AsyncIterator[None]:
-    """The receiver, with a connection of its own to the journal."""
-    with open_journal(pipeline, clock) as journal:
+    """The receiver, listening for as long as the block runs."""
 
-        def committed(_: Sequence[Received]) -> None:
-            wake.set()
+    def committed(_: Sequence[Received]) -> None:
+        wake.set()
 
-        def backlog() -> dict[tuple[str, str], int]:
-            return {(b.connection, str(b.kind)): b.dirty for b in journal.backlog()}
+    def backlog() -> dict[tuple[str, str], int]:
+        return {(b.connection, str(b.kind)): b.dirty for b in journal.backlog()}
 
-        inbox = Inbox(journal, Routing(pipeline, clock, time_zones), committed)
-        doors = Doors(journal)
-        metrics = Metrics(backlog)
-        app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
-        stop_within = pipeline.serve.stop_within
-        try:
-            async with means.server(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
-                events.listening(server.url)
-                yield
-        finally:
-            await inbox.close()
-            await doors.close()
+    inbox = Inbox(journal, routing, committed)
+    doors = Doors(journal)
+    metrics = Metrics(backlog)
+    app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
+    stop_within = pipeline.serve.stop_within
+    try:
+        async with means.server(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
+            events.listening(server.url)
+            yield
+    finally:
+        await doors.close()
+        await inbox.close()
 
 
 async def _work(
     pipeline: Pipeline,
+    journal: Journal,
     clock: Clock,
     random: Random,
     time_zones: dict[tuple[str, str], str],
@@ -151,7 +150,7 @@ async def _work(
     said, pause = "", _AGAIN
     while True:
         try:
-            async with means.opening(pipeline, command="serve", clock=clock, random=random) as project:
+            async with means.opening(pipeline, command="serve", clock=clock, random=random, journal=journal) as project:
                 said, pause = "", _AGAIN
                 project.ports.time_zones = time_zones
                 await _keep(project.ports, clock, random, wake, events, means)

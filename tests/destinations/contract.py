@@ -368,6 +368,12 @@ class Contract:
         assert warehouse.covered([older.subject])[older.subject].answer_hash is None
         assert live(warehouse, "core.bookings", "status") == ["NEWEST"]
 
+    def test_a_booking_that_its_window_changed_has_its_own_answer_read_again(self, warehouse):
+        document = one(booking(1), 10)
+        warehouse.land(landing(document))
+        warehouse.land(landing(december([booking(1, status="BY THE WINDOW")], 20)))
+        assert warehouse.covered([document.subject])[document.subject].answer_hash is None
+
     @pytest.mark.parametrize("together", [True, False])
     def test_an_answer_that_equals_one_which_became_old_news_meanwhile_is_asked_for_again(self, warehouse, together):
         """It was compared before the booking landed by its own road, and lands after it or with it."""
@@ -505,7 +511,8 @@ class Contract:
         warehouse.land(landing(back))
         assert private(warehouse, names) == [("Ana",)]
 
-    def test_contacts_that_change_by_the_bookings_own_road_make_the_windows_answer_old_news(self, warehouse, seen):
+    @pytest.mark.usefixtures("seen")
+    def test_contacts_that_change_by_the_bookings_own_road_make_the_windows_answer_old_news(self, warehouse):
         window = Subject("main", SubjectKind.BOOKINGS, ("2026-12",))
         warehouse.land(landing(one(booking(2), 20)))
         assert warehouse.covered([window])[window].answer_hash, "nothing changed"
