@@ -189,3 +189,23 @@ async def test_timers_and_publishing_do_not_wait_for_a_quiet_moment(tmp_path, se
             await asyncio.sleep(0.05)
             assert not keeper.idle.is_set()
         service.faults()
+
+
+async def test_readers_get_no_copy_of_half_a_first_pull(tmp_path, service):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, publish=True)
+    copy = project.directory / "octo.read.duckdb"
+    async with keeping(project) as keeper:
+        service.faults({"fault": "latency", "seconds": 0.1})
+        await asyncio.to_thread(keeper.pull, "full")
+        keeper.wake.set()
+        async with asyncio.timeout(20):
+            while keeper.landed < 5:
+                keeper._published_at = float("-inf")
+                await asyncio.sleep(0.02)
+        assert not copy.exists()
+        service.faults()
+        await settled(keeper)
+        keeper._published_at = float("-inf")
+        await settled(keeper)
+        assert copy.exists()

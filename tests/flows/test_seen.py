@@ -236,9 +236,11 @@ async def test_a_record_set_aside_by_its_own_road_leaves_quarantine_when_its_win
         await Worker(opened.ports).drain()
         assert [entry.key for entry in opened.ports.journal.quarantined()] == [uuid]
     service.change(_others(service, uuid)[0], notes="else", silent=True)
-    warehouse, _ = await watched(copy)
-    assert warehouse.read()[0][WINDOW] == 1
     async with copy.opened() as opened:
+        opened.ports.warehouse = Watched(opened.ports.warehouse)
+        opened.ports.journal.mark([WINDOW], Source.SCHEDULE)
+        await Worker(opened.ports, kinds={SubjectKind.BOOKINGS}).drain()
+        assert opened.ports.warehouse.read()[0][WINDOW] == 1
         assert opened.ports.journal.quarantined() == []
 
 
@@ -303,6 +305,9 @@ async def test_a_capability_ignored_for_a_while_hides_nothing(synced, service):
         await copy.sync()
         missing = "select missing_capabilities from ops.coverage where resource = 'bookings' and key = $1"
         assert copy.query(missing, WINDOW.key) == [("pricing",)]
+    # Nothing is new in this answer, one booking is missing: there is no record to tell by, if not all are read.
+    await copy.sync(transport=Wire.by(hide(_others(service, uuid)[0], typed_not_found)[0]))
+    assert copy.query(missing, WINDOW.key) == [("pricing",)]
     service.quirks(ignored_capability=[], no_capability_echo=False)
     assert copy.query("select count(*) from core.bookings where currency is null") == [(0,)]
     await copy.sync()

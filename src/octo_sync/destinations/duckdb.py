@@ -7,6 +7,7 @@ landings twenty times slower, so uniqueness is the landing's duty and a check's 
 """
 
 import contextlib
+import glob
 import os
 import subprocess
 import sys
@@ -348,6 +349,8 @@ with open(source, 'rb') as a, open(target, 'wb') as b:
 
 def _copy_into_place(source: Path, target: Path) -> int:
     """Copy beside the target, flush, then rename over it: readers have the old file or the new one, never half of one."""
+    for left_over in target.parent.glob(f".{glob.escape(target.name)}.*"):
+        left_over.unlink(missing_ok=True)  # of one that was killed; there is one writer, so nobody else's
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     fresh = Path(name)

@@ -34,6 +34,7 @@ _LONGEST_SLEEP = 60.0
 _LOOK_AFTER_EVERY = 60.0
 """Seconds between two looks at what nobody notifies about; holds have their own moment."""
 _LEAST_SLEEP = 0.01
+_RUNS = 200
 _HOUR = 3600.0
 
 
@@ -75,7 +76,10 @@ class Keeper:
             ports, on_products=self._products_landed, wake=wake, actions=self._actions, meanwhile=self._meanwhile
         )
         self._pulls: list[_Pull] = []
-        self._rows_published = self._rows_looked_after = 0
+        self._rows_looked_after = 0
+        self._rows_published = -1
+        """Readers are owed a copy at the start too: whoever was killed after a landing has not published it."""
+        self._was_pulled = False
         self._published_at = self._looked_after_at = -inf
         self._next_hold: datetime | None = None
         self._silent: dict[str, float] = {}
@@ -168,20 +172,22 @@ class Keeper:
 
     async def _meanwhile(self) -> bool:
         """What must not wait for a quiet moment, because there may be none; whether anything is due because of it."""
-        await asyncio.to_thread(self._fire)
+        fired = await asyncio.to_thread(self._fire)
         marked = await asyncio.to_thread(self._look_after)
         await asyncio.to_thread(self._end_pulls)
         await self._publish_when_due()
-        return marked
+        return fired or marked
 
-    def _fire(self) -> None:
-        """Timers that are due become marks. Blocking."""
+    def _fire(self) -> bool:
+        """Timers that are due become marks; whether there were any. Blocking."""
         journal, now = self.ports.journal, self.ports.clock.now()
         for name, client in self.ports.clients.items():
             if budget := client.connection.limits.requests_per_minute:
                 self._thin(name, budget, now)
+        fired = False
         while journal.fire_timers(now):
-            pass
+            fired = True
+        return fired
 
     def _thin(self, connection: str, budget: float, now: datetime) -> None:
         """When the next minute's calls would not be enough for all confirming looks, only the last one of each is kept."""
@@ -215,7 +221,7 @@ class Keeper:
             ports.journal.prune_deliveries(now - timedelta(seconds=ports.pipeline.webhooks.keep))
             marked = self._verify_old(now) or marked
             self._mind_silence()
-        return marked and self._is_due()
+        return (marked or is_time) and self._is_due()
 
     def _mind_silence(self) -> None:
         """Where webhooks have gone quiet, look at the subscription, and pull what is near more often. Blocking."""
@@ -282,9 +288,16 @@ class Keeper:
 
     async def _publish_when_due(self) -> None:
         """Swap in a new read copy when rows changed and the last swap is long enough ago."""
-        if self._owes_readers and self._publish_in() <= 0:
+        if self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled):
             self._published_at, self._rows_published = self._time(), self._worker.lander.totals.rows
             await self.publish()
+
+    def _ever_pulled(self) -> bool:
+        """Whether any pull has ended here: before that a copy would be a small part of the whole. Blocking."""
+        self._was_pulled = self._was_pulled or any(
+            run.status in ("ok", "partial") and run.command != "serve" for run in self.ports.journal.runs(_RUNS)
+        )
+        return self._was_pulled
 
     @property
     def _owes_readers(self) -> bool:
@@ -315,7 +328,7 @@ class Keeper:
         moments = [self.ports.journal.next_due_at(), self.ports.journal.next_timer_at(), self._next_hold]
         waits += [(m - now).total_seconds() for m in moments if m is not None]
         waits += [self._looked_after_at + _LOOK_AFTER_EVERY - self._time(), _LONGEST_SLEEP]
-        if self._owes_readers:
+        if self._owes_readers and self._was_pulled:
             waits.append(self._publish_in())
         if self.wake.is_set():
             return
