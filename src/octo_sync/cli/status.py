@@ -155,11 +155,10 @@ def _last_run(run: "Run | None", now: "datetime") -> None:
         return
     colours = {"ok": "green", "partial": "yellow", "running": "cyan"}
     age = console.age_text((now - (run.ended_at or run.started_at)).total_seconds())
-    counts = (
-        f" · {run.counts['subjects']:,} subjects, {run.counts['rows_written']:,} rows written" if run.counts else ""
-    )
     word = console.styled(run.status, fg=colours.get(run.status, "red"), bold=True)
-    console.label("Last run", f"{run.command} {word} {age} ago{counts}  (run {run.run_id})")
+    console.label("Last run", f"{run.command} {word} {age} ago  (run {run.run_id})")
+    if "subjects" in run.counts:
+        console.label("", f"{run.counts['subjects']:,} subjects, {run.counts['rows_written']:,} rows written")
     if run.error:
         console.label("", console.clean(run.error))
 
