@@ -5,10 +5,12 @@ project, and into the message of whatever fails.
 """
 
 import contextlib
+import datetime as dt
 import http.client
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import sqlite3
@@ -25,8 +27,6 @@ PROGRAM = Path(sys.executable).with_name("octo-sync")
 TOKEN = "sandbox-token-all"
 READY_WITHIN = 30.0
 """Seconds that a process may take to be ready before a test gives up; how long it should take is asserted elsewhere."""
-TOLD = ["note", "redeem", "product", "closeout", "capacity"]
-"""Changes of which everything is notified: a sale also takes seats, of which nobody is told."""
 
 
 def free_port():
@@ -57,9 +57,9 @@ def asked(method, host, path, body=None, headers=None, *, timeout=20.0):
 
 
 class Program:
-    """A process of the installed program; `started` is when, on the monotonic clock."""
+    """A process of the installed program, or a `wrapper` that runs it; `started` is when, on the monotonic clock."""
 
-    def __init__(self, *arguments, cwd, log, env=None, wrapper=(), preexec_fn=None):
+    def __init__(self, *arguments, cwd, log, env=None, wrapper=()):
         self.log = log
         self._said = log.open("ab")
         self.started = time.monotonic()
@@ -70,7 +70,7 @@ class Program:
             stdout=self._said,
             stderr=subprocess.STDOUT,
             env={**os.environ, **(env or {})},
-            preexec_fn=preexec_fn,  # noqa: PLW1509 - limits of the child alone
+            start_new_session=True,  # so that it can be ended together with what it runs
         )
 
     @property
@@ -90,9 +90,9 @@ class Program:
         return code
 
     def kill(self):
-        """SIGKILL; the exit code."""
+        """SIGKILL, also for what it started; the exit code."""
         with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+            os.killpg(self.pid, signal.SIGKILL)
         return self.wait()
 
     def terminate(self, within=20.0):
@@ -120,7 +120,7 @@ class Sandbox(Program):
 
     def __init__(self, directory, *, bookings=150, products=4, days=40, more=()):
         directory.mkdir(parents=True, exist_ok=True)
-        self.port = free_port()
+        self.port, self._told = free_port(), None
         size = ["--bookings", bookings, "--products", products, "--days", days]
         # Tried again often and for long: what a killed receiver did not take comes again.
         patience = ["--retry-base", "0.1", "--retry-max", "1", "--retry-attempts", "120"]
@@ -145,19 +145,43 @@ class Sandbox(Program):
         assert status < 300, content
         return json.loads(content) if content else None
 
-    def octo(self, path, **headers):
-        status, content = asked(
-            "GET", self.host, f"/octo/v1{path}", headers={"Authorization": f"Bearer {TOKEN}", **headers}
-        )
+    def octo(self, path):
+        headers = {"Authorization": f"Bearer {TOKEN}", "Octo-Capabilities": "octo/notifications"}
+        status, content = asked("GET", self.host, f"/octo/v1{path}", headers=headers)
         assert status == 200, content
         return json.loads(content)
 
     def faults(self, *specs):
         self.control("PUT", "/faults", list(specs))
 
-    def change(self, changes, *, seed, kinds=TOLD):
-        """Make changes now; what was made."""
-        return self.control("POST", "/traffic", {"changes": changes, "seed": seed, "kinds": kinds})["changes"]
+    def change(self, chance, changes):
+        """Make changes of which everything is notified to us; a sale takes seats too, of which nobody is told."""
+        state = self._told or self._remember()
+        for number in (chance.randrange(1_000_000) for _ in range(changes)):
+            product = chance.choice(state["products"])["id"]
+            kind = chance.choice(["booking", "booking", "booking", "product", "seats"])
+            if kind == "booking":
+                uuid = chance.choice(state["bookings"])["uuid"]
+                self.control("POST", f"/admin/bookings/{uuid}", {"notes": f"note {number}"})
+            elif kind == "product":
+                self.control("PATCH", f"/admin/products/{product}", {"internal_name": f"name {number}"})
+            else:
+                first = dt.date.fromisoformat(state["today"]) + dt.timedelta(days=chance.randrange(20))
+                days = {"from": first.isoformat(), "to": (first + dt.timedelta(days=chance.randrange(4))).isoformat()}
+                seats = {"action": "capacity", "capacity": 20 + number % 40}
+                self.control("POST", "/admin/availability", {"product_id": product, **days, **seats})
+
+    def _remember(self):
+        """Products, and the bookings whose changes our token is told."""
+        state = self.state()
+        self._told = {**state, "bookings": [b for b in state["bookings"] if b["token"] == "all"]}
+        assert len(self._told["bookings"]) > 5, "too few bookings of our own"
+        return self._told
+
+    def traffic(self, changes, *, seed, kinds=None):
+        """Changes of all kinds, as resellers and administrators make them."""
+        body = {"changes": changes, "seed": seed} | ({"kinds": kinds} if kinds else {})
+        return self.control("POST", "/traffic", body)["changes"]
 
     def state(self):
         return self.control("GET", "/state")
@@ -189,9 +213,7 @@ class Sandbox(Program):
         finally:
             self.control("PUT", "/quirks", {"subscription_headers_shown": False})
         return {
-            one["url"]: next(h["value"] for h in one["headers"] if h["name"].lower() == HEADER.lower())
-            if isinstance(one["headers"], list)
-            else next(v for k, v in one["headers"].items() if k.lower() == HEADER.lower())
+            one["url"]: next(value for name, value in one["headers"].items() if name.lower() == HEADER.lower())
             for one in found
         }
 
@@ -204,19 +226,30 @@ def canonical(body):
 class Copy:
     """A project directory beside a sandbox, and the processes that work on it."""
 
-    def __init__(self, directory, sandbox, *, limits="", more=""):
+    def __init__(
+        self,
+        directory,
+        sandbox,
+        *,
+        limits="",
+        confirm=(0.5, 2),
+        journal="octo.journal.sqlite",
+        publish_every="0.5s",
+        more="",
+    ):
         directory.mkdir(parents=True, exist_ok=True)
         self.directory, self.sandbox, self.port = directory, sandbox, free_port()
-        self.log = directory / "serve.log"
+        self.log, self._journal = directory / "serve.log", directory / journal
         # The days asked for reach beyond those the sandbox has, so that a midnight in the middle changes nothing.
         (directory / "pipeline.toml").write_text(
-            f'name = "copy"\n[horizon]\nbookings = "-30d..+60d"\navailability = "0d..+60d"\nnear = "0d..+10d"\n'
+            f'name = "copy"\njournal = "{journal}"\n'
+            '[horizon]\nbookings = "-30d..+60d"\navailability = "0d..+60d"\nnear = "0d..+10d"\n'
             f'[connections.main]\nbase_url = "{sandbox.base_url}"\n'
             f'token = {{ env = "OCTO_TEST_TOKEN_UNSET", default = "{TOKEN}" }}\n'
             f"[connections.main.limits]\n{limits}\n"
             f'[webhooks]\nurl = "http://127.0.0.1:{self.port}/hooks"\nbind = "127.0.0.1:{self.port}"\nrest = "1s"\n'
-            '[sync]\nconfirm_after = ["0.5s", "2s"]\nbackoff = "0.2s"\nbackoff_cap = "2s"\n'
-            f'[serve]\npublish_every = "0.5s"\n{more}\n'
+            f'[sync]\nconfirm_after = {json.dumps([f"{look}s" for look in confirm])}\nbackoff = "0.2s"\nbackoff_cap = "2s"\n'
+            f'[serve]\npublish_every = "{publish_every}"\n{more}\n'
         )
 
     @property
@@ -265,10 +298,10 @@ class Copy:
 
         return until(made, READY_WITHIN, "a subscription")
 
-    def run(self, *arguments, within=60.0):
+    def run(self, *arguments, within=60.0, wrapper=()):
         """A command to its end: exit code and what it said."""
         done = subprocess.run(
-            [PROGRAM, *arguments, "pipeline.toml"],
+            [*map(str, wrapper), PROGRAM, *arguments, "pipeline.toml"],
             cwd=self.directory,
             capture_output=True,
             text=True,
@@ -286,23 +319,41 @@ class Copy:
             took = time.monotonic() - began
             if code == 0:
                 return took
-            assert took < within, f"verify --live: exit {code} after {took:.1f} s\n{said}\n{self.log.read_text()[-3000:]}"
+            assert took < within, (
+                f"verify --live: exit {code} after {took:.1f} s\n{said}\n{self.log.read_text()[-3000:]}"
+            )
             time.sleep(0.5)
+
+    def a_day_passes(self):
+        """While nobody serves: the schedules ran last more than a day ago, as far as the journal knows."""
+        ago = (dt.datetime.now(dt.UTC) - dt.timedelta(hours=25)).isoformat()
+        with contextlib.closing(sqlite3.connect(self._journal, timeout=10)) as opened, opened:
+            changed = opened.execute("update settings set value = ? where name like 'schedule %'", [ago]).rowcount
+        assert changed, "no schedule ever ran"
 
     # -- the journal, read beside whoever writes it ---------------------------------------------------------------------
 
     def journal(self, sql, *parameters):
         """Ask the journal; an empty list while there is none."""
-        path = self.directory / "octo.journal.sqlite"
-        if not path.exists():
+        if not self._journal.exists():
             return []
-        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=10)) as opened:
+        with contextlib.closing(sqlite3.connect(f"{self._journal.as_uri()}?mode=ro", uri=True, timeout=10)) as opened:
             return opened.execute(sql, parameters).fetchall()
 
     def number(self, sql, *parameters):
         """The one number that a question to the journal has as its answer; 0 while there is no journal."""
         found = self.journal(sql, *parameters)
         return found[0][0] if found else 0
+
+    def is_writable(self):
+        """Whether nobody is in the middle of a transaction of the journal right now."""
+        with contextlib.closing(sqlite3.connect(self._journal, timeout=0.2, isolation_level=None)) as opened:
+            try:
+                opened.execute("begin immediate")
+            except sqlite3.OperationalError:
+                return False
+            opened.execute("rollback")
+            return True
 
     def stored(self):
         """The bodies of all deliveries, as often as they were stored."""
@@ -322,6 +373,15 @@ class Copy:
         landed = "select count(*) from subjects where landed_seq > 0 and kind = 'availability'"
         until(lambda: self.number(landed) > 0, within, lambda: self.log.read_text()[-3000:])
         self.until_clean(within)
+
+
+def twin(template, directory):
+    """The same project once more, for another death."""
+    shutil.copytree(template.directory, directory)
+    made = object.__new__(Copy)
+    made.__dict__ = {**vars(template), "directory": directory, "log": directory / "serve.log"}
+    made._journal = directory / template._journal.name
+    return made
 
 
 class Pourer(threading.Thread):

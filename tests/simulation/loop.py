@@ -14,7 +14,8 @@ from random import Random
 __all__ = ["Killed", "Loop", "Process", "current"]
 
 _OWNER = contextvars.ContextVar("owner", default=None)
-_MOST_TURNS = 3_000_000
+_MOST_TURNS = 300_000
+"""Turns of the loop in a day; a usual one has some ten thousand."""
 
 
 class Killed(BaseException):
@@ -125,7 +126,7 @@ class Loop(asyncio.BaseEventLoop):
         super_call.__class__ = _TimerHandle
         return super_call
 
-    def run_in_executor(self, executor, func, *args):
+    def run_in_executor(self, _executor, func, *args):
         future = self.create_future()
 
         def work():
@@ -133,7 +134,7 @@ class Loop(asyncio.BaseEventLoop):
                 outcome, error = func(*args), None
             except Killed:
                 return
-            except Exception as caught:
+            except Exception as caught:  # noqa: BLE001 - for who waits
                 outcome, error = None, caught
             self.call_later(self._while(), settle, outcome, error)
 

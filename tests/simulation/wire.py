@@ -5,7 +5,6 @@ on, and whoever waits for a dead side sees its connection break.
 """
 
 import asyncio
-from contextlib import suppress
 
 import httpx
 
@@ -78,7 +77,7 @@ class ToService(httpx.AsyncBaseTransport):
             world.count("network down")
             raise httpx.ConnectError("no route to host")
         await request.aread()
-        shown = world.asked(request)
+        world.asked(request)
         loop = asyncio.get_running_loop()
         task = loop.create_task(ask(world.service_app, request), context=world.service.context())
         answer = await asyncio.shield(task)
@@ -87,7 +86,7 @@ class ToService(httpx.AsyncBaseTransport):
         if answer is None:
             raise httpx.RemoteProtocolError("the connection was closed without an answer")
         status, headers, body, broken = answer
-        world.answered(request, shown, status)
+        world.answered(status)
         return httpx.Response(status, headers=headers, stream=_Body(body, broken))
 
 
@@ -119,7 +118,9 @@ class ToReceiver(httpx.AsyncBaseTransport):
 
         try:
             async with asyncio.timeout(10):
-                loop.create_task(visit(), context=program.context())
+                visiting = loop.create_task(visit(), context=program.context())
+                program.visits.add(visiting)
+                visiting.add_done_callback(program.visits.discard)
                 answer = await outcome
         except TimeoutError:
             world.count("delivery timed out")
@@ -131,6 +132,5 @@ class ToReceiver(httpx.AsyncBaseTransport):
         if world.chance(world.acknowledgements_lost):
             world.count("acknowledgement lost")
             raise httpx.ReadError("the acknowledgement was lost")
-        with suppress(KeyError):
-            world.count(f"delivery answered {answer[0]}")
+        world.count(f"delivery answered {answer[0]}")
         return httpx.Response(answer[0])

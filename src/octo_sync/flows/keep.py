@@ -293,10 +293,15 @@ class Keeper:
             await self.publish()
 
     def _ever_pulled(self) -> bool:
-        """Whether any pull has ended here: before that a copy would be a small part of the whole. Blocking."""
-        self._was_pulled = self._was_pulled or any(
-            run.status in ("ok", "partial") and run.command != "serve" for run in self.ports.journal.runs(_RUNS)
-        )
+        """Whether any pull has ended here: before that a copy would be a small part of the whole. Blocking.
+
+        The run may have been killed after its last landing, or lie behind many others: that nothing is owed says it too.
+        """
+        if not self._was_pulled:
+            journal = self.ports.journal
+            self._was_pulled = any(
+                run.status in ("ok", "partial") and run.command != "serve" for run in journal.runs(_RUNS)
+            ) or not (self.never_pulled() or any(b.dirty for b in journal.backlog()))
         return self._was_pulled
 
     @property

@@ -1,0 +1,198 @@
+"""SIGKILL at the k-th system call that writes, syncs, renames or deletes, on the roads that must survive it.
+
+strace puts the kill exactly there; without it (or where tracing is not allowed) these tests are skipped and say so.
+`pytest tests/faults/test_strace_kill.py --every-call -s` takes each call instead of some of them.
+"""
+
+import random
+import re
+import shutil
+import subprocess
+from collections import Counter, defaultdict
+
+import pytest
+from tests.faults.serving import Copy, Pourer, Sandbox, notifications, twin, until
+from tests.web.process import Clock
+
+from octo_sync.journal import Journal, store
+
+CALLS = ("write", "pwrite64", "fsync", "fdatasync", "rename", "ftruncate", "unlink", "link")
+SOME = 6
+"""Kills per road in CI."""
+
+
+@pytest.fixture(scope="module")
+def strace():
+    found = shutil.which("strace")
+    if found is None:
+        pytest.skip("strace is not installed (apt-get install strace)")
+    tried = subprocess.run([found, "-f", "-e", "trace=write", "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"tracing is not allowed here: {tried.stderr.strip()[-200:]}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with Sandbox(tmp_path_factory.mktemp("sandbox"), bookings=40, products=2, days=15, more=["--frozen"]) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def template(service, tmp_path_factory):
+    """A project that has been pulled once, with a subscription; and its secret."""
+    copy = Copy(tmp_path_factory.mktemp("template") / "copy", service)
+    with copy.serve() as program:
+        copy.first_landing()
+        secret = copy.secret()
+        assert program.terminate()[0] == 143
+    return copy, secret
+
+
+def counted(log):
+    """Call → how often the busiest thread made it, on files of the project, from a trace."""
+    threads = defaultdict(Counter)
+    for line in log.read_text(errors="replace").splitlines():
+        if (found := re.match(r"(\d+) +(\w+)\(", line)) and found[2] in CALLS:
+            threads[found[2]][found[1]] += 1
+    return {call: max(by_thread.values()) for call, by_thread in threads.items()}
+
+
+def chosen(counts, request, name):
+    """Which calls to die at: some of all that there were, the rarer kinds as likely as the frequent ones."""
+    every = [(call, number) for call, most in sorted(counts.items()) for number in range(1, most + 1)]
+    if request.config.getoption("--every-call", default=False):
+        return every
+    chance = random.Random(name)
+    kinds = defaultdict(list)
+    for call, number in every:
+        kinds[call].append((call, number))
+    for numbers in kinds.values():
+        chance.shuffle(numbers)
+    taken = []
+    while len(taken) < min(SOME, len(every)):
+        taken += [numbers.pop() for numbers in kinds.values() if numbers]
+    return sorted(taken[:SOME])
+
+
+def tracing(strace, log):
+    return [strace, "-f", "-qq", "-o", log, "-e", f"trace={','.join(CALLS)}"]
+
+
+def dying(strace, call, number):
+    return [*tracing(strace, "/dev/null"), "-e", f"inject={call}:signal=SIGKILL:when={number}"]
+
+
+def intact(copy, acknowledged):
+    """What was acknowledged is in the journal, and nothing was damaged."""
+    with Journal.open(copy.directory / "octo.journal.sqlite", clock=Clock()) as journal:
+        assert journal.recovered_from is None
+    assert acknowledged - copy.stored() == {}
+    assert not list(copy.directory.glob("*.corrupt-*"))
+
+
+def receive(copy, secret, bodies, wrapper, most):
+    """Deliver to a receiver until it dies or `most` are acknowledged; what was acknowledged, whether it died."""
+    with copy.serve("--only", "receiver", wrapper=wrapper) as program:
+        pourers = [Pourer(copy, secret, bodies, f"{n}", n) for n in range(3)]
+        for pourer in pourers:
+            pourer.start()
+        until(
+            lambda: program.code is not None or sum(sum(p.acknowledged.values()) for p in pourers) >= most,
+            30,
+            program.said,
+        )
+        died = program.code is not None
+        program.kill()
+        return sum((p.end() for p in pourers), Counter()), died
+
+
+def test_receiving_survives_a_kill_at_each_of_its_calls(tmp_path, strace, service, template, request):
+    copy, secret = template
+    bodies = notifications(service.state())
+    counting = twin(copy, tmp_path / "counting")
+    acknowledged, _ = receive(counting, secret, bodies, tracing(strace, tmp_path / "trace"), 40)
+    assert acknowledged - counting.stored() == {}
+    deaths = 0
+    for call, number in chosen(counted(tmp_path / "trace"), request, "receive"):
+        one = twin(copy, tmp_path / f"{call}-{number}")
+        acknowledged, died = receive(one, secret, bodies, dying(strace, call, number), 60)
+        deaths += died
+        intact(one, acknowledged)
+    assert deaths >= SOME // 2, "kills that never come test nothing"
+    print(f"\nreceiving: killed at {deaths} calls")  # noqa: T201
+
+
+@pytest.fixture
+def old_journal(monkeypatch, tmp_path):
+    """Makes a journal of the first version with a subject in it."""
+
+    def make(path):
+        every = store.migrations()
+        monkeypatch.setattr(store, "migrations", lambda: every[:1])
+        with Journal.open(path, clock=Clock()) as journal:
+            journal._connect().exec_driver_sql(
+                'insert into subjects (connection, kind, "key", wanted_seq, priority, source, marked_at) '
+                "values ('main', 'booking', '[\"b\"]', 1, 0, 'user', '2026-01-01T00:00:00.000000Z')"
+            )
+        monkeypatch.undo()
+
+    return make
+
+
+@pytest.mark.parametrize("before", ["nothing", "an old journal"])
+def test_opening_survives_a_kill_at_each_call_of_creating_and_migrating(
+    tmp_path, strace, service, before, old_journal, request
+):
+    def project(name):
+        copy = Copy(tmp_path / name, service)
+        if before != "nothing":
+            old_journal(copy.directory / "octo.journal.sqlite")
+        return copy
+
+    counting = project("counting")
+    with counting.serve("--only", "receiver", wrapper=tracing(strace, tmp_path / "trace")) as program:
+        counting.ready(program)
+        program.kill()
+    deaths = 0
+    for call, number in chosen(counted(tmp_path / "trace"), request, before):
+        copy = project(f"{call}-{number}")
+        with copy.serve("--only", "receiver", wrapper=dying(strace, call, number)) as program:
+            until(lambda p=program, c=copy: p.code is not None or c.is_ready(), 30, program.said)
+            deaths += program.code is not None
+            program.kill()
+        # Each further process opens what the one before has left.
+        with Journal.open(copy.directory / "octo.journal.sqlite", clock=Clock()) as journal:
+            assert journal.recovered_from is None
+            assert journal.dirty_count() == (before != "nothing")
+            assert journal.endpoints() == []
+        assert copy.number("select max(version) from schema_version") == store.migrations()[-1][0]
+        assert not list(copy.directory.glob("*.corrupt-*"))
+    assert deaths >= SOME // 2
+    print(f"\nopening ({before}): killed at {deaths} calls")  # noqa: T201
+
+
+def test_landing_and_publishing_survive_a_kill_at_each_of_their_calls(tmp_path, strace, service, template, request):
+    copy, _ = template
+    chance = random.Random("land")
+
+    def changed(name):
+        service.change(chance, 12)
+        return twin(copy, tmp_path / name)
+
+    counting = changed("counting")
+    assert counting.run("sync", "--full", wrapper=tracing(strace, tmp_path / "trace"))[0] == 0
+    deaths = 0
+    for call, number in chosen(counted(tmp_path / "trace"), request, "land"):
+        one = changed(f"{call}-{number}")
+        code, said = one.run("sync", "--full", wrapper=dying(strace, call, number))
+        deaths += code != 0
+        assert "Traceback" not in said, said
+        code, said = one.run("sync")
+        assert code == 0, said
+        code, said = one.run("verify", "--live")
+        assert code == 0, (call, number, said)
+        left = [f.name for f in one.directory.iterdir() if f.name.startswith(".octo.read")]
+        assert left == [], (call, number)
+    assert deaths >= SOME // 2
+    print(f"\nlanding: killed at {deaths} calls")  # noqa: T201

@@ -1,0 +1,283 @@
+"""The faults of a day: each a stretch of time in which something is wrong."""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tests.simulation.loop import Killed
+from tests.simulation.program import Program
+
+from octo_sync.errors import OctoSyncError
+
+__all__ = ["WINDOWS", "Window", "crash"]
+
+CRASHES = (
+    ("now", 0),
+    ("before a delivery's commit", 2),
+    ("before a delivery's commit", 2),
+    ("after a delivery's commit", 2),
+    ("before a journal commit", 6),
+    ("after a journal commit", 6),
+    ("before a warehouse commit", 4),
+    ("after a warehouse commit", 4),
+    ("after a warehouse commit", 2),
+    ("between warehouse and journal", 2),
+)
+"""Where, and which time from now on at most."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    name: str
+    act: Callable[[Any], Awaitable[None]]
+
+
+def _service(name, lasting, /, **params):
+    """A fault of the service's own catalogue, for some time."""
+
+    async def act(world):
+        faults = world.sandbox.service.faults
+        made = {
+            "fault": name,
+            **{key: value(world.random) if callable(value) else value for key, value in params.items()},
+        }
+        faults.add([made])
+        if name == "read_lag":
+            world.lag_until = world.loop.time() + lasting + 120
+        if name in ("latency", "hang", "drip") and world.chance(0.5):
+            await pull(world)
+        await asyncio.sleep(world.random.uniform(lasting / 4, lasting))
+        faults.clear(name)
+
+    return Window(name, act)
+
+
+async def pull(world, part="full"):
+    """As a schedule would, now."""
+    for program in world.programs:
+        if program.alive and not program.frozen and program.keeper is not None:
+            # What keeps it from marking keeps its schedules from it too.
+            with contextlib.suppress(OctoSyncError, Killed):
+                program.context().run(program.keeper.pull, part)
+                program.keeper.wake.set()
+
+
+def _with_a_pull(name, lasting, /, **params):
+    """The same, with a pull in it, so that it surely meets something."""
+    inner = _service(name, lasting, **params)
+
+    async def act(world):
+        task = asyncio.ensure_future(inner.act(world))
+        await asyncio.sleep(0)
+        await pull(world)
+        await task
+
+    return Window(inner.name, act)
+
+
+def _quirk(name, value, lasting):
+    async def act(world):
+        quirks = world.sandbox.service.quirks
+        quirks.update({name: value})
+        await pull(world)
+        await asyncio.sleep(world.random.uniform(lasting / 2, lasting))
+        quirks.update({name: type(value)() if isinstance(value, list) else not value})
+
+    return Window(name, act)
+
+
+async def crash(world, down=(1.0, 90.0)):
+    """One program dies somewhere, and another is started a while later."""
+    program = _living(world)
+    if program is None:
+        return
+    where, most = world.random.choice(CRASHES)
+    if where == "now":
+        program.kill("between")
+    else:
+        program.crash_at = where, world.random.randint(1, most)
+        for _ in range(60):
+            await asyncio.sleep(5 if down[1] > 10 else 0.5)
+            if not program.alive:
+                break
+        else:
+            if program.alive:
+                program.kill("between")
+    await asyncio.sleep(world.random.uniform(*down))
+    if not any(one.alive for one in world.programs):
+        world.count("recovered after a crash")
+        world.launch()
+
+
+def _living(world) -> Program | None:
+    living = [one for one in world.programs if one.alive and not one.frozen]
+    return world.random.choice(living) if living else None
+
+
+async def _crashes(world):
+    for _ in range(world.random.choice((1, 2, 3))):
+        if world.chance(0.5):
+            await pull(world, "near")
+        await crash(world)
+        await asyncio.sleep(world.random.uniform(5, 60))
+
+
+async def _restart(world):
+    program = _living(world)
+    if program is not None:
+        await program.stop()
+        world.count("stopped and started")
+        await asyncio.sleep(world.random.uniform(0.5, 20))
+        if not any(one.alive for one in world.programs):
+            world.launch()
+
+
+async def _network(world):
+    world.network_is_down = True
+    await asyncio.sleep(world.random.uniform(10, 900))
+    world.network_is_down = False
+
+
+async def _disk(world):
+    world.disk_is_full = True
+    await asyncio.sleep(world.random.uniform(3, 60))
+    world.disk_is_full = False
+
+
+async def _clock(world):
+    world.machine_clock.off += world.random.choice((-7200, -3600, -30, 1, 45, 3600, 7200))
+    world.count("clock put")
+    await asyncio.sleep(world.random.uniform(60, 3600))
+    world.machine_clock.off = 0.0
+
+
+async def _second(world):
+    """Two instances: one writer, both receive; then the first one ends, somehow."""
+    first = _living(world)
+    if first is None:
+        return
+    second = world.launch()
+    await asyncio.sleep(world.random.uniform(5, 90))
+    if first.alive and second.alive:
+        if world.chance(0.5):
+            first.kill("between")
+        else:
+            await first.stop()
+        world.count("second instance took over")
+
+
+async def _lost_subscription(world):
+    admin, known = world.control._admin, world.sandbox.service.store.subscriptions
+    for name in [one.id for one in known.values() if one.token == "all"][:1]:
+        kind = world.random.choice(("lost", "doubled", "edited"))
+        if kind == "lost":
+            admin.lose_subscription(name)
+        elif kind == "doubled":
+            admin.double_subscription(name)
+        else:
+            known[name] = dataclasses.replace(
+                known[name],
+                headers=known[name].headers if world.chance(0.5) else {},
+                types=known[name].types[:1],
+                url=known[name].url if world.chance(0.5) else "https://elsewhere.example.com/x",
+            )
+        world.count(f"subscription {kind}")
+
+
+async def _created_without_answer(world):
+    """The subscription is gone; making it anew succeeds, and the answer never comes."""
+    service = world.sandbox.service
+    for name in [one.id for one in service.store.subscriptions.values() if one.token == "all"]:
+        del service.store.subscriptions[name]
+    service.faults.add([{"fault": "create_timeout", "count": 1}])
+    await asyncio.sleep(900)
+    service.faults.clear("create_timeout")
+
+
+async def _acknowledgements(world):
+    world.acknowledgements_lost = 0.5
+    await asyncio.sleep(world.random.uniform(600, 3600))
+    world.acknowledgements_lost = 0.0
+
+
+async def _slow(world):
+    world.slow = 0.5, world.random.choice((3.0, 25.0))
+    for _ in range(3):
+        await pull(world, world.random.choice(("near", "bookings", "full")))
+        await asyncio.sleep(world.random.uniform(1, 200))
+    world.slow = ()
+
+
+async def _zombie(world):
+    """The writer is stopped; its lock is lost; another one takes over; then it wakes up."""
+    zombie = _living(world)
+    if zombie is None or zombie.keeper is None or len([one for one in world.programs if one.alive]) > 1:
+        return
+    world.slow = 1.0, 5.0
+    await pull(world, "full")
+    await asyncio.sleep(world.random.uniform(0.0, 2.0))
+    if not zombie.alive or zombie.keeper is None or zombie.crash_at is not None:
+        world.slow = ()
+        return
+    zombie.freeze()
+    world.share(zombie)
+    successor = world.launch()
+    await asyncio.sleep(world.random.uniform(2, 70))
+    world.slow = ()
+    zombie.thaw(world.loop)
+    world.count("zombie woke up")
+    await asyncio.sleep(world.random.uniform(20, 60))
+    if zombie.alive:
+        zombie.warehouses = []
+        zombie.kill("the zombie")
+    world.unshare()
+    if not successor.alive and not any(one.alive for one in world.programs):
+        world.launch()
+
+
+def _retry_after(random):
+    return random.choice(("1", "30", "-5", "1000000000", "Wed, 21 Oct 2026 07:28:00 GMT", "soon", None))
+
+
+def _header(random):
+    return random.choice(("Retry-After", "OCTO-RateLimit-RetryAfter"))
+
+
+_SOME = {"share": 0.4}
+WINDOWS = (
+    *(_with_a_pull(name, 600, **_SOME) for name in ("html_502", "html_200", "empty_200", "malformed", "chopped")),
+    *(_with_a_pull(name, 600, **_SOME) for name in ("bom", "utf16", "nan", "duplicate_keys", "nul")),
+    *(_with_a_pull(name, 300, **_SOME) for name in ("truncated", "reset", "redirect")),
+    _with_a_pull("deep", 200, share=0.3, levels=20_000),
+    _with_a_pull("status_429", 900, share=0.5, retry_after=_retry_after, header=_header),
+    _with_a_pull("status_5xx", 3600, share=lambda r: r.choice((0.4, 1.0)), code=lambda r: r.choice((500, 503))),
+    _with_a_pull("unauthorized", 900, share=lambda r: r.choice((0.3, 1.0))),
+    _with_a_pull("empty_list", 240, share=0.6),
+    _with_a_pull("cut_list", 240, share=0.5),
+    _with_a_pull("hang", 300, share=0.2),
+    _with_a_pull("latency", 900, share=0.6, seconds=lambda r: r.uniform(0.5, 25)),
+    _with_a_pull("drip", 300, share=0.2, interval=0.2, bytes=2000),
+    _with_a_pull("option_400", 600, share=0.5),
+    _service("read_lag", 7200, seconds=lambda r: r.uniform(1, 5)),
+    _service("delivery_lost", 7200, share=0.6),
+    _service("delivery_doubled", 7200, share=0.6),
+    _service("delivery_late", 7200, share=0.6, seconds=lambda r: r.choice((3.0, 60.0, 3600.0))),
+    _service("delivery_reordered", 7200, share=0.6, seconds=20.0),
+    _quirk("ignored_capability", ["pricing"], 600),
+    _quirk("ignored_capability", ["content", "extras"], 600),
+    _quirk("delivery_extra_fields", value=True, lasting=7200),
+    _quirk("update_without_dates", value=True, lasting=7200),
+    *([Window("crashes", _crashes)] * 6),
+    Window("restart", _restart),
+    Window("network down", _network),
+    Window("disk full", _disk),
+    Window("clock put", _clock),
+    Window("second instance", _second),
+    Window("subscription", _lost_subscription),
+    Window("created without an answer", _created_without_answer),
+    Window("acknowledgements lost", _acknowledgements),
+    Window("slow answers", _slow),
+    Window("zombie", _zombie),
+)

@@ -1,0 +1,450 @@
+"""Planted bugs, each of which must turn the simulation red: `python -m tests.simulation.mutants` prints the table.
+
+A mutant is a small patch of the program, applied in a process of its own before anything runs. `stretches` are the faults
+of its days, so that few days are enough; without any they are days of notifications.
+"""
+
+# ruff: noqa: ARG005, T201 - patches take what the originals take; a program prints
+
+import argparse
+import contextlib
+import dataclasses
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["FEW", "MUTANTS", "Mutant", "hunt"]
+
+MOST = 30
+"""Days until a mutant counts as survived."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    name: str
+    breaks: str
+    plant: Callable[[], object]
+    stretches: tuple[str, ...] = ()
+    confirms: bool | None = None
+    """Whether its days have confirming looks, which heal much: by the seed when None."""
+
+
+MUTANTS: dict[str, Mutant] = {}
+
+
+def mutant(breaks, *stretches, confirms=None):
+    def named(plant):
+        name = plant.__name__.replace("_", " ")
+        MUTANTS[name] = Mutant(name, breaks, plant, stretches, confirms)
+        return plant
+
+    return named
+
+
+# -- receiving --------------------------------------------------------------------------------------------------------
+
+
+@mutant("R1")
+def acknowledge_before_commit():
+    from octo_sync.flows.receive import Inbox
+
+    async def durable(self, item):
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        self._waiting.append((item, loop.create_future()))
+        if self._committing is None:
+            self._committing = loop.create_task(self._commit_all())
+
+    Inbox._durable = durable
+
+
+@mutant("R3")
+def deduplicate_deliveries_by_body():
+    from octo_sync.flows.receive import Inbox
+
+    receive, seen = Inbox.receive, set()
+
+    async def once(self, connection, endpoint, body, *, odd=""):
+        if body in seen:
+            return self._routing.received(connection, endpoint, body, odd=odd)
+        seen.add(body)
+        return await receive(self, connection, endpoint, body, odd=odd)
+
+    Inbox.receive = once
+
+
+@mutant("R1", confirms=False)
+def marks_in_a_transaction_of_their_own():
+    from octo_sync.flows.receive import Inbox
+    from octo_sync.journal import Journal
+
+    apply, durable = Journal._apply, Inbox._durable
+    unmarked = {}
+
+    def only_stored(self, items, source, *, keep):
+        bare = [dataclasses.replace(item, subjects=(), months=(), confirm_at=()) for item in items]
+        unmarked.setdefault(self.path, []).extend(items)
+        return apply(self, bare, source, keep=keep)
+
+    async def then_marked(self, item):
+        import asyncio
+
+        await durable(self, item)
+        loop, items = asyncio.get_running_loop(), unmarked.pop(self._journal.path, [])
+        from octo_sync.model import Source
+
+        loop.call_later(0.5, lambda: apply(self._journal, items, Source.NOTIFICATION, keep=False))
+
+    Journal._apply, Inbox._durable = only_stored, then_marked
+
+
+@mutant("routing")
+def only_the_first_option_marked():
+    from octo_sync.journal import inbox
+
+    subjects = inbox._subjects_of
+    inbox._subjects_of = lambda connection, months, known: subjects(connection, months, known[:1])
+
+
+@mutant("R5", confirms=True)
+def no_confirming_looks():
+    from octo_sync.flows.receive import Routing
+
+    received = Routing.received
+    Routing.received = lambda self, *args, **more: dataclasses.replace(received(self, *args, **more), confirm_at=())
+
+
+@mutant("R5, durable timers", confirms=True)
+def confirming_looks_lost_on_restart():
+    from octo_sync.flows.keep import Keeper
+
+    begin = Keeper.__init__
+
+    def forgetful(self, ports, *args, **more):
+        begin(self, ports, *args, **more)
+        with ports.journal._writing() as db:
+            db.exec_driver_sql("DELETE FROM timers")
+
+    Keeper.__init__ = forgetful
+
+
+@mutant("R5", confirms=True)
+def fired_timers_mark_nothing():
+    from octo_sync.journal import sql
+
+    sql.FIRE_TIMERS = "SELECT ?1, ?2, ?3, ?4"
+
+
+# -- working ----------------------------------------------------------------------------------------------------------
+
+
+@mutant("R2", confirms=False)
+def the_mark_of_now_is_cleared():
+    from octo_sync.journal import sql
+
+    sql.LANDED = sql.LANDED.replace("landed_seq = ?4,", "landed_seq = wanted_seq,", 1)
+
+
+@mutant("the order of a landing", confirms=False)
+def clean_before_the_warehouse_has_it():
+    from octo_sync.flows import land
+
+    before = land.land
+
+    def swapped(ports, batch):
+        ports.journal.landed([f.claim for f in batch], run_id=ports.run_id)
+        return before(ports, batch)
+
+    land.land = swapped
+
+
+@mutant("R11", confirms=False)
+def a_failure_counted_as_landed():
+    from octo_sync.flows.work import Worker
+
+    Worker._failed = lambda self, claim, error: self.ports.journal.landed([claim], run_id=self.ports.run_id)
+
+
+@mutant("R11", "status_5xx")
+def a_connection_given_up_for_good():
+    from octo_sync.flows.work import Worker
+
+    Worker.revive = lambda self, after: None
+
+
+@mutant("R11", "option_400")
+def quarantine_without_a_second_chance():
+    from octo_sync.journal import Journal, sql
+
+    sql.MARK = sql.MARK.replace("excluded.source IN ('user', 'notification', 'repair')", "false")
+    sql.MARK_MANY = sql.MARK_MANY.replace("excluded.source IN ('user', 'notification', 'repair')", "false")
+    Journal.quarantine_retry = lambda self, *args, **more: 0
+
+
+@mutant("R2", confirms=False)
+def a_rest_that_forgets_the_mark():
+    from octo_sync.flows.work import Worker
+
+    claim = Worker._claim
+
+    async def forgetting(self):
+        import asyncio
+
+        resting = self._rests.resting(asyncio.get_running_loop().time())
+        with self.ports.journal._writing() as db:
+            for one in resting:
+                db.exec_driver_sql(
+                    'UPDATE subjects SET landed_seq = wanted_seq WHERE connection = ? AND kind = ? AND "key" = ?',
+                    (one.connection, one.kind.value, one.key),
+                )
+        await claim(self)
+
+    Worker._claim = forgetting
+
+
+@mutant("upkeep")
+def holds_looked_at_by_nobody():
+    from octo_sync.flows import keep
+
+    keep.due_holds = lambda known, now: ([], None)
+
+
+# -- meaning ----------------------------------------------------------------------------------------------------------
+
+
+@mutant("R10", "ignored_capability")
+def null_for_absent():
+    from octo_sync.flows.fetch import Fetcher
+
+    Fetcher._ignored = lambda self, *args: set()
+
+
+@mutant("days at the venue", "restart")
+def local_midnight_in_utc():
+    from octo_sync.flows.ports import Ports
+
+    Ports.today = lambda self, time_zone: self.clock.now().date()
+
+
+@mutant("money is exact", "restart")
+def money_in_floats():
+    from octo_sync.tables import base
+
+    base.amount = lambda minor, precision: f"(({minor})::real / power(10, {precision})::real)::decimal(18,4)"
+
+
+@mutant("R7", "empty_list", "cut_list")
+def absence_taken_for_deletion():
+    from octo_sync.flows import settle
+
+    decide = settle.decide
+
+    def hasty(absences, live, **more):
+        return decide([dataclasses.replace(a, misses=2) for a in absences], live, **{**more, "allow": True})
+
+    settle.decide = hasty
+
+
+@mutant("R7", "cut_list")
+def settled_with_one_proof():
+    from octo_sync.flows import settle
+
+    settle._PROOFS = 1
+
+
+@mutant("R7", "restart")
+def absence_beyond_the_days_asked_for():
+    from octo_sync.destinations.merging import Merger
+    from octo_sync.flows import settle
+
+    decide = settle.decide
+    Merger._within = staticmethod(lambda table: "")
+    settle.decide = lambda absences, live, **more: decide(absences, live, **{**more, "allow": True})
+
+
+# -- landing ----------------------------------------------------------------------------------------------------------
+
+
+@mutant("R8", confirms=False)
+def watermark_in_a_transaction_of_its_own():
+    from octo_sync.destinations import landing
+    from octo_sync.destinations.transactions import transaction
+
+    stage, cover = landing.LandingWork.stage, landing.cover
+
+    def first_the_watermark(self):
+        stage(self)
+        from octo_sync.destinations import duckdb
+
+        with duckdb.transaction(self._db):
+            cover(self._db, self._fresh, self._landing.run_id, set())
+
+    assert transaction
+    landing.LandingWork.stage = first_the_watermark
+
+
+@mutant("R8", confirms=False)
+def the_private_file_after_the_main_one():
+    from octo_sync.destinations import duckdb
+    from octo_sync.destinations.landing import LandingWork
+
+    land_private, land, waiting = LandingWork.land_private, LandingWork.land, []
+
+    def later(self):
+        waiting.append(self)
+
+    land_of_warehouse = duckdb.DuckDBWarehouse.land
+
+    def swapped(self, landing):
+        waiting.clear()
+        report = land_of_warehouse(self, landing)
+        for work in waiting:
+            with duckdb.transaction(self._db):
+                land_private(work)
+        return report
+
+    assert land
+    LandingWork.land_private, duckdb.DuckDBWarehouse.land = later, swapped
+    LandingWork.clean_up = lambda self: None
+
+
+@mutant("R6", "clock put")
+def ordered_by_the_wall_clock():
+    from octo_sync.app import Numbers
+
+    def by_the_clock(self):
+        return int(self._journal._clock.now().timestamp() * 1_000_000)
+
+    Numbers.next = by_the_clock
+
+
+@mutant("R6", confirms=False)
+def no_order_at_all():
+    from octo_sync.destinations.landing import LandingWork
+    from octo_sync.destinations.staging import Stage
+
+    begin = LandingWork.__init__
+
+    def without_memory(self, *args, covered, **more):
+        begin(self, *args, covered={}, **more)
+
+    LandingWork.__init__ = without_memory
+    Stage._later_landed = lambda self: False
+
+
+@mutant("an equal answer to one that is no longer landed", confirms=False)
+def left_out_yet_taken_for_landed():
+    from octo_sync.destinations import landing
+
+    cover = landing.cover
+    landing.cover = lambda db, answered, run_id, overruled: cover(db, answered, run_id, set())
+
+
+@mutant("R9", "zombie")
+def fence_unchecked():
+    from octo_sync.destinations.duckdb import DuckDBWarehouse
+
+    DuckDBWarehouse._check_fence = lambda self, fence: None
+
+
+# -- subscriptions ----------------------------------------------------------------------------------------------------
+
+
+@mutant("full PATCH always", "subscription")
+def patch_without_headers():
+    from octo_sync.octo.client import OctoClient
+
+    update = OctoClient.update_subscription
+    OctoClient.update_subscription = lambda self, name, url, types, headers=None: update(self, name, url, types, {})
+
+
+@mutant("exactly one", "created without an answer")
+def create_without_listing():
+    from octo_sync.flows.subscription_steps import Steps, Turn
+
+    listed = Steps.listed
+
+    async def blind(self, turn: Turn):
+        found = await listed(self, turn)
+        return found if turn.written else []
+
+    Steps.listed = blind
+
+
+FEW = (
+    "acknowledge before commit",
+    "no confirming looks",
+    "the mark of now is cleared",
+    "absence taken for deletion",
+    "watermark in a transaction of its own",
+    "fence unchecked",
+    "null for absent",
+    "holds looked at by nobody",
+)
+"""Those that every run of the tests tries; the rest by command."""
+
+
+def hunt(name, most=MOST):
+    """Days until the mutant is noticed, and the sentence; None when it survives."""
+    planted = MUTANTS[name]
+    planted.plant()
+    from tests.simulation.day import run
+
+    for seed in range(1, most + 1):
+        result = run(seed, surely=planted.stretches, confirms=planted.confirms)
+        if result.error:
+            return seed, result.error
+    return None
+
+
+def _in_a_process(name, most):
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.simulation.mutants", "--one", name, "--most", str(most)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RED ")]
+    return name, lines[0][4:] if lines else None, time.monotonic() - started, done.stderr[-2000:]
+
+
+def main(arguments=None):
+    from tests.simulation.__main__ import fixed_hashing
+
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutants", description=__doc__)
+    parser.add_argument("--one", help="run one mutant here")
+    parser.add_argument("--few", action="store_true", help="only those that the tests run")
+    parser.add_argument("--most", type=int, default=MOST, help=f"days until one counts as survived (default: {MOST})")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--from", dest="begin", default="", help="the first mutant of the table to run")
+    options = parser.parse_args(arguments)
+    fixed_hashing()
+    if options.one:
+        from tests.simulation.world import clean_up
+
+        try:
+            found = hunt(options.one, options.most)
+        finally:
+            with contextlib.suppress(OSError):
+                clean_up()
+        print(f"RED {found[0]} {' '.join(found[1].split())[:300]}" if found else "SURVIVED")
+        return 0
+    survived = 0
+    names = FEW if options.few else tuple(MUTANTS)
+    names = names[names.index(options.begin) :] if options.begin else names
+    print("| mutant | what it breaks | days until red | noticed by |\n|---|---|---|---|")
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for name, found, _, trouble in pool.map(lambda name: _in_a_process(name, options.most), names):
+            days, _, sentence = (found or f"more than {options.most}  SURVIVED {trouble}").partition(" ")
+            survived += found is None
+            print(f"| {name} | {MUTANTS[name].breaks} | {days} | {sentence[:110]} |", flush=True)
+    print(f"{len(names)} mutants, {survived} survived")
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,347 @@
+"""One instance of the program in the simulation: the real `serving.serve`, whose death is sudden.
+
+A kill leaves the files exactly as they are: write-ahead logs are not folded, locks are dropped as the kernel drops them,
+and no cleanup runs. `install` puts the hands on journal and warehouse that crashes and full disks need; once per process.
+"""
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import sqlite3
+import traceback
+from datetime import timedelta
+from functools import partial
+
+import httpx
+from tests.simulation.loop import Killed, Process, current
+
+from octo_sync import app, serving
+from octo_sync.app import open_project
+from octo_sync.destinations import duckdb as destination
+from octo_sync.flows import keep, settle
+from octo_sync.journal import Journal, Lease
+from octo_sync.journal.store import Store
+from octo_sync.schedule import missed, next_time
+
+__all__ = ["Actions", "Program", "install"]
+
+LOOK_AFTER = 3000.0
+"""Virtual seconds between two looks at what nobody notifies about: a minute would be most of the run."""
+
+
+class Program(Process):
+    """`world` is everything around it; `clock` its machine's; `warehouse` one that is shared, as a server would be."""
+
+    def __init__(self, world, number):
+        super().__init__(f"program {number}")
+        self.world, self.app, self.keeper, self.main = world, None, None, None
+        self.visitors, self.visits, self.journals, self.warehouses, self.leases = set(), set(), [], [], []
+        self.crash_at, self.receiving = None, False
+
+    def start(self):
+        world = self.world
+        means = serving.Means(
+            opening=partial(open_project, transport=lambda _: world.to_service),
+            server=partial(_Server, self),
+            schedules=Timers,
+            tokens=world.token,
+            watch_every=600.0,
+        )
+        events = serving.Events(say=partial(world.said, self), keeping=self._keeping)
+        running = serving.serve(
+            world.pipeline, events=events, clock=world.machine_clock, random=world.program_random(), means=means
+        )
+        self.main = world.loop.create_task(running, context=self.context(), name=self.name)
+        self.main.add_done_callback(self._ended)
+
+    def _ended(self, main):
+        if self.alive and not main.cancelled():
+            error = main.exception()
+            trace = "".join(traceback.format_exception(error)) if error else ""
+            self.world.fail(f"the program ended by itself: {type(error).__name__}: {error}\n{trace}")
+
+    def _keeping(self, keeper):
+        self.keeper = keeper
+
+    async def stop(self):
+        """As SIGTERM does."""
+        self.main.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self.main
+        self.alive = False
+
+    def kill(self, reason):
+        """Now, wherever it is."""
+        if not self.alive:
+            return
+        self.alive = False
+        self.world.count(f"crash: {reason}")
+        with _as_they_lie(self._files()):
+            for thing in (*self.warehouses, *self.journals):
+                thing.close()
+        for lease in self.leases:
+            lease._lock.release(force=True)
+        for waiting in self.visitors:
+            if not waiting.done():
+                waiting.set_exception(httpx.ReadError("connection reset by peer"))
+        self.app = self.keeper = None
+        self.world.died(self)
+
+    def _files(self):
+        """Its databases with their logs; the journal only when nobody else has it open."""
+        files = [path for warehouse in self.warehouses for path in (warehouse.path, warehouse.private_path)]
+        files = [path.with_name(path.name + end) for path in files for end in ("", ".wal")]
+        if self.journals and not any(other.alive for other in self.world.programs):
+            journal = self.journals[0].path
+            files += [journal, journal.with_name(journal.name + "-wal")]
+        return list(dict.fromkeys(files))
+
+    def reached(self, where):
+        """A place where a crash may be due: `crash_at` is (place, how many times from now)."""
+        if self.crash_at is None or self.crash_at[0] != where:
+            return
+        if self.crash_at[1] > 1:
+            self.crash_at = where, self.crash_at[1] - 1
+            return
+        self.crash_at = None
+        self.kill(where)
+        raise Killed
+
+
+@contextlib.contextmanager
+def _as_they_lie(files):
+    """What the block does to these files is undone: closing a database in good order is not what a kill does."""
+    images = [(path, path.with_name(path.name + ".image")) for path in files if path.exists()]
+    for path, image in images:
+        shutil.copyfile(path, image)
+    try:
+        yield
+    finally:
+        for path in files:
+            path.unlink(missing_ok=True)
+        for path, image in images:
+            image.rename(path)
+
+
+class _Server:
+    """In place of the sockets: the application, reachable while the block lasts."""
+
+    def __init__(self, program, application, _settings, **_more):
+        self._program, self._app = program, application
+        self.url = "http://127.0.0.1"
+
+    async def __aenter__(self):
+        self._program.app = self._app
+        return self
+
+    async def __aexit__(self, *about):
+        self._program.app = None
+
+
+class Timers:
+    """`Schedules` by the virtual clock: cron expressions, what was missed, intervals."""
+
+    def __init__(self, time_zone, clock, *, last_run, ran):
+        self._zone, self._clock, self._last_run, self._ran = time_zone, clock, last_run, ran
+        self._crons, self._every, self._tasks = {}, {}, []
+
+    def cron(self, name, expression, call):
+        self._crons[name] = expression, call
+
+    def every(self, name, seconds, call):
+        self._every[name] = seconds, call
+
+    async def start(self):
+        if current().world.pulls_are_off:
+            return []
+        now = self._clock.now()
+        late = [n for n, (e, _) in self._crons.items() if missed(e, self._zone, self._last_run(n), now)]
+        for name in self._crons:
+            if name not in late and self._last_run(name) is None:
+                self._ran(name, now)
+        for name in late:
+            current().world.count("schedule caught up")
+            self._ran(name, now)
+            await self._crons[name][1]()
+        self._tasks = [asyncio.create_task(self._cron(name, *self._crons[name])) for name in sorted(self._crons)]
+        self._tasks += [asyncio.create_task(self._interval(*one)) for one in self._every.values()]
+        return late
+
+    async def _cron(self, name, expression, call):
+        while True:
+            now = self._clock.now()
+            due = next_time(expression, self._zone, now)
+            # Looked at again now and then: the wall clock may be put.
+            while (left := (due - self._clock.now()).total_seconds()) > 0:
+                await asyncio.sleep(min(left, 1800.0))
+                if due - self._clock.now() > timedelta(days=1):
+                    break
+            if left <= 0 and not current().world.pulls_are_off:
+                self._ran(name, self._clock.now())
+                await call()
+
+    async def _interval(self, seconds, call):
+        while True:
+            await asyncio.sleep(seconds)
+            await call()
+
+    def stop(self):
+        for task in self._tasks:
+            task.cancel()
+
+
+def _alive():
+    program = current()
+    if program is not None and not program.alive:
+        raise Killed
+    return program
+
+
+def install(open_warehouse):
+    """Let every journal, warehouse and lease belong to the program that opens it."""
+    keep._LOOK_AFTER_EVERY = keep._LONGEST_SLEEP = LOOK_AFTER
+    serving._AGAIN = 5.0
+    app.open_warehouse = open_warehouse
+    for name in ("octo_sync", "stamina"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [Actions()], False
+        logger.setLevel(logging.INFO if name == "octo_sync" else logging.CRITICAL)
+    _watch_the_journal()
+    _watch_deliveries()
+    _watch_the_warehouse()
+    _watch_transactions()
+    _count_what_is_held()
+
+
+def _watch_the_journal():
+    opened, writing, reading, leased = Store.__init__, Store._writing, Store._reading, Lease.__init__
+
+    def open_store(self, *args, **more):
+        opened(self, *args, **more)
+        if (program := current()) is not None:
+            program.journals.append(self)
+
+    def lease(self, *args, **more):
+        leased(self, *args, **more)
+        if (program := current()) is not None:
+            program.leases.append(self)
+
+    @contextlib.contextmanager
+    def guarded_writing(self):
+        program = _alive()
+        with writing(self) as connection:
+            yield connection
+            if program is not None:
+                program.reached("before a delivery's commit" if program.receiving else "before a journal commit")
+                if program.world.disk_is_full:
+                    program.world.count("journal commit failed")
+                    raise _disk_full()
+        if program is not None:
+            program.reached("after a delivery's commit" if program.receiving else "after a journal commit")
+
+    @contextlib.contextmanager
+    def guarded_reading(self):
+        _alive()
+        with reading(self) as connection:
+            yield connection
+
+    Store.__init__, Store._writing, Store._reading, Lease.__init__ = open_store, guarded_writing, guarded_reading, lease
+
+
+def _watch_deliveries():
+    receive = Journal.receive
+
+    def told_receive(self, items):
+        program = current()
+        if program is None or not items:
+            return receive(self, items)
+        program.receiving = True
+        try:
+            return receive(self, items)
+        finally:
+            program.receiving = False
+
+    Journal.receive = told_receive
+
+
+def _watch_the_warehouse():
+    kind = destination.DuckDBWarehouse
+    land, bury, claim, close = kind.land, kind.bury, kind.claim_writer, kind.close
+
+    def guarded_land(self, landing):
+        program = _alive()
+        report = land(self, landing)
+        if program is not None:
+            program.world.landed(program, self, landing, report)
+            program.reached("between warehouse and journal")
+        return report
+
+    def guarded_claim(self, fence, owner):
+        program = _alive()
+        claim(self, fence, owner)
+        if program is not None:
+            program.world.took_over(fence)
+
+    def guarded_close(self):
+        # A server goes on when one of its clients has gone.
+        program = current()
+        if program is None or self is not program.world.shared:
+            close(self)
+
+    def guarded_bury(self, absences, *, now, fence):
+        program = _alive()
+        rows = bury(self, absences, now=now, fence=fence)
+        if program is not None:
+            program.world.buried(absences, fence)
+        return rows
+
+    kind.land, kind.bury, kind.claim_writer, kind.close = guarded_land, guarded_bury, guarded_claim, guarded_close
+
+
+def _watch_transactions():
+    transaction = destination.transaction
+
+    @contextlib.contextmanager
+    def guarded_transaction(db):
+        program = _alive()
+        with transaction(db):
+            yield
+            if program is not None:
+                program.reached("before a warehouse commit")
+        if program is not None:
+            program.reached("after a warehouse commit")
+
+    destination.transaction = guarded_transaction
+
+
+def _count_what_is_held():
+    decide, failed = settle.decide, Journal.failed
+
+    def told_decide(*args, **more):
+        plan = decide(*args, **more)
+        if plan.held and (program := current()) is not None:
+            program.world.count("deletions held")
+        return plan
+
+    def told_failed(self, *args, quarantine, **more):
+        failed(self, *args, quarantine=quarantine, **more)
+        if quarantine and (program := current()) is not None:
+            program.world.count("subject quarantined")
+
+    settle.decide, Journal.failed = told_decide, told_failed
+
+
+class Actions(logging.Handler):
+    """What the program logs is what it did: counted by its action."""
+
+    def emit(self, record):
+        action = record.msg.partition(" ")[0] if isinstance(record.msg, str) else ""
+        if action.startswith("action=") and (program := current()) is not None:
+            program.world.count(action)
+
+
+def _disk_full():
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorname = "SQLITE_FULL"
+    return error
