@@ -22,7 +22,7 @@ CRASHES = (
     ("after a journal commit", 6),
     ("before a warehouse commit", 4),
     ("after a warehouse commit", 4),
-    ("after a warehouse commit", 2),
+    *([("after a warehouse commit", 2)] * 3),
     ("between warehouse and journal", 2),
 )
 """Where, and which time from now on at most."""

@@ -178,6 +178,10 @@ class _Script:
             await pull(world, "near")
             world.count("pulls beside notifications")
             await asyncio.sleep(random.choice((0.0, 0.1, 1.0)))
+        if not world.confirms and world.chance(0.4):
+            # A look that is due by the wall clock would come this much later; here none is.
+            world.machine_clock.off = random.choice((-60.0, 60.0))
+            world.count("clock put")
         crash = None
         if world.chance(0.6 if world.confirms else 0.9):
             crash = world.loop.create_task(self._crash_soon())
@@ -191,7 +195,10 @@ class _Script:
                 await asyncio.sleep(random.choice((0.05, 0.2, 0.6)))
                 self._notified_change(kind)
             await asyncio.sleep(random.choice((0.0, 0.02, 0.3, 1.0, 4.0)))
+            if world.machine_clock.off and world.chance(0.5):
+                world.machine_clock.off = 0.0
         await asyncio.sleep(20)
+        world.machine_clock.off = 0.0
         world.acknowledgements_lost, world.slow = 0.0, ()
         for name, fired in faults.fired.items():
             world.count(f"fault: {name}", fired)
