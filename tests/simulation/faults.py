@@ -140,8 +140,16 @@ async def _network(world):
     world.network_is_down = False
 
 
+def _told(world):
+    """Some changes of which the subscription hears."""
+    own = [one.uuid for one in world.sandbox.service.store.bookings.values() if one.token == "all"]
+    for uuid in own[:3]:
+        world.control._admin.booking(uuid, {"notes": f"Note {world.random.randrange(1000)}"})
+
+
 async def _disk(world):
     world.disk_is_full = True
+    _told(world)
     await asyncio.sleep(world.random.uniform(3, 60))
     world.disk_is_full = False
 
@@ -223,6 +231,7 @@ async def _zombie(world):
         return
     zombie.freeze()
     world.share(zombie)
+    _told(world)
     successor = world.launch()
     await asyncio.sleep(world.random.uniform(2, 70))
     world.slow = ()
