@@ -327,6 +327,24 @@ class Contract:
         warehouse.land(landing(earlier))
         assert live(warehouse, "core.bookings", "status") == ["NEW"]
 
+    def test_what_is_missed_outside_the_days_asked_for_is_missed_no_longer(self, warehouse):
+        warehouse.land(landing(departures([slot(5), slot(20)], 10)))
+        warehouse.land(landing(departures([slot(20)], 11)))
+        assert [a.misses for a in warehouse.absences()] == [1]
+        later = dataclasses.replace(departures([slot(20)], 12), window=Window(dt.date(2026, 12, 6), DECEMBER.end))
+        warehouse.land(landing(later))
+        assert warehouse.absences() == [], "yesterday is asked for no more: nothing can prove it gone"
+        assert len(warehouse.query("select 1 from core.availability where not is_deleted").rows) == 2
+
+    def test_what_is_missed_in_a_month_that_is_asked_for_no_more_is_missed_no_longer(self, warehouse):
+        warehouse.land(landing(departures([slot(5), slot(20)], 10)))
+        warehouse.land(landing(departures([slot(20)], 11)))
+        unasked = dataclasses.replace(
+            departures([], 12), lines=(), window=None, answer_hash="", unchanged=True, noun="", row_count=0
+        )
+        warehouse.land(landing(unasked))
+        assert warehouse.absences() == []
+
     def test_a_booking_missing_from_an_older_window_is_not_missed(self, warehouse):
         warehouse.land(landing(one(booking(1), 20)))
         warehouse.land(landing(december([], 10)))

@@ -138,6 +138,7 @@ async def test_a_service_that_comes_back_is_asked_again_by_itself(project, servi
         async with asyncio.timeout(20):
             while keeper.troubles or any(b.dirty for b in keeper.ports.journal.backlog()):  # noqa: ASYNC110 - a journal has no event
                 await asyncio.sleep(0.05)
+        await settled(keeper)
     assert project.differences() == []
 
 

@@ -14,7 +14,7 @@ from octo_sync.destinations.base import Answered, Covered, Landing, LandingRepor
 from octo_sync.destinations.coverage import cover
 from octo_sync.destinations.merging import Merger
 from octo_sync.destinations.staging import Stage
-from octo_sync.model import Subject
+from octo_sync.model import Subject, SubjectKind
 from octo_sync.schema import Merge, Noun, Table
 
 __all__ = ["LandingWork"]
@@ -99,6 +99,7 @@ class LandingWork:
         for stage in self._stages:
             self._land_noun(stage)
         self._miss_own()
+        self._miss_nothing_unasked()
         overruled = {subject for stage in self._stages for subject in stage.overruled}
         self.report.differing += sorted(subject for stage in self._stages for subject in stage.differing)
         self.report.differing += cover(self._db, self._fresh, self._landing.run_id, overruled)
@@ -234,6 +235,15 @@ class LandingWork:
                     "update ops.absences set misses = misses + 1, request_seq = $4 "
                     "where connection_id = $1 and table_name = $2 and key = $3",
                     [*key, a.request_seq],
+                )
+
+    def _miss_nothing_unasked(self) -> None:
+        """A month that has left the horizon is asked for no more: what is missed in it cannot be proven gone."""
+        for a in self._fresh:
+            if a.unchanged and not a.answer_hash and a.subject.kind is SubjectKind.AVAILABILITY:
+                self._db.execute(
+                    "delete from ops.absences where connection_id = $1 and resource = $2 and subject_key = $3",
+                    [a.subject.connection, str(a.subject.kind), a.subject.key],
                 )
 
     def _unknown_values(self) -> dict[tuple[str, str, str, str], int]:

@@ -301,6 +301,16 @@ class Merger:
             f"request_seq, landing_now() from missed m where not exists (select 1 from {absences} a "
             f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key)"
         )
+        if not table.own_subject and self._run(
+            f"select count(*) from {absences} where table_name = '{table.full_name}'"
+        ):
+            # Neither shown nor missed this time: it lies outside the days that are asked for now, such as yesterday. No
+            # answer will ever prove anything about it.
+            self._run(
+                f"delete from {absences} a using ({scope}) p where a.table_name = '{table.full_name}' "
+                f"and a.connection_id = p.connection_id and a.resource = p.resource and a.subject_key = p.subject_key "
+                f"and a.request_seq < p.request_seq"
+            )
 
     @staticmethod
     def _within(table: Table) -> str:
