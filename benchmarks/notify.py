@@ -14,9 +14,7 @@ import hashlib
 import json
 import os
 import random
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +28,7 @@ from octo_sync.destinations.duckdb import DuckDBWarehouse
 from octo_sync.model import SubjectKind
 from octo_sync.pipeline import load
 from octo_sync.serving import Events, serve
-from pull import SIZES, octo_project
+from pull import project_options, pulled
 from refresh import quantile
 
 if TYPE_CHECKING:
@@ -114,24 +112,13 @@ async def notify(folder: Path, service: Service, options: argparse.Namespace) ->
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", choices=list(SIZES), default="large")
+    parser = project_options(__doc__)
     parser.add_argument("--rate", type=float, default=20, help="notifications per second")
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--no-publish", dest="publish", action="store_false", help="without read copies meanwhile")
-    parser.add_argument("--quiet", type=float, default=1.0, help="wait up to 2 minutes for this 1-minute load")
-    parser.add_argument("--scratch", type=Path, default=None, help="where the databases are made")
     options = parser.parse_args()
     print(f"# notify: {common.machine()}\n")
-    with (
-        Service(*SIZES[options.size]) as service,
-        tempfile.TemporaryDirectory(prefix="octo-bench-", dir=options.scratch) as scratch,
-    ):
-        folder = Path(scratch) / "octo"
-        octo_project(folder, service)
-        program = Path(sys.executable).with_name("octo-sync")
-        subprocess.run([program, "sync", "bench", "--no-publish"], cwd=folder, check=True, stdout=sys.stderr)
-        common.wait_for_quiet(options.quiet)
+    with pulled(options) as (folder, service):
         watched, slots, wrong = asyncio.run(notify(folder, service, options))
     spent = [watched.committed[uuid] - at for uuid, at in watched.sent.items()]
     acknowledged = [watched.acknowledged[uuid] - at for uuid, at in watched.sent.items()]

@@ -8,13 +8,15 @@ must be the same on all sides. Medians, and ratios per run ("pairs"), so that a 
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -46,6 +48,30 @@ def octo_project(folder: Path, service: Service) -> None:
         f'token = {{ env = "OCTO_SANDBOX_TOKEN", default = "{common.TOKEN}" }}\ncapabilities = [{capabilities}]\n',
         encoding="utf-8",
     )
+
+
+def project_options(description: str | None) -> argparse.ArgumentParser:
+    """What `pulled` needs to know."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", choices=list(SIZES), default="large")
+    parser.add_argument("--quiet", type=float, default=1.0, help="wait up to 2 minutes for this 1-minute load")
+    parser.add_argument("--scratch", type=Path, default=None, help="where the databases are made")
+    return parser
+
+
+@contextlib.contextmanager
+def pulled(options: argparse.Namespace) -> Iterator[tuple[Path, Service]]:
+    """A service of the size asked for and a project that has pulled all of it, once the machine is quiet again."""
+    with (
+        Service(*SIZES[options.size]) as service,
+        tempfile.TemporaryDirectory(prefix="octo-bench-", dir=options.scratch) as scratch,
+    ):
+        folder = Path(scratch) / "octo"
+        octo_project(folder, service)
+        program = Path(sys.executable).with_name("octo-sync")
+        subprocess.run([program, "sync", "bench", "--no-publish"], cwd=folder, check=True, stdout=sys.stderr)
+        common.wait_for_quiet(options.quiet)
+        yield folder, service
 
 
 def octo_counts(folder: Path) -> Counts:
@@ -283,7 +309,8 @@ def main() -> int:
     parser.add_argument(
         "--peers", type=listed(list(DLT)), default=["tuned"], help=f"of {', '.join(DLT)}; empty for none"
     )
-    parser.add_argument("--floors", type=listed(["httpx", "aiohttp", "raw"]), default=["httpx", "aiohttp", "raw"])
+    floors = listed(["client", "octo", "httpx", "aiohttp", "raw"])
+    parser.add_argument("--floors", type=floors, default=["octo", "httpx", "raw"], help="see floor.py")
     parser.add_argument("--peer-limit", type=float, default=600.0, help="seconds a load may take before it is given up")
     parser.add_argument("--quiet", type=float, default=1.0, help="wait up to 2 minutes for this 1-minute load")
     parser.add_argument("--scratch", type=Path, default=None, help="where the databases are made")

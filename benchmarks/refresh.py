@@ -7,11 +7,9 @@ command does it: mark in the journal, claim, GET, check, two warehouse transacti
 After each the row is read back and must hold what was written at the service. The parts are timed inside the same runs.
 """
 
-import argparse
 import asyncio
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,7 +24,7 @@ from octo_sync.flows.mark import mark
 from octo_sync.flows.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import load
-from pull import SIZES, octo_project
+from pull import project_options, pulled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,23 +118,12 @@ async def refresh(folder: Path, service: Service, times: int, warm_up: int) -> t
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", choices=list(SIZES), default="large")
+    parser = project_options(__doc__)
     parser.add_argument("--times", type=int, default=200)
     parser.add_argument("--warm-up", type=int, default=10)
-    parser.add_argument("--quiet", type=float, default=1.0, help="wait up to 2 minutes for this 1-minute load")
-    parser.add_argument("--scratch", type=Path, default=None, help="where the databases are made")
     options = parser.parse_args()
     print(f"# refresh: {common.machine()}\n")
-    with (
-        Service(*SIZES[options.size]) as service,
-        tempfile.TemporaryDirectory(prefix="octo-bench-", dir=options.scratch) as scratch,
-    ):
-        folder = Path(scratch) / "octo"
-        octo_project(folder, service)
-        program = Path(sys.executable).with_name("octo-sync")
-        subprocess.run([program, "sync", "bench", "--no-publish"], cwd=folder, check=True, stdout=sys.stderr)
-        common.wait_for_quiet(options.quiet)
+    with pulled(options) as (folder, service):
         floor = fsync_floor(folder)
         spent, parts, slots = asyncio.run(refresh(folder, service, options.times, options.warm_up))
     print(

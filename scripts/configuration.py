@@ -58,6 +58,8 @@ SECTIONS = {
     ("schedule",): "`[schedule]`",
     ("webhooks",): "`[webhooks]`",
     ("serve",): "`[serve]`",
+    ("care",): "`[care]`",
+    ("retention",): "`[retention]`",
 }
 
 

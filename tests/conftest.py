@@ -8,6 +8,7 @@ import pytest
 pytest.register_assert_rewrite("tests.flows.harness", "tests.destinations.contract")
 
 from tests.flows.harness import Project, Service  # noqa: E402 - after the registration
+from tests.postgres import postgres_database, postgres_server  # noqa: E402, F401 - fixtures
 
 
 @pytest.fixture(scope="session")

@@ -131,7 +131,7 @@ def test_nothing_that_lies_around_is_packed(archive, request):
     files = request.getfixturevalue(archive)
 
     assert [
-        name for name in files if re.search(r"duckdb$|\.wal$|sqlite|\.env|\.token|\.csv|ndjson|\.pyc|^tests/", name)
+        name for name in files if re.search(r"duckdb$|\.wal$|\.sqlite|\.env|\.token|\.csv|ndjson|\.pyc|^tests/", name)
     ] == []
 
 
@@ -174,7 +174,7 @@ def test_an_installed_wheel_finds_its_pipelines_and_its_warehouse(wheel, tmp_pat
 def test_extras_and_groups_of_the_same_name_are_equal():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-    assert set(project["project"]["optional-dependencies"]) == {"test", "postgres"}
+    assert set(project["project"]["optional-dependencies"]) == {"test", "postgres", "xlsx"}
     for name, wanted in project["project"]["optional-dependencies"].items():
         assert project["dependency-groups"][name] == wanted
 

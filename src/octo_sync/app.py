@@ -18,14 +18,21 @@ from random import Random, SystemRandom
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse, open_read_only
-from octo_sync.errors import ConfigError
+from octo_sync import api
+from octo_sync.destinations.base import Destination
+from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.errors import ConfigError, WarehouseError
+from octo_sync.flows import placing
+from octo_sync.flows.backup import Files, Manifest, mark_everything, read_manifest, restore
+from octo_sync.flows.erase import erase, is_due
 from octo_sync.flows.mark import booking_windows, documents
 from octo_sync.flows.ports import Numbers, Ports, Progress
-from octo_sync.flows.publish import run_checks
+from octo_sync.flows.privacy import Privacy
+from octo_sync.flows.publish import CheckFailed, apply_marts, run_checks
 from octo_sync.flows.pull import Scope
+from octo_sync.flows.rebuild import Rebuilt, rebuild
 from octo_sync.flows.verify import Claims, LiveResult, claims, verify_live
-from octo_sync.journal import Journal, Lease
+from octo_sync.journal import Journal, Lease, locked
 from octo_sync.model import Clock, Connection, Window
 from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
@@ -86,23 +93,52 @@ def lock_path(pipeline: Pipeline) -> Path:
 
 def _warehouse_path(pipeline: Pipeline) -> Path:
     if isinstance(pipeline.destination, str):
-        raise ConfigError(
-            'destination: PostgreSQL is not built yet; use a DuckDB file, e.g. destination = "octo.duckdb".'
-        )
+        raise ConfigError("The warehouse is in PostgreSQL: it has no file of ours.")
     return pipeline.destination
 
 
 def open_journal(pipeline: Pipeline, clock: Clock) -> Journal:
     """The journal of a pipeline, made when it is not there."""
-    pipeline.journal_path.parent.mkdir(parents=True, exist_ok=True)
-    return Journal.open(pipeline.journal_path, clock=clock)
+    order = placing.order_path(pipeline.journal_path)
+    if order.exists():
+        # A restore or rebuild was killed after the point from which it counts.
+        with locked(lock_path(pipeline)):
+            placing.place(order)
+    return Journal.open(pipeline.journal, clock=clock)
 
 
-def open_warehouse(pipeline: Pipeline, clock: Clock) -> DuckDBWarehouse:
+def open_warehouse(pipeline: Pipeline, clock: Clock) -> Destination:
     """The warehouse of a pipeline, made when it is not there; this process then owns it."""
+    if isinstance(pipeline.destination, str):
+        from octo_sync.destinations.postgres import PostgresWarehouse  # noqa: PLC0415 - its driver is an extra
+
+        spool = pipeline.journal_path.with_name(f".{pipeline.name}.spool")
+        return PostgresWarehouse(pipeline.destination, spool=spool, tables=all_tables(), nouns=nouns(), now=clock.now())
     return DuckDBWarehouse(
         _warehouse_path(pipeline), private_path(pipeline), tables=all_tables(), nouns=nouns(), now=clock.now()
     )
+
+
+def files(pipeline: Pipeline, *, journal: bool = True) -> Files:
+    """Where the project's files are, for what copies or replaces them whole.
+
+    Raises:
+        ConfigError: The warehouse, or the `journal` that is wanted too, is no file of ours.
+    """
+    if not isinstance(pipeline.destination, Path):
+        raise ConfigError("The warehouse is in PostgreSQL: use its own tools, such as pg_dump and pg_restore.")
+    if journal and isinstance(pipeline.journal, str):
+        raise ConfigError(
+            "The journal is in PostgreSQL: back it up with its own tools, such as pg_dump and pg_restore."
+        )
+    return Files(pipeline.destination, private_path(pipeline), pipeline.journal_path)
+
+
+def sweep(pipeline: Pipeline) -> None:
+    """Remove what killed processes left half made. Only the owner of the lease may call it."""
+    placing.sweep_killed(pipeline.directory, pipeline.journal_path)
+    if isinstance(pipeline.destination, Path):
+        placing.sweep(placing.order_path(pipeline.journal_path), files(pipeline, journal=False).by_role.values())
 
 
 def owner(command: str) -> str:
@@ -118,19 +154,20 @@ class Project:
 
     ports: Ports
     lease: Lease
-    warehouse: DuckDBWarehouse
+    warehouse: Destination
     journal: Journal
 
 
 @contextlib.contextmanager
 def _journal_and_warehouse(
     pipeline: Pipeline, clock: Clock, command: str, opened: Journal | None
-) -> Iterator[tuple[Journal, Lease, DuckDBWarehouse]]:
+) -> Iterator[tuple[Journal, Lease, Destination]]:
     with contextlib.ExitStack() as stack:
         journal = opened or stack.enter_context(open_journal(pipeline, clock))
         lease = stack.enter_context(Lease.acquire(journal, lock_path(pipeline), owner=owner(command), clock=clock))
         if journal.recovered_from is not None:
             log.warning("action=journal_rebuilt damaged=%s", journal.recovered_from.name)
+        sweep(pipeline)
         warehouse = open_warehouse(pipeline, clock)
         stack.callback(warehouse.close)
         seq, fence = warehouse.highest_numbers()
@@ -144,6 +181,65 @@ def _journal_and_warehouse(
         yield journal, lease, warehouse
 
 
+@contextlib.contextmanager
+def open_files(pipeline: Pipeline, *, command: str) -> Iterator[Project]:
+    """Journal and warehouse, owned by this process: for what asks no service anything, so that no token is needed."""
+    clock, random = SystemClock(), SystemRandom()
+    os.umask(0o077)
+    with _journal_and_warehouse(pipeline, clock, command, None) as (journal, lease, warehouse):
+        ports = Ports(
+            pipeline=pipeline, clock=clock, random=random, journal=journal, warehouse=warehouse, clients={},
+            run_id=new_run_id(clock, random), fence=lease.fence, numbers=Numbers(journal),
+            privacy=_privacy(pipeline, journal, random, warehouse, lease.fence),
+        )  # fmt: skip
+        erase(ports)
+        yield Project(ports, lease, warehouse, journal)
+
+
+def rebuild_files(pipeline: Pipeline) -> tuple[Rebuilt, list[Path]]:
+    """Make the warehouse anew from the payloads that are kept and mark everything; what was made, and the former files."""
+    here, clock, random = files(pipeline, journal=False), SystemClock(), SystemRandom()
+    os.umask(0o077)
+    order, targets = placing.order_path(here.journal), [here.warehouse, here.private]
+
+    async def run() -> tuple[Rebuilt, list[Path]]:
+        with contextlib.ExitStack() as stack:
+            journal = stack.enter_context(open_journal(pipeline, clock))
+            lease = stack.enter_context(
+                Lease.acquire(journal, lock_path(pipeline), owner=owner("db rebuild"), clock=clock)
+            )
+            sweep(pipeline)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"octo-verify-{os.getpid()}-")))
+            scratch = stack.enter_context(Journal.open(folder / "journal.sqlite", clock=clock))
+            with contextlib.closing(
+                DuckDBWarehouse(*map(placing.staged, targets), tables=all_tables(), nouns=nouns(), now=clock.now())
+            ) as fresh:
+                fresh.claim_writer(lease.fence, owner("db rebuild"))
+                fresh.take_over(*targets, landed=False)  # whoever was erased is known from it
+                ports = Ports(
+                    pipeline=pipeline, clock=clock, random=random, journal=journal, warehouse=fresh, clients={},
+                    run_id=new_run_id(clock, random), fence=lease.fence, numbers=Numbers(journal),
+                    privacy=_privacy(pipeline, journal, random, fresh, lease.fence),
+                )  # fmt: skip
+                made = await rebuild(ports, fresh, scratch, (here.warehouse, here.private))
+            mark_everything(journal, pipeline, clock)
+            placing.give_order(order, targets, f"before-{clock.now():%Y%m%dT%H%M%S}")
+            return made, placing.place(order)
+
+    return run_until_done(run())
+
+
+def restore_files(pipeline: Pipeline, source: Path, *, force: bool) -> tuple[Manifest, list[Path]]:
+    """Put a backup in place; what it was, and the files that were there before."""
+    clock = SystemClock()
+    os.umask(0o077)
+    here, order = files(pipeline), placing.order_path(pipeline.journal_path)
+    manifest = read_manifest(source)
+    with locked(lock_path(pipeline)):
+        placing.place(order)
+        return manifest, restore(here, source, manifest, pipeline, clock, force=force)
+
+
 async def _clients(
     stack: contextlib.AsyncExitStack,
     pipeline: Pipeline,
@@ -151,8 +247,6 @@ async def _clients(
     random: Random,
     transport: Callable[[Connection], Any] = lambda _: None,
 ) -> dict[str, OctoClient]:
-    # The library's own log line holds whole addresses, and a query may name a person's reference.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
     return {
         c.name: await stack.enter_async_context(OctoClient(c, clock=clock, random=random, transport=transport(c)))
         for c in pipeline.connections
@@ -193,6 +287,7 @@ async def open_project(
                 random=random,
                 journal=owed,
                 warehouse=warehouse,
+                privacy=_privacy(pipeline, owed, random, warehouse, lease.fence),
                 clients=clients,
                 run_id=new_run_id(clock, random),
                 fence=lease.fence,
@@ -201,7 +296,17 @@ async def open_project(
                 allow_deletions=allow_deletions,
                 progress=progress or Progress(),
             )
+            if is_due(ports):
+                # Before anything else is written or published.
+                await asyncio.to_thread(erase, ports)
             yield Project(ports, lease, warehouse, owed)
+
+
+def _privacy(pipeline: Pipeline, journal: Journal, random: Random, warehouse: Destination, fence: int) -> Privacy:
+    """What may be kept of a person. The warehouse knows erased contacts too, should the journal have been lost."""
+    with warehouse.scrubbing(fence) as scrubber:
+        erased = scrubber.erased()
+    return Privacy.open(pipeline.pii, journal, random, erased)
 
 
 @contextlib.asynccontextmanager
@@ -255,12 +360,16 @@ def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str
     """What `sync` would mark, per connection and kind, from what is known now; nothing is written or asked."""
     clock = SystemClock()
     known: list[tuple[str, str]] = []
-    if pipeline.publish.path.exists():
-        with open_read_only(pipeline.publish.path) as copy:
-            known = copy.execute(
+    where = published(pipeline)
+    if isinstance(where, str) or where.exists():
+        # A database that holds nothing yet is no reason not to plan.
+        unless = contextlib.suppress(WarehouseError) if isinstance(where, str) else contextlib.nullcontext()
+        with unless, api.open(where) as copy:
+            found = copy.sql(
                 "select o.connection_id, o.product_id from core.options o join core.products p "
                 "using (connection_id, product_id) where not o.is_deleted and not p.is_deleted"
-            ).fetchall()
+            )
+            known = [(connection, product) for connection, product in found.rows()]
     rows: list[tuple[str, str, int]] = []
     for connection in pipeline.connections:
         rows += [(connection.name, str(s.kind), 1) for s in documents(connection.name)]
@@ -291,22 +400,46 @@ def verify_claims(pipeline: Pipeline) -> Claims:
 
     async def run() -> Claims:
         async with open_project(pipeline, command="verify") as project:
-            _, failed = await asyncio.to_thread(run_checks, project.warehouse, pipeline.directory)
+            # Marts that are tables are as old as the last publish; the checks compare them with what is there now.
+            failed = await asyncio.to_thread(_failed_checks, project.warehouse, pipeline.directory)
             return await asyncio.to_thread(claims, project.ports, [(f.check.name, len(f.rows.rows)) for f in failed])
 
     return run_until_done(run())
+
+
+def published(pipeline: Pipeline) -> Path | str:
+    """What is there to be read: the read copy, or the address of a PostgreSQL warehouse."""
+    return pipeline.destination if isinstance(pipeline.destination, str) else pipeline.publish.path
+
+
+def _rows_here(pipeline: Pipeline, scratch: Path) -> Path:
+    """A DuckDB file with the rows to compare: the read copy, or one made of those on the server."""
+    if not isinstance(pipeline.destination, str):
+        return pipeline.publish.path
+    from octo_sync.destinations.postgres_snapshot import snapshot  # noqa: PLC0415 - its driver is an extra
+
+    snapshot(pipeline.destination, scratch, all_tables())
+    return scratch
+
+
+def _failed_checks(warehouse: Destination, directory: Path) -> list[CheckFailed]:
+    with warehouse.drafting() as draft:
+        apply_marts(draft, directory)
+        _, failed = run_checks(draft, directory)
+        draft.withdraw()
+        return failed
 
 
 def verify_against_service(
     pipeline: Pipeline, *, sample: int | None, travel: Window | None, progress: Progress
 ) -> LiveResult:
     """Fetch again into a scratch warehouse and compare with the read copy; needs no lease, touches nothing of the project."""
-    if not pipeline.publish.path.exists():
+    if isinstance(pipeline.destination, Path) and not pipeline.publish.path.exists():
         raise ConfigError(f"{pipeline.publish.path} does not exist yet; run `octo-sync sync` first.")
     clock, random = SystemClock(), SystemRandom()
 
     async def run() -> LiveResult:
-        with tempfile.TemporaryDirectory(prefix="octo-verify-", dir=pipeline.directory) as folder:
+        with tempfile.TemporaryDirectory(prefix=f"octo-verify-{os.getpid()}-", dir=pipeline.directory) as folder:
             scratch_path = Path(folder) / "fresh.duckdb"
             async with contextlib.AsyncExitStack() as stack:
                 journal = stack.enter_context(Journal.open(Path(folder) / "journal.sqlite", clock=clock))
@@ -314,6 +447,11 @@ def verify_against_service(
                     scratch_path, Path(folder) / "private.duckdb", tables=all_tables(), nouns=nouns(), now=clock.now()
                 )
                 stack.callback(scratch.close)
+                privacy = Privacy("drop", b"")
+                if Journal.exists(pipeline.journal):
+                    # What was erased is left out of this side too.
+                    with open_journal(pipeline, clock) as owned:
+                        privacy = Privacy.open("drop", owned, random)
                 clients = await _clients(stack, pipeline, clock, random)
                 ports = Ports(
                     pipeline=pipeline,
@@ -321,6 +459,8 @@ def verify_against_service(
                     random=random,
                     journal=journal,
                     warehouse=scratch,
+                    # Contacts are not compared, so none are fetched into the scratch file.
+                    privacy=privacy,
                     clients=clients,
                     run_id=new_run_id(clock, random),
                     fence=1,
@@ -330,7 +470,7 @@ def verify_against_service(
                 )
                 return await verify_live(
                     ports,
-                    here=pipeline.publish.path,
+                    here=_rows_here(pipeline, Path(folder) / "here.duckdb"),
                     scratch=scratch,
                     scratch_path=scratch_path,
                     journal=journal,

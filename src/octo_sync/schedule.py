@@ -1,18 +1,21 @@
 """When: cron expressions and intervals call things. The only module that imports apscheduler.
 
-A time that passed while nobody was running is caught up once, however often it passed; nothing runs twice at the same time.
+A time that passed while nobody was running is caught up once, however often it passed; nothing runs twice at the same time;
+what fails is tried again until it worked, because its next time may be a day away.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.events import EVENT_JOB_ERROR, JobExecutionEvent
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.schedulers.base import BaseScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from octo_sync.errors import ConfigError
+from octo_sync.errors import ConfigError, OctoSyncError
 from octo_sync.model import Clock
 
 __all__ = ["Schedules", "missed", "next_time"]
@@ -20,6 +23,9 @@ __all__ = ["Schedules", "missed", "next_time"]
 log = logging.getLogger("octo_sync")
 
 Call = Callable[[], Awaitable[object]]
+
+_AGAIN = 30.0
+"""Seconds until a call of a cron expression that failed is made again."""
 
 
 def _trigger(expression: str, time_zone: str) -> CronTrigger:
@@ -55,6 +61,7 @@ class Schedules:
         time_zone: Whose clock cron expressions mean.
         clock: For what was missed.
         last_run, ran: Read and write when something ran last, durably, by name.
+        scheduler: Waits for the times; APScheduler's own by default.
     """
 
     def __init__(
@@ -64,12 +71,13 @@ class Schedules:
         *,
         last_run: Callable[[str], datetime | None],
         ran: Callable[[str, datetime], None],
+        scheduler: BaseScheduler | None = None,
     ) -> None:
         self._time_zone, self._clock = time_zone, clock
         self._last_run, self._ran = last_run, ran
         self._crons: dict[str, str] = {}
         self._calls: dict[str, Call] = {}
-        self._scheduler = AsyncIOScheduler(
+        self._scheduler = scheduler or AsyncIOScheduler(
             timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
         self._scheduler.add_listener(_note_failure, EVENT_JOB_ERROR)
@@ -82,7 +90,7 @@ class Schedules:
         """
         trigger = _trigger(expression, self._time_zone)
         self._crons[name], self._calls[name] = expression, call
-        self._scheduler.add_job(self._run, trigger, args=[name], id=name)
+        self._scheduler.add_job(self._until_it_works, trigger, args=[name], id=name)
 
     def every(self, name: str, seconds: float, call: Call) -> None:
         """Call every so many seconds, the first time after that long."""
@@ -90,7 +98,11 @@ class Schedules:
         self._scheduler.add_job(self._run, IntervalTrigger(seconds=seconds), args=[name], id=name)
 
     async def start(self) -> list[str]:
-        """Begin; what was missed meanwhile is called at once. The names of what was missed."""
+        """Begin; what was missed meanwhile is called at once. The names of what was missed.
+
+        Raises:
+            OctoSyncError: What was missed could not be called; it stays missed.
+        """
         self._scheduler.start()
         now = self._clock.now()
         late = [n for n, e in self._crons.items() if missed(e, self._time_zone, self._last_run(n), now)]
@@ -108,14 +120,24 @@ class Schedules:
         return {job.id: job.next_run_time for job in self._scheduler.get_jobs() if job.next_run_time is not None}
 
     def stop(self) -> None:
-        """Call nothing any more; what runs goes on."""
+        """Call nothing any more; what waits to be tried again is not."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
+    async def _until_it_works(self, name: str) -> None:
+        while True:
+            try:
+                return await self._run(name)
+            except OctoSyncError as error:
+                log.warning("action=schedule_failed name=%s error=%s", name, type(error).__name__)
+            await asyncio.sleep(_AGAIN)
+
     async def _run(self, name: str) -> None:
-        if name in self._crons:
-            self._ran(name, self._clock.now())
+        """Written down afterwards: who is killed or fails before that has missed it."""
+        now = self._clock.now()
         await self._calls[name]()
+        if name in self._crons:
+            self._ran(name, now)
 
 
 def _note_failure(event: JobExecutionEvent) -> None:

@@ -8,7 +8,7 @@ are there. Types are names that DuckDB and PostgreSQL share. Pure: nothing here 
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["AUDIT", "STAGED", "Column", "Enum", "Merge", "Noun", "Table"]
+__all__ = ["AUDIT", "STAGED", "VERSION", "Column", "Enum", "Merge", "Noun", "Table"]
 
 
 class Merge(StrEnum):
@@ -21,6 +21,8 @@ class Merge(StrEnum):
     """Details of a parent row: replaced together with it, and only when the parent changed."""
     VERSIONS = "versions"
     """The current version is closed and a new one opened when something differs."""
+    HISTORY = "history"
+    """Every version of another table's rows (`history_of`), written with them when one of the columns it has changes."""
     LOG = "log"
     """Written by the program itself, not from answers."""
 
@@ -71,6 +73,10 @@ class Table:
     """The kind of subject by which one row can be asked for by its own id; '' = only with the rest of its scope."""
     cascade: tuple[str, ...] = ()
     """Tables whose rows go with a row that was proven gone."""
+    history_of: str = ""
+    """The table whose rows' versions it keeps: the same key, `VERSION`, and columns called as there."""
+    from_first_change: bool = False
+    """True where a row that never changed has no version of its own: it had one since `first_seen_at_utc`."""
     private: bool = False
 
     @property
@@ -87,6 +93,11 @@ class Table:
     def tracked(self) -> tuple[Column, ...]:
         """The columns that make two rows equal or different."""
         return tuple(c for c in self.columns if c.tracked)
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Of a history: the columns whose change makes a version, in order of their names."""
+        return tuple(sorted(c.name for c in self.columns if c not in VERSION and c.name not in self.key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +135,25 @@ AUDIT: tuple[Column, ...] = (
     Column("deleted_at_utc", "timestamptz", "When the deletion was proven; null while the row lives.", tracked=False),
     Column(
         "row_hash", "bigint", "Hash of the row's content as received; only ever compared with itself.", tracked=False
+    ),
+)
+
+VERSION: tuple[Column, ...] = (
+    Column("version_no", "bigint", "Number of the version of this row, from 1, without a gap."),
+    Column("valid_from_utc", "timestamptz", "Since when this copy said so."),
+    Column("valid_to_utc", "timestamptz", "Until when, that instant not included; null = still."),
+    Column("is_current", "boolean", "Whether it says so now; none does of a row that was proven gone."),
+    Column(
+        "changed_fields",
+        "text",
+        "What differs from the version before: column names by the alphabet, comma-separated. '' = the first version; "
+        "is_deleted among them = it was proven gone, and came back.",
+    ),
+    Column(
+        "source",
+        "text",
+        "Why it was looked at: schedule, notification, confirm, repair, timer or user. '' = not noted: it was there "
+        "before its versions were kept.",
     ),
 )
 

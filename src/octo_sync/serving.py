@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,7 +19,7 @@ from octo_sync.errors import ConfigError, JournalError, LeaseHeld, OctoSyncError
 from octo_sync.flows.keep import PARTS, Keeper
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.receive import Inbox, Routing
-from octo_sync.flows.subscribe import check
+from octo_sync.flows.subscribe import check, close_gap
 from octo_sync.journal import Journal, Received
 from octo_sync.model import Claim, Clock, SubjectKind
 from octo_sync.pipeline import Pipeline
@@ -120,7 +120,9 @@ async def _receiver(
         wake.set()
 
     def backlog() -> dict[tuple[str, str], int]:
-        return {(b.connection, str(b.kind)): b.dirty for b in journal.backlog()}
+        # Nothing owed is a zero, so that alerts and graphs have something to look at.
+        nothing = {(c.name, str(kind)): 0 for c in pipeline.connections for kind in SubjectKind}
+        return nothing | {(b.connection, str(b.kind)): b.dirty for b in journal.backlog()}
 
     inbox = Inbox(journal, routing, committed)
     doors = Doors(journal)
@@ -156,9 +158,9 @@ async def _work(
                 await _keep(project.ports, clock, random, wake, events, means)
         except ConfigError:
             raise
-        except (LeaseHeld, WriterFenced) as error:
+        except (LeaseHeld, WriterFenced):
             if said != "writer":
-                events.say(f"{error} Meanwhile deliveries are taken; this process takes over when it may.")
+                events.say(f"{await asyncio.to_thread(_writer, journal)}; this one takes over as soon as it ends.")
             said, pause = "writer", _AGAIN
         except OctoSyncError as error:
             if said != str(error):
@@ -167,13 +169,26 @@ async def _work(
         await asyncio.sleep(pause)
 
 
+def _writer(journal: Journal) -> str:
+    """Who works on the project in our place. Blocking."""
+    row = None
+    with contextlib.suppress(JournalError):
+        row = journal.lease()
+    name = f" ({row.owner}, pid {row.pid} on {row.host})" if row and row.released_at is None else ""
+    return f"Another octo-sync process{name} works on this project"
+
+
 async def _keep(ports: Ports, clock: Clock, random: Random, wake: asyncio.Event, events: Events, means: Means) -> None:
     journal, pipeline = ports.journal, ports.pipeline
-    await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
-    keeper = Keeper(ports, wake, partial(new_run_id, clock, random), _actions(ports, events, means))
+    actions = {SubjectKind.SUBSCRIPTION: _subscription(ports, events, means)}
+    keeper = Keeper(ports, wake, partial(new_run_id, clock, random), actions, events.say)
     schedules = _schedules(keeper, wake, events, means)
+    await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
     watching = asyncio.create_task(_watch(journal, wake, means.watch_every))
     try:
+        backlog = await asyncio.to_thread(journal.backlog)
+        if owed := sum(b.dirty for b in backlog if b.kind is not SubjectKind.SUBSCRIPTION):
+            events.say(f"{owed:,} subjects are still owed a look from before.")
         await asyncio.to_thread(keeper.check_subscriptions)
         late = await schedules.start()
         if "full" not in late and await asyncio.to_thread(keeper.never_pulled):
@@ -190,18 +205,23 @@ async def _keep(ports: Ports, clock: Clock, random: Random, wake: asyncio.Event,
             journal.end_run(ports.run_id, "ok")
 
 
-def _actions(ports: Ports, events: Events, means: Means) -> Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]]:
-    """What makes subjects clean that have no rows."""
+def _subscription(ports: Ports, events: Events, means: Means) -> Callable[[Claim], Awaitable[None]]:
+    """Makes a connection's subscription as it should be, and says so when that is news."""
     said: dict[str, str] = {}
 
     async def subscription(claim: Claim) -> None:
-        ensured = await check(ports, claim.subject.connection, tokens=means.tokens)
-        sentence = f"{ensured.connection}: subscription {ensured.state}: {ensured.text}"
-        if said.get(ensured.connection) != sentence:
+        name = claim.subject.connection
+        ensured = await check(ports, name, tokens=means.tokens)
+        sentence = f"{name}: subscription {ensured.state}: {ensured.text}"
+        if said.get(name) != sentence:
             events.say(sentence)
-        said[ensured.connection] = sentence
+        said[name] = sentence
+        if ensured.endpoint is None:
+            return
+        if await asyncio.to_thread(close_gap, ports, name, ensured.endpoint.endpoint):
+            events.say(f"{name}: what changed while nobody was told is not known, so everything is asked for.")
 
-    return {SubjectKind.SUBSCRIPTION: subscription}
+    return subscription
 
 
 def _schedules(keeper: Keeper, wake: asyncio.Event, events: Events, means: Means) -> Schedules:

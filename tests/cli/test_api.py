@@ -42,6 +42,76 @@ def test_amounts_are_exact_and_instants_are_in_utc(copy):
     assert at.utcoffset() == at.astimezone(UTC).utcoffset()
 
 
+def test_a_data_frame_has_types_to_work_with(copy):
+    query = (
+        "select * from (values (1::bigint, true, timestamptz '2026-01-02 03:04:05.5Z', date '2026-01-02', "
+        "12.50::decimal(18,4), 'x'), (null, null, null, null, null, null)) "
+        "t(number, yes, moment, day, amount, text)"
+    )
+    frame, exact = copy.sql(query).df(), copy.sql(query).df(exact=True)
+
+    assert {name: str(kind) for name, kind in frame.dtypes.items() if name != "text"} == {
+        "number": "Int64",
+        "yes": "boolean",
+        "moment": "datetime64[us, UTC]",
+        "day": "datetime64[ms]",
+        "amount": "float64",
+    }
+    assert frame["number"].isna().tolist() == [False, True]
+    assert frame["moment"][0].isoformat() == "2026-01-02T03:04:05.500000+00:00"
+    assert frame["amount"].sum() == 12.5
+    assert exact["amount"].sum() == Decimal("12.5000")
+    assert copy.sql("select sum(range) as total from range(4)").df()["total"].tolist() == [6]
+
+
+def test_big_answers_come_in_batches_while_other_queries_run(copy):
+    reader = copy.sql("select range as n from range(1000000)").batches(100_000)
+    total = 0
+    for batch in reader:
+        assert batch.num_rows <= 100_000
+        total += batch.num_rows
+        assert copy.sql("select 1").rows() == [(1,)]
+
+    assert total == 1_000_000
+
+
+def test_a_stream_gives_its_connection_back_however_it_ends(copy):
+    endless = copy.sql("from range(100000000)")
+    for _ in range(10):
+        assert copy.sql("select 1 as a").batches().read_all().num_rows == 1
+        with pytest.raises(octo_sync.QueryError):
+            copy.sql("select nope").batches()
+        with pytest.raises(octo_sync.QueryError, match="late"):
+            copy.sql("select if(range = 900000, error('late'), 1) from range(1000000)").arrow()
+        unread = endless.batches()
+        unread.read_next_batch()
+        del unread
+    held = [endless.batches() for _ in range(4)]
+    with pytest.raises(octo_sync.QueryError, match="streamed"):
+        endless.batches()
+    assert all(each.read_next_batch().num_rows for each in held)
+
+
+def test_a_stream_that_takes_too_long_is_stopped(copy):
+    with pytest.raises(octo_sync.WarehouseError, match=r"stopped after 0\.3 s"):
+        for _ in copy.sql("from range(100000000000)", timeout=0.3).batches():
+            pass
+    with pytest.raises(octo_sync.WarehouseError, match=r"stopped after 0\.3 s"):
+        copy.sql("select count(*) from range(1000000000) a, range(1000) b", timeout=0.3).arrow()
+
+
+def test_a_whole_number_that_is_too_wide_is_said(copy):
+    with pytest.raises(octo_sync.QueryError, match="64 bits"):
+        copy.sql("select 170141183460469231731687303715884105727::hugeint as n").arrow()
+
+
+def test_an_address_is_refused_without_showing_its_password(tmp_path):
+    with pytest.raises(octo_sync.OctoSyncError) as refused:
+        octo_sync.open("nosuch://user:hush-hush@host/db")
+
+    assert "hush" not in str(refused.value)
+
+
 def test_every_table_says_what_it_and_its_columns_mean(copy):
     tables = {t.full_name: t for t in copy.tables()}
 
@@ -80,13 +150,13 @@ def test_a_closed_copy_says_so(copy):
         copy.sql("select 1").rows()
 
 
-def test_a_reader_keeps_its_copy_while_a_new_one_is_swapped_in(copy, tmp_path):
+def test_a_reader_keeps_its_copy_while_a_new_one_is_swapped_in(copy, looked, tmp_path):
     path = tmp_path / "moved.duckdb"
-    shutil.copy(copy.path, path)
+    shutil.copy(looked.directory / copy.name, path)
     with octo_sync.open(path) as opened:
         before = opened.sql("select count(*) from bookings").rows()
         fresh = tmp_path / "fresh.duckdb"
-        shutil.copy(copy.path, fresh)
+        shutil.copy(looked.directory / copy.name, fresh)
         fresh.replace(path)
 
         assert opened.sql("select count(*) from bookings").rows() == before

@@ -10,6 +10,7 @@ import subprocess
 import tomllib
 import urllib.request
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -34,9 +35,37 @@ def test_init_writes_a_valid_commented_file_tests_the_service_and_says_what_is_n
     assert "sandbox-token-a" not in text + done.stdout + done.stderr
     assert tomllib.loads(text)["connections"]["acme"]["base_url"] == service.base_url
     assert "token accepted" in done.stdout
-    for step in ("octo-sync doctor", "octo-sync sync", "octo-sync tables"):
+    for step in ("octo-sync doctor", "octo-sync sync", "octo-sync tables", "octo-sync serve"):
         assert step in done.stdout
     assert empty("sync", environment=given).returncode == 0
+
+
+def test_every_line_that_init_leaves_as_a_comment_is_valid_without_its_mark(empty):
+    empty("init", "--url", "http://127.0.0.1:1/octo/v1", "--token-env", "ACME_TOKEN", "--name", "acme", "--no-test")
+    path = empty.directory / "pipelines/acme.toml"
+    text = path.read_text()
+    remarks = {line.rindex("# ") for line in text.splitlines() if re.match(r"# (channel|languages|full|bind) = ", line)}
+    assert remarks == {40}
+
+    path.write_text(re.sub(r"^# (?=\[\w+\]|\w+ = )", "", text, flags=re.MULTILINE))
+    settings = empty.json("config", "show")["settings"]
+
+    assert settings["webhooks.url"]["value"] == "https://hooks.example.com/octo"
+    assert settings["schedule.full"]["value"] == "0 3 * * *"
+    assert settings["schedule.near"]["value"] == "0 * * * *"
+    assert settings["connections.acme.channel"]["value"] == "acme"
+
+
+def test_what_the_page_about_webhooks_tells_to_write_is_valid(empty):
+    empty("init", "--url", "http://127.0.0.1:1/octo/v1", "--token-env", "ACME_TOKEN", "--name", "acme", "--no-test")
+    page = (Path(__file__).parents[2] / "docs/webhooks.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    path = empty.directory / "pipelines/acme.toml"
+    path.write_text(path.read_text() + block)
+
+    done = empty("config", "validate", environment={"ACME_TOKEN": "x"})
+
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_init_overwrites_only_when_told(empty):

@@ -64,6 +64,8 @@ def test_a_wrong_pipeline_file_names_every_mistake(fresh):
     ):
         assert f"  - {key}" in done.stderr, key
     assert done.stderr.splitlines()[0].startswith("octo-sync: error: ")
+    assert "started" in done.stderr
+    assert "started" not in fresh("config", "validate").stderr
 
 
 def test_a_directory_without_a_pipeline_says_how_to_make_one(empty):

@@ -3,6 +3,11 @@
 import csv
 import io
 import json
+import os
+import re
+import sqlite3
+import time
+from contextlib import closing
 
 import pytest
 
@@ -56,6 +61,32 @@ def test_status_says_how_fresh_and_complete_the_copy_is(looked):
     assert all(k["verified"] == k["subjects"] for k in shop["kinds"])
 
 
+def test_a_run_without_an_end_is_going_on_or_was_cut_off(project):
+    with closing(sqlite3.connect(project.directory / "octo.journal.sqlite")) as journal, journal:
+        journal.execute("update runs set status = 'running', command = 'serve', ended_at = null")
+        journal.execute("update leases set released_at = null, owner = 'serve, user me', pid = ?", [os.getpid()])
+    going_on = project.ok("status")
+    with closing(sqlite3.connect(project.directory / "octo.journal.sqlite")) as journal, journal:
+        journal.execute("update runs set command = 'pull'")
+    inside = project.ok("status")
+    with closing(sqlite3.connect(project.directory / "octo.journal.sqlite")) as journal, journal:
+        journal.execute("update leases set released_at = acquired_at")
+    gone = project.ok("status")
+
+    assert re.search(rf"^Running +serve, user me \(pid {os.getpid()} ", going_on, re.MULTILINE)
+    assert "Last run" not in going_on, "the line above says it"
+    assert re.search(r"^Last run +pull, running since \d+ (s|min) ", inside, re.MULTILINE)
+    assert re.search(r"^Last run +pull cut off, begun \d+ (s|min) ago ", gone, re.MULTILINE)
+    assert "Running" not in gone
+
+
+def test_verify_says_that_it_asked_nobody(looked):
+    *_, last = looked.ok("verify").splitlines()
+
+    assert "no service was asked" in last
+    assert last.endswith("octo-sync verify --live")
+
+
 def test_looking_needs_no_token(project):
     path = project.directory / "pipelines/shop.toml"
     path.write_text(path.read_text().replace(', default = "sandbox-token-all"', ""))
@@ -69,6 +100,8 @@ def test_looking_needs_no_token(project):
         ["digest"],
         ["check"],
         ["publish"],
+        ["webhooks", "list"],
+        ["webhooks", "replay", "--since", "1h"],
     ):
         assert project(*words).returncode == 0, words
     shown = project("config", "show", "--origin")
@@ -188,6 +221,30 @@ def test_a_query_that_takes_too_long_is_stopped(looked):
         "drop table core.bookings",
         "use memory",
         "detach octo",
+        "attach ':memory:' as other",
+        "set variable x = 1",
+        "reset memory_limit",
+        "pragma memory_limit='100GB'",
+        "prepare x as select 1",
+        "begin",
+        "checkpoint",
+        "vacuum",
+        "create macro f() as 1",
+        "call enable_logging(storage = 'file', storage_path = 'planted')",
+        "from enable_logging(storage := 'file', storage_path := 'planted')",
+        "from enable_profiling(save_location := 'planted')",
+        "from force_checkpoint('octo')",
+        "from query('delete from bookings')",
+        "from duckdb_secrets()",
+        "from sql_auto_complete('sel')",
+        "from read_duckdb('octo.duckdb')",
+        "from read_blob('/etc/passwd')",
+        "from sniff_csv('/etc/passwd')",
+        "from parquet_metadata('/etc/passwd')",
+        "from 'https://example.com/x.parquet'",
+        "select getenv('HOME')",
+        "explain analyze delete from bookings",
+        "copy (select 1) to '/dev/stdout'",
         "select 1; select 2",
         "",
         "-- nothing",
@@ -200,6 +257,29 @@ def test_only_one_reading_statement_without_access_to_anything_outside_is_accept
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "with recursive t(n) as (select 1 union all select n + 1 from t) select max(n) from t",
+        "with recursive t(n) as (select 1 union all select n + 1 from t, range(10)) select count(*) from t",
+        "select list(range) from range(10000000000)",
+        "select * from range(3000000000) order by hash(range)",
+        "select sum(length(repeat('x', 100000000 + range::int))) from range(1000)",
+        "select levenshtein(repeat('a', 300000), repeat('b', 300000))",
+        "select string_agg(repeat('x', 1000000), '') from range(100000)",
+        "select sleep_ms(60000)",
+    ],
+)
+def test_a_bomb_ends_with_a_sentence_and_without_a_file(looked, query):
+    before, begun = sorted(looked.directory.rglob("*")), time.monotonic()
+    done = looked("sql", query, "--timeout", "1")
+
+    assert done.returncode == 1
+    assert re.search("stopped after 1 s|did not stop after 1 s|more memory", done.stderr), done.stderr
+    assert time.monotonic() - begun < 20
+    assert sorted(looked.directory.rglob("*")) == before
 
 
 def test_every_reading_statement_is_accepted(looked):

@@ -1,10 +1,14 @@
 """`serve` and what goes with it, as a person uses them: a sandbox and the program in processes of their own."""
 
+import contextlib
 import json
+import re
 import signal
+import socket
+import threading
 
 import pytest
-from tests.faults.serving import Copy, Sandbox, until
+from tests.faults.serving import Copy, Sandbox, asked, until
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +51,25 @@ def test_deliveries_can_be_followed_listed_and_marked_again(place):
     assert code == 0
     assert [d["id"] for d in listed[-3:]] == [line["id"] for line in lines]
     assert all("body" not in d for d in listed)
+    product = json.loads(lines[0]["body"])["data"]["productId"]
+    assert lines[0]["product"] == listed[-3]["product"] == product
+    assert re.search(rf"product +{product} +\d+", copy.run("webhooks", "list")[1])
+    assert f"PRODUCT_UPDATE  {product}  " in copy.run("listen", "-n", "3", "--count", "3")[1]
+    assert f'"productId":"{product}"' in copy.run("webhooks", "list", "--bodies")[1]
     sandbox.forget_requests()
     code, said = copy.run("webhooks", "replay", "--since", "2020-01-01")
     assert code == 0, said
     assert f"{len(listed)} deliveries since 2020-01-01 00:00 UTC" in said
     until(lambda: any("/products/" in r["path"] for r in sandbox.requests()), 10, "what was marked again is fetched")
+
+
+@pytest.mark.parametrize(("since", "code"), [("10m", 0), ("26h", 0), ("2999-01-01", 2), ("soon", 2), ("-5m", 2)])
+def test_a_replay_begins_at_a_time_or_so_long_ago_and_never_in_the_future(place, since, code):
+    _, copy, _ = place
+    exited, said = copy.run("webhooks", "replay", f"--since={since}")
+    assert exited == code, said
+    if code:
+        assert f"octo-sync: error: --since: {since}" in said.replace('"', "")
 
 
 def test_trigger_makes_the_sandbox_tell(place):
@@ -77,7 +95,18 @@ def test_a_receiver_that_finds_its_address_taken_says_so(place):
     _, copy, _ = place
     with copy.serve("--only", "receiver") as second:
         assert second.wait() == 2
-    assert f"127.0.0.1:{copy.port}" in copy.log.read_text().splitlines()[-1]
+    said = copy.log.read_text().splitlines()[-1]
+    assert f"127.0.0.1:{copy.port}" in said
+    assert "another `octo-sync serve`" in said
+    assert "--bind" in said
+
+
+def test_a_second_one_says_who_works_and_that_it_takes_over(place):
+    _, copy, program = place
+    with copy.serve("--only", "worker") as second:
+        until(lambda: "takes over" in second.said(), 20, second.said)
+        assert f"pid {program.pid}" in second.said()
+        assert "wait until" not in second.said()
 
 
 def test_sync_beside_it_names_the_owner(place):
@@ -94,4 +123,52 @@ def test_sigterm_ends_it_within_its_time(tmp_path, place):
         copy.ready(program)
         code, took = program.terminate()
     assert code == 128 + signal.SIGTERM
+    assert "terminated; every delivery that was acknowledged is kept" in program.said()
     assert took < 6
+
+
+def test_what_changed_while_a_subscription_was_gone_is_asked_for(tmp_path, place):
+    sandbox, _, _ = place
+    copy = Copy(tmp_path / "project", sandbox)
+    with copy.serve(env={"OCTO_SYNC_WEBHOOKS__CHECK_EVERY": "3s"}) as program:
+        copy.ready(program)
+        copy.first_landing()
+        subscriptions = sandbox.octo("/notifications/subscriptions")
+        (gone,) = [one["id"] for one in subscriptions if f":{copy.port}/" in one["url"]]
+        uuid = next(b["uuid"] for b in sandbox.state()["bookings"] if b["token"] == "all")
+        sandbox.control("DELETE", f"/admin/subscriptions/{gone}")
+        sandbox.control("POST", f"/admin/bookings/{uuid}", {"supplier_reference": "NOBODY-WAS-TOLD"})
+        until(lambda: "everything is asked for" in program.said(), 30, program.said)
+        copy.equal()
+    assert not any(uuid in body.decode() for (body,) in copy.journal("select body from deliveries"))
+
+
+def test_a_service_that_does_not_answer_is_said_once_and_nothing_is_published(tmp_path, place):
+    sandbox, _, _ = place
+    copy = Copy(tmp_path / "project", sandbox, limits="attempts = 1")
+    tries = []
+    with socket.create_server(("127.0.0.1", 0)) as dead:
+
+        def hang_up():
+            with contextlib.suppress(OSError):
+                while True:
+                    dead.accept()[0].close()
+                    tries.append(copy.log.read_text().count("tried again"))
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        address = f"http://127.0.0.1:{dead.getsockname()[1]}/octo/v1"
+        with copy.serve(env={"OCTO_SYNC_CONNECTIONS__MAIN__BASE_URL": address}) as program:
+            copy.ready(program)
+            until(lambda: "pull (full) partial" in program.said(), 60, program.said)
+            # It is asked again and again, and that is no news.
+            until(lambda: tries.count(1) > 6, 60, lambda: f"{tries} {program.said()}")
+            assert program.said().count("tried again") == 1, program.said()
+            dead.shutdown(socket.SHUT_RDWR)
+    assert not (copy.directory / "octo.read.duckdb").exists()
+
+
+def test_nothing_owed_is_a_zero_for_whoever_scrapes(place):
+    _, copy, _ = place
+    copy.until_clean()
+    _, page = asked("GET", copy.host, "/metrics")
+    assert b'octo_sync_backlog_subjects{connection="main",kind="booking"} 0.0' in page

@@ -76,6 +76,10 @@ def test_ensure_rotate_and_remove_as_documents(hooked, service):
     assert (removed["state"], removed["changed"]) == ("off", {"deleted": 1})
     assert there(service) == []
     assert hooked.json("subscriptions", "remove", "--yes")["connections"][0]["changed"] == {}
+    assert "shop  off, removed on request" in hooked.ok("status")
+    assert hooked.json("status")["connections"][0]["webhooks_removed_at"]
+    hooked.ok("subscriptions", "ensure")
+    assert "removed" not in hooked.ok("status")
 
 
 def test_list_tells_ours_from_others_and_shows_no_whole_address(hooked, service):

@@ -106,6 +106,20 @@ def test_no_line_of_a_list_is_wider_than_the_terminal(looked):
         assert max(map(len, ESCAPES.sub("", seen).splitlines())) <= 90, words
 
 
+def test_status_fits_into_80_columns_with_several_connections(project):
+    path = project.directory / "pipelines/shop.toml"
+    (shop,) = re.findall(r"\[connections\.shop\]\n.*\n.*\n", path.read_text())
+    path.write_text(path.read_text() + shop.replace(".shop]", ".second-shop]"))
+
+    _, seen = on_a_terminal(project, "status", width=80)
+
+    table = ESCAPES.sub("", seen).partition("\n\n")[2].splitlines()
+    assert max(map(len, table)) <= 80
+    assert re.search(
+        r"^shop +bookings +(\d+)/\1 +0 .*\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d$", "\n".join(table), re.MULTILINE
+    )
+
+
 def test_rows_wider_than_the_terminal_are_turned_and_none_is_cut(looked):
     _, seen = on_a_terminal(looked, "sql", "from bookings limit 2", width=90)
 

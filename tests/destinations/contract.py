@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octo_sync.destinations.base import Answered, Drift, Landing, Payload, Seen
+from octo_sync.destinations.erasing import ContactRow
 from octo_sync.errors import WriterFenced
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking
@@ -716,6 +717,16 @@ class Contract:
         )
         assert say(warehouse) == said
 
+    def test_an_extra_without_a_name_lands_with_the_others(self, warehouse):
+        unnamed = booking(1)
+        unnamed["extraItems"] = [{"quantity": 1}]
+        warehouse.land(landing(december([unnamed, booking(2)], 10)))
+        found = warehouse.query(
+            "select booking_uuid, extra_id, quantity from core.booking_extra_items where unit_item_uuid = '' order by 1"
+        )
+        assert found.rows == [("uuid-1", "", 1)]
+        assert len(live(warehouse, "core.bookings", "booking_uuid")) == 2
+
     # -- one writer (R9) --------------------------------------------------------------------------------------------
 
     def test_a_lower_fence_is_refused_everywhere_and_nothing_is_kept(self, warehouse):
@@ -802,6 +813,44 @@ class Contract:
             warehouse.land(landing(answer(text, seq)))
         found = private(warehouse, "select payload from {}raw.records order by fetched_at_utc")
         assert [row[0] for row in found] == ["a", "b", "a"]
+
+    # -- persons ----------------------------------------------------------------------------------------------------
+
+    def test_contacts_and_payloads_are_taken_out_with_what_core_says_of_them(self, warehouse):
+        landing = december([booking(n, day=n, name=f"Name {n}") for n in (1, 2)], 10)
+        payloads = tuple(
+            Payload("booking", f"uuid-{n}", memoryview(f'{{"name": "Name {n}"}}'.encode()), f"h{n}") for n in (1, 2)
+        )
+        warehouse.land(
+            Landing(run_id="r", fence=1, now=NOW, answered=[dataclasses.replace(landing, payloads=payloads)])
+        )
+        with warehouse.scrubbing(1) as scrubber:
+            assert [row.full_name for row in scrubber.contacts() if not row.unit_item_uuid] == ["Name 1", "Name 2"]
+            assert [stored.booking_uuid for stored in scrubber.payloads()] == ["uuid-1", "uuid-2"]
+            assert scrubber.named(["uuid-1"]) == [("main", "uuid-1")]
+            assert scrubber.repeats("Name 1") == 2
+            (row,) = scrubber.bookings([("main", "uuid-1")])
+            items = scrubber.items([("main", "uuid-1")])
+            assert len(items) == 2
+        with warehouse.scrubbing(1) as scrubber:
+            blank = dataclasses.replace(row, loses_key=True, reseller_reference=None)
+            assert scrubber.scrub_bookings([blank], items) == 1
+        with warehouse.scrubbing(1) as scrubber:
+            keys = [("main", "uuid-1", ""), ("main", "uuid-1", "item-1-0")]
+            marks = [
+                ContactRow(connection_id=c, booking_uuid=b, unit_item_uuid=i, erased_at_utc=NOW) for c, b, i in keys
+            ]
+            assert scrubber.replace_contacts(marks, NOW) == 2, "one is changed, one is made"
+            assert scrubber.drop_payloads([("main", "uuid-1")], [("main", "uuid-2", "other hash")]) == 1
+        warehouse.shed(core=True)
+        with warehouse.scrubbing(1) as scrubber:
+            assert scrubber.erased() == keys
+            assert scrubber.repeats("Name 1") == 0
+            assert scrubber.repeats("Name 2") == 2
+        found = warehouse.query("select booking_uuid, payload_digest is null from core.bookings order by 1").rows
+        assert found[0] == ("uuid-1", True)
+        with pytest.raises(WriterFenced), warehouse.scrubbing(0) as scrubber:
+            scrubber.drop_contacts()
 
     # -- any order --------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import sys
 
 import duckdb
 import pytest
-from tests.destinations import contract
+from tests.destinations import contract, histories
 from tests.destinations.contract import (
     DECEMBER,
     NOW,
@@ -24,7 +24,8 @@ from tests.destinations.contract import (
     slot,
 )
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse, open_read_only
+from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb_reader import open_read_only
 from octo_sync.errors import WarehouseError, WarehouseLocked, WriterFenced
 from octo_sync.tables import all_tables, nouns
 
@@ -61,7 +62,7 @@ def private():
     return lambda warehouse, sql: warehouse.query(sql.format("personal.")).rows
 
 
-class TestDuckDB(contract.Contract):
+class TestDuckDB(contract.Contract, histories.Histories):
     """The suite itself."""
 
 
@@ -294,7 +295,7 @@ def test_a_file_of_the_first_schema_gains_what_is_new_and_is_read_anew(open_ware
                 db.execute(statement)
     warehouse = open_warehouse()
     assert warehouse.query(columns).rows == fresh
-    assert warehouse.query("select version from ops.schema_migrations order by 1").rows == [(1,), (2,)]
+    assert warehouse.query("select version from ops.schema_migrations order by 1").rows[:2] == [(1,), (2,)]
     assert warehouse.covered([both.subject])[both.subject].answer_hash is None
     assert again(warehouse, both, 20).rows == 0
     assert (say(warehouse), private(warehouse, "select * from {}private.booking_contacts order by all")) == said

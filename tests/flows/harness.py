@@ -160,8 +160,18 @@ def _toml(value):
 class Project:
     """A project directory with a pipeline of one connection or several."""
 
-    def __init__(self, directory: Path, service: Service, *, sync=None, publish=False, connections=None, **asked):
-        self.directory, self.service = directory, service
+    def __init__(
+        self,
+        directory: Path,
+        service: Service,
+        *,
+        sync=None,
+        publish=False,
+        connections=None,
+        destination=None,
+        **asked,
+    ):
+        self.directory, self.service, self.destination = directory, service, destination
         self.connections = connections or {"main": Asked(**asked)}
         self.settings = {"confirm_after": ("0.05s",), "backoff": "0.05s", "backoff_cap": "0.2s", **(sync or {})}
         self.publishing = publish
@@ -174,7 +184,7 @@ class Project:
     def write(self):
         """Write the pipeline file as it is described now."""
         first = next(iter(self.connections.values()))
-        lines = ['name = "test"', "[horizon]"]
+        lines = ['name = "test"', *([f'destination = "{self.destination}"'] if self.destination else []), "[horizon]"]
         for name in ("bookings", "availability"):
             low, high = getattr(first, name)
             lines.append(f'{name} = "{low:+d}d..{high:+d}d"')
@@ -256,6 +266,9 @@ class Project:
         return oracle.expected(state, slots, pulled)
 
     def warehouse(self, name="main"):
+        if self.destination:
+            with _server(self.destination) as db:
+                return _read_tables(db, [(db.info.dbname, schema) for schema in ("core", "private")], name)
         return read_tables(self.directory, name)
 
     def differences(self, name="main"):
@@ -264,7 +277,7 @@ class Project:
 
     def query(self, sql, *parameters):
         """Ask the warehouse, while nobody writes."""
-        with _reading(self.directory) as db:
+        with _server(self.destination) if self.destination else _reading(self.directory) as db:
             return db.execute(sql, list(parameters)).fetchall()
 
 
@@ -283,14 +296,28 @@ def _reading(directory):
         db.close()
 
 
+@contextlib.contextmanager
+def _server(dsn):
+    """A PostgreSQL database, asked as DuckDB is."""
+    import psycopg
+
+    with psycopg.connect(dsn, cursor_factory=psycopg.RawCursor) as db:
+        db.execute("set timezone = 'UTC'")
+        yield db
+
+
 def read_tables(directory, connection="main"):
     """Live rows of a connection in every table the oracle is asked about, bookkeeping left out."""
     with _reading(directory) as db:
-        return {
-            table: rows_of(db, catalog, table, connection)
-            for catalog, schema in (("octo", "core"), ("personal", "private"))
-            for table in _tables(db, catalog, schema)
-        }
+        return _read_tables(db, (("octo", "core"), ("personal", "private")), connection)
+
+
+def _read_tables(db, places, connection):
+    return {
+        table: rows_of(db, catalog, table, connection)
+        for catalog, schema in places
+        for table in _tables(db, catalog, schema)
+    }
 
 
 def _tables(db, catalog, schema):
@@ -309,6 +336,7 @@ def rows_of(db, catalog, table, connection):
         "where table_catalog = $1 and table_schema = $2 and table_name = $3 order by ordinal_position",
         [catalog, schema, name],
     ).fetchall()
+    columns = [(column, kind.upper()) for column, kind in columns]
     names = {column for column, _ in columns}
     live = "not is_deleted" if "is_deleted" in names else "is_current" if "is_current" in names else "true"
     kept = [(column, kind) for column, kind in columns if column not in oracle.BOOKKEEPING]

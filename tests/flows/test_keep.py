@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import datetime as dt
+import threading
 
 import pytest
 from tests.flows.harness import QUICK, Project, Service, small
@@ -74,6 +75,63 @@ async def test_a_change_that_is_marked_lands_without_a_pull(project, service):
         await settled(keeper)
         assert [r["path"].rsplit("/", 1)[-1] for r in service.requests()] == [uuid]
     assert project.differences() == []
+
+
+async def test_what_is_marked_during_a_landing_is_fetched_beside_it(project, service):
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        first, second = (one["uuid"] for one in service.state()["bookings"][:2])
+        loop, warehouse = asyncio.get_running_loop(), keeper.ports.warehouse
+        land, landing, may_land = warehouse.land, asyncio.Event(), threading.Event()
+
+        def slowly(batch):
+            loop.call_soon_threadsafe(landing.set)
+            assert may_land.wait(20)
+            return land(batch)
+
+        warehouse.land = slowly
+        service.forget_requests()
+        try:
+            keeper.ports.journal.mark([booking(first)], Source.NOTIFICATION)
+            keeper.wake.set()
+            async with asyncio.timeout(10):
+                await landing.wait()
+                keeper.ports.journal.mark([booking(second)], Source.NOTIFICATION)
+                keeper.wake.set()
+                while len(service.requests()) < 2:  # noqa: ASYNC110 - the service is another thread's
+                    await asyncio.sleep(0.02)
+            assert not may_land.is_set()
+        finally:
+            may_land.set()
+        await settled(keeper)
+    assert project.differences() == []
+
+
+async def test_what_becomes_due_while_it_looks_after_other_things_is_not_slept_over(project, service, monkeypatch):
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        uuid = service.state()["bookings"][0]["uuid"]
+        service.forget_requests()
+        clock, looking_after, marked = keeper.ports.clock, keeper._meanwhile, []
+
+        async def slowly():
+            found = await looking_after()
+            if not marked and not keeper._worker._tasks:
+                # As a fetch that failed is: due a moment after the worker has seen that nothing is.
+                due_at = clock.now() + dt.timedelta(milliseconds=20)
+                marked.append(keeper.ports.journal.mark([booking(uuid)], Source.REPAIR, due_at=due_at))
+                while clock.now() <= due_at:  # noqa: ASYNC110 - a clock has no event
+                    await asyncio.sleep(0.005)
+            return found
+
+        monkeypatch.setattr(keeper, "_meanwhile", slowly)
+        keeper.wake.set()
+        async with asyncio.timeout(10):
+            while not service.requests():  # noqa: ASYNC110 - the service is another thread's
+                await asyncio.sleep(0.02)
+        assert [r["path"].rsplit("/", 1)[-1] for r in service.requests()] == [uuid]
 
 
 async def test_a_new_product_brings_its_availability(project, service):

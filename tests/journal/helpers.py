@@ -5,9 +5,13 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from octo_sync.journal import Journal
 from octo_sync.model import Subject, SubjectKind
 
+ON_A_FILE = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+"""For tests about what only a file has: its bytes, its write-ahead log, its directory."""
 NOON = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 
 
@@ -43,6 +47,13 @@ def fail(journal: Journal, claim, *, retry_at=None, quarantine=False, code="Serv
     )
 
 
+def plan(journal: Journal, statement: str, values: tuple[object, ...]) -> list[str]:
+    """The steps that the journal's engine will take."""
+    explain = "EXPLAIN" if isinstance(journal.path, str) else "EXPLAIN QUERY PLAN"
+    with journal._reading() as connection:
+        return [row[-1] for row in connection.exec_driver_sql(f"{explain} {statement}", values).all()]
+
+
 PRELUDE = """
 import os, sys, signal
 from datetime import UTC, datetime
@@ -53,11 +64,12 @@ class Clock:
     def now(self): return datetime.now(UTC)
 def booking(uuid): return Subject("acme", SubjectKind.BOOKING, (uuid,))
 def say(text): print(text, flush=True)
-journal = Journal.open(Path(sys.argv[1]), clock=Clock())
+place = sys.argv[1]
+journal = Journal.open(place if "://" in place else Path(place), clock=Clock())
 """
 
 
-def start(program: str, path: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(program: str, path: Path | str, *arguments: str) -> subprocess.Popen[str]:
     """Run the program in another process, with `journal` open at `path`."""
     return subprocess.Popen(
         [sys.executable, "-c", PRELUDE + program, str(path), *arguments],

@@ -15,6 +15,12 @@ from octo_sync.model import Source
 
 
 @pytest.fixture
+def engine() -> str:
+    """Only a file can be damaged so that we must notice."""
+    return "sqlite"
+
+
+@pytest.fixture
 def filled(path: Path, clock: HandClock) -> Path:
     """A closed journal of many pages."""
     with Journal.open(path, clock=clock) as journal:

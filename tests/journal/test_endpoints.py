@@ -1,8 +1,6 @@
 """Where webhooks are accepted: before the service hears of an address, and until it is left for good."""
 
 import hashlib
-import sqlite3
-from contextlib import closing
 
 import pytest
 from tests.journal.helpers import HandClock
@@ -128,9 +126,10 @@ def test_database_itself_refuses_what_must_not_be(journal: Journal, change: str)
 
 
 def test_a_journal_of_the_first_release_gets_the_table(journal: Journal, path, clock: HandClock) -> None:
+    with journal._writing() as connection:
+        connection.exec_driver_sql("DROP TABLE endpoints")
+        connection.exec_driver_sql("DELETE FROM schema_version WHERE version >= 3")
     journal.close()
-    with closing(sqlite3.connect(path)) as raw:
-        raw.executescript("DROP TABLE endpoints; DELETE FROM schema_version WHERE version >= 3;")
     with Journal.open(path, clock=clock) as migrated:
         add(migrated, ONE)
         assert names(migrated.endpoints()) == [ONE]

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection
-from tests.journal.helpers import HandClock, booking, bookings
+from tests.journal.helpers import ON_A_FILE, HandClock, booking, bookings
 
 from octo_sync.errors import JournalError
-from octo_sync.journal import Journal, faults, store
+from octo_sync.journal import Journal, faults, sqlite
 from octo_sync.model import Source
 
 
+@ON_A_FILE
 def test_full_disk_is_said_nothing_is_kept_and_work_goes_on_after(journal: Journal) -> None:
     with journal._reading() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
@@ -24,6 +25,7 @@ def test_full_disk_is_said_nothing_is_kept_and_work_goes_on_after(journal: Journ
     assert journal.dirty_count() == 5000
 
 
+@ON_A_FILE
 def test_claims_survive_an_error_of_the_file(journal: Journal) -> None:
     journal.mark([booking()], Source.USER)
     (claim,) = journal.claim(1, run_id="r")
@@ -36,6 +38,7 @@ def test_claims_survive_an_error_of_the_file(journal: Journal) -> None:
     assert journal.dirty_count() == 0
 
 
+@ON_A_FILE
 def test_journal_locked_for_too_long_is_said(journal: Journal, path, monkeypatch) -> None:
     with journal._reading() as connection:
         connection.exec_driver_sql("PRAGMA busy_timeout = 20")
@@ -47,6 +50,7 @@ def test_journal_locked_for_too_long_is_said(journal: Journal, path, monkeypatch
     assert journal.dirty_count() == 1
 
 
+@ON_A_FILE
 def test_writer_keeps_other_writers_out_from_its_first_word(journal: Journal, path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other:
         with journal._writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
@@ -63,6 +67,7 @@ def test_directory_that_cannot_be_is_said(tmp_path, clock: HandClock) -> None:
         Journal.open(tmp_path / "folder.sqlite", clock=clock)
 
 
+@ON_A_FILE
 def test_vanished_file_is_an_error_and_not_an_empty_journal(journal: Journal, path) -> None:
     journal._disconnect()
     path.unlink()
@@ -90,12 +95,13 @@ def test_parameters_never_show_in_an_error(journal: Journal) -> None:
     assert "hunter2" not in str(said.value)
 
 
+@ON_A_FILE
 def test_draft_of_a_kill_during_creation_does_not_hinder(path, clock: HandClock, monkeypatch) -> None:
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(store.os, "link", killed)
+        patched.setattr(sqlite.os, "link", killed)
         with pytest.raises(KeyboardInterrupt):
             Journal.open(path, clock=clock)
     assert not path.exists()
@@ -103,28 +109,30 @@ def test_draft_of_a_kill_during_creation_does_not_hinder(path, clock: HandClock,
         assert journal.recovered_from is None
 
 
+@ON_A_FILE
 def test_file_system_without_hard_links_will_do(path, clock: HandClock, monkeypatch) -> None:
     def refused(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(store.os, "link", refused)
+    monkeypatch.setattr(sqlite.os, "link", refused)
     with Journal.open(path, clock=clock) as journal:
         journal.mark([booking()], Source.USER)
     with Journal.open(path, clock=clock) as journal:
         assert journal.dirty_count() == 1
 
 
+@ON_A_FILE
 def test_process_that_loses_the_race_to_create_uses_the_winners_file(path, clock: HandClock, monkeypatch) -> None:
-    link = store.os.link
+    link = sqlite.os.link
 
     def slower(*names: Path) -> None:
         with monkeypatch.context() as patched:
-            patched.setattr(store.os, "link", link)
+            patched.setattr(sqlite.os, "link", link)
             with Journal.open(path, clock=clock) as winner:
                 winner.mark([booking()], Source.USER)
         link(*names)
 
-    monkeypatch.setattr(store.os, "link", slower)
+    monkeypatch.setattr(sqlite.os, "link", slower)
     with Journal.open(path, clock=clock) as journal:
         assert journal.recovered_from is None
         assert journal.dirty_count() == 1

@@ -1,13 +1,13 @@
 """Random histories of marks, claims, landings, failures and crashes against a model of a few lines."""
 
-import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from tests.journal.helpers import HandClock, availability, booking, fail
 
 from octo_sync.journal import Journal
@@ -59,18 +59,20 @@ class Model:
 
 
 class JournalMachine(RuleBasedStateMachine):
+    def __init__(self, fresh: Callable[[], Path | str]) -> None:
+        super().__init__()
+        self.fresh = fresh
+
     @initialize()
     def open(self) -> None:
-        self.folder = tempfile.TemporaryDirectory()
         self.clock = HandClock()
-        self.journal = Journal.open(Path(self.folder.name) / "journal.sqlite", clock=self.clock)
+        self.journal = Journal.open(self.fresh(), clock=self.clock)
         self.model = Model()
         self.in_work: list[Claim] = []
         self.last_number = 0
 
     def teardown(self) -> None:
         self.journal.close()
-        self.folder.cleanup()
 
     def taken(self, data: st.DataObject) -> Claim | None:
         if not self.in_work:
@@ -168,10 +170,17 @@ class JournalMachine(RuleBasedStateMachine):
         workable = [one for one in known.values() if one.wanted > one.landed and not one.quarantined]
         assert self.journal.dirty_count() == len(workable)
         later = [one.due for one in workable if one.due > self.clock.now()]
-        assert self.journal.next_due_at() == min(later, default=None)
+        assert self.journal.next_due_at(self.clock.now()) == min(later, default=None)
 
 
-TestJournalMachine = JournalMachine.TestCase
-TestJournalMachine.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+def test_every_history_ends_as_the_model_says(fresh) -> None:
+    run_state_machine_as_test(
+        lambda: JournalMachine(fresh),
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=40,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

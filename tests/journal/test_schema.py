@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from sqlalchemy import create_engine
-from tests.journal.helpers import HandClock, booking
+from tests.journal.helpers import ON_A_FILE, HandClock, booking
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import Journal, models, store
@@ -37,6 +37,7 @@ def schema(connection: sqlite3.Connection) -> dict[str, object]:
     return found
 
 
+@ON_A_FILE
 def test_migrated_schema_equals_the_models(journal: Journal, path, tmp_path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'fresh.sqlite'}")
     models.metadata.create_all(engine)
@@ -59,7 +60,7 @@ def test_older_program_refuses_a_newer_schema_in_one_line(journal: Journal, path
     with pytest.raises(JournalError, match=r"newer octo-sync .*999.*upgrade octo-sync") as refused:
         Journal.open(path, clock=clock)
     assert "\n" not in str(refused.value)
-    assert sorted(one.name for one in path.parent.iterdir()) == [path.name]
+    assert isinstance(path, str) or sorted(one.name for one in path.parent.iterdir()) == [path.name]
 
 
 def test_failed_migration_leaves_nothing_and_is_tried_again(
@@ -108,6 +109,7 @@ def test_database_itself_refuses_what_must_not_be(journal: Journal, change: str)
     assert journal.dirty_count() == 1
 
 
+@ON_A_FILE
 def test_file_is_private_and_durable(journal: Journal, path) -> None:
     journal.mark([booking()], Source.USER)
     for name in ("", "-wal", "-shm"):
@@ -116,7 +118,7 @@ def test_file_is_private_and_durable(journal: Journal, path) -> None:
         for pragma, value in {
             "journal_mode": "wal",
             "synchronous": 2,
-            "busy_timeout": 10_000,
+            "busy_timeout": 5_000,
             "foreign_keys": 1,
             "page_size": 2048,
         }.items():
@@ -128,6 +130,7 @@ def test_missing_directories_are_made_private(tmp_path, clock: HandClock) -> Non
         assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
 
 
+@ON_A_FILE
 def test_closing_leaves_one_file(journal: Journal, path) -> None:
     journal.mark([booking()], Source.USER)
     journal.close()

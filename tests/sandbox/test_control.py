@@ -90,6 +90,11 @@ def test_background_traffic_starts_and_stops(fresh, until):
     stopped = fresh.control("DELETE", "/traffic")
     assert stopped["running"] is False
     assert fresh.control("GET", "/traffic")["made"] == stopped["made"]
+    fresh.control("POST", "/traffic", {"rate": 200, "kinds": ["book"], "seed": 2, "token": "a"})
+    before = {b["uuid"] for b in fresh.control("GET", "/state")["bookings"]}
+    until(lambda: len(fresh.control("GET", "/state")["bookings"]) > len(before) + 9)
+    fresh.control("DELETE", "/traffic")
+    assert {b["token"] for b in fresh.control("GET", "/state")["bookings"] if b["uuid"] not in before} == {"a"}
     answer = fresh.client.post(f"{fresh.control_url}/traffic", json={"changes": 1, "kinds": ["nope"]})
     assert answer.status_code == 400
 

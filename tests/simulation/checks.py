@@ -3,6 +3,7 @@
 import datetime as dt
 import sqlite3
 from collections import Counter
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -50,13 +51,17 @@ union all
 select 'a booking deleted without proof: ' || booking_uuid from core.bookings where is_deleted
 """
 
+_VERSIONS = (Path(__file__).parents[2] / "warehouse" / "checks" / "history_versions.sql").read_text(encoding="utf-8")
+
 
 def after_landing(world, warehouse):
-    """No half batch, unique keys, nothing invented, nothing deleted without proof, no older over newer."""
+    """No half batch, unique keys, whole histories, nothing invented, nothing deleted without proof, no older over newer."""
     with warehouse._reader_lock:
         reader = warehouse._reader
         for (sentence,) in reader.execute(_HALF).fetchall():
             world.fail(sentence)
+        for table, _, key, what in reader.execute(_VERSIONS).fetchall():
+            world.fail(f"{table} of {key}: {what}")
         rows = reader.execute(
             "select booking_uuid, reseller_reference, status, currency is not null from core.bookings"
         ).fetchall()

@@ -62,7 +62,7 @@ def _bury(world, loop):
             with contextlib.suppress(Exception):
                 thing.close()
         for lease in program.leases:
-            lease._lock.release(force=True)
+            lease._lock.release()
     world.service.alive = False
     for task in asyncio.all_tasks(loop):
         task._log_destroy_pending = False

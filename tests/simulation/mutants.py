@@ -356,6 +356,13 @@ def patch_without_headers():
     OctoClient.update_subscription = lambda self, name, url, types, headers=None: update(self, name, url, types, {})
 
 
+@mutant("healing")
+def healing_asks_for_nothing():
+    from octo_sync import serving
+
+    serving.close_gap = lambda ports, connection, endpoint: False
+
+
 @mutant("exactly one", "created without an answer")
 def create_without_listing():
     from octo_sync.flows.subscription_steps import Steps, Turn

@@ -14,15 +14,18 @@ from datetime import timedelta
 from functools import partial
 
 import httpx
+from apscheduler.triggers.interval import IntervalTrigger
 from tests.simulation.loop import Killed, Process, current
 
 from octo_sync import app, serving
 from octo_sync.app import open_project
 from octo_sync.destinations import duckdb as destination
+from octo_sync.destinations.staging import Stage
+from octo_sync.errors import OctoSyncError, WriterFenced
 from octo_sync.flows import keep, settle
 from octo_sync.journal import Journal, Lease
 from octo_sync.journal.store import Store
-from octo_sync.schedule import missed, next_time
+from octo_sync.schedule import Schedules
 
 __all__ = ["Actions", "Program", "install"]
 
@@ -81,7 +84,7 @@ class Program(Process):
             for thing in (*self.warehouses, *self.journals):
                 thing.close()
         for lease in self.leases:
-            lease._lock.release(force=True)
+            lease._lock.release()
         for waiting in self.visitors:
             if not waiting.done():
                 waiting.set_exception(httpx.ReadError("connection reset by peer"))
@@ -139,54 +142,57 @@ class _Server:
         self._program.app = None
 
 
-class Timers:
-    """`Schedules` by the virtual clock: cron expressions, what was missed, intervals."""
+class Timers(Schedules):
+    """The program's own schedules by the virtual clock; silent while the scenario wants no pulls."""
 
-    def __init__(self, time_zone, clock, *, last_run, ran):
-        self._zone, self._clock, self._last_run, self._ran = time_zone, clock, last_run, ran
-        self._crons, self._every, self._tasks = {}, {}, []
-
-    def cron(self, name, expression, call):
-        self._crons[name] = expression, call
-
-    def every(self, name, seconds, call):
-        self._every[name] = seconds, call
+    def __init__(self, time_zone, clock, **more):
+        super().__init__(time_zone, clock, scheduler=_Scheduler(clock), **more)
 
     async def start(self):
         if current().world.pulls_are_off:
             return []
-        now = self._clock.now()
-        late = [n for n, (e, _) in self._crons.items() if missed(e, self._zone, self._last_run(n), now)]
-        for name in self._crons:
-            if name not in late and self._last_run(name) is None:
-                self._ran(name, now)
-        for name in late:
+        late = await super().start()
+        for _ in late:
             current().world.count("schedule caught up")
-            self._ran(name, now)
-            await self._crons[name][1]()
-        self._tasks = [asyncio.create_task(self._cron(name, *self._crons[name])) for name in sorted(self._crons)]
-        self._tasks += [asyncio.create_task(self._interval(*one)) for one in self._every.values()]
         return late
 
-    async def _cron(self, name, expression, call):
+
+class _Scheduler:
+    """In place of APScheduler: its own triggers, waited for by the virtual clock."""
+
+    running = False
+
+    def __init__(self, clock):
+        self._clock, self._jobs, self._tasks = clock, [], []
+
+    def add_listener(self, *_):
+        """Nobody reads what it would say."""
+
+    def add_job(self, call, trigger, args, **_):
+        self._jobs.append((call, trigger, args))
+
+    def start(self):
+        self.running = True
+        self._tasks = [asyncio.create_task(self._repeat(*job)) for job in self._jobs]
+
+    async def _repeat(self, call, trigger, args):
         while True:
-            now = self._clock.now()
-            due = next_time(expression, self._zone, now)
+            if isinstance(trigger, IntervalTrigger):
+                await asyncio.sleep(trigger.interval.total_seconds())
+                # As there: what failed is called again at its next time.
+                with contextlib.suppress(OctoSyncError):
+                    await call(*args)
+                continue
+            due = trigger.get_next_fire_time(None, self._clock.now() + timedelta(microseconds=1))
             # Looked at again now and then: the wall clock may be put.
             while (left := (due - self._clock.now()).total_seconds()) > 0:
                 await asyncio.sleep(min(left, 1800.0))
                 if due - self._clock.now() > timedelta(days=1):
                     break
             if left <= 0 and not current().world.pulls_are_off:
-                self._ran(name, self._clock.now())
-                await call()
+                await call(*args)
 
-    async def _interval(self, seconds, call):
-        while True:
-            await asyncio.sleep(seconds)
-            await call()
-
-    def stop(self):
+    def shutdown(self, **_):
         for task in self._tasks:
             task.cancel()
 
@@ -211,7 +217,7 @@ def install(open_warehouse):
     _watch_deliveries()
     _watch_the_warehouse()
     _watch_transactions()
-    _count_what_is_held()
+    _count_what_is_rare()
 
 
 def _watch_the_journal():
@@ -271,7 +277,8 @@ def _watch_the_warehouse():
 
     def guarded_land(self, landing):
         program = _alive()
-        report = land(self, landing)
+        with _counting_refusals(program):
+            report = land(self, landing)
         if program is not None:
             program.world.landed(program, self, landing, report)
             program.reached("between warehouse and journal")
@@ -299,6 +306,16 @@ def _watch_the_warehouse():
     kind.land, kind.bury, kind.claim_writer, kind.close = guarded_land, guarded_bury, guarded_claim, guarded_close
 
 
+@contextlib.contextmanager
+def _counting_refusals(program):
+    try:
+        yield
+    except WriterFenced:
+        if program is not None:
+            program.world.count("landing of a zombie refused")
+        raise
+
+
 def _watch_transactions():
     transaction = destination.transaction
 
@@ -315,7 +332,7 @@ def _watch_transactions():
     destination.transaction = guarded_transaction
 
 
-def _count_what_is_held():
+def _count_what_is_rare():
     decide, failed = settle.decide, Journal.failed
 
     def told_decide(*args, **more):
@@ -329,7 +346,15 @@ def _count_what_is_held():
         if quarantine and (program := current()) is not None:
             program.world.count("subject quarantined")
 
-    settle.decide, Journal.failed = told_decide, told_failed
+    drop = Stage._drop
+
+    def told_drop(self, condition):
+        known = len(self.overruled)
+        drop(self, condition)
+        if (program := current()) is not None:
+            program.world.count("older answers overruled", len(self.overruled) - known)
+
+    settle.decide, Journal.failed, Stage._drop = told_decide, told_failed, told_drop
 
 
 class Actions(logging.Handler):

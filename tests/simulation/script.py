@@ -73,7 +73,7 @@ class _Script:
             await self.notified_round()
             if wrong := await self.equal(f"after round {number + 1} of notified changes"):
                 return wrong
-        return await self.hold()
+        return await self.gap() or await self.hold()
 
     # -- the storm ------------------------------------------------------------------------------------------------
 
@@ -211,9 +211,10 @@ class _Script:
     def _told_badly(self):
         world, random, faults = self.world, self.random, self.service.faults
         if world.confirms and world.chance(0.7):
-            seconds = random.choice((2.0, 4.5))
             world.lag_until = world.loop.time() + SETTLED
-            faults.add([{"fault": "read_lag", "seconds": seconds}])
+            # Beginning later it shows what was before a change that has landed already.
+            begin = random.choice((0.0, random.uniform(0.5, 8.0)))
+            world.loop.call_later(begin, faults.add, [{"fault": "read_lag", "seconds": random.choice((2.0, 4.5))}])
         for name, more in (
             ("delivery_doubled", {"share": 0.4}),
             ("delivery_late", {"share": 0.3, "seconds": random.choice((2.0, 20.0))}),
@@ -263,6 +264,22 @@ class _Script:
         low, high = self.world.now().date().toordinal() - 5, self.world.now().date().toordinal() + 10
         near = [one for one in own if low <= one.local_date <= high] or own
         return near[0] if surely or self.random.random() < 0.6 else self.random.choice(near)
+
+    async def gap(self):
+        """Its subscription is lost. What changes until it is made again nobody is told, and is found all the same."""
+        world, store = self.world, self.service.store
+        if not world.chance(0.5):
+            return None
+        for identity in [key for key, one in store.subscriptions.items() if one.token == "all"]:
+            del store.subscriptions[identity]
+        for kind in ("note", "redeem", "closeout", "price"):
+            self._notified_change(kind)
+        for program in world.programs:
+            program.kill("between")
+        world.launch()
+        await asyncio.sleep(SETTLED)
+        world.count("gaps closed")
+        return await self.equal("after a lost subscription") or self.one_subscription()
 
     async def hold(self):
         """A reservation lapses; nobody is told, nobody pulls."""

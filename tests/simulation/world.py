@@ -4,6 +4,7 @@ import dataclasses
 import datetime as dt
 import hashlib
 import json
+import re
 import shutil
 import tempfile
 from collections import Counter, defaultdict
@@ -234,9 +235,8 @@ class World:
         return program
 
     def said(self, program, sentence):
-        self.note("say", program.name, sentence.replace(str(self.folder), ""))
-        if "newer writer" in sentence:
-            self.count("landing of a zombie refused")
+        # Which process of this machine it is, is no part of the day.
+        self.note("say", program.name, re.sub(r"pid \d+", "pid", sentence.replace(str(self.folder), "")))
 
     def died(self, program):
         self.note("dead", program.name)
@@ -255,7 +255,6 @@ class World:
     def landed(self, program, warehouse, landing, report):
         self.note("land", len(landing.answered), report.rows, len(report.stale), len(report.differing))
         self.count("landings")
-        self.count("stale answers left out", len(report.stale))
         self.count("differing answers looked at anew", len(report.differing))
         self.count("unchanged answers", sum(a.unchanged for a in landing.answered))
         self._one_writer(landing.fence)
@@ -275,7 +274,7 @@ class World:
         """From now on its warehouse is one that several may open, as a server is; its lock is lost."""
         self.shared = program.warehouses[-1]
         for lease in program.leases:
-            lease._lock.release(force=True)
+            lease._lock.release()
 
     def unshare(self):
         self.shared = None

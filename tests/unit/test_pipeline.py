@@ -79,6 +79,13 @@ def test_an_address_and_a_token_are_enough(read, project):
     assert pipeline.warnings == ()
 
 
+def test_a_journal_is_a_file_of_the_project_or_a_server(read, project):
+    assert read('journal = "state/j.sqlite"\n' + MINIMAL).journal == project / "state/j.sqlite"
+    pipeline = read('journal = "postgresql://octo@db.example/octo"\n' + MINIMAL)
+    assert pipeline.journal == "postgresql://octo@db.example/octo"
+    assert pipeline.journal_path == project / "octo.journal.sqlite"  # the lock's name
+
+
 def test_every_key_arrives_in_seconds_and_bytes(read, project):
     pipeline = read(
         """
@@ -489,7 +496,7 @@ def test_allow_http_does_not_allow_private_addresses(mistakes):
         ("[connections]\nacme = 3", "connections.acme: found 3; expected a table of keys"),
         ("[connections.acme]", "connections.acme.base_url: missing; expected the service's base address; https unless"),
         ('destinaton = "x"\n' + MINIMAL, 'destinaton: no such key, did you mean "destination"?'),
-        ("zzz = 1\n" + MINIMAL, "zzz: no such key; expected one of connections, destination, horizon, "),
+        ("zzz = 1\n" + MINIMAL, "zzz: no such key; expected one of care, connections, destination, horizon, "),
         ("name = 3\n" + MINIMAL, "name: found 3; expected a name of a-z"),
         ('name = "A b"\n' + MINIMAL, 'name: found "A b"; expected a name of a-z'),
         ('destination = ""\n' + MINIMAL, 'destination: found ""; expected a text that is not empty'),
@@ -497,6 +504,12 @@ def test_allow_http_does_not_allow_private_addresses(mistakes):
         ('destination = ":memory:"\n' + MINIMAL, 'destination: found ":memory:"; expected a file such as'),
         ('destination = "core.duckdb"\n' + MINIMAL, 'destination: found "core.duckdb"; expected another name'),
         ('destination = "mysql://x"\n' + MINIMAL, "destination: expected a path such as"),
+        ('journal = ":memory:"\n' + MINIMAL, 'journal: found ":memory:"; expected a file such as'),
+        ('journal = "mysql://x"\n' + MINIMAL, "journal: expected a path such as"),
+        (
+            f'journal = "postgresql://u:{TELLTALE}@h/d"\n' + MINIMAL,
+            "journal: expected an address without a password",
+        ),
         (
             f'destination = "postgresql://u:{TELLTALE}@h/d"\n' + MINIMAL,
             "destination: expected an address without a password",
@@ -566,6 +579,8 @@ def test_allow_http_does_not_allow_private_addresses(mistakes):
         ("[serve]\nstop_within = 0\n" + MINIMAL, "serve.stop_within: found 0; expected at least 0.1"),
         ("[sync]\nverify_budget = -1\n" + MINIMAL, "sync.verify_budget: found -1; expected at least 0"),
         ('[schedule]\nfull = "daily"\n' + MINIMAL, 'schedule.full: found "daily"; expected a cron expression'),
+        ('[schedule]\nnear = "61 * * * *"\n' + MINIMAL, 'schedule.near: "61 * * * *" is not a cron expression'),
+        ('[schedule]\nfull = "0 3 31 2 *"\n' + MINIMAL, 'schedule.full: found "0 3 31 2 *"; such a time never comes'),
         ("name = 2026-01-01\n" + MINIMAL, "name: found a date or a time; expected a name"),
     ],
 )

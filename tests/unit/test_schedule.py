@@ -5,7 +5,8 @@ import datetime as dt
 
 import pytest
 
-from octo_sync.errors import ConfigError
+from octo_sync import schedule
+from octo_sync.errors import ConfigError, JournalError
 from octo_sync.schedule import Schedules, missed, next_time
 
 
@@ -75,6 +76,70 @@ async def test_what_was_missed_is_called_once_at_the_start():
         assert known == dict.fromkeys(("full", "near", "new"), at("2026-11-20T12:00"))
     finally:
         schedules.stop()
+
+
+async def test_what_was_missed_and_fails_stays_missed():
+    known = {"full": at("2026-11-10T02:00")}
+    schedules = remembering(Clock("2026-11-20T12:00"), known)
+
+    async def full_disk():
+        raise JournalError("no space left")
+
+    schedules.cron("full", "0 2 * * *", full_disk)
+    try:
+        with pytest.raises(JournalError):
+            await schedules.start()
+    finally:
+        schedules.stop()
+    assert known == {"full": at("2026-11-10T02:00")}
+
+
+@pytest.mark.parametrize("fails", ["the call", "writing it down"])
+async def test_what_fails_at_its_time_is_tried_again_and_not_a_day_later(monkeypatch, fails):
+    monkeypatch.setattr(schedule, "_AGAIN", 0.01)
+    clock, known, tries, done = Clock("2026-11-20T01:59"), {}, [], asyncio.Event()
+
+    def fail_once(what):
+        if what == fails:
+            tries.append(what)
+            if len(tries) == 1:
+                raise JournalError("no space left")
+
+    async def pull():
+        fail_once("the call")
+
+    def ran(name, moment):
+        if moment == at("2026-11-20T02:00"):
+            fail_once("writing it down")
+            done.set()
+        known[name] = moment
+
+    waiting = ByHand()
+    schedules = Schedules("UTC", clock, last_run=known.get, ran=ran, scheduler=waiting)
+    schedules.cron("full", "0 2 * * *", pull)
+    await schedules.start()
+    clock.moment = at("2026-11-20T02:00")
+    await asyncio.wait_for(waiting.due(), 10)
+    assert done.is_set()
+    assert len(tries) == 2
+    assert known == {"full": at("2026-11-20T02:00")}
+
+
+class ByHand:
+    """A scheduler whose only job is due when the test says so."""
+
+    def add_listener(self, *_):
+        pass
+
+    def add_job(self, call, _trigger, args, **_):
+        self._job = call, args
+
+    def start(self):
+        pass
+
+    async def due(self):
+        call, args = self._job
+        await call(*args)
 
 
 async def test_an_interval_does_not_overtake_itself_and_survives_a_failure():

@@ -68,12 +68,34 @@ def test_marts_build_on_an_empty_warehouse_and_every_check_passes(warehouse, tmp
         assert [column for column, meaning in meanings.items() if not meaning] == [], "every column has a meaning"
 
 
+SEVERAL_MEANINGS = {"status", "reason", "availability_id", "local_start_at", "utc_start_at", "time_zone"}
+
+
+@pytest.mark.parametrize("file", files("marts"), ids=lambda f: f.stem)
+def test_a_column_whose_name_means_several_things_is_explained_in_its_mart(warehouse, tmp_path, file):
+    """Else it would get the meaning of whichever core table comes first: a ticket the status of a departure."""
+    apply_marts(warehouse, tmp_path)
+    columns = warehouse.query(f"select * from marts.{file.stem} limit 0").columns
+    said = re.findall(r"^-- column: (\w+):", file.read_text(encoding="utf-8"), re.MULTILINE)
+    assert SEVERAL_MEANINGS & {*columns} <= {*said}
+
+
 FAULTS = {
     "availability_capacity": "insert into core.availability (connection_id, product_id, option_id, availability_id, "
     "status, vacancies, capacity, is_deleted) values ('c', 'p', 'o', 'a', 'AVAILABLE', 11, 10, false)",
     "coverage_rows": "insert into ops.coverage (connection_id, resource, key, product_id, option_id, travel_month, "
     "window_start, window_end, row_count, is_complete) values ('c', 'availability', 'k', 'p', 'o', '2026-11', "
     "date '2026-11-01', date '2026-11-30', 3, true)",
+    "coverage_holes": "insert into core.availability (connection_id, product_id, option_id, availability_id, is_deleted) "
+    "values ('c', 'p', 'o', 'a', false)",
+    "history_versions": "insert into core.booking_history (connection_id, booking_uuid, version_no, valid_from_utc, "
+    "valid_to_utc, is_current, changed_fields) values ('c', 'b', 1, '2026-11-01', '2026-11-03', false, ''), "
+    "('c', 'b', 2, '2026-11-02', '2026-11-04', false, 'status')",
+    "local_dates": "insert into core.bookings (connection_id, booking_uuid, local_start_at, local_date, is_deleted) "
+    "values ('c', 'b', timestamp '2026-11-20 23:30:00', date '2026-11-21', false)",
+    # A connection that is there twice would count each of its bookings twice.
+    "mart_totals": "insert into core.connections (connection_id) values ('c'), ('c'); "
+    "insert into core.bookings (connection_id, booking_uuid, is_deleted, is_test) values ('c', 'b', false, false)",
     "known_currencies": "insert into core.bookings (connection_id, booking_uuid, retail_minor) values ('c', 'b', 1)",
     "money_exact": "insert into core.bookings (connection_id, booking_uuid, currency, currency_precision, retail_minor, "
     "retail_amount) values ('c', 'b', 'BHD', 3, 1234, 12.34)",
@@ -85,6 +107,7 @@ FAULTS = {
 @pytest.mark.parametrize("check", [f.stem for f in files("checks")])
 def test_each_check_finds_the_fault_it_is_for(warehouse, tmp_path, check):
     warehouse.run_script([FAULTS[check]])
+    apply_marts(warehouse, tmp_path)
     _, failed = run_checks(warehouse, tmp_path)
     assert check in {f.check.name for f in failed}
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 import random
 import resource
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -156,3 +157,17 @@ async def test_a_full_disk_is_503_and_receiving_resumes_when_there_is_room(disk)
         assert (await client.ask(post(booking_body("after")))).status == 200
     bodies, _, _ = stored(disk)
     assert len(bodies) == 2 + statuses.count(200)
+
+
+async def test_a_journal_that_somebody_has_locked_is_503_before_the_sender_is_cut_off(tmp_path):
+    async with started(tmp_path) as (_, connect):
+        client = await connect()
+        with contextlib.closing(sqlite3.connect(tmp_path / "journal.sqlite", isolation_level=None)) as other:
+            other.execute("begin immediate")
+            answer = await client.ask(post(booking_body("during")), within=30.0)
+            # 408 would be the end of the request's own time.
+            assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+            other.execute("rollback")
+        client = await connect()
+        assert (await client.ask(post(booking_body("after")))).status == 200
+    assert stored(tmp_path)[0] == [booking_body("after")]

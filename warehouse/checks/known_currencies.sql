@@ -1,5 +1,13 @@
 -- name: known_currencies
 -- description: A price always says its currency and precision.
-select connection_id, booking_uuid
+select 'bookings' as table_name, connection_id, booking_uuid as id
 from core.bookings
+where (retail_minor is not null or net_minor is not null) and (currency is null or currency_precision is null)
+union all
+select 'booking_unit_items', connection_id, unit_item_uuid
+from core.booking_unit_items
+where (retail_minor is not null or net_minor is not null) and (currency is null or currency_precision is null)
+union all
+select 'unit_prices', connection_id, unit_id
+from core.unit_prices
 where (retail_minor is not null or net_minor is not null) and (currency is null or currency_precision is null)

@@ -43,6 +43,7 @@ create table if not exists core.bookings (
   pax_count           bigint,
   verified_at_utc     timestamptz,
   payload_digest      bigint,
+  contact_key         text,
   first_seen_at_utc   timestamptz,
   last_seen_at_utc    timestamptz,
   is_deleted          boolean,
@@ -88,6 +89,7 @@ comment on column core.bookings.unit_count is 'Tickets in it.';
 comment on column core.bookings.pax_count is 'People in it; null where the service leaves the units out.';
 comment on column core.bookings.verified_at_utc is 'When an answer last showed it changed; ops.coverage says when it was last verified unchanged.';
 comment on column core.bookings.payload_digest is 'Hash of the record that this row and its contacts were landed from; an equal one is not read again. Null: look at it anew.';
+comment on column core.bookings.contact_key is 'Keyed hash of the lead contact''s e-mail address, else telephone number: equal for the same guest, and says nothing else. Null: neither is known, kept, or no longer.';
 comment on column core.bookings.first_seen_at_utc is 'When this row was first landed.';
 comment on column core.bookings.last_seen_at_utc is 'When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.';
 comment on column core.bookings.is_deleted is 'Whether the service was proven, twice, to no longer have it.';

@@ -34,6 +34,6 @@ comment on column core.unit_prices.retail_minor is 'The retail price in minor un
 comment on column core.unit_prices.retail_amount is 'The retail price, exact.';
 comment on column core.unit_prices.net_minor is 'The net price in minor units.';
 comment on column core.unit_prices.net_amount is 'The net price, exact.';
-comment on column core.unit_prices.valid_from_utc is 'Since when we saw this price.';
-comment on column core.unit_prices.valid_to_utc is 'Until when; null = still.';
+comment on column core.unit_prices.valid_from_utc is 'Since when this copy said so.';
+comment on column core.unit_prices.valid_to_utc is 'Until when, that instant not included; null = still.';
 comment on column core.unit_prices.is_current is 'Whether it is the price now.';

@@ -1,25 +1,63 @@
 -- name: agg_bookings_daily
--- grain: One booking date, channel, product and currency.
--- description: Bookings per day they were made. Bookings are listed by travel date, so days before the first pull are incomplete.
+-- grain: One booking date, connection (channel), product and currency.
+-- description: Bookings per day they were made. Bookings are listed by travel date, so days before the first pull are known in part: see is_complete.
 -- column: booking_date: Day the bookings were made, in the business time zone.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: product_key: One column to join products on.
 -- column: product_name: Title, else internal name, else id.
--- column: bookings: All bookings made.
+-- column: bookings: All bookings made, whatever became of them.
 -- column: sold: Those CONFIRMED or REDEEMED.
 -- column: cancelled: Those CANCELLED.
--- column: pax: People in the sold ones.
+-- column: pax: People in the sold ones, where known.
+-- column: sold_without_pax: Sold ones of which nothing says how many people they admit.
+-- column: original_amount: Original price of the sold ones.
+-- column: retail_amount: Retail price of the sold ones.
+-- column: net_amount: Net price of the sold ones, where known.
+-- column: tax_amount: Taxes included in the sold ones' retail price.
+-- column: margin_amount: Retail minus net of the sold ones, where net is known.
+-- column: sold_without_net: Sold ones without a net price, which net_amount and margin_amount leave out.
+-- column: verified_at_utc: Of the months of travel from this day on, when the one read longest ago was read.
+-- column: is_complete: Whether the day is over and every month of travel since has been read wholly after it.
+with days as (
+  select distinct connection_id, booking_date from marts.fct_bookings where booking_date is not null
+),
+evidence as (
+  select
+    d.connection_id,
+    d.booking_date,
+    min(v.verified_at_utc) as verified_at_utc,
+    coalesce(
+      min(case when v.is_complete then 1 else 0 end) = 1
+      and d.booking_date >= min(c.bookings_from)
+      and d.booking_date < cast(min(v.verified_at_utc) at time zone coalesce(min(c.business_time_zone), 'UTC') as date),
+      false
+    ) as is_complete
+  from days d
+  join marts.dim_channel c on c.connection_id = d.connection_id
+  left join ops.coverage v
+    on v.connection_id = d.connection_id and v.resource = 'bookings' and v.window_end >= d.booking_date
+  group by d.connection_id, d.booking_date
+)
 select
-  booking_date,
-  channel_name,
-  product_key,
-  product_name,
-  currency,
+  b.booking_date,
+  b.connection_id,
+  b.channel_name,
+  b.product_key,
+  b.product_name,
+  b.currency,
   count(*) as bookings,
-  sum(case when is_sold then 1 else 0 end) as sold,
-  sum(case when is_cancelled then 1 else 0 end) as cancelled,
-  sum(case when is_sold then pax_count end) as pax,
-  sum(case when is_sold then retail_amount end) as retail_amount,
-  sum(case when is_sold then net_amount end) as net_amount
-from marts.fct_bookings
-group by booking_date, channel_name, product_key, product_name, currency
+  count(*) filter (where b.is_sold) as sold,
+  count(*) filter (where b.is_cancelled) as cancelled,
+  cast(sum(b.pax_count) filter (where b.is_sold) as bigint) as pax,
+  count(*) filter (where b.is_sold and b.pax_count is null) as sold_without_pax,
+  sum(b.original_amount) filter (where b.is_sold) as original_amount,
+  sum(b.retail_amount) filter (where b.is_sold) as retail_amount,
+  sum(b.net_amount) filter (where b.is_sold) as net_amount,
+  sum(b.tax_amount) filter (where b.is_sold) as tax_amount,
+  sum(b.margin_amount) filter (where b.is_sold) as margin_amount,
+  count(*) filter (where b.is_sold and b.net_amount is null) as sold_without_net,
+  min(e.verified_at_utc) as verified_at_utc,
+  coalesce(min(case when e.is_complete then 1 else 0 end) = 1, false) as is_complete
+from marts.fct_bookings b
+left join evidence e on e.connection_id = b.connection_id and e.booking_date = b.booking_date
+group by b.booking_date, b.connection_id, b.channel_name, b.product_key, b.product_name, b.currency

@@ -4,21 +4,50 @@
 -- column: booking_key: One column to join bookings on.
 -- column: product_key: One column to join products on.
 -- column: option_key: One column to join options on.
+-- column: departure_key: One column to join departures on; null for freesale.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: supplier_name: The supplier's name.
 -- column: product_name: Title, else internal name, else id.
+-- column: product_code: The supplier's reference of the product.
 -- column: option_name: Title, else internal name, else id.
--- column: is_sold: CONFIRMED or REDEEMED.
+-- column: availability_id: OCTO availability id, unique inside its option only; null for freesale.
+-- column: status: ON_HOLD, CONFIRMED, REDEEMED, CANCELLED, EXPIRED, PENDING, REJECTED, or what the service says beyond the standard, as NOSHOW.
+-- column: is_sold: CONFIRMED, REDEEMED or NOSHOW: who does not come has bought all the same.
+-- column: was_sold: Sold now, or confirmed once and cancelled since: what a cancellation rate is a share of.
 -- column: is_cancelled: CANCELLED.
--- column: is_redeemed: Whether it was used.
+-- column: is_redeemed: Whether it was used; never with NOSHOW.
 -- column: booking_date: Day it was made, in the business time zone.
--- column: travel_date: Day of travel at the venue.
+-- column: cancelled_date: Day it was cancelled, in the business time zone.
+-- column: travel_date: Day of travel at the venue; null for an open-dated booking.
+-- column: travel_month: YYYY-MM of it.
 -- column: lead_days: Days from booking to travel.
+-- column: local_start_at: Start of travel, wall clock at the venue.
+-- column: utc_start_at: Start of travel as an instant.
+-- column: time_zone: IANA time zone of the venue: the booking's own, else its product's.
 -- column: margin_amount: Retail minus net, exact.
+-- column: pax_count: People in it; null where no unit says how many it admits.
+-- column: verified_at_utc: When an answer last showed it as it is here, changed or not. A month's answer that no longer had it does not count.
+-- column: verified_by: schedule, notification, confirm, repair, timer or user; null where only its last change is known.
+with looked_up as (
+  -- Services that leave the unit out of a booking's tickets: the product says how many people a unit admits.
+  select
+    i.connection_id,
+    i.booking_uuid,
+    case when count(*) = count(coalesce(i.pax_count, u.pax_count))
+      then cast(sum(coalesce(i.pax_count, u.pax_count)) as bigint) end as pax_count
+  from core.bookings b
+  join core.booking_unit_items i on i.connection_id = b.connection_id and i.booking_uuid = b.booking_uuid
+  left join core.units u
+    on u.connection_id = b.connection_id and u.product_id = b.product_id and u.option_id = b.option_id
+    and u.unit_id = i.unit_id
+  where b.pax_count is null and not i.is_deleted
+  group by i.connection_id, i.booking_uuid
+)
 select
   b.connection_id || '|' || b.booking_uuid as booking_key,
   b.connection_id || '|' || b.product_id as product_key,
   b.connection_id || '|' || b.product_id || '|' || b.option_id as option_key,
+  b.connection_id || '|' || b.product_id || '|' || b.option_id || '|' || b.availability_id as departure_key,
   b.connection_id,
   b.booking_uuid,
   b.booking_id,
@@ -28,20 +57,29 @@ select
   s.name as supplier_name,
   b.product_id,
   coalesce(p.title, p.internal_name, b.product_id) as product_name,
+  p.reference as product_code,
   b.option_id,
   coalesce(o.title, o.internal_name, b.option_id) as option_name,
   b.availability_id,
   b.status,
-  b.status in ('CONFIRMED', 'REDEEMED') as is_sold,
-  b.status = 'CANCELLED' as is_cancelled,
-  b.utc_redeemed_at is not null as is_redeemed,
+  coalesce(b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW'), false) as is_sold,
+  coalesce(b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW'), false)
+    or (coalesce(b.status = 'CANCELLED', false) and b.utc_confirmed_at is not null) as was_sold,
+  coalesce(b.status = 'CANCELLED', false) as is_cancelled,
+  coalesce(b.status = 'REDEEMED', false)
+    or (b.utc_redeemed_at is not null and b.status is distinct from 'NOSHOW') as is_redeemed,
+  b.is_freesale,
   cast(b.utc_created_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as booking_date,
+  cast(b.utc_cancelled_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as cancelled_date,
   b.local_date as travel_date,
+  substr(cast(b.local_date as text), 1, 7) as travel_month,
   b.local_date - cast(b.utc_created_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as lead_days,
   b.local_start_at,
   b.utc_start_at,
   coalesce(b.time_zone, p.time_zone) as time_zone,
   b.utc_created_at,
+  b.utc_updated_at,
+  b.utc_expires_at,
   b.utc_confirmed_at,
   b.utc_cancelled_at,
   b.utc_redeemed_at,
@@ -54,11 +92,25 @@ select
   b.tax_amount,
   b.retail_amount - b.net_amount as margin_amount,
   b.unit_count,
-  b.pax_count
+  coalesce(b.pax_count, looked_up.pax_count) as pax_count,
+  greatest(own.verified_at_utc, listed.verified_at_utc, b.verified_at_utc) as verified_at_utc,
+  case when own.verified_at_utc >= coalesce(listed.verified_at_utc, own.verified_at_utc) then own.source
+    else listed.source end as verified_by
 from core.bookings b
 left join core.connections c on c.connection_id = b.connection_id
 left join core.suppliers s on s.connection_id = c.connection_id and s.supplier_id = c.supplier_id
 left join core.products p on p.connection_id = b.connection_id and p.product_id = b.product_id
 left join core.options o
   on o.connection_id = b.connection_id and o.product_id = b.product_id and o.option_id = b.option_id
+left join looked_up on looked_up.connection_id = b.connection_id and looked_up.booking_uuid = b.booking_uuid
+left join ops.coverage own
+  on own.connection_id = b.connection_id and own.resource = 'booking' and own.key = '["' || b.booking_uuid || '"]'
+  and own.row_count > 0
+left join ops.absences missed
+  on missed.connection_id = b.connection_id and missed.table_name = 'core.bookings'
+  and missed.key = '["' || b.booking_uuid || '"]'
+left join ops.coverage listed
+  on listed.connection_id = b.connection_id and listed.resource = 'bookings'
+  and listed.travel_month = substr(cast(b.local_date as text), 1, 7)
+  and b.local_date between listed.window_start and listed.window_end and listed.is_complete and missed.key is null
 where not b.is_deleted and not b.is_test

@@ -1,15 +1,51 @@
 -- name: fct_departures
 -- grain: One departure, or one open day, of one option.
--- description: Capacity and what is left of it. `taken` counts everyone's sales; unknown capacity is null, never 0.
+-- description: Capacity and what is left of it. `taken` counts everyone's sales, `our_pax` what this token can see; unknown capacity is null, never 0. Past departures are as they were last seen.
 -- column: departure_key: One column to join departures on.
 -- column: product_key: One column to join products on.
 -- column: option_key: One column to join options on.
 -- column: product_name: Title, else internal name, else id.
+-- column: option_name: Title, else internal name, else id.
 -- column: travel_date: Day of travel at the venue.
--- column: taken: Capacity minus vacancies: everyone's sales; null when unknown.
--- column: fill_rate: taken / capacity, 0 to 1; null when capacity is unknown.
+-- column: travel_month: YYYY-MM of it.
+-- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, and when closed, because nothing is vacant then.
+-- column: fill_rate: taken / capacity, 0 to 1; null when taken is.
+-- column: our_bookings: Sold bookings that this token can see; test bookings left out.
+-- column: our_pax: People in them.
+-- column: our_sold_amount: Their retail amounts; null when they are in several currencies.
+-- column: our_currency: The currency of our_sold_amount; null without sales or when there are several.
+-- column: status: AVAILABLE, LIMITED, FREESALE, SOLD_OUT, CLOSED or a newer one.
+-- column: local_start_at: Start, wall clock at the venue.
+-- column: utc_start_at: Start as an instant.
+-- column: time_zone: IANA time zone of the venue.
+-- column: availability_id: OCTO availability id; unique inside its option only.
 -- column: is_sold_out: SOLD_OUT.
 -- column: is_closed: CLOSED.
+-- column: verified_at_utc: When its month was last verified, changed or not.
+-- column: is_covered: Whether that answer was complete and spoke for this day.
+with ours as (
+  select
+    connection_id,
+    product_id,
+    option_id,
+    availability_id,
+    count(*) as bookings,
+    cast(sum(pax_count) as bigint) as pax,
+    case when min(currency) = max(currency) and count(*) = count(currency) then min(currency) end as currency,
+    case when min(currency) = max(currency) and count(*) = count(currency) then sum(retail_amount) end as retail_amount
+  from marts.fct_bookings
+  where is_sold and availability_id is not null
+  group by connection_id, product_id, option_id, availability_id
+),
+departures as (
+  select
+    *,
+    status = 'SOLD_OUT' as is_sold_out,
+    status = 'CLOSED' as is_closed,
+    case when status is distinct from 'CLOSED' then capacity - vacancies end as taken
+  from core.availability
+  where not is_deleted
+)
 select
   a.connection_id || '|' || a.product_id || '|' || a.option_id || '|' || a.availability_id as departure_key,
   a.connection_id || '|' || a.product_id as product_key,
@@ -18,19 +54,34 @@ select
   a.product_id,
   coalesce(p.title, p.internal_name, a.product_id) as product_name,
   a.option_id,
+  coalesce(o.title, o.internal_name, a.option_id) as option_name,
   a.availability_id,
   a.local_start_at,
   a.local_date as travel_date,
+  substr(cast(a.local_date as text), 1, 7) as travel_month,
   a.utc_start_at,
   a.time_zone,
   a.status,
   a.is_available,
   a.capacity,
   a.vacancies,
-  a.capacity - a.vacancies as taken,
-  case when a.capacity > 0 then cast(a.capacity - a.vacancies as numeric(18, 4)) / a.capacity end as fill_rate,
-  a.status = 'SOLD_OUT' as is_sold_out,
-  a.status = 'CLOSED' as is_closed
-from core.availability a
+  a.taken,
+  case when a.capacity > 0 then cast(a.taken as double precision) / a.capacity end as fill_rate,
+  coalesce(ours.bookings, 0) as our_bookings,
+  case when ours.bookings is null then 0 else ours.pax end as our_pax,
+  ours.retail_amount as our_sold_amount,
+  ours.currency as our_currency,
+  coalesce(a.is_sold_out, false) as is_sold_out,
+  coalesce(a.is_closed, false) as is_closed,
+  v.verified_at_utc,
+  coalesce(v.is_complete and a.local_date between v.window_start and v.window_end, false) as is_covered
+from departures a
 left join core.products p on p.connection_id = a.connection_id and p.product_id = a.product_id
-where not a.is_deleted
+left join core.options o
+  on o.connection_id = a.connection_id and o.product_id = a.product_id and o.option_id = a.option_id
+left join ops.coverage v
+  on v.connection_id = a.connection_id and v.resource = 'availability' and v.product_id = a.product_id
+  and v.option_id = a.option_id and v.travel_month = substr(cast(a.local_date as text), 1, 7)
+left join ours
+  on ours.connection_id = a.connection_id and ours.product_id = a.product_id and ours.option_id = a.option_id
+  and ours.availability_id = a.availability_id

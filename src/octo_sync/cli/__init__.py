@@ -12,7 +12,7 @@ import os
 import pkgutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -20,7 +20,7 @@ from octo_sync import __version__, errors
 
 __all__ = ["exit_code", "main"]
 
-_HELPERS = {"acts", "console", "options", "progress"}
+_HELPERS = {"acts", "console", "guard", "options", "progress"}
 _ORDER = [
     "demo",
     "init",
@@ -104,7 +104,7 @@ class Commands(click.Group):
 @click.pass_context
 def root(ctx: click.Context, *, debug: bool, quiet: bool, color: str) -> None:
     """Keep a SQL copy of an OCTO booking service, and prove that it is complete."""
-    ctx.ensure_object(dict).update(debug=debug, quiet=quiet, color=color)
+    ctx.ensure_object(dict).update(debug=debug, quiet=quiet, color=color, command=ctx.invoked_subcommand)
     if color == "auto":
         environ = os.environ  # noqa: TID251 - a terminal's convention, not configuration
         color = "never" if environ.get("NO_COLOR") else "always" if environ.get("FORCE_COLOR") else "auto"
@@ -137,8 +137,9 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
     signal.signal(signal.SIGTERM, _terminate)
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
+    state: dict[str, object] = {}
     try:
-        result = root.main(args=given, prog_name="octo-sync", standalone_mode=False)
+        result = root.main(args=given, prog_name="octo-sync", standalone_mode=False, obj=state)
         sys.stdout.flush()
         code = result if isinstance(result, int) else 0
     except click.exceptions.Exit as stop:
@@ -149,18 +150,18 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
     except click.Abort as stop:
         # Click turns Ctrl-C into this, and the end of the input at a question.
         asked = not isinstance(stop.__cause__, KeyboardInterrupt)
-        click.echo("octo-sync: aborted" if asked else f"octo-sync: interrupted; {_AGAIN}", err=True)
+        click.echo("octo-sync: aborted" if asked else f"octo-sync: interrupted; {_left(state)}", err=True)
         code = 130
     except KeyboardInterrupt:
-        click.echo(f"octo-sync: interrupted; {_AGAIN}", err=True)
+        click.echo(f"octo-sync: interrupted; {_left(state)}", err=True)
         code = 130
     except _Terminated:
-        click.echo(f"octo-sync: terminated; {_AGAIN}", err=True)
+        click.echo(f"octo-sync: terminated; {_left(state)}", err=True)
         code = 143
     except errors.OctoSyncError as error:
         if debug:
             raise
-        _say(error)
+        _say(error, starts=state.get("command") in _STARTING)
         code = exit_code(error)
     except SystemExit as stop:
         if not isinstance(stop.__context__, BrokenPipeError):
@@ -176,7 +177,17 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
     sys.exit(code)
 
 
-_AGAIN = "what was finished stays, run it again to go on"
+_STARTING = {"serve", "sync"}
+"""Commands of which a person must know whether they began."""
+_LEFT = {
+    "serve": "every delivery that was acknowledged is kept, and what is owed stays marked for the next start",
+    "listen": "only the showing has ended, deliveries are taken and kept as before",
+}
+
+
+def _left(state: Mapping[str, object]) -> str:
+    """What a command leaves that a signal has ended."""
+    return _LEFT.get(str(state.get("command")), "what was finished stays, run it again to go on")
 
 
 def _reader_left() -> int:
@@ -194,8 +205,10 @@ def _mistaken(mistake: click.ClickException) -> None:
     click.echo(f"octo-sync: error: {mistake.format_message()}{hint}", err=True)
 
 
-def _say(error: errors.OctoSyncError) -> None:
+def _say(error: errors.OctoSyncError, *, starts: bool) -> None:
     click.echo(f"octo-sync: error: {error}", err=True)
     mistakes = getattr(error, "mistakes", ())
     for mistake in mistakes:
         click.echo(f"  - {mistake}", err=True)
+    if mistakes and starts:
+        click.echo("Nothing was started.", err=True)

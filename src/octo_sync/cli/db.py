@@ -1,15 +1,19 @@
-"""`octo-sync db`: the warehouse's schema."""
+"""`octo-sync db`: the project's databases as a whole: schema, backup, restore, rebuild."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from octo_sync.cli import console, options
 
+if TYPE_CHECKING:
+    from octo_sync.pipeline import Pipeline
+
 
 @click.group(cls=options.DefaultGroup)
 def command() -> None:
-    """Print, write or check the warehouse's table definitions."""
+    """Look after the databases: table definitions, schema version, backup, restore, rebuild."""
 
 
 command.default = "ddl"
@@ -61,3 +65,174 @@ def ddl(tables: tuple[str, ...], directory: Path, *, write: bool, check: bool) -
             (folder / name).unlink()
         click.echo(f"{'wrote' if name in scripts else 'removed'} {folder / name}")
     return 0
+
+
+def _pipeline(directory: Path, name: str | None) -> "Pipeline":
+    """The pipeline, without its tokens: nothing here asks a service."""
+    loaded = options.places(directory, name).pipeline
+    if loaded is None:
+        raise click.UsageError("This needs a pipeline file; name one, e.g. -p sandbox.")
+    return loaded
+
+
+@command.command("version")
+@options.reading_options
+@options.as_json
+def version(pipeline: str | None, directory: Path, *, json_: bool) -> int:
+    """Show the schema's version here and in the file, and that of the journal and of DuckDB's storage.
+
+    Exit code 3 = `db migrate` has something to do, or the file is of a newer octo-sync.
+    """
+    from octo_sync.destinations.caring import about_file  # noqa: PLC0415 - commands start fast
+    from octo_sync.destinations.steps import SCHEMA_VERSION  # noqa: PLC0415
+    from octo_sync.journal import migrations  # noqa: PLC0415
+
+    loaded = _pipeline(directory, pipeline)
+    found = about_file(loaded.destination) if isinstance(loaded.destination, Path) else None
+    known = migrations()[-1][0]
+    journal = options.open_journal(options.places(directory, pipeline))
+    kept = None
+    if journal is not None:
+        with journal:
+            kept = journal.schema_version()
+    document = {
+        "schema": {"program": SCHEMA_VERSION, "file": found.schema if found else None},
+        "duckdb": {"program": found.duckdb if found else None, "storage": found.storage if found else None},
+        "journal": {"program": known, "file": kept},
+    }
+    if json_:
+        console.document("db_version", document)
+    else:
+        shown = [
+            ("warehouse schema", SCHEMA_VERSION, found.schema if found and found.schema else "-"),
+            ("journal schema", known, kept or "-"),
+            ("DuckDB and its storage", found.duckdb if found else "-", found.storage if found else "-"),
+        ]
+        console.write_rows(("what", "this program", "file"), shown, "table")
+    return 3 if found and found.schema not in (None, SCHEMA_VERSION) else 0
+
+
+@command.command("migrate")
+@options.reading_options
+@options.as_json
+def migrate(pipeline: str | None, directory: Path, *, json_: bool) -> int:
+    """Bring the databases to this program's schema; every command that writes does the same by itself.
+
+    A kill at any moment does no harm: what is left is done the next time.
+    """
+    from octo_sync.app import open_files  # noqa: PLC0415 - commands start fast
+    from octo_sync.destinations.steps import SCHEMA_VERSION  # noqa: PLC0415
+
+    loaded = _pipeline(directory, pipeline)
+    with open_files(loaded, command="db migrate") as project:
+        taken = project.warehouse.migrated
+    if json_:
+        steps = [{"version": step.version, "what": step.what} for step in taken]
+        console.document("db_migrate", {"schema": SCHEMA_VERSION, "steps": steps})
+        return 0
+    for step in taken:
+        click.echo(f"version {step.version}  {step.what}")
+    if taken:
+        console.note("The read copy is as it was until the next publish: octo-sync publish")
+    else:
+        click.echo(f"current  schema {SCHEMA_VERSION}; nothing to do")
+    return 0
+
+
+@command.command("backup")
+@click.argument("target", type=click.Path(path_type=Path, file_okay=False))
+@options.reading_options
+@options.as_json
+def backup(target: Path, pipeline: str | None, directory: Path, *, json_: bool) -> int:
+    """Copy warehouse, private file and journal of one moment into the new directory TARGET.
+
+    It holds personal data, is for its owner alone (0700), and appears only when it is whole. `serve` must not run.
+    """
+    from octo_sync import __version__  # noqa: PLC0415 - commands start fast
+    from octo_sync.app import files, open_files  # noqa: PLC0415
+    from octo_sync.flows.backup import back_up  # noqa: PLC0415
+
+    loaded = _pipeline(directory, pipeline)
+    here = files(loaded)
+    if not here.warehouse.exists():
+        raise click.UsageError(f"There is nothing to back up: {here.warehouse} does not exist yet.")
+    with open_files(loaded, command="db backup") as project:
+        project.warehouse.close()
+        now, run = project.ports.clock.now(), project.ports.run_id
+        made = back_up(here, target, now=now, run=run, name=loaded.name, program=__version__)
+    if json_:
+        console.document("db_backup", {"path": str(target), "bytes": made.size, "files": made.files})
+    else:
+        click.echo(
+            f"{console.styled('backed up', fg='green', bold=True)}  {target} ({console.bytes_text(made.size)}) · "
+            f"{len(made.files)} files and a manifest · {made.created_at[:19]}Z"
+        )
+    return 0
+
+
+@command.command("restore")
+@click.argument("source", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.option("--force", is_flag=True, help="Replace the project that is there; it is kept beside.")
+@options.reading_options
+@options.as_json
+def restore(source: Path, pipeline: str | None, directory: Path, *, force: bool, json_: bool) -> int:
+    """Put the backup in SOURCE in place, and mark everything, so that the next sync catches up.
+
+    The manifest is verified first. Until the last moment nothing is changed, and after it everything is.
+    """
+    from octo_sync.app import restore_files  # noqa: PLC0415 - commands start fast
+
+    loaded = _pipeline(directory, pipeline)
+    manifest, kept = restore_files(loaded, source, force=force)
+    if json_:
+        document = {"created_at": manifest.created_at, "bytes": manifest.size, "kept": [str(path) for path in kept]}
+        console.document("db_restore", document)
+        return 0
+    click.echo(
+        f"{console.styled('restored', fg='green', bold=True)}  the state of {manifest.created_at[:19]}Z "
+        f"({console.bytes_text(manifest.size)}); everything is marked"
+    )
+    for path in kept:
+        click.echo(f"  kept     {path}")
+    console.note("Catch up: octo-sync sync. Whoever was erased since that backup must be erased again.")
+    return 0
+
+
+@command.command("rebuild")
+@options.reading_options
+@options.as_json
+def rebuild(pipeline: str | None, directory: Path, *, json_: bool) -> int:
+    """Make the warehouse anew from the payloads that are kept, without asking a service, and mark everything.
+
+    What no payload holds, such as departures, comes with the next sync. The former files are kept beside.
+    """
+    from octo_sync.app import rebuild_files  # noqa: PLC0415 - commands start fast
+
+    made, kept = rebuild_files(_pipeline(directory, pipeline))
+    failed = {str(subject): why for subject, why in (made.failed or {}).items()}
+    if json_:
+        console.document(
+            "db_rebuild",
+            {
+                "subjects": made.subjects,
+                "rows": made.rows,
+                "failed": failed,
+                "former_read": made.former_read,
+                "kept": [str(path) for path in kept],
+            },
+        )
+        return 5 if failed else 0
+    click.echo(
+        f"{console.styled('rebuilt', fg='green', bold=True)}  {made.subjects:,} subjects and {made.rows:,} rows from kept "
+        f"payloads; everything is marked"
+    )
+    if not made.former_read:
+        console.note(
+            "A former file was missing or could not be read: histories, or what was proven deleted, begin anew."
+        )
+    for subject, why in failed.items():
+        click.echo(f"  {subject}: {why}", err=True)
+    for path in kept:
+        click.echo(f"  kept     {path}")
+    console.note("Fetch what no payload holds: octo-sync sync")
+    return 5 if failed else 0

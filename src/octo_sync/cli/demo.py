@@ -92,6 +92,10 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
         )
     else:
         _report(result, told, loaded, proof, directory)
+        _next(
+            directory,
+            f"octo-sync sandbox serve --seed {seed} --bookings {bookings} --products {products} --days {days}",
+        )
     return code
 
 
@@ -152,6 +156,7 @@ def _loaded(project: Path, base_url: str) -> "Pipeline":
             "webhooks.bind": f"127.0.0.1:{port}",
             # The sandbox does not lag, and nobody wants to watch a demo wait.
             "sync.confirm_after": ["0.2s", "0.5s"],
+            "webhooks.rest": "0.2s",
             "publish.enabled": False,
         },
     )
@@ -183,7 +188,7 @@ def _pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told]":
 
 def _prove(loaded: "Pipeline", control: str) -> "Proof":
     """The copy against the sandbox's own state."""
-    from octo_sync.destinations.duckdb import open_read_only  # noqa: PLC0415
+    from octo_sync.destinations.duckdb_reader import open_read_only  # noqa: PLC0415
     from octo_sync.flows import demo  # noqa: PLC0415
 
     state = acts.ask(f"{control}/state")
@@ -243,15 +248,20 @@ def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proo
             f"{len(proof.copy.statuses)} booking states",
         )
         click.echo(f"            {money}")
+
+
+def _next(directory: Path, service: str) -> None:
+    """What to do with it. `service` makes the same service again, so that what was pulled is still there."""
     click.echo("\nNext")
     where = f"-C {directory}"
     for what, why in (
+        (f"octo-sync ask {where}", "22 questions and their answers"),
         (
             f'octo-sync sql {where} "select channel_name, currency, sum(retail_amount) from fct_bookings group by all"',
-            "ask it",
+            "a question of your own",
         ),
         (f"octo-sync tables {where}", "what is in it"),
-        ("octo-sync sandbox serve", "the service alone, to sync again and again"),
+        (service, "the service alone, to sync again and again"),
         (f"octo-sync serve {where}", "beside it: webhooks and schedules"),
         ("octo-sync init", "connect your own OCTO service"),
     ):

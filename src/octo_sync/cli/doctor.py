@@ -110,24 +110,34 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
     from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
     from octo_sync.cli.status import alive  # noqa: PLC0415
     from octo_sync.flows.doctor import Finding, files  # noqa: PLC0415
+    from octo_sync.flows.privacy_rule import rule  # noqa: PLC0415
     from octo_sync.journal import Journal  # noqa: PLC0415
 
     lease, storage, broken = None, None, []
-    if loaded.journal_path.exists():
-        try:
-            with Journal.open(loaded.journal_path, clock=SystemClock()) as journal:
+    pii = rule(loaded, None)
+    try:
+        if Journal.exists(loaded.journal):
+            with Journal.open(loaded.journal, clock=SystemClock()) as journal:
                 lease = journal.lease()
-        except OctoSyncError as error:
-            broken.append(Finding("files", "journal", "fail", str(error)))
+                pii = rule(loaded, journal)
+    except OctoSyncError as error:
+        broken.append(Finding("files", "journal", "fail", str(error)))
     if loaded.publish.path.exists():
         try:
             storage = _storage(loaded.publish.path)
         except OctoSyncError as error:
             broken.append(Finding("files", "read copy", "fail", str(error), "octo-sync publish"))
     destination = loaded.destination if isinstance(loaded.destination, Path) else None
-    private = [p for p in (destination, loaded.private_path, loaded.journal_path, loaded.publish.path) if p]
+    if isinstance(loaded.destination, str):
+        broken.append(_server(loaded.destination))
+    private = [
+        p for p in (destination, loaded.private_path, loaded.journal, loaded.publish.path) if isinstance(p, Path)
+    ]
     folders = {loaded.directory, path.parent}
-    return broken + files(
+    follows = Finding(
+        "files", "pii", "ok" if pii.is_settled else "warn", pii.text, "" if pii.is_settled else "octo-sync sync"
+    )
+    found = files(
         loaded.directory,
         private=private,
         secret=[folder / ".env" for folder in sorted(folders)],
@@ -137,12 +147,29 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
         warehouse=destination,
         storage=storage,
     )
+    return [*broken, follows, *found]
+
+
+def _server(address: str) -> "Finding":
+    from octo_sync.destinations.postgres_session import examine, place  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor import Finding  # noqa: PLC0415
+
+    try:
+        version, may_create = examine(address)
+    except OctoSyncError as error:
+        return Finding("files", "warehouse", "fail", str(error), "see docs/postgresql.md")
+    said = f"{place(address)}, PostgreSQL {version}"
+    if not may_create:
+        return Finding(
+            "files", "warehouse", "fail", f"{said}: our role may not make schemas", "see Roles in docs/postgresql.md"
+        )
+    return Finding("files", "warehouse", "ok", said)
 
 
 def _storage(path: Path) -> str:
-    from octo_sync.api import Copy  # noqa: PLC0415 - commands start fast
+    from octo_sync import api  # noqa: PLC0415 - commands start fast
 
-    with Copy(path) as copy:
+    with api.open(path) as copy:
         rows = copy.sql("select tags['storage_version'] from duckdb_databases() where database_name = 'octo'").rows()
     text = rows[0][0] if rows else None
     return str(text[0] if isinstance(text, list) and text else text or "unknown")

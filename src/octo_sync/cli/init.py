@@ -29,15 +29,22 @@ token = {{ env = "{token_env}" }}  # where the token is, never the token itself;
 # capabilities = ["pricing", "content", "extras"]
 # languages = ["en"]                    # asked for in this order
 # business_time_zone = "Europe/Lisbon"  # whose days booking_date counts; travel dates are always the venue's
-# channel = "{name}"                    # what reports call these sales
+{channel}
 {allow}
 [horizon]
 bookings = "-90d..+365d"                # travel dates whose bookings are kept, before and after today
 availability = "0d..+365d"              # travel dates whose availability is kept
 
+# Without a schedule `octo-sync serve` pulls nothing by itself. With webhooks it is needed too: nobody is notified of other
+# tokens' bookings or of sold seats.
 # [schedule]                            # cron: minute, hour, day of month, month, day of week
-# time_zone = "UTC"
+# time_zone = "UTC"                     # whose clock is meant
 # full = "0 3 * * *"                    # everything in the horizon, every night at three
+# near = "0 * * * *"                    # what takes place in the next 30 days, every hour
+
+# [webhooks]                            # docs/webhooks.md
+# url = "https://hooks.example.com/octo"    # the public address that reaches the receiver of `octo-sync serve`
+# bind = "127.0.0.1:8787"               # where it listens on this machine, behind a reverse proxy
 """
 
 
@@ -100,7 +107,12 @@ def command(
             raise click.UsageError(f"{path} is there already; --yes overwrites it.")
         click.confirm(f"{path} is there already. Overwrite it?", abort=True, err=True)
     text = _TEMPLATE.format(
-        destination=_toml(destination), name=name, url=_toml(url.rstrip("/")), token_env=token_env, allow=_allow(url)
+        destination=_toml(destination),
+        name=name,
+        url=_toml(url.rstrip("/")),
+        token_env=token_env,
+        channel=_line(f'# channel = "{name}"', "what reports call these sales"),
+        allow=_allow(url),
     )
     missing = _write(path, directory, text)
     click.echo(f"{console.styled('wrote', fg='green', bold=True)}  {path}")
@@ -146,6 +158,11 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+def _line(setting: str, remark: str) -> str:
+    """A line of the file whose remark stands below the others'."""
+    return f"{setting:<39} # {remark}"
+
+
 def _allow(url: str) -> str:
     """The line that permits a private address, ready to be used where one was given."""
     from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
@@ -155,11 +172,9 @@ def _allow(url: str) -> str:
     except ValueError:
         return ""
     host = urlsplit(url).hostname
-    return (
-        f"allow_hosts = [{_toml(host)}]          # may be private, and spoken to over http\n"
-        if refused and host
-        else ""
-    )
+    if not (refused and host):
+        return ""
+    return _line(f"allow_hosts = [{_toml(host)}]", "may be private, and spoken to over http") + "\n"
 
 
 def _write(path: Path, directory: Path, text: str) -> tuple[str, ...]:
@@ -203,6 +218,7 @@ def _next(path: Path, directory: Path, token_env: str, *, missing: bool) -> None
         (f"octo-sync sync{which}{where} --dry-run", "what would be asked"),
         (f"octo-sync sync{which}{where}", "make the copy"),
         (f"octo-sync tables{option}{where}", "what is in it"),
+        (f"octo-sync serve{which}{where}", "keep it fresh: [schedule] and [webhooks] in the file"),
     ]
     if missing:
         steps.insert(0, (f"export {token_env}=…", "or a line in .env beside the file"))

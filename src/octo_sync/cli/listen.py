@@ -24,7 +24,9 @@ _EVERY = 0.2
 @click.option("--json", "json_", is_flag=True, help="One JSON object a line.")
 def command(pipeline: str | None, directory: Path, *, last: int, count: int | None, bodies: bool, json_: bool) -> int:
     """Print what services deliver, as it is received by `serve`, until Ctrl-C."""
-    loaded = options.load_pipeline(directory, pipeline)
+    from octo_sync.pipeline import find  # noqa: PLC0415 - commands start fast
+
+    loaded, _ = options.without_tokens(find(pipeline, directory), directory)
     shown = 0
     from octo_sync.app import SystemClock, open_journal  # noqa: PLC0415 - commands start fast
 
@@ -57,16 +59,31 @@ def _show(delivery: "Delivery", *, bodies: bool, json_: bool) -> None:
         console.line(as_document(delivery, bodies=bodies))
         return
     body = f"  {console.clean(delivery.body.decode('utf-8', 'replace'))}" if bodies else ""
-    about = f"{delivery.marks} subject{'' if delivery.marks == 1 else 's'} marked"
+    about = console.clean(about_text(delivery))
+    marked = f"{delivery.marks} subject{'' if delivery.marks == 1 else 's'} marked"
     odd = console.styled(f"  {delivery.reading}", fg="yellow") if delivery.reading else ""
     click.echo(
         f"{delivery.received_at:%Y-%m-%d %H:%M:%S}  {delivery.connection}  "
-        f"{console.clean(delivery.type) or '(no type)'}  {about}{odd}{body}"
+        f"{console.clean(delivery.type) or '(no type)'}  {about + '  ' if about else ''}{marked}{odd}{body}"
     )
+
+
+def about_text(delivery: "Delivery") -> str:
+    """What a delivery names, for people: a booking's uuid, or product, option and days; empty when it names nothing."""
+    from octo_sync.octo.notifications import read  # noqa: PLC0415 - commands start fast
+
+    said = read(delivery.body)
+    names = [name for name in (said.booking, said.product, said.option) if name]
+    if said.first is not None and said.last is not None:
+        names.append(f"{said.first}" if said.first == said.last else f"{said.first}..{said.last}")
+    return " ".join(names)
 
 
 def as_document(delivery: "Delivery", *, bodies: bool) -> dict[str, Any]:
     """A delivery for machines."""
+    from octo_sync.octo.notifications import read  # noqa: PLC0415 - commands start fast
+
+    said = read(delivery.body)
     document: dict[str, Any] = {
         "id": delivery.id,
         "received_at": delivery.received_at,
@@ -74,6 +91,11 @@ def as_document(delivery: "Delivery", *, bodies: bool) -> dict[str, Any]:
         "type": delivery.type,
         "reading": delivery.reading,
         "subscription_id": delivery.subscription,
+        "booking": said.booking,
+        "product": said.product,
+        "option": said.option,
+        "first_day": said.first,
+        "last_day": said.last,
         "marks": delivery.marks,
     }
     return document | ({"body": delivery.body.decode("utf-8", "replace")} if bodies else {})

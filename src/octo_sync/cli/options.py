@@ -134,8 +134,19 @@ class Places(NamedTuple):
     name: str
     directory: Path
     read_copy: Path
-    journal: Path
+    journal: Path | str
     pipeline: "Pipeline | None"
+
+    @property
+    def published(self) -> Path | str:
+        """What is there to be read: the read copy, or the address of a PostgreSQL warehouse."""
+        destination = self.pipeline.destination if self.pipeline else None
+        return destination if isinstance(destination, str) else self.read_copy
+
+    @property
+    def has_published(self) -> bool:
+        """Whether it may be opened: a server is asked when it is."""
+        return isinstance(self.published, str) or self.published.exists()
 
 
 def places(directory: Path, name: str | None) -> Places:
@@ -148,14 +159,23 @@ def places(directory: Path, name: str | None) -> Places:
             show_logs()
             return Places("octo", directory, copy, journal, None)
     loaded, _ = without_tokens(pipeline.find(name, directory), directory)
-    return Places(loaded.name, directory, loaded.publish.path, loaded.journal_path, loaded)
+    return Places(loaded.name, directory, loaded.publish.path, loaded.journal, loaded)
+
+
+def published_name(loaded: "Pipeline", *, whole: bool = False) -> str:
+    """What readers open, to be shown: a file's name or (`whole`) path; a database and its host, never a password."""
+    if isinstance(loaded.destination, Path):
+        return str(loaded.publish.path) if whole else loaded.publish.path.name
+    from octo_sync.destinations.postgres_session import place  # noqa: PLC0415 - commands start fast
+
+    return place(loaded.destination)
 
 
 def open_copy(project: Places) -> "Copy":
-    """The read copy."""
-    from octo_sync.api import Copy  # noqa: PLC0415 - commands start fast
+    """What was published."""
+    from octo_sync import api  # noqa: PLC0415 - commands start fast
 
-    return Copy(project.read_copy)
+    return api.open(project.published)
 
 
 def open_journal(project: Places) -> "Journal | None":
@@ -163,7 +183,7 @@ def open_journal(project: Places) -> "Journal | None":
     from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
     from octo_sync.journal import Journal  # noqa: PLC0415
 
-    return Journal.open(project.journal, clock=SystemClock()) if project.journal.exists() else None
+    return Journal.open(project.journal, clock=SystemClock()) if Journal.exists(project.journal) else None
 
 
 class DefaultGroup(click.Group):

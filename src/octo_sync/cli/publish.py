@@ -33,7 +33,7 @@ def command(pipeline: str | None, directory: Path, *, json_: bool) -> int:
             "publish",
             {
                 "published": published.size is not None,
-                "path": str(loaded.publish.path),
+                "path": options.published_name(loaded, whole=True),
                 "bytes": published.size,
                 "marts": published.marts,
                 "checks": published.checks,
@@ -47,7 +47,7 @@ def command(pipeline: str | None, directory: Path, *, json_: bool) -> int:
         console.note("See the rows: octo-sync check")
     else:
         click.echo(
-            f"{console.styled('published', fg='green', bold=True)}  {loaded.publish.path} "
+            f"{console.styled('published', fg='green', bold=True)}  {options.published_name(loaded, whole=True)} "
             f"({console.bytes_text(published.size or 0)}) · {published.marts} marts · {published.checks} checks passed"
         )
     return 3 if published.failed else 0

@@ -86,7 +86,7 @@ def _journal(ids: tuple[str, ...], directory: Path, pipeline: str | None, *, all
     project = options.places(directory, pipeline)
     journal = options.open_journal(project)
     if journal is None:
-        raise click.UsageError(f"Nothing ran here yet: {project.journal} does not exist.")
+        raise click.UsageError(f"Nothing ran here yet: there is no journal at {project.journal}.")
     return journal
 
 

@@ -55,7 +55,10 @@ command.default = "serve"
 @click.option("--retry-max", type=click.FloatRange(0), default=128.0, show_default=True, help="Longest such wait.")
 @click.option("--retry-attempts", type=click.IntRange(1), default=8, show_default=True, help="Tries per delivery.")
 def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: ANN401 - handed on as they are
-    """Serve until Ctrl-C; what to call it with is printed."""
+    """Serve until Ctrl-C; what to call it with is printed.
+
+    POST {"rate": 0.5, "token": "all"} to /_sandbox/traffic makes a change every two seconds, of which webhooks tell.
+    """
     from octo_sync.sandbox.server import serve as run  # noqa: PLC0415 - commands start fast
 
     if not public and not host.startswith(_LOOPBACK):

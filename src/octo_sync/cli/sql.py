@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from octo_sync.cli import console, options
+from octo_sync.cli import console, guard, options
 
 
 @click.command()
@@ -16,7 +16,12 @@ from octo_sync.cli import console, options
     "--limit", type=click.IntRange(0), default=10_000, show_default=True, help="Rows to print at most; 0 = all of them."
 )
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Stop the query after this."
+    "--timeout",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    default=300,
+    show_default=True,
+    help="Stop the query after this; 0 = never.",
 )
 @options.as_form
 def command(
@@ -26,7 +31,7 @@ def command(
     pipeline: str | None,
     *,
     limit: int,
-    timeout: float | None,
+    timeout: float,
     form: str,
     json_: bool,
 ) -> int:
@@ -36,8 +41,8 @@ def command(
     may be running meanwhile. Files, networks and extensions are out of reach.
     """
     text = _query(query, file)
-    with options.open_copy(options.places(directory, pipeline)) as copy:
-        found = copy.sql(text, timeout=timeout).fetch(limit or None)
+    with options.open_copy(options.places(directory, pipeline)) as copy, guard.bounded(timeout or None):
+        found = copy.sql(text, timeout=timeout or None).fetch(limit or None)
     form = "json" if json_ else form
     console.write_rows(found.columns, found.rows, form, types=list(found.types), truncated=found.truncated)
     if found.truncated:

@@ -13,7 +13,7 @@ from octo_sync.errors import ConfigError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from octo_sync.flows.status import Status
+    from octo_sync.flows.status import Running, Status
     from octo_sync.journal import Run
 
 __all__ = ["alive", "command"]
@@ -36,7 +36,7 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
     seconds = _seconds(limit)
     project = options.places(directory, pipeline)
     journal = options.open_journal(project)
-    copy = options.open_copy(project) if project.read_copy.exists() else None
+    copy = options.open_copy(project) if project.has_published else None
     try:
         ask = (lambda sql: copy.sql(sql).rows()) if copy else None
         found = status(project.pipeline, journal, ask, clock=SystemClock(), alive=alive)
@@ -45,7 +45,7 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
             copy.close()
         if journal:
             journal.close()
-    published = _published(project.read_copy)
+    published = _published(project, copy.name if copy else None)
     stale = [c.name for c in found.connections if seconds is not None and c.stale(seconds)]
     if seconds is not None and not found.connections:
         stale = [project.name]
@@ -83,13 +83,27 @@ def _seconds(limit: str | None) -> float | None:
         raise ConfigError(f"--fail-if-stale {limit!r}: {error}.") from None
 
 
-def _published(path: Path) -> dict[str, Any] | None:
+def _published(project: options.Places, name: str | None) -> dict[str, Any] | None:
     from datetime import UTC, datetime  # noqa: PLC0415 - commands start fast
 
+    path = project.published
+    if isinstance(path, str):
+        return {"path": name, "bytes": None, "published_at": None}
     if not path.exists():
         return None
     about = path.stat()
     return {"path": str(path), "bytes": about.st_size, "published_at": datetime.fromtimestamp(about.st_mtime, UTC)}
+
+
+def _readers(published: dict[str, Any] | None, now: "datetime") -> None:
+    if published is None:
+        console.label("Read copy", "none yet: octo-sync sync")
+    elif published["published_at"] is None:
+        console.label("Warehouse", f"{published['path']}, where readers see what was published last")
+    else:
+        age = console.age_text((now - published["published_at"]).total_seconds())
+        name, size = Path(published["path"]).name, console.bytes_text(published["bytes"])
+        console.label("Read copy", f"{name}, {size}, published {age} ago")
 
 
 def _report(found: "Status", project: options.Places, published: dict[str, Any] | None) -> None:
@@ -101,13 +115,8 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
         now_running = found.running
         since = console.instant_text(now_running.since)
         console.label("Running", f"{now_running.owner} (pid {now_running.pid} on {now_running.host}), since {since}")
-    _last_run(found.last_run, now)
-    if published:
-        age = console.age_text((now - published["published_at"]).total_seconds())
-        name, size = Path(published["path"]).name, console.bytes_text(published["bytes"])
-        console.label("Read copy", f"{name}, {size}, published {age} ago")
-    else:
-        console.label("Read copy", "none yet: octo-sync sync")
+    _last_run(found, now)
+    _readers(published, now)
     for connection in found.connections:
         fresh = "not everything was verified yet"
         if connection.age is None:
@@ -117,6 +126,8 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
         colour = "green" if connection.complete else "yellow"
         more = f" · {connection.backlog} owed" if connection.backlog else ""
         console.label("Connection", f"{connection.name}  {console.styled(fresh, fg=colour)}{more}")
+    if found.pii:
+        console.label("Personal", console.styled(found.pii.text, fg="green" if found.pii.is_settled else "yellow"))
     _webhooks(found, now)
     _kinds(found, now)
     for connection in found.connections:
@@ -131,6 +142,10 @@ def _webhooks(found: "Status", now: "datetime") -> None:
     for connection in found.connections:
         hooks = connection.webhooks
         if hooks is None:
+            if connection.webhooks_removed_at:
+                console.label(
+                    "Webhooks", f"{connection.name}  off, removed on request (octo-sync subscriptions ensure)"
+                )
             continue
         last = "none yet"
         if hooks.last_delivery_at:
@@ -149,13 +164,17 @@ def _webhooks(found: "Status", now: "datetime") -> None:
         console.label("Webhooks", text)
 
 
-def _last_run(run: "Run | None", now: "datetime") -> None:
+def _last_run(found: "Status", now: "datetime") -> None:
+    run = found.last_run
     if run is None:
         console.label("Last run", "none yet: octo-sync sync")
         return
-    colours = {"ok": "green", "partial": "yellow", "running": "cyan"}
     age = console.age_text((now - (run.ended_at or run.started_at)).total_seconds())
-    word = console.styled(run.status, fg=colours.get(run.status, "red"), bold=True)
+    if run.status == "running":
+        _unended(run, found.running, age)
+        return
+    colour = {"ok": "green", "partial": "yellow"}.get(run.status, "red")
+    word = console.styled(run.status, fg=colour, bold=True)
     console.label("Last run", f"{run.command} {word} {age} ago  (run {run.run_id})")
     if "subjects" in run.counts:
         console.label("", f"{run.counts['subjects']:,} subjects, {run.counts['rows_written']:,} rows written")
@@ -163,16 +182,26 @@ def _last_run(run: "Run | None", now: "datetime") -> None:
         console.label("", console.clean(run.error))
 
 
+def _unended(run: "Run", running: "Running | None", age: str) -> None:
+    """A run without an end: the line above may say it already, or its process may be gone."""
+    if running is None:
+        word = console.styled("cut off", fg="red", bold=True)
+        console.label("Last run", f"{run.command} {word}, begun {age} ago  (run {run.run_id})")
+    elif running.owner.partition(",")[0] != run.command:
+        word = console.styled("running", fg="cyan", bold=True)
+        console.label("Last run", f"{run.command}, {word} since {age}  (run {run.run_id})")
+
+
 def _kinds(found: "Status", now: "datetime") -> None:
     order = ("supplier", "products", "product", "availability", "bookings", "booking")
+    # Fits into 80 columns; what is in quarantine is said below, and listed by a command of its own.
+    several = len(found.connections) > 1
     rows = [
         (
-            c.name,
+            *([c.name] if several else []),
             k.kind,
-            k.subjects,
-            k.verified,
+            f"{k.verified:,}/{k.subjects:,}",
             k.owed,
-            k.quarantined,
             console.age_text((now - k.oldest).total_seconds() if k.oldest else None),
             str(k.covered or ""),
         )
@@ -181,5 +210,5 @@ def _kinds(found: "Status", now: "datetime") -> None:
     ]
     if rows:
         click.echo()
-        heads = ("connection", "kind", "subjects", "verified", "owed", "quarantine", "oldest", "days covered")
+        heads = [*(["connection"] if several else []), "kind", "verified", "owed", "oldest", "days covered"]
         click.echo(console.rows_text(heads, rows, width=console.terminal_width()))

@@ -162,6 +162,6 @@ def report(result: "SyncResult", loaded: "Pipeline") -> None:
             )
         return
     click.echo(
-        f"    published {loaded.publish.path.name} ({console.bytes_text(result.published.size or 0)}) · "
+        f"    published {options.published_name(loaded)} ({console.bytes_text(result.published.size or 0)}) · "
         f"{result.published.marts} marts · {result.published.checks} checks passed"
     )

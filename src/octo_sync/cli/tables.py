@@ -27,25 +27,26 @@ def command(name: str | None, directory: Path, pipeline: str | None, *, form: st
 
     Before the first publish the tables are listed as they are going to be.
     """
-    from octo_sync.api import Copy  # noqa: PLC0415 - commands start fast
+    from octo_sync import api  # noqa: PLC0415 - commands start fast
 
     form = "json" if json_ else form
-    path = _read_copy(directory, pipeline)
+    path = _published(directory, pipeline)
     if path is None:
         tables, about = _defined(), {}
         console.note("There is no read copy yet; this is what it is going to hold (octo-sync sync makes it).")
     else:
-        with Copy(path) as copy:
+        with api.open(path) as copy:
             tables = copy.tables()
             about = _facts(copy, tables) if name is None else {}
     return _one(name, tables, form) if name else _all(tables, about, form)
 
 
-def _read_copy(directory: Path, pipeline: str | None) -> Path | None:
+def _published(directory: Path, pipeline: str | None) -> Path | str | None:
     if pipeline is None and not list((directory / "pipelines").glob("*.toml")):
         path = directory / "octo.read.duckdb"
     else:
-        path = options.places(directory, pipeline).read_copy
+        project = options.places(directory, pipeline)
+        return project.published if project.has_published else None
     return path if path.exists() else None
 
 
@@ -75,7 +76,7 @@ def _facts(copy: "Copy", tables: "list[TableInfo]") -> dict[str, dict[str, Any]]
     verified: dict[str, tuple[Any, float]] = {}
     if any(t.full_name == "ops.coverage" for t in tables):
         newest = copy.sql(
-            "select resource, max(verified_at_utc), date_diff('second', max(verified_at_utc), now()) "
+            "select resource, max(verified_at_utc), floor(extract(epoch from now() - max(verified_at_utc)))::bigint "
             "from ops.coverage group by 1"
         )
         verified = {resource: (at, age) for resource, at, age in newest.rows()}

@@ -5,11 +5,14 @@ from one thread at a time; reading methods may be called while nothing lands.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from octo_sync.destinations.erasing import Scrubber
+from octo_sync.destinations.steps import Step
 from octo_sync.model import Source, Subject, Window
 
 __all__ = [
@@ -19,12 +22,15 @@ __all__ = [
     "CatalogOption",
     "Covered",
     "Destination",
+    "Draft",
     "Drift",
+    "FileSize",
     "KnownBookings",
     "Landing",
     "LandingReport",
     "Payload",
     "Rows",
+    "Scripted",
     "Seen",
     "TableDigest",
 ]
@@ -182,8 +188,42 @@ class TableDigest:
     digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class FileSize:
+    """How large a file of the warehouse is: bytes, values in its live rows, and the bytes that those need, at most."""
+
+    bytes: int
+    values: int
+    needed: int
+
+
+class Scripted(Protocol):
+    """What marts are made in and checked with."""
+
+    def run_script(self, statements: Iterable[str]) -> None:
+        """Run statements in one transaction."""
+        ...
+
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
+        """Run one reading statement."""
+        ...
+
+
+class Draft(Scripted, Protocol):
+    """Marts in the making, and what they say before anybody else sees them."""
+
+    def withdraw(self) -> None:
+        """Show none of it to anybody."""
+        ...
+
+
 class Destination(Protocol):
     """A warehouse."""
+
+    @property
+    def migrated(self) -> Sequence[Step]:
+        """The steps of the schema that were taken when it was opened."""
+        ...
 
     def claim_writer(self, fence: int, owner: str) -> None:
         """Take over as the writer.
@@ -250,8 +290,50 @@ class Destination(Protocol):
         """Run statements in one transaction, e.g. those that make the marts."""
         ...
 
+    def drafting(self) -> AbstractContextManager[Draft]:
+        """Where marts are made, checked and published, while nothing lands.
+
+        Readers see them from the end of the block on, or when `publish` is called.
+
+        Raises:
+            WarehouseError: It cannot be written; the former marts stay.
+        """
+        ...
+
     def publish(self, target: Path, *, contacts: Path | None = None) -> int:
         """Make a consistent copy for readers and put it in place atomically; its size in bytes."""
+        ...
+
+    def prune(self, *, raw_before: datetime | None, runs_before: datetime | None) -> int:
+        """Remove payloads and runs from before; None keeps all. The newest payload of each key stays. How many went."""
+        ...
+
+    def sizes(self) -> Mapping[str, FileSize]:
+        """Its files, by names that `rewrite` takes; none where the database server looks after itself."""
+        ...
+
+    def rewrite(self, file: str, *, within: float) -> int:
+        """Write one file anew with its live rows only, and put it in place; its size. All else waits meanwhile.
+
+        Raises:
+            WarehouseError: It took longer than `within` seconds, or there is no room; the file is as it was.
+        """
+        ...
+
+    def scrubbing(self, fence: int) -> AbstractContextManager[Scrubber]:
+        """A transaction that takes persons out of what is kept: out of the private tables, or out of the others.
+
+        Raises:
+            WriterFenced: A newer writer took over; nothing was changed.
+        """
+        ...
+
+    def shed(self, *, core: bool) -> None:
+        """Have the bytes of what was deleted from the private tables leave the disk; with `core`, from all tables.
+
+        Raises:
+            WarehouseError: There is no room for it, or somebody stands in the way; to be tried again.
+        """
         ...
 
     def close(self) -> None:

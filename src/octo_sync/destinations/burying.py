@@ -1,9 +1,11 @@
 """Mark proven deletions on DuckDB, with what hangs on them. Runs inside a transaction that the caller opened."""
 
+import functools
 from collections.abc import Mapping, Sequence
 
 import duckdb
 
+from octo_sync.destinations import versions
 from octo_sync.destinations.base import Absence
 from octo_sync.destinations.merging import key_json
 from octo_sync.schema import Merge, Table
@@ -50,6 +52,9 @@ def bury(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], absences: S
                 f"from buried b where {_same(table.key)} and not t.is_deleted"
                 + (" and t.local_date >= landing_now()::date - 1" if future else ""),
             )
+            for history in tables.values():
+                if history.history_of == target.full_name:
+                    versions.close(functools.partial(_run, db), history, target.full_name, _same(table.key))
         for detail in tables.values():
             if detail.merge is Merge.REPLACE and detail.parent in (name, *table.cascade):
                 parent_key = " and ".join(f"t.{c} = p.{c}" for c in detail.parent_key)
@@ -59,7 +64,8 @@ def bury(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], absences: S
                 )
             elif detail.merge is Merge.VERSIONS and set(table.key) < set(detail.key):
                 db.execute(
-                    f"update {detail.full_name} t set is_current = false, valid_to_utc = landing_now() "
+                    f"update {detail.full_name} t set is_current = false, "
+                    f"valid_to_utc = greatest(landing_now(), t.valid_from_utc) "
                     f"from buried b where {_same(table.key)} and t.is_current"
                 )
         db.execute(

@@ -4,10 +4,7 @@ from collections.abc import Iterable
 
 from octo_sync.schema import Merge, Table
 
-__all__ = ["SCHEMA_VERSION", "comments", "create_table", "script"]
-
-SCHEMA_VERSION = 2
-"""Version of the warehouse's schema; every change adds a migration."""
+__all__ = ["comments", "create_table", "script"]
 
 
 def _quoted(text: str) -> str:
@@ -47,6 +44,7 @@ def script(table: Table) -> str:
         Merge.MERGE: "merged by key; deletions are marked, never made",
         Merge.REPLACE: f"replaced together with its row in {table.parent}",
         Merge.VERSIONS: "one row a version",
+        Merge.HISTORY: f"one row a version of a row in {table.history_of}, written with it",
         Merge.LOG: "written by octo-sync itself",
     }[table.merge]
     head = [

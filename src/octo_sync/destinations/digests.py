@@ -27,7 +27,7 @@ def live(table: Table) -> str:
     """The condition for a live row of the table."""
     if table.merge is Merge.MERGE:
         return "not is_deleted"
-    return "is_current" if table.merge is Merge.VERSIONS else "true"
+    return "is_current" if table.merge in (Merge.VERSIONS, Merge.HISTORY) else "true"
 
 
 def canonical(table: Table) -> str:

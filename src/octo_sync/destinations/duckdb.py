@@ -20,12 +20,13 @@ from typing import Any
 
 import duckdb
 
-from octo_sync.destinations import digests
+from octo_sync.destinations import caring, carrying, digests
 from octo_sync.destinations.base import (
     Absence,
     Catalog,
     CatalogOption,
     Covered,
+    FileSize,
     KnownBookings,
     Landing,
     LandingReport,
@@ -33,6 +34,7 @@ from octo_sync.destinations.base import (
     TableDigest,
 )
 from octo_sync.destinations.burying import bury, bury_private
+from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing import LandingWork
 from octo_sync.destinations.migrating import migrate
 from octo_sync.destinations.pairing import is_torn, look_anew, note, number
@@ -41,31 +43,12 @@ from octo_sync.errors import WarehouseError, WriterFenced
 from octo_sync.model import Subject, Window
 from octo_sync.schema import Merge, Noun, Table
 
-__all__ = ["DuckDBWarehouse", "open_read_only"]
+__all__ = ["DuckDBWarehouse"]
 
 _STORAGE = "v1.2.0"
 _MAIN, _PRIVATE = "warehouse", "personal"
-
-
-def open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
-    """Open a published copy for reading, without access to anything outside it.
-
-    Raises:
-        WarehouseError: The file is not there or not a DuckDB file.
-        WarehouseLocked: A writer holds it: it is the warehouse itself, not its read copy.
-    """
-    if not path.exists():
-        raise WarehouseError(f"{path} does not exist yet; run `octo-sync sync` (or `octo-sync publish`) first.")
-    with translated(path):
-        connection = duckdb.connect(":memory:", config={"threads": 2})
-        escaped = str(path).replace("'", "''")
-        connection.execute(f"attach '{escaped}' as octo (read_only)")
-        connection.execute("use octo")
-        connection.execute("set timezone = 'UTC'")
-        connection.execute("set search_path = 'octo.marts,octo.core,octo.ops'")
-        connection.execute("set enable_external_access = false")
-        connection.execute("set lock_configuration = true")
-    return connection
+_SHED_WITHIN = 3600.0
+"""Seconds that writing a file anew may take after an erasure: it has to be done, however long it takes."""
 
 
 class DuckDBWarehouse:
@@ -115,8 +98,10 @@ class DuckDBWarehouse:
         self._attach()
         # Only now is it sure that the spool is nobody else's: what lies there is a killed run's working storage.
         self._spool.mkdir(mode=0o700, exist_ok=True)
-        for left_over in self._spool.glob("*.ndjson"):
+        for left_over in (*self._spool.glob("*.ndjson"), *self._spool.glob("tmp/*")):
             left_over.unlink(missing_ok=True)
+        for file in (self.path, self.private_path):
+            caring.sweep(file)
         self._db.execute(f"use {_MAIN}")
         self._db.execute("set timezone = 'UTC'")
         # Reading what is committed must not wait for a landing that is under way.
@@ -126,14 +111,23 @@ class DuckDBWarehouse:
         self._reader_lock = threading.Lock()
         self._db.execute("set checkpoint_threshold = '64MB'")
         self._db.execute("create or replace temp macro landing_now() as getvariable('landing_now')::timestamptz")
-        migrate(self._db, self._tables, main=_MAIN, private=_PRIVATE, now=now, name=self.path.name)
+        self.migrated = migrate(self._db, self._tables, main=_MAIN, private=_PRIVATE, now=now, name=self.path.name)
+        """The steps of the schema that were taken when it was opened."""
         self._mend()
 
     def _attach(self) -> None:
+        for name, file in self._files.items():
+            self._attach_file(file, name, is_private=name == _PRIVATE)
+
+    @property
+    def _files(self) -> Mapping[str, Path]:
+        return {_MAIN: self.path, _PRIVATE: self.private_path}
+
+    def _attach_file(self, file: Path, name: str, *, is_private: bool) -> None:
         # Payloads are long and few: in small row groups they go straight to the file instead of through its log.
-        for file, name, options in ((self.path, _MAIN, ""), (self.private_path, _PRIVATE, ", row_group_size 2048")):
-            escaped = str(file).replace("'", "''")
-            self._db.execute(f"attach '{escaped}' as {name} (storage_version '{_STORAGE}'{options})")
+        options = ", row_group_size 2048" if is_private else ""
+        escaped = str(file).replace("'", "''")
+        self._db.execute(f"attach '{escaped}' as {name} (storage_version '{_STORAGE}'{options})")
 
     def close(self) -> None:
         """Let go of both files; everything committed is in them."""
@@ -318,6 +312,141 @@ class DuckDBWarehouse:
         with self._lock, translated(self.path):
             return [digests.of(self._db, t) for t in chosen if t.noun]
 
+    # -- care ---------------------------------------------------------------------------------------------------
+
+    def prune(self, *, raw_before: datetime | None, runs_before: datetime | None) -> int:
+        """Remove old payloads and runs; see `Destination`."""
+        same = "n.connection_id = r.connection_id and n.resource = r.resource and n.key = r.key"
+        newer = f"from {_PRIVATE}.raw.records n where {same} and n.fetched_at_utc > r.fetched_at_utc"
+        payloads = f"delete from {_PRIVATE}.raw.records r where fetched_at_utc < $1 and exists (select 1 {newer})"
+        runs = "delete from ops.runs where started_at_utc < $1 and ended_at_utc is not null"
+        gone = 0
+        for statement, before in ((payloads, raw_before), (runs, runs_before)):
+            if before is not None:
+                with self._lock, translated(self.path), transaction(self._db):
+                    gone += int((self._db.execute(statement, [before]).fetchone() or (0,))[0])
+        return gone
+
+    def _tables_of(self, name: str) -> list[Table]:
+        return [t for t in self._tables if t.private is (name == _PRIVATE)]
+
+    def sizes(self) -> Mapping[str, FileSize]:
+        """Both files; see `Destination`."""
+        with self._lock, translated(self.path):
+            return {n: caring.size_of(self._db, n, file, self._tables_of(n)) for n, file in self._files.items()}
+
+    def rewrite(self, file: str, *, within: float) -> int:
+        """Write one file anew; see `Destination`. The lock on the old file is given up before the new one is in place."""
+        path = self._files[file]
+        fresh = caring.fresh_path(path)
+        with self._lock, self._reader_lock, translated(path):
+            caring.room_for(path, path.stat().st_size)
+            caring.sweep(path)
+            try:
+                self._attach_file(fresh, "anew", is_private=file == _PRIVATE)
+                try:
+                    with caring.stopping_after(self._db, within):
+                        caring.copy_rows(self._db, file, "anew", self._tables_of(file))
+                        self._db.execute("checkpoint anew")
+                finally:
+                    self._db.execute(f"use {_MAIN}")
+                    self._db.execute("detach anew")
+                self._swap(file, fresh)
+            except duckdb.InterruptException as error:
+                raise WarehouseError(
+                    f"Writing {path.name} anew takes longer than {within:g} s (care.within); it is as it was."
+                ) from error
+            finally:
+                caring.sweep(path)
+            return path.stat().st_size
+
+    @contextlib.contextmanager
+    def scrubbing(self, fence: int) -> Iterator[Scrubber]:
+        """A transaction in one of the two files; see `Destination`."""
+
+        def run(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+            return self._db.execute(sql, list(parameters)).fetchall()
+
+        with self._lock, translated(self.path), transaction(self._db):
+            self._check_fence(fence)
+            yield Scrubber(run, f"{_PRIVATE}.")
+
+    def shed(self, *, core: bool) -> None:
+        """Write the files anew, and let go of the last landing's work tables; see `Destination`."""
+        with self._lock:
+            self._forget_work_tables()
+            self.rewrite(_PRIVATE, within=_SHED_WITHIN)
+            if core:
+                self.rewrite(_MAIN, within=_SHED_WITHIN)
+
+    def _forget_work_tables(self) -> None:
+        """Staged records name persons, and work tables that are spilled lie on the disk."""
+        with translated(self.path):
+            for (name,) in self._db.execute("select table_name from duckdb_tables() where temporary").fetchall():
+                self._db.execute(f"drop table if exists temp.{name}")
+
+    def _swap(self, name: str, fresh: Path) -> None:
+        path = self._files[name]
+        self._db.execute(f"checkpoint {name}")
+        for connection in (self._db, self._reader):
+            connection.execute("use memory").fetchall()  # also lets go of a result that was not read to its end
+        try:
+            self._db.execute(f"detach {name}")
+            caring.put_in_place(fresh, path)
+        finally:
+            self._attach_file(path, name, is_private=name == _PRIVATE)
+            for connection in (self._db, self._reader):
+                connection.execute(f"use {_MAIN}")
+
+    def take_over(self, warehouse: Path, private: Path, *, landed: bool) -> bool:
+        """Take from former files what answers do not bring, before or after they are `landed`; whether both were read."""
+        read = True
+        with self._lock, translated(self.path):
+            for name, file in ((_MAIN, warehouse), (_PRIVATE, private)):
+                with carrying.attached(self._db, file) as former:
+                    read = read and former is not None
+                    with transaction(self._db):
+                        if former is not None:
+                            late = carrying.after_landing if name == _MAIN else carrying.without_payload
+                            take = late if landed else carrying.before_landing
+                            take(self._db, former, name, self._tables_of(name))
+                        if landed and name == _MAIN:
+                            coverage = next(t for t in self._tables if t.full_name == "ops.coverage")
+                            carrying.date_coverage(self._db, former, _MAIN, _PRIVATE, coverage)
+        return read
+
+    def deleted_keys(self, warehouse: Path, table: str, key: str) -> set[tuple[str, str]]:
+        """Connection and key of the rows that a former file has as proven deleted; none when it cannot be read."""
+        with self._lock, translated(self.path), carrying.attached(self._db, warehouse) as former:
+            if former is None:
+                return set()
+            return set(
+                self._db.execute(f"select connection_id, {key} from {former}.{table} where is_deleted").fetchall()
+            )
+
+    def newest_payloads(self, connection: str, resource: str, keys: Collection[str] | None = None) -> dict[str, str]:
+        """The newest payload of each key as received, or of those in `keys`."""
+        only = "" if keys is None else "and key in (select unnest($3::varchar[]))"
+        with self._lock, translated(self.path):
+            return dict(
+                self._db.execute(
+                    f"select key, arg_max(payload, fetched_at_utc) from {_PRIVATE}.raw.records "
+                    f"where connection_id = $1 and resource = $2 {only} group by key order by key",
+                    [connection, resource, *([] if keys is None else [list(keys)])],
+                ).fetchall()
+            )
+
+    def travel_dates(self, connection: str) -> dict[str, str | None]:
+        """Travel date, as written, of each booking whose payload is kept."""
+        with self._lock, translated(self.path):
+            return dict(
+                self._db.execute(
+                    "select key, left(arg_max(payload, fetched_at_utc)->'availability'->>'localDateTimeStart', 10) "
+                    f"from {_PRIVATE}.raw.records where connection_id = $1 and resource = 'booking' group by key",
+                    [connection],
+                ).fetchall()
+            )
+
     # -- publishing ---------------------------------------------------------------------------------------------
 
     def run_script(self, statements: Iterable[str]) -> None:
@@ -325,6 +454,15 @@ class DuckDBWarehouse:
         with self._lock, translated(self.path), transaction(self._db):
             for statement in statements:
                 self._db.execute(statement)
+
+    @contextlib.contextmanager
+    def drafting(self) -> Iterator["DuckDBWarehouse"]:
+        """Itself: readers have a copy, which only `publish` replaces. Nothing lands meanwhile."""
+        with self._lock:
+            yield self
+
+    def withdraw(self) -> None:
+        """Nothing is to be done: nobody reads this file."""
 
     def publish(self, target: Path, *, contacts: Path | None = None) -> int:
         """Copy the file in a subprocess and swap it in; see `Destination`."""

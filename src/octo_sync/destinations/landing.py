@@ -4,7 +4,7 @@ The caller opens the transactions; see `DuckDBWarehouse.land`.
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,11 @@ _NOUNS = ("supplier", "products", "availability", "bookings")
 
 
 class LandingWork:
-    """What one landing has to do. `report` grows as it goes."""
+    """What one landing has to do. `report` grows as it goes.
+
+    `bring` is called once, between reading the records and looking at any row: where the rows are kept elsewhere, it puts
+    those that the answers can touch into the tables here.
+    """
 
     def __init__(
         self,
@@ -41,8 +45,9 @@ class LandingWork:
         main: str,
         private: str,
         filled: set[str],
+        bring: Callable[[Sequence[Answered]], None] = lambda _: None,
     ) -> None:
-        self._db, self._landing = db, landing
+        self._db, self._landing, self._bring = db, landing, bring
         self._filled = filled
         self._tables, self._nouns = tables, nouns
         self._spool, self._main, self._private = spool, main, private
@@ -80,13 +85,16 @@ class LandingWork:
                     spool=self._spool,
                     tables=[t for t in self._tables if t.noun == name],
                 )
-                stage.load()
+                stage.read()
                 self._stages.append(stage)
+        self._bring(self._fresh)
+        for stage in self._stages:
+            stage.settle()
 
     def land_private(self) -> None:
         """Contacts and payloads: first and idempotently, because two files cannot share a transaction."""
         for stage in self._stages:
-            merger = Merger(self._db, catalog=self._private, noun=stage.noun, facts=stage.facts, filled=self._filled)
+            merger = self._merger(stage, self._private)
             for table in self._tables:
                 if table.private and table.noun == stage.noun.name:
                     merger.merge(table)
@@ -115,8 +123,18 @@ class LandingWork:
             for (name,) in tables:
                 self._db.execute(f"drop table if exists temp.{name}")
 
+    def _merger(self, stage: Stage, catalog: str) -> Merger:
+        return Merger(
+            self._db,
+            catalog=catalog,
+            noun=stage.noun,
+            facts=stage.facts,
+            filled=self._filled,
+            histories={t.history_of: t for t in self._tables if t.history_of},
+        )
+
     def _land_noun(self, stage: Stage) -> None:
-        merger = Merger(self._db, catalog=self._main, noun=stage.noun, facts=stage.facts, filled=self._filled)
+        merger = self._merger(stage, self._main)
         tables = [t for t in self._tables if t.noun == stage.noun.name and not t.private]
         if stage.facts.rows:
             stage.forget_other_answers()

@@ -4,10 +4,11 @@ Every statement here runs inside the landing transaction that the caller opened.
 an unchanged row is never written. Work tables (`diff`, `changed_…`) are temporary and replaced each time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 
+from octo_sync.destinations import versions
 from octo_sync.destinations.staging import FLAGS as _FLAGS
 from octo_sync.destinations.staging import Facts
 from octo_sync.schema import Column, Merge, Noun, Table
@@ -32,9 +33,17 @@ class Merger:
     """Merges one noun's staged rows into its tables. `written` counts the rows it touched, per table."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, *, catalog: str, noun: Noun, facts: Facts, filled: set[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        *,
+        catalog: str,
+        noun: Noun,
+        facts: Facts,
+        filled: set[str],
+        histories: Mapping[str, Table],
     ) -> None:
         self.connection = connection
+        self._histories = histories
         self.catalog = catalog
         self.noun = noun
         self._facts = facts
@@ -75,6 +84,7 @@ class Merger:
         flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
         own = [_FLAGS[table.capability]] if table.capability else []
         extra = "".join(f", {f}" for f in sorted({*flags, *own}))
+        extra += ", source as _source" if table.full_name in self._histories else ""
         content = f", {table.content} as _content" if table.content else ""
         where = f" where {own[0]}" if own else ""
         return f"select {columns}{extra}{content} from {table.source}{where}"
@@ -102,6 +112,9 @@ class Merger:
             self._filled.add(target)
         return found
 
+    def _target(self, table: Table) -> str:
+        return f"{self.catalog}.{table.full_name}"
+
     def _merge(self, table: Table) -> None:
         target = f"{self.catalog}.{table.full_name}"
         # On a first load nothing can be missed, and looking for it costs as much as the load.
@@ -122,10 +135,13 @@ class Merger:
             # Needed twice, and planning such a select costs more than keeping its rows.
             self._run(f"create or replace temp table incoming as {incoming}")
             incoming = "from incoming"
+        history = self._histories.get(table.full_name)
+        prune = self._prune()
         changed = self._run(
             f"create or replace temp table diff as "
-            f"select {kept}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen "
-            f"from ({incoming}) i left join {target} t on {_equal(table.key, 't', 'i')}{self._prune()} "
+            f"select {kept}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen"
+            f"{versions.beside(history) if history else ''} "
+            f"from ({incoming}) i left join {target} t on {_equal(table.key, 't', 'i')}{prune} "
             f"where t.row_hash is null or t.row_hash <> i.row_hash or t.is_deleted"
         )
         updates = 0
@@ -143,6 +159,10 @@ class Merger:
                 ),
             )
         self._changed[table.full_name] = (changed, updates)
+        if history and changed > updates and not history.from_first_change:
+            self._count(history, versions.insert_first(self._run, history, self._target(history)))
+        if history and updates:
+            self._count(history, versions.insert_changed(self._run, history, self._target(history), prune))
         if table.full_name in self._facts.parents:
             keys = ", ".join(table.key)
             self._run(
@@ -239,7 +259,7 @@ class Merger:
             f"from incoming i left join {target} t on {_equal(key, 't', 'i')} and t.is_current "
             f"where t.is_current is null or {differs}"
         )
-        closed = "set valid_to_utc = landing_now(), is_current = false"
+        closed = "set valid_to_utc = greatest(landing_now(), t.valid_from_utc), is_current = false"
         rows = self._run(
             f"update {target} t {closed} where t.rowid in (select old_row from diff where old_row is not null)"
         )

@@ -65,8 +65,8 @@ class Stage:
         self.differing: set[Subject] = set()
         """Bookings that were taken for landed and are not: to be fetched anew."""
 
-    def load(self) -> None:
-        """Read the spool into `staged_<noun>` and leave out what is not for this landing."""
+    def read(self) -> None:
+        """Read the spool into `staged_<noun>`."""
         # By travel month, product and option, so that what is asked for together lies together on disk.
         ordered = sorted(self._answered, key=lambda a: (a.subject.parts[-1:], a.subject.parts))
         staged = f"staged_{self.noun.name}"
@@ -81,6 +81,9 @@ class Stage:
                 begin, lines, size = f"insert into {staged}", [], 0
         if lines or begin.startswith("create"):
             self._read(lines, begin)
+
+    def settle(self) -> None:
+        """Leave out what is not for this landing. From here on the rows that are there count."""
         if self._has_seen:
             self._stage_seen()
         self._leave_out()
@@ -217,9 +220,9 @@ class Stage:
     def note_digests(self) -> None:
         """Rows that stayed as they were may come from other bytes now: contacts are not in them, and texts are left alone."""
         self._db.execute(
-            "update core.bookings t set payload_digest = s.payload_digest from staged_bookings s "
-            "where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid "
-            "and t.payload_digest is distinct from s.payload_digest"
+            "update core.bookings t set payload_digest = s.payload_digest, contact_key = s.contact_key "
+            "from staged_bookings s where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid "
+            "and (t.payload_digest is distinct from s.payload_digest or t.contact_key is distinct from s.contact_key)"
         )
 
     def _later_landed(self) -> bool:

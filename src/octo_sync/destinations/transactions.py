@@ -11,6 +11,13 @@ from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
 
 __all__ = ["transaction", "translated"]
 
+_REFUSED = (
+    duckdb.ConversionException,
+    duckdb.OutOfRangeException,
+    duckdb.InvalidInputException,
+    duckdb.ConstraintException,  # a part of a key that is missing
+)
+
 
 @contextlib.contextmanager
 def transaction(db: duckdb.DuckDBPyConnection) -> Iterator[None]:
@@ -49,8 +56,10 @@ def translated(path: Path) -> Iterator[None]:
             raise WarehouseError(f"No space is left for {path}; free some and run again. Nothing was lost.") from error
         if "permission denied" in lowered or "read-only" in lowered or "cannot open file" in lowered:
             raise WarehouseError(f"{path} cannot be written: {text[:160]}") from error
-        if isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException | duckdb.InvalidInputException):
+        if isinstance(error, _REFUSED):
             raise RowsRefused(f"The warehouse {path.name} cannot hold a value: {_without_values(text)}") from error
-        raise WarehouseError(f"The warehouse {path.name} refused a statement: {text[:400]}") from error
+        line = re.search(r"^LINE (\d+):", str(error), re.MULTILINE)
+        where = f" (line {line[1]})" if line else ""
+        raise WarehouseError(f"The warehouse {path.name} refused a statement: {text[:400]}{where}") from error
     except OSError as error:
         raise WarehouseError(f"{path.parent} cannot be written: {error.strerror or error}.") from error

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -53,6 +53,8 @@ class Fetched:
     claim: Claim
     answered: Answered
     records: BadRecords
+    screened: int = 0
+    """`Privacy.number` before its bookings were screened: after an erasure the answer is asked for anew."""
 
 
 @dataclass(slots=True)
@@ -108,7 +110,8 @@ class Fetcher:
         settings = self._ports.connection(connection)
         asked = sorted(c for c in settings.capabilities if c in _RELEVANT[noun])
         spoken = settings.languages if noun == "products" else ()
-        return json.dumps([_FORM, asked, spoken, noun in self._ports.pipeline.sync.raw])
+        personal = [self._ports.privacy.mode] if noun == "bookings" else []
+        return json.dumps([_FORM, asked, spoken, noun in self._ports.pipeline.sync.raw, *personal])
 
     # -- single documents ---------------------------------------------------------------------------------------
 
@@ -231,6 +234,7 @@ class Fetcher:
         rows: KnownBookings = {}
         if window and known:
             rows = await asyncio.to_thread(self._ports.warehouse.known_bookings, subject.connection, window)
+        screened = self._ports.privacy.number
         checks = self._check_bookings(subject, pieces, rows)
         lines: list[bytes] = []
         payloads: list[Payload] = []
@@ -245,10 +249,14 @@ class Fetcher:
                 views = [memoryview(bytes(view)) for view in checked.payloads] if checked.seen else checked.payloads
                 payloads += [
                     Payload("booking", key, body, hashed.hex())
-                    for key, body, hashed in zip(checked.ids, views, checked.hashes, strict=True)
+                    for key, body, hashed, is_screened in zip(
+                        checked.ids, views, checked.hashes, checked.screened, strict=True
+                    )
+                    if is_screened.keeps_payload
                 ]
         meaning = self._meaning(subject.connection, dates, window)
-        return self._fetched(claim, pieces, "bookings", checks, lines, window, payloads, meaning=meaning, seen=seen)
+        fetched = self._fetched(claim, pieces, "bookings", checks, lines, window, payloads, meaning=meaning, seen=seen)
+        return replace(fetched, screened=screened)
 
     def _check_bookings(
         self, subject: Subject, pieces: _Pieces, known: KnownBookings
@@ -256,15 +264,18 @@ class Fetcher:
         """Check the answers, without reading the records that are landed already."""
         ways = hashlib.blake2b(self._ways(subject.connection, "bookings").encode(), digest_size=8).digest()
         salt = int.from_bytes(ways, "little", signed=True)
+        screen = self._ports.privacy.screen(subject.connection)
         if subject.kind is SubjectKind.BOOKING:
-            return [checking.check_booking(answer.body, salt=salt) for _, answer in pieces.calls]
-        checks = [checking.check_bookings(answer.body, known=known, salt=salt) for _, answer in pieces.calls]
+            return [checking.check_booking(answer.body, salt=salt, screen=screen) for _, answer in pieces.calls]
+        checks = [
+            checking.check_bookings(answer.body, known=known, salt=salt, screen=screen) for _, answer in pieces.calls
+        ]
         if any(
             checked.seen and self._ignored(subject.connection, answer, "bookings", checked)
             for (_, answer), checked in zip(pieces.calls, checks, strict=True)
         ):
             # Whether a capability was ignored shows in the records as a whole, so all of them are read.
-            checks = [checking.check_bookings(answer.body, salt=salt) for _, answer in pieces.calls]
+            checks = [checking.check_bookings(answer.body, salt=salt, screen=screen) for _, answer in pieces.calls]
         return checks
 
     def _meaning(self, connection: str, dates: Sequence[tuple[date | None, date | None]], window: Window | None) -> str:
@@ -385,10 +396,13 @@ class Fetcher:
         opening = msgspec.json.encode(head)[:-1]
         # Without a capability a row keeps old values (R10), so its record's digest would not say what it holds.
         digests = checked.digests if isinstance(checked, checking.CheckedBookings) and not ignored else ()
+        contacts = [s.contact_key for s in checked.screened] if isinstance(checked, checking.CheckedBookings) else ()
         lines = []
         for i, records in enumerate(checked.records):
-            some = digests[i * checking.LINE : (i + 1) * checking.LINE]
-            beside = b',"payload_digest":' + msgspec.json.encode(some) if some else b""
+            beside = b""
+            for name, values in (("payload_digest", digests), ("contact_key", contacts)):
+                if some := values[i * checking.LINE : (i + 1) * checking.LINE]:
+                    beside += b',"%b":%b' % (name.encode(), msgspec.json.encode(some))
             lines.append(b'%b%b,"records":%b}' % (opening, beside, records))
         return lines
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 
-from octo_sync.errors import OctoSyncError
+from octo_sync.errors import OctoSyncError, ServiceError
+from octo_sync.flows.care import Caretaker, retain
+from octo_sync.flows.erase import Eraser
 from octo_sync.flows.mark import availability_subjects, booking_windows, documents, mark
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.publish import publish
@@ -58,6 +60,7 @@ class Keeper:
         wake: Set by whoever has marked something.
         new_run_id: Names the pulls of schedules.
         actions: Make subjects clean that have no rows, such as the subscription.
+        say: Told in a sentence what a person wants to know: which services do not answer, which pulls are over.
 
     `idle` is set while nothing is due.
     """
@@ -68,13 +71,16 @@ class Keeper:
         wake: asyncio.Event,
         new_run_id: Callable[[], str],
         actions: Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]] | None = None,
+        say: Callable[[str], object] = lambda _: None,
     ) -> None:
         self.ports, self.wake, self.idle = ports, wake, asyncio.Event()
-        self._new_run_id, self._actions = new_run_id, actions or {}
+        self._new_run_id, self._actions, self._say = new_run_id, actions or {}, say
         self._time = asyncio.get_running_loop().time
         self._worker = Worker(
             ports, on_products=self._products_landed, wake=wake, actions=self._actions, meanwhile=self._meanwhile
         )
+        self._caretaker = Caretaker(ports)
+        self._eraser = Eraser(ports)
         self._pulls: list[_Pull] = []
         self._rows_looked_after = 0
         self._rows_published = -1
@@ -84,6 +90,8 @@ class Keeper:
         self._next_hold: datetime | None = None
         self._silent: dict[str, float] = {}
         """Connections whose webhooks have gone quiet, and when they were pulled last because of it."""
+        self._unwell: dict[str, type[ServiceError]] = {}
+        """Connections that did not answer when it was last said, and why."""
 
     @property
     def troubles(self) -> list[Trouble]:
@@ -112,7 +120,6 @@ class Keeper:
         if part not in PARTS:
             raise ValueError(f"{part} is none of {', '.join(PARTS)}")
         ports = self.ports
-        self._learn_time_zones()
         near = part == "near"
         subjects: list[Subject] = []
         chosen = ports.clients.keys() if connections is None else connections
@@ -127,7 +134,7 @@ class Keeper:
                 subjects += booking_windows(connection, [window])
         if part in ("full", "availability", "near"):
             horizon = ports.pipeline.horizons.near if near else None
-            subjects += availability_subjects(ports, ports.warehouse.catalog(), chosen, horizon=horizon)
+            subjects += availability_subjects(ports, chosen, horizon=horizon)
         if part == "full":
             # What failed on another day gets its tries again: the trouble may have been the day.
             ports.journal.quarantine_retry("all")
@@ -167,15 +174,20 @@ class Keeper:
             rest = await self._worker.drain(patient=False)
             if await self._meanwhile():
                 continue
+            await self._caretaker.when_quiet()
             again = self._worker.given_up_for(self.ports.pipeline.sync.backoff_cap)
             await self._sleep([wait for wait in (rest, again) if wait is not None])
 
     async def _meanwhile(self) -> bool:
         """What must not wait for a quiet moment, because there may be none; whether anything is due because of it."""
+        await self._eraser.when_due()
         fired = await asyncio.to_thread(self._fire)
         marked = await asyncio.to_thread(self._look_after)
-        await asyncio.to_thread(self._end_pulls)
+        for sentence in await asyncio.to_thread(self._end_pulls):
+            self._say(sentence)
+        self._say_who_answers()
         await self._publish_when_due()
+        await self._caretaker.when_overdue()
         return fired or marked
 
     def _fire(self) -> bool:
@@ -218,7 +230,7 @@ class Keeper:
             marked = bool(mark(ports, holds, Source.TIMER)) or marked
         if is_time:
             self._looked_after_at = self._time()
-            ports.journal.prune_deliveries(now - timedelta(seconds=ports.pipeline.webhooks.keep))
+            retain(ports, now)
             marked = self._verify_old(now) or marked
             self._mind_silence()
         return (marked or is_time) and self._is_due()
@@ -255,8 +267,7 @@ class Keeper:
 
     def _products_landed(self, connections: set[str]) -> None:
         """New options and new months of known products: whatever has no subject yet is marked. Blocking, from the worker."""
-        self._learn_time_zones()
-        wanted = availability_subjects(self.ports, self.ports.warehouse.catalog(), connections)
+        wanted = availability_subjects(self.ports, connections)
         known = {
             row.subject
             for connection in connections
@@ -264,18 +275,25 @@ class Keeper:
         }
         mark(self.ports, [s for s in wanted if s not in known], Source.SCHEDULE)
 
-    def _learn_time_zones(self) -> None:
-        for option in self.ports.warehouse.catalog():
-            if option.time_zone:
-                self.ports.time_zones[option.connection, option.product_id] = option.time_zone
+    def _say_who_answers(self) -> None:
+        """Services that do not answer, or refuse us, are news once; that they answer again too."""
+        unwell = self._worker.unwell
+        for name, error in unwell.items():
+            # Which of its requests it was this time is no news.
+            if self._unwell.get(name) is not type(error):
+                self._say(f"{name}: {str(error).rstrip('.')}. What is owed stays marked and is tried again.")
+        for name in self._unwell.keys() - unwell.keys():
+            self._say(f"{name}: answers again.")
+        self._unwell = {name: type(error) for name, error in unwell.items()}
 
-    def _end_pulls(self) -> None:
-        """The pulls of schedules of which nothing is left are over, well or with something owed. Blocking."""
+    def _end_pulls(self) -> list[str]:
+        """The pulls of schedules of which nothing is left are over, well or with something owed; what to say. Blocking."""
         stopped = {t.connection for t in self._worker.troubles}
         working = [name for name in self.ports.clients if name not in stopped]
         over = [p for p in self._pulls if not self.ports.journal.unlanded_since(p.number, working)]
         totals = self._worker.lander.totals
         owed = any(b.quarantined or b.connection in stopped for b in self.ports.journal.backlog()) if over else False
+        sentences = []
         for pull in over:
             self._pulls.remove(pull)
             counts = {
@@ -284,7 +302,13 @@ class Keeper:
                 "part": pull.part,
             }
             error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
-            self.ports.journal.end_run(pull.run_id, "partial" if owed or error else "ok", counts, error)
+            partial = bool(owed or error)
+            self.ports.journal.end_run(pull.run_id, "partial" if partial else "ok", counts, error)
+            sentences.append(
+                f"pull ({pull.part}) {'partial' if partial else 'ok'}: {counts['subjects']:,} subjects, "
+                f"{counts['rows_written']:,} rows written"
+            )
+        return sentences
 
     async def _publish_when_due(self) -> None:
         """Swap in a new read copy when rows changed and the last swap is long enough ago."""
@@ -299,9 +323,10 @@ class Keeper:
         """
         if not self._was_pulled:
             journal = self.ports.journal
-            self._was_pulled = any(
-                run.status in ("ok", "partial") and run.command != "serve" for run in journal.runs(_RUNS)
-            ) or not (self.never_pulled() or any(b.dirty for b in journal.backlog()))
+            ended = any(run.status in ("ok", "partial") and run.command != "serve" for run in journal.runs(_RUNS))
+            nothing_owed = not (self.never_pulled() or any(b.dirty for b in journal.backlog()))
+            # A pull ends also where no service answers: a copy of nothing helps nobody.
+            self._was_pulled = (ended or nothing_owed) and any(self.ports.warehouse.live_rows().values())
         return self._was_pulled
 
     @property
@@ -330,7 +355,9 @@ class Keeper:
     async def _sleep(self, waits: list[float]) -> None:
         """Until somebody wakes us, or the next thing is due."""
         now = self.ports.clock.now()
-        moments = [self.ports.journal.next_due_at(), self.ports.journal.next_timer_at(), self._next_hold]
+        # The clock may have been put back since the worker looked.
+        looked_at = min(now, self._worker.looked_at)
+        moments = [self.ports.journal.next_due_at(looked_at), self.ports.journal.next_timer_at(), self._next_hold]
         waits += [(m - now).total_seconds() for m in moments if m is not None]
         waits += [self._looked_after_at + _LOOK_AFTER_EVERY - self._time(), _LONGEST_SLEEP]
         if self._owes_readers and self._was_pulled:

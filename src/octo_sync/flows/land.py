@@ -88,15 +88,6 @@ class Lander:
             done, self._landing = self._landing, None
             done.result()
 
-    async def finish(self) -> None:
-        """Land everything that waits and come back when it is committed."""
-        while self._waiting or self._landing is not None:
-            if self._landing is not None:
-                await asyncio.wait([self._landing])
-                self.check()
-            else:
-                self.start()
-
     async def _land(self, batch: Sequence[Fetched]) -> None:
         try:
             report = await asyncio.to_thread(land, self._ports, batch)
@@ -142,9 +133,11 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
         WriterFenced: A newer writer took over; the subjects stay dirty for it.
         WarehouseError: Nothing was kept; the subjects stay dirty.
     """
-    now = ports.clock.now()
-    landing = Landing(run_id=ports.run_id, fence=ports.fence, now=now, answered=[f.answered for f in batch])
-    report = ports.warehouse.land(landing)
+    with ports.privacy.lock:
+        batch = _without_erased(ports, batch)
+        now = ports.clock.now()
+        landing = Landing(run_id=ports.run_id, fence=ports.fence, now=now, answered=[f.answered for f in batch])
+        report = ports.warehouse.land(landing)
     for f in batch:
         connection = f.claim.subject.connection
         for bad in f.records.bad:
@@ -176,6 +169,17 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
         len(report.differing),
     )
     return report
+
+
+def _without_erased(ports: Ports, batch: Sequence[Fetched]) -> list[Fetched]:
+    """Without answers that were screened before an erasure: they may hold the erased, and are asked for again."""
+    number = ports.privacy.number
+    late = [f for f in batch if f.answered.noun == "bookings" and f.answered.lines and f.screened != number]
+    if not late:
+        return list(batch)
+    ports.journal.release([f.claim for f in late])
+    released = {f.claim.subject for f in late}
+    return [f for f in batch if f.claim.subject not in released]
 
 
 def _let_out(ports: Ports, batch: Sequence[Fetched]) -> None:

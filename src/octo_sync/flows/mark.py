@@ -7,12 +7,19 @@ from octo_sync.destinations.base import Catalog
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Horizon, Source, Subject, SubjectKind, Window
 
-__all__ = ["availability_subjects", "booking_windows", "documents", "mark"]
+__all__ = ["availability_subjects", "booking_windows", "documents", "everything", "known_options", "mark"]
 
 
 def documents(connection: str) -> list[Subject]:
     """What is one document per connection: the supplier and the product list."""
     return [Subject(connection, SubjectKind.SUPPLIER), Subject(connection, SubjectKind.PRODUCTS)]
+
+
+def everything(ports: Ports, connections: Collection[str]) -> list[Subject]:
+    """All that the pipeline keeps of connections, as far as their products are known. Blocking."""
+    subjects = [s for name in connections for s in documents(name)]
+    subjects += [s for name in connections for s in booking_windows(name, [ports.bookings_window(name)])]
+    return subjects + availability_subjects(ports, connections)
 
 
 def booking_windows(connection: str, windows: Iterable[Window]) -> list[Subject]:
@@ -21,15 +28,22 @@ def booking_windows(connection: str, windows: Iterable[Window]) -> list[Subject]
     return [Subject(connection, SubjectKind.BOOKINGS, (month,)) for month in months]
 
 
-def availability_subjects(
-    ports: Ports, catalog: Catalog, connections: Collection[str], *, horizon: Horizon | None = None
-) -> list[Subject]:
-    """One subject per option and calendar month of its horizon, for products the pipeline keeps.
+def known_options(ports: Ports) -> Catalog:
+    """The options that are offered now; from then on `ports` knows their products' time zones. Blocking."""
+    catalog = ports.warehouse.catalog()
+    ports.time_zones.update({(o.connection, o.product_id): o.time_zone for o in catalog if o.time_zone})
+    return catalog
 
-    `horizon` narrows it: only months that it touches too.
+
+def availability_subjects(
+    ports: Ports, connections: Collection[str], *, horizon: Horizon | None = None
+) -> list[Subject]:
+    """One subject per option and calendar month of its horizon, for products the pipeline keeps. Blocking.
+
+    `horizon` narrows it: only months that it touches too. Time zones are learned before anything can be fetched by them.
     """
     found = []
-    for option in catalog:
+    for option in known_options(ports):
         keeps = ports.pipeline.products.get(option.connection)
         if option.connection not in connections or (keeps and not keeps.keeps(option.product_id)):
             continue

@@ -7,6 +7,7 @@ from random import Random
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.destinations.base import Destination
+from octo_sync.flows.privacy import Privacy
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, Connection, Window
 from octo_sync.octo.client import OctoClient
@@ -64,6 +65,7 @@ class Ports:
     random: Random
     journal: Journal
     warehouse: Destination
+    privacy: Privacy
     clients: Mapping[str, OctoClient]
     run_id: str
     fence: int

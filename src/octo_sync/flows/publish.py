@@ -1,11 +1,11 @@
 """Publish: marts, checks, then the read copy in one swap (write, audit, publish). A failed check publishes nothing."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from octo_sync.destinations.base import Destination, Rows
+from octo_sync.destinations.base import Destination, Rows, Scripted
 from octo_sync.errors import WarehouseError
 from octo_sync.shipped import local_or_shipped
 from octo_sync.tables import all_tables
@@ -13,6 +13,7 @@ from octo_sync.tables import all_tables
 __all__ = ["CheckFailed", "Published", "SqlFile", "apply_marts", "publish", "run_checks", "sql_files"]
 
 _COLUMN = re.compile(r"^--\s*column:\s*(\w+):\s*(.+?)\s*$", re.MULTILINE)
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _HEADER = re.compile(r"^--\s*(name|grain|description|materialize)\s*:\s*(.*?)\s*$", re.MULTILINE)
 
 
@@ -27,6 +28,11 @@ class SqlFile:
     materialize: str
     sql: str
     text: str
+
+    @property
+    def where(self) -> str:
+        """The file as a person names it: `warehouse/custom/mine.sql`."""
+        return "/".join(("warehouse", *self.path.parts[-2:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +66,56 @@ def sql_files(directory: Path, kind: str) -> list[SqlFile]:
                 grain=headers.get("grain", ""),
                 description=headers.get("description", ""),
                 materialize=headers.get("materialize", "view"),
-                sql=text.strip().rstrip(";"),
+                # From the file's first line, so that a line number in an error is the file's.
+                sql=text.rstrip().rstrip(";"),
                 text=text,
             )
         )
     return files
 
 
-def apply_marts(warehouse: Destination, directory: Path) -> int:
-    """Make the marts anew in one transaction, in an order in which each finds those it reads; how many."""
-    marts = [*sql_files(directory, "marts"), *sql_files(directory, "custom")]
-    by_name = {m.name: m for m in marts}
+def apply_marts(warehouse: Scripted, directory: Path) -> int:
+    """Make the marts anew in one transaction, in an order in which each finds those it reads; how many.
+
+    Raises:
+        WarehouseError: A file does not run, or its name will not do; the former marts stay.
+    """
+    ordered = _in_order(sql_files(directory, "marts"), sql_files(directory, "custom"))
+    building: list[SqlFile] = []
+
+    def statements() -> Iterator[str]:
+        yield "drop schema if exists marts cascade"
+        yield "create schema marts"
+        for mart in ordered:
+            building.append(mart)
+            kind = "table" if mart.materialize == "table" else "view"
+            yield f"create {kind} marts.{mart.name} as {mart.sql}"
+            comment = f"{mart.description} One row: {mart.grain}".replace("'", "''")
+            yield f"comment on {kind} marts.{mart.name} is '{comment}'"
+        building.clear()
+
+    try:
+        warehouse.run_script(statements())
+    except WarehouseError as error:
+        if not building:
+            raise
+        raise WarehouseError(f"{building[-1].where} does not run, so nothing was published: {error}") from error
+    warehouse.run_script(_column_comments(warehouse, ordered))
+    return len(ordered)
+
+
+def _in_order(marts: Sequence[SqlFile], custom: Sequence[SqlFile]) -> list[SqlFile]:
+    """Shipped marts before the user's own, and each after those it reads."""
+    by_name: dict[str, SqlFile] = {}
+    for mart in (*marts, *custom):
+        if not _NAME.fullmatch(mart.name):
+            raise WarehouseError(f"{mart.where}: {mart.name!r} is no name for a mart; take a-z, 0-9 and _.")
+        if mart.name in by_name:
+            raise WarehouseError(
+                f"{mart.where} and {by_name[mart.name].where} are both called {mart.name}; rename one, "
+                f"or put yours into warehouse/marts to take the other's place."
+            )
+        by_name[mart.name] = mart
     ordered: list[SqlFile] = []
 
     def visit(mart: SqlFile, path: tuple[str, ...] = ()) -> None:
@@ -83,22 +128,16 @@ def apply_marts(warehouse: Destination, directory: Path) -> int:
                 visit(other, (*path, mart.name))
         ordered.append(mart)
 
-    for mart in marts:
+    for mart in by_name.values():
         visit(mart)
-    statements = ["drop schema if exists marts cascade", "create schema marts"]
-    for mart in ordered:
-        kind = "table" if mart.materialize == "table" else "view"
-        statements.append(f"create {kind} marts.{mart.name} as {mart.sql}")
-        comment = f"{mart.description} One row: {mart.grain}".replace("'", "''")
-        statements.append(f"comment on {kind} marts.{mart.name} is '{comment}'")
-    warehouse.run_script(statements)
-    warehouse.run_script(_column_comments(warehouse, ordered))
-    return len(ordered)
+    return ordered
 
 
-def _column_comments(warehouse: Destination, marts: Sequence[SqlFile]) -> list[str]:
+def _column_comments(warehouse: Scripted, marts: Sequence[SqlFile]) -> list[str]:
     """What each column means: said in the file (`-- column: name: meaning.`), or as in the core table it comes from."""
-    known = {c.name: c.description for t in reversed(all_tables()) if t.schema == "core" for c in t.columns}
+    known: dict[str, str] = {}
+    for schema in ("ops", "core"):
+        known |= {c.name: c.description for t in reversed(all_tables()) if t.schema == schema for c in t.columns}
     statements = []
     for mart in marts:
         own = dict(_COLUMN.findall(mart.text))
@@ -110,12 +149,19 @@ def _column_comments(warehouse: Destination, marts: Sequence[SqlFile]) -> list[s
     return statements
 
 
-def run_checks(warehouse: Destination, directory: Path) -> tuple[int, list[CheckFailed]]:
-    """Run every check; how many there are, and those that returned rows."""
+def run_checks(warehouse: Scripted, directory: Path) -> tuple[int, list[CheckFailed]]:
+    """Run every check; how many there are, and those that returned rows.
+
+    Raises:
+        WarehouseError: A check does not run.
+    """
     checks = sql_files(directory, "checks")
     failed = []
     for check in checks:
-        rows = warehouse.query(check.sql, limit=20)
+        try:
+            rows = warehouse.query(check.sql, limit=20)
+        except WarehouseError as error:
+            raise WarehouseError(f"{check.where} does not run, so nothing was published: {error}") from error
         if rows.rows:
             failed.append(CheckFailed(check, rows))
     return len(checks), failed
@@ -127,9 +173,12 @@ def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: 
     Raises:
         WarehouseError: A mart does not run, or the copy cannot be written; the old read copy stays.
     """
-    marts = apply_marts(warehouse, directory)
-    checks, failed = run_checks(warehouse, directory)
-    if failed:
-        return Published(marts, checks, tuple(failed), None)
-    size = warehouse.publish(target, contacts=contacts)
+    with warehouse.drafting() as draft:
+        marts = apply_marts(draft, directory)
+        checks, failed = run_checks(draft, directory)
+        if failed:
+            draft.withdraw()
+            return Published(marts, checks, tuple(failed), None)
+        # Inside, so that no row gets into the copy that no check has seen.
+        size = warehouse.publish(target, contacts=contacts)
     return Published(marts, checks, (), size)

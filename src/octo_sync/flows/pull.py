@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from octo_sync.flows.mark import availability_subjects, booking_windows, documents, mark
+from octo_sync.flows.mark import availability_subjects, booking_windows, documents, known_options, mark
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.settle import settle
 from octo_sync.flows.work import Worker
@@ -84,7 +84,7 @@ class Pull:
 
     def begin(self) -> None:
         """Mark the documents and the booking windows, unless a pull is to be taken up."""
-        self._learn_time_zones()
+        known_options(self.ports)  # for what is owed from before
         while self.ports.journal.fire_timers(self.ports.clock.now()):
             pass  # what a receiver left to be confirmed, and nobody did
         wanted = self._signature()
@@ -115,8 +115,7 @@ class Pull:
         new = set(connections) - self.planned
         if not new:
             return False
-        self._learn_time_zones()
-        subjects = availability_subjects(self.ports, self.ports.warehouse.catalog(), new)
+        subjects = availability_subjects(self.ports, new)
         mark(self.ports, subjects, Source.SCHEDULE)
         self.planned |= new
         before = json.loads(self.ports.journal.setting("pull") or "null")
@@ -126,20 +125,14 @@ class Pull:
 
     def everything(self) -> list[Subject]:
         """Every subject of the scope, as far as the products are known; nothing is marked."""
-        self._learn_time_zones()
         names = list(self.ports.clients)
         found = [subject for name in names for subject in documents(name)]
         if self.scope.wants("bookings"):
             for name in names:
                 found += booking_windows(name, [self.scope.travel or self.ports.bookings_window(name)])
         if self.scope.wants("availability"):
-            found += availability_subjects(self.ports, self.ports.warehouse.catalog(), names)
+            found += availability_subjects(self.ports, names)
         return found
-
-    def _learn_time_zones(self) -> None:
-        for option in self.ports.warehouse.catalog():
-            if option.time_zone:
-                self.ports.time_zones[option.connection, option.product_id] = option.time_zone
 
     def _signature(self) -> list[str]:
         return [*sorted(self.scope.only), str(self.scope.travel or ""), *sorted(self.ports.clients)]

@@ -12,8 +12,10 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from octo_sync.flows.privacy_rule import Rule, rule
 from octo_sync.flows.settle import HELD
 from octo_sync.flows.silence import silences
+from octo_sync.flows.subscription_steps import REMOVED
 from octo_sync.flows.upkeep import THINNED
 from octo_sync.journal import Journal, QuarantineEntry, Run, SubjectRow
 from octo_sync.model import Clock, Horizon, SubjectKind, Window
@@ -80,6 +82,8 @@ class ConnectionStatus:
     held: list[str] = field(default_factory=list)
     webhooks: "WebhookStatus | None" = None
     """None where no address is open, so that pulls do the work alone."""
+    webhooks_removed_at: datetime | None = None
+    """When a person removed the subscription; until `subscriptions ensure` none is made again."""
 
     @property
     def backlog(self) -> int:
@@ -114,6 +118,8 @@ class Status:
     last_run: Run | None
     running: Running | None
     quarantine: list[QuarantineEntry]
+    pii: Rule | None
+    """None where there is no pipeline file to say it."""
 
 
 def status(
@@ -148,7 +154,8 @@ def status(
     running = None
     if lease and lease.released_at is None and alive(lease.pid, lease.host):
         running = Running(lease.owner, lease.pid, lease.host, lease.acquired_at)
-    return Status(list(found.values()), runs[0] if runs else None, running, quarantine)
+    pii = rule(pipeline, journal) if pipeline else None
+    return Status(list(found.values()), runs[0] if runs else None, running, quarantine, pii)
 
 
 def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, ConnectionStatus], clock: Clock) -> None:
@@ -181,6 +188,9 @@ def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, Conn
 def _webhooks(pipeline: Pipeline | None, journal: Journal, found: Mapping[str, ConnectionStatus], clock: Clock) -> None:
     now = clock.now()
     silent = silences(journal, list(found), clock, after=pipeline.webhooks.silence_after if pipeline else 0.0)
+    for name, each in found.items():
+        removed = journal.setting(REMOVED, connection=name)
+        each.webhooks_removed_at = datetime.fromisoformat(removed) if removed else None
     for row in journal.endpoints():
         if row.connection not in found:
             continue
@@ -243,8 +253,8 @@ def _quarantine(entries: Sequence[QuarantineEntry], found: dict[str, ConnectionS
 
 def _coverage(ask: Ask, found: dict[str, ConnectionStatus]) -> None:
     rows = ask(
-        "select connection_id, resource, min(window_start), max(window_end), count(*) filter (not is_complete) "
-        "from ops.coverage group by all"
+        "select connection_id, resource, min(window_start), max(window_end), count(*) filter (where not is_complete) "
+        "from ops.coverage group by 1, 2"
     )
     for name, resource, first, last, incomplete in rows:
         connection = found.get(name)
@@ -268,6 +278,7 @@ def as_document(found: Status) -> dict[str, Any]:
                 "quarantined": c.quarantined,
                 "held_deletions": c.held,
                 "webhooks": None if c.webhooks is None else asdict(c.webhooks),
+                "webhooks_removed_at": c.webhooks_removed_at,
                 "kinds": [
                     {
                         "kind": k.kind,
@@ -287,6 +298,7 @@ def as_document(found: Status) -> dict[str, Any]:
             }
             for c in found.connections
         ],
+        "pii": None if found.pii is None else asdict(found.pii),
         "last_run": None if run is None else run_document(run),
         "running": None if found.running is None else asdict(found.running),
     }

@@ -16,20 +16,23 @@ from typing import Literal
 
 from octo_sync.errors import AuthenticationRefused, RequestRefused, ServiceError
 from octo_sync.flows import subscription_plan as planning
+from octo_sync.flows.mark import everything, mark
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.subscription_plan import Found, Patch
 from octo_sync.flows.subscription_steps import REMOVED, ROUNDS, NotWantedError, Steps, Tokens, Turn
 from octo_sync.journal import EndpointRow, Journal
-from octo_sync.model import Clock
+from octo_sync.model import Clock, Source
 from octo_sync.octo.client import OctoClient
 
-__all__ = ["Ensured", "Listed", "Subscriber", "Tokens", "check"]
+__all__ = ["Ensured", "Listed", "Subscriber", "Tokens", "check", "close_gap"]
 
 log = logging.getLogger("octo_sync")
 
 Whose = Literal["ours", "another connection's", "somebody else's"]
 State = Literal["current", "to mend", "surplus", ""]
 _NONE_HERE = frozenset({404, 405, 501})
+_TOLD_AT = "told_at_endpoint"
+"""The endpoint since whose making every change was told, or everything was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +123,9 @@ class Subscriber:
             if row.endpoint == before.endpoint:
                 turn.unwanted.add(found.subscription.id)
                 found, row = await self._steps.settle(turn)
+            if self._journal.setting(_TOLD_AT, connection=self._connection) == before.endpoint:
+                # The old address was good until the new one was: there is no gap.
+                self._journal.set_setting(_TOLD_AT, row.endpoint, connection=self._connection)
             return self._done((found, row), turn)
         except ServiceError as error:
             return self._lacking(error)
@@ -266,3 +272,19 @@ def _off(connection: str, text: str) -> Ensured:
 
 def _stuck(turn: Turn) -> str:
     return f"the service does not let {', '.join(sorted(turn.stuck))} be deleted: remove it there"
+
+
+def close_gap(ports: Ports, connection: str, endpoint: str) -> bool:
+    """Ask for everything once when a connection is told at an address that is not the one it was told at before.
+
+    A subscription that was deleted or edited at the service is made again or mended at a new address; what changed until
+    then nobody was told of. Whether it was told before. Blocking.
+    """
+    before = ports.journal.setting(_TOLD_AT, connection=connection)
+    if before == endpoint:
+        return False
+    # In this order: who is killed in between asks for it all once more.
+    # Marked as a schedule does, so that a pull under way is not over before what it asked for has landed.
+    mark(ports, everything(ports, [connection]), Source.SCHEDULE)
+    ports.journal.set_setting(_TOLD_AT, endpoint, connection=connection)
+    return before is not None

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from octo_sync.errors import OctoSyncError
+from octo_sync.flows.care import care
+from octo_sync.flows.erase import erase
 from octo_sync.flows.land import Totals
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.publish import Published, publish
@@ -75,6 +77,9 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
         _count(ports, result)
         await asyncio.to_thread(journal.end_run, ports.run_id, result.status, _counts(result), _error(result))
         await asyncio.to_thread(mirror, ports)
+        await asyncio.to_thread(care, ports)
+        # What was asked for while it ran; what was asked for before is done since the project was opened.
+        await asyncio.to_thread(erase, ports)
         if publishing and ports.pipeline.publish.enabled and result.status != "failed":
             settings = ports.pipeline.publish
             contacts = settings.path.with_suffix(".private.duckdb") if settings.contacts else None
@@ -160,7 +165,7 @@ def mirror(ports: Ports) -> None:
         replace=True,
     )
     suppliers = warehouse.query(
-        "select connection_id, any_value(supplier_id) from core.suppliers where not is_deleted group by 1"
+        "select connection_id, max(supplier_id) from core.suppliers where not is_deleted group by 1"
     )
     supplier = dict(suppliers.rows)
     known = {row[0] for row in warehouse.query("select connection_id from core.connections").rows}

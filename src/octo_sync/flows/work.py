@@ -7,7 +7,7 @@ it, so memory is bounded. Whatever fails is written down with its reason and tri
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from math import inf
@@ -59,6 +59,8 @@ class _Health:
     failures: int = 0
     stopped: Trouble | None = None
     stopped_at: float = 0.0
+    unwell: ServiceError | None = None
+    """Why it was given up last; None since it answered."""
     in_flight: int = 0
     heavy: int = 0
     """Lists of bookings in flight: megabytes each, and no faster for being many."""
@@ -109,11 +111,18 @@ class Worker:
         self._fetcher = Fetcher(ports)
         self._health = {name: _Health() for name in ports.clients}
         self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
+        self.looked_at = ports.clock.now()
+        """When it last looked whether anything is due."""
 
     @property
     def troubles(self) -> list[Trouble]:
         """Connections that were given up for this run."""
         return [h.stopped for h in self._health.values() if h.stopped]
+
+    @property
+    def unwell(self) -> dict[str, ServiceError]:
+        """Connections that were given up and have not answered since, with what went wrong."""
+        return {name: health.unwell for name, health in self._health.items() if health.unwell}
 
     async def drain(self, *, patient: bool = True) -> float | None:
         """Work until nothing is dirty, or what is left cannot be done now.
@@ -133,12 +142,13 @@ class Worker:
                 await self._tell()
                 await self._do_meanwhile()
                 await self._claim()
-                if not self._tasks:
-                    await self.lander.finish()
-                    if not self.lander.products_changed and await self._nothing_left(patient=patient):
-                        return self._rests.first(asyncio.get_running_loop().time())
-                    continue
-                await self._wait()
+                if not self._tasks and not self.lander.busy:
+                    self.lander.start()
+                if self._tasks or self.lander.busy:
+                    # Not for the landing alone: what is marked meanwhile is fetched beside it.
+                    await self._wait()
+                elif not self.lander.products_changed and await self._nothing_left(patient=patient):
+                    return self._rests.first(asyncio.get_running_loop().time())
         finally:
             await self._abandon()
 
@@ -170,7 +180,7 @@ class Worker:
                     connections=[name],
                     exclude=self._rests.resting(now),
                 )
-                known = self.ports.warehouse.covered([c.subject for c in claims])
+                known = await self._covered(claims)
                 health.claimed.extend((claim, known.get(claim.subject)) for claim in claims)
             for _ in range(min(room, len(health.claimed))):
                 chosen = health.next()
@@ -181,6 +191,14 @@ class Worker:
                 self._tasks[asyncio.create_task(self._fetch(claim, covered))] = claim
                 health.in_flight += 1
                 health.heavy += claim.subject.kind is SubjectKind.BOOKINGS
+
+    async def _covered(self, claims: Sequence[Claim]) -> Mapping[Subject, Covered]:
+        """What was landed of them last. In a thread: a server that is away must not hold up who receives deliveries."""
+        try:
+            return await asyncio.to_thread(self.ports.warehouse.covered, [c.subject for c in claims])
+        except BaseException:
+            self.ports.journal.release(claims)
+            raise
 
     async def _fetch(self, claim: Claim, covered: Covered | None) -> Fetched | None:
         """The answer to land; None for a subject that an action has made clean."""
@@ -221,7 +239,7 @@ class Worker:
         health.heavy -= claim.subject.kind is SubjectKind.BOOKINGS
         error = task.exception()
         if error is None:
-            health.failures = 0
+            health.failures, health.unwell = 0, None
             self.failed.pop(claim.subject, None)
             if (fetched := task.result()) is not None:
                 self.lander.add(fetched)
@@ -260,7 +278,7 @@ class Worker:
     def _give_up(self, connection: str, error: ServiceError, *, refused: bool = False) -> None:
         health = self._health[connection]
         if not health.stopped:
-            health.stopped = Trouble(connection, error, refused=refused)
+            health.stopped, health.unwell = Trouble(connection, error, refused=refused), error
             health.stopped_at = asyncio.get_running_loop().time()
 
     def _failed(self, claim: Claim, error: OctoSyncError) -> None:
@@ -307,6 +325,7 @@ class Worker:
 
     async def _nothing_left(self, *, patient: bool) -> bool:
         """Whether to stop: nothing is dirty, or only what no connection can do now. The patient wait for what is due later."""
+        looked_at = self.looked_at = self.ports.clock.now()
         open_connections = [name for name, health in self._health.items() if not health.stopped]
         if not open_connections:
             return True
@@ -319,7 +338,7 @@ class Worker:
             return False
         if not patient:
             return True
-        first = self.ports.journal.next_due_at()
+        first = self.ports.journal.next_due_at(looked_at)
         if first is None or not any(b.dirty for b in owed):
             return True
         # What failed is due later. A least wait keeps this from spinning, whatever the clock and the journal say.

@@ -1,5 +1,7 @@
 """The journal: what is owed, durably. `Journal.open(path, clock=clock)`; see `journal/journal.py`."""
 
+from octo_sync.journal.copying import copy_journal, is_in_use, locked
+from octo_sync.journal.erasing import Erased, Erasure
 from octo_sync.journal.journal import Journal
 from octo_sync.journal.lease import Lease
 from octo_sync.journal.rows import (
@@ -18,6 +20,7 @@ from octo_sync.journal.rows import (
     SubjectRow,
     Timer,
 )
+from octo_sync.journal.store import migrations
 
 __all__ = [
     "Backlog",
@@ -25,6 +28,8 @@ __all__ = [
     "DeliveryCount",
     "EndStatus",
     "EndpointRow",
+    "Erased",
+    "Erasure",
     "Freshness",
     "Journal",
     "Lease",
@@ -36,4 +41,8 @@ __all__ = [
     "RunStatus",
     "SubjectRow",
     "Timer",
+    "copy_journal",
+    "is_in_use",
+    "locked",
+    "migrations",
 ]

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
@@ -11,7 +12,9 @@ from octo_sync.errors import JournalError
 
 __all__ = ["BUSY_TIMEOUT_MS", "is_damage", "translated"]
 
-BUSY_TIMEOUT_MS = 10_000
+BUSY_TIMEOUT_MS = 5_000
+"""How long one waits for another process's lock: less than a sender waits for an answer (`webhooks.request_timeout`), so
+that a receiver says 503, which is tried again, before it is cut off."""
 
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 # Beginnings of SQLite's result code names (https://sqlite.org/rescode.html); extended codes begin with the primary one.
@@ -33,12 +36,40 @@ _SENTENCES = {
 }
 
 
+# Beginnings of SQLSTATE codes (https://www.postgresql.org/docs/current/errcodes-appendix.html); the first that fits.
+_SERVERS_SENTENCES = {
+    "55P03": "was locked for more than {seconds} s; nothing was changed. Try again, or end the session that holds the lock",
+    "40P01": "was locked by two sessions waiting for each other; nothing was changed. Try again",
+    "57014": "took longer than the server allows; nothing was changed. Try again",
+    "57P": "cannot be reached: the server is stopping, starting or has ended this session. What was not acknowledged counts "
+    "as not done; the next try connects anew",
+    "25P03": "ended a transaction that stood still; nothing was changed. Try again",
+    "25006": "cannot be written: the server or the session is read-only. Use the primary server, or allow writing",
+    "53100": "cannot grow because the server's disk is full; nothing was changed. Free some space and run again",
+    "53300": "cannot be reached: the server has too many connections. End some, or raise max_connections",
+    "53": "cannot be used: the server is short of memory or of something else; nothing was changed. Look at its log",
+    "28": "cannot be opened: the server refused this user. Check the user, and the password in PGPASSWORD or a password file",
+    "3D000": "cannot be opened: the server has no such database. Create it, in UTF8",
+    "42501": "cannot be used: this user may not. Grant it the schema `journal` (see docs/postgresql.md)",
+    "22": "refused a value that would have broken one of its rules; nothing was changed. Please report this",
+    "23": "refused a change that would have broken one of its rules; nothing was changed. Please report this",
+    "08": "cannot be reached: the connection broke. What was not acknowledged counts as not done; the next try connects "
+    "anew",
+}
+_UNREACHABLE = (
+    "cannot be reached: no connection, or it broke. Check that the server runs and the address is right; what was not "
+    "acknowledged counts as not done, and the next try connects anew"
+)
+
+
 def is_damage(error: BaseException) -> bool:
     """Whether the error says that the file's content is broken."""
     return str(getattr(error, "sqlite_errorname", "")).startswith(_DAMAGE)
 
 
-def _sentence(path: Path, error: BaseException) -> str:
+def _sentence(path: Path | str, error: BaseException) -> str:
+    if hasattr(error, "sqlstate"):
+        return _servers_sentence(str(path), error)
     name = str(getattr(error, "sqlite_errorname", ""))
     for beginning, sentence in _SENTENCES.items():
         if name.startswith(beginning):
@@ -46,8 +77,21 @@ def _sentence(path: Path, error: BaseException) -> str:
     return f"The journal {path} cannot be used: {name or type(error).__name__}: {error}."
 
 
+def _servers_sentence(name: str, error: Any) -> str:  # noqa: ANN401 - psycopg's error, which is not imported here
+    """The server's primary message only: its details repeat the values of the row."""
+    state, said = str(error.sqlstate or ""), error.diag.message_primary
+    for beginning, sentence in _SERVERS_SENTENCES.items():
+        if state.startswith(beginning):
+            return f"The journal {name} {sentence.format(seconds=BUSY_TIMEOUT_MS // 1000)} ({state}: {said})."
+    if state:
+        return f"The journal {name} cannot be used: {state}: {said}."
+    if type(error).__name__ in {"OperationalError", "InterfaceError", "ConnectionTimeout"}:
+        return f"The journal {name} {_UNREACHABLE}."
+    return f"The journal {name} cannot be used: {type(error).__name__}."
+
+
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translated(path: Path | str) -> Iterator[None]:
     """Inside, errors of the driver, of SQLAlchemy and of the operating system become `JournalError`."""
     try:
         yield
@@ -58,3 +102,7 @@ def translated(path: Path) -> Iterator[None]:
         raise JournalError(_sentence(path, error)) from error
     except OSError as error:
         raise JournalError(f"The journal {path} cannot be used: {error.strerror or error}.") from error
+    except Exception as error:
+        if not hasattr(error, "sqlstate"):  # psycopg's own
+            raise
+        raise JournalError(_sentence(path, error)) from error

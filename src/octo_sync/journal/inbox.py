@@ -5,7 +5,6 @@ transaction, one number, one sync of the disk, and one statement per table, howe
 """
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -53,8 +52,7 @@ class Inbox(Subjects):
     def _apply(self, items: Sequence[Received], source: Source, *, keep: bool) -> int:
         with self._writing() as opened:
             number = self._next_number(opened)
-            # The driver's own connection: SQLAlchemy's share of a statement is as much as a small one takes.
-            connection: sqlite3.Connection = opened.connection.driver_connection  # type: ignore[assignment]
+            connection = self._database.driver(opened)
             marks: list[set[_Key]] = [{_key(subject) for subject in item.subjects} for item in items]
             looks: dict[tuple[str, str, str, str], str] = {}
             for item, keys, found in zip(items, marks, self._resolved(connection, items), strict=True):
@@ -75,7 +73,9 @@ class Inbox(Subjects):
         return number
 
     def _resolved(
-        self, connection: sqlite3.Connection, items: Sequence[Received]
+        self,
+        connection: Any,  # noqa: ANN401 - the driver's own
+        items: Sequence[Received],
     ) -> Iterator[list[tuple[Months, set[_Key]]]]:
         """For each item, its months as subjects."""
         products = list(dict.fromkeys((item.connection, months.product) for item in items for months in item.months))
@@ -151,10 +151,12 @@ class Inbox(Subjects):
 
     def set_timers(self, timers: Iterable[Timer]) -> None:
         """Set timers, or move those that there are, earlier or later, in one transaction."""
-        rows = [(*_key(one.subject), one.name, to_text(one.due_at), one.source.value) for one in timers]
+        rows = {(*_key(one.subject), one.name): (to_text(one.due_at), one.source.value) for one in timers}
         if rows:
             with self._writing() as connection:
-                connection.exec_driver_sql(sql.POSTPONE_TIMERS, (_text(rows), True))
+                connection.exec_driver_sql(
+                    sql.POSTPONE_TIMERS, (_text([(*key, *row) for key, row in rows.items()]), True)
+                )
 
     def fire_timers(self, now: datetime) -> int:
         """Mark what is due, due at once, and forget these timers, in one transaction; how many timers fired.

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     Computed,
     Dialect,
@@ -72,6 +73,9 @@ class Instant(TypeDecorator[datetime]):
         return None if value is None else from_text(value)
 
 
+Number: Any = BigInteger().with_variant(Integer(), "sqlite")
+"""SQLite's integers have eight bytes, and only one called `INTEGER` numbers rows by itself."""
+
 metadata = MetaData()
 _STRICT = {"sqlite_strict": True}
 
@@ -88,7 +92,7 @@ class SchemaVersionRecord(_Base, table=True):
     __tablename__ = "schema_version"
     __table_args__ = (_STRICT,)
 
-    version: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
+    version: int = Field(primary_key=True, sa_type=Number, sa_column_kwargs={"autoincrement": False})
     applied_at: datetime = Field(sa_type=Instant)
 
 
@@ -99,7 +103,7 @@ class CounterRecord(_Base, table=True):
     __table_args__ = (CheckConstraint("value >= 0", name="counter_not_negative"), _STRICT)
 
     name: str = Field(primary_key=True, sa_type=Text)
-    value: int = Field(sa_type=Integer)
+    value: int = Field(sa_type=Number)
     """The last number given out."""
 
 
@@ -160,18 +164,18 @@ class SubjectRecord(_Base, table=True):
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
     connection: str = Field(sa_type=Text)
     """The connection's name; ids are unique per connection only."""
     kind: str = Field(sa_type=Text)
     """`SubjectKind`. Not a closed list in the database, so that a new kind needs no migration."""
     key: str = Field(sa_type=Text)
     """`Subject.key`: the parts as a JSON array."""
-    wanted_seq: int = Field(sa_type=Integer)
+    wanted_seq: int = Field(sa_type=Number)
     """The number of the last mark."""
-    landed_seq: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": text("0")})
+    landed_seq: int = Field(sa_type=Number, sa_column_kwargs={"server_default": text("0")})
     """The `wanted_seq` read before the fetch whose result is committed in the warehouse; 0: never landed."""
-    priority: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": text("0")})
+    priority: int = Field(sa_type=Number, sa_column_kwargs={"server_default": text("0")})
     """Higher is handed out first; the highest of all unanswered marks."""
     source: str = Field(sa_type=Text)
     """`Source`; of several unanswered marks the one that asks for most (`sql.SOURCE_RANK`)."""
@@ -181,7 +185,7 @@ class SubjectRecord(_Base, table=True):
     """Not to be fetched before; null: at once. The earliest of all unanswered marks, or the retry's time."""
     landed_at: datetime | None = Field(default=None, sa_type=Instant)
     """When it last landed: the verification time that coverage shows."""
-    attempts: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": text("0")})
+    attempts: int = Field(sa_type=Number, sa_column_kwargs={"server_default": text("0")})
     """Failures in a row. Back to 0 by a landing or by a person's mark, not by any other mark."""
     failed_at: datetime | None = Field(default=None, sa_type=Instant)
     """When it last failed; kept after a landing."""
@@ -193,9 +197,7 @@ class SubjectRecord(_Base, table=True):
     """Since when it is left alone (R11)."""
     run_id: str | None = Field(default=None, sa_type=Text)
     """The run that last landed, failed or quarantined it."""
-    kind_rank: int | None = Field(
-        default=None, sa_type=Integer, sa_column_args=(Computed(_KIND_RANK, persisted=False),)
-    )
+    kind_rank: int | None = Field(default=None, sa_type=Number, sa_column_args=(Computed(_KIND_RANK, persisted=False),))
     """The order of the kinds: what others need comes first. Subscriptions lead: one request every delivery hangs on."""
     month: str | None = Field(default=None, sa_type=Text, sa_column_args=(Computed(_MONTH, persisted=False),))
     """`YYYY-MM` of those kinds that have one: landings are clustered by travel month, then product and option."""
@@ -213,7 +215,7 @@ class QuarantinedRecord(_Base, table=True):
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
     connection: str = Field(sa_type=Text)
     resource: str = Field(sa_type=Text)
     """What it is a record of: `bookings`, `availability`, …"""
@@ -227,7 +229,7 @@ class QuarantinedRecord(_Base, table=True):
     subject_kind: str | None = Field(default=None, sa_type=Text)
     """The subject to mark for a retry; null when the caller named none."""
     subject_key: str | None = Field(default=None, sa_type=Text)
-    count: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": text("1")})
+    count: int = Field(sa_type=Number, sa_column_kwargs={"server_default": text("1")})
     """How often it was seen."""
     first_at: datetime = Field(sa_type=Instant)
     last_at: datetime = Field(sa_type=Instant)
@@ -255,11 +257,11 @@ class RunRecord(_Base, table=True):
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
     run_id: str = Field(sa_type=Text)
     command: str = Field(sa_type=Text)
     pipeline: str = Field(sa_type=Text)
-    fence: int = Field(sa_type=Integer)
+    fence: int = Field(sa_type=Number)
     """The lease it ran under (R9)."""
     options: str = Field(sa_type=Text)
     """A JSON object."""
@@ -279,11 +281,11 @@ class LeaseRecord(_Base, table=True):
     __table_args__ = (CheckConstraint("fence >= 0", name="fence_not_negative"), _STRICT)
 
     name: str = Field(primary_key=True, sa_type=Text)
-    fence: int = Field(sa_type=Integer)
+    fence: int = Field(sa_type=Number)
     """Grows by one with every owner, for ever."""
     owner: str = Field(sa_type=Text)
     """What the owner is doing, e.g. `octo-sync run sandbox`."""
-    pid: int = Field(sa_type=Integer)
+    pid: int = Field(sa_type=Number)
     host: str = Field(sa_type=Text)
     acquired_at: datetime = Field(sa_type=Instant)
     released_at: datetime | None = Field(default=None, sa_type=Instant)
@@ -319,7 +321,7 @@ class DeliveryRecord(_Base, table=True):
         _STRICT | {"sqlite_autoincrement": True},
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
     """Grows for ever, also when old ones are gone: whoever follows the deliveries goes on after the last id it saw."""
     connection: str = Field(sa_type=Text)
     """Whose address it came to."""
@@ -332,9 +334,9 @@ class DeliveryRecord(_Base, table=True):
     """Empty when it is as agreed, otherwise what is odd about it."""
     subscription: str = Field(sa_type=Text)
     """The subscription's id as the body says it; empty when it does not."""
-    marks: int = Field(sa_type=Integer)
+    marks: int = Field(sa_type=Number)
     """How many subjects it marked."""
-    seq: int = Field(sa_type=Integer)
+    seq: int = Field(sa_type=Number)
     """The number of that mark; deliveries committed together share it."""
     body: bytes = Field(sa_type=LargeBinary)
     """As received. Last, so that reading the rest of a row does not read it."""
@@ -396,7 +398,7 @@ class EndpointRecord(_Base, table=True):
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
     """Their order: of two subscriptions too many the older row's stays, in every process alike."""
     endpoint: str = Field(sa_type=Text)
     """The last segment of the address: 32 url-safe characters that nobody can guess."""

@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, delete, insert, select, update
 
 from octo_sync.errors import JournalError
 from octo_sync.journal.models import LeaseRecord, RunRecord, SettingRecord, columns, to_text
 from octo_sync.journal.quarantine import Quarantine
 from octo_sync.journal.rows import EndStatus, LeaseRow, Run
+from octo_sync.journal.store import WriterLock
 
 __all__ = ["Runs"]
 
@@ -41,7 +44,7 @@ class Runs(Quarantine):
         run = columns(RunRecord)
         with self._writing() as connection:
             if connection.execute(select(run.id).where(run.run_id == run_id)).first() is None:
-                raise JournalError(f"The journal {self.path} knows no run {run_id}.")
+                raise JournalError(f"The journal {self.name} knows no run {run_id}.")
             connection.execute(
                 update(RunRecord)
                 .where(run.run_id == run_id, run.status == "running")
@@ -83,7 +86,18 @@ class Runs(Quarantine):
             connection.execute(
                 update(RunRecord).where(run.status == "running").values(status="killed", ended_at=now, error=_KILLED)
             )
-        return int(fence)
+        self._fence = int(fence)
+        return self._fence
+
+    def writer_lock(self, path: Path) -> WriterLock:
+        """For `Lease.acquire`: the lock of the warehouse's one writer. A journal on a server needs no file at `path`."""
+        return self._database.writer_lock(path)
+
+    def prune_runs(self, before: datetime) -> int:
+        """Forget runs that ended before; how many. One that runs is never forgotten."""
+        run = columns(RunRecord)
+        with self._writing() as connection:
+            return connection.execute(delete(RunRecord).where(run.ended_at < before)).rowcount
 
     def drop_lease(self, fence: int) -> None:
         """For `Lease.release`: note the end, unless there is a newer owner."""
@@ -94,6 +108,8 @@ class Runs(Quarantine):
                 .where(lease.name == "writer", lease.fence == fence)
                 .values(released_at=self._clock.now())
             )
+        if self._fence == fence:
+            self._fence = None
 
     def setting(self, name: str, *, connection: str = "") -> str | None:
         """What was noted under this name for a connection (empty: for the project), or None."""

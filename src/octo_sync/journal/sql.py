@@ -4,6 +4,10 @@
 (`json_each`), so that a statement's text never depends on how many there are. The condition
 `wanted_seq > landed_seq AND quarantined_at IS NULL` is spelled exactly as in the index `subjects_dirty`: SQLite uses a
 partial index only then.
+
+Both engines run these texts: they are SQLite's, and `translation.py` spells parameters, lists and JSON as PostgreSQL does.
+So what both understand is preferred: columns of the row that is there are qualified (`subjects.priority`), a parameter that
+may be null and is only compared is cast, counts are `count(*) FILTER`, and no statement touches a row twice.
 """
 
 __all__ = [
@@ -45,8 +49,7 @@ NEXT_NUMBERS = "UPDATE counters SET value = value + ?1 WHERE name = 'seq' RETURN
 
 # One mark of one subject: ?1 connection, ?2 kind, ?3 key, ?4 number, ?5 priority, ?6 source, ?7 now, ?8 due_at or null.
 # - Clean or unknown: everything is set anew.
-# - Dirty: the earliest due_at and the highest priority stand; null is the earliest there is, and `min` with a null is
-#   null.
+# - Dirty: the earliest due_at and the highest priority stand; null is the earliest there is.
 # - Backing off (attempts > 0): the retry's time stands, however often the subject is marked, so that a stream of
 #   notifications never hammers a service that has asked for patience. A person's mark goes through.
 # - Quarantined: a person's mark lifts the quarantine and forgives the failures; a notification or a repair is evidence
@@ -56,19 +59,26 @@ _INTO_SUBJECTS = 'INSERT INTO subjects (connection, kind, "key", wanted_seq, pri
 _MARK_RULES = f"""
 ON CONFLICT (connection, kind, "key") DO UPDATE SET
   wanted_seq = excluded.wanted_seq,
-  priority = CASE WHEN wanted_seq = landed_seq THEN excluded.priority ELSE max(priority, excluded.priority) END,
+  priority = CASE
+    WHEN subjects.wanted_seq = subjects.landed_seq OR excluded.priority > subjects.priority
+    THEN excluded.priority ELSE subjects.priority END,
   source = CASE
-    WHEN wanted_seq = landed_seq
-      OR {SOURCE_RANK.format(column="excluded.source")} > {SOURCE_RANK.format(column="source")}
-    THEN excluded.source ELSE source END,
-  marked_at = CASE WHEN wanted_seq = landed_seq THEN excluded.marked_at ELSE marked_at END,
+    WHEN subjects.wanted_seq = subjects.landed_seq
+      OR {SOURCE_RANK.format(column="excluded.source")} > {SOURCE_RANK.format(column="subjects.source")}
+    THEN excluded.source ELSE subjects.source END,
+  marked_at = CASE
+    WHEN subjects.wanted_seq = subjects.landed_seq THEN excluded.marked_at ELSE subjects.marked_at END,
   due_at = CASE
-    WHEN wanted_seq = landed_seq THEN excluded.due_at
-    WHEN quarantined_at IS NOT NULL AND excluded.source IN ('user', 'notification', 'repair') THEN excluded.due_at
-    WHEN quarantined_at IS NOT NULL OR (attempts > 0 AND excluded.source <> 'user') THEN due_at
-    ELSE min(due_at, excluded.due_at) END,
-  attempts = CASE WHEN excluded.source = 'user' THEN 0 ELSE attempts END,
-  quarantined_at = CASE WHEN excluded.source IN ('user', 'notification', 'repair') THEN NULL ELSE quarantined_at END
+    WHEN subjects.wanted_seq = subjects.landed_seq THEN excluded.due_at
+    WHEN subjects.quarantined_at IS NOT NULL AND excluded.source IN ('user', 'notification', 'repair')
+    THEN excluded.due_at
+    WHEN subjects.quarantined_at IS NOT NULL OR (subjects.attempts > 0 AND excluded.source <> 'user')
+    THEN subjects.due_at
+    WHEN excluded.due_at IS NULL OR subjects.due_at > excluded.due_at THEN excluded.due_at
+    ELSE subjects.due_at END,
+  attempts = CASE WHEN excluded.source = 'user' THEN 0 ELSE subjects.attempts END,
+  quarantined_at = CASE
+    WHEN excluded.source IN ('user', 'notification', 'repair') THEN NULL ELSE subjects.quarantined_at END
 """
 MARK = f"{_INTO_SUBJECTS} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) {_MARK_RULES}"
 
@@ -96,8 +106,9 @@ SELECT json_group_array(json_array(number, beginning)) FROM (
 RECEIVE = """
 INSERT INTO deliveries (connection, endpoint, received_at, body, type, reading, subscription, marks, seq)
 SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
-  coalesce(substr(?1, json_extract(value, '$[7]'), json_extract(value, '$[8]')), x''),
-  json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'), json_extract(value, '$[6]'), ?3
+  coalesce(substr(?1, CAST(json_extract(value, '$[7]') AS INTEGER), CAST(json_extract(value, '$[8]') AS INTEGER)), x''),
+  json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'),
+  CAST(json_extract(value, '$[6]') AS INTEGER), ?3
 FROM json_each(?2) ORDER BY json_each.id
 """
 
@@ -109,15 +120,20 @@ SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(va
   json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]')
 FROM json_each(?1) WHERE true
 ON CONFLICT (connection, kind, "key", name) DO UPDATE SET
-  due_at = CASE WHEN ?2 THEN excluded.due_at ELSE max(due_at, excluded.due_at) END, source = excluded.source
+  due_at = CASE WHEN ?2 OR excluded.due_at > timers.due_at THEN excluded.due_at ELSE timers.due_at END,
+  source = excluded.source
 """
 
-# Marks for the timers that are due, the oldest first: ?1 now, ?2 number, ?3 how many at most, ?4 priority. Then these
-# timers go.
+# Marks for the timers that are due, the oldest first: ?1 now, ?2 number, ?3 how many at most, ?4 priority. Several of one
+# subject make one mark, from the most demanding source. Then these timers go.
 _DUE_TIMERS = 'FROM timers WHERE due_at <= ?1 ORDER BY due_at, connection, kind, "key", name LIMIT ?3'
 FIRE_TIMERS = f"""
 {_INTO_SUBJECTS}
-SELECT connection, kind, "key", ?2, ?4, source, ?1, NULL FROM (SELECT * {_DUE_TIMERS}) WHERE true {_MARK_RULES}
+SELECT connection, kind, "key", ?2, ?4, source, ?1, NULL FROM (
+  SELECT connection, kind, "key", source, row_number() OVER (
+    PARTITION BY connection, kind, "key" ORDER BY {SOURCE_RANK.format(column="source")} DESC) AS place
+  FROM (SELECT * {_DUE_TIMERS}) AS due) AS ranked
+WHERE place = 1 {_MARK_RULES}
 """  # noqa: S608 - no value from outside
 FORGET_FIRED_TIMERS = f"""
 DELETE FROM timers WHERE ?2 = ?2 AND (connection, kind, "key", name) IN (
@@ -132,9 +148,9 @@ SELECT id, connection, kind, "key", wanted_seq, attempts, source
 FROM subjects INDEXED BY subjects_dirty
 WHERE wanted_seq > landed_seq AND quarantined_at IS NULL
   AND (due_at IS NULL OR due_at <= ?1)
-  AND (?3 IS NULL OR kind IN (SELECT value FROM json_each(?3)))
-  AND (?4 IS NULL OR connection IN (SELECT value FROM json_each(?4)))
-  AND id NOT IN (SELECT value FROM json_each(?5))
+  AND (CAST(?3 AS TEXT) IS NULL OR kind IN (SELECT value FROM json_each(?3)))
+  AND (CAST(?4 AS TEXT) IS NULL OR connection IN (SELECT value FROM json_each(?4)))
+  AND id NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?5))
   AND (connection, kind, "key") NOT IN (
     SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?6))
 ORDER BY priority DESC, kind_rank, month, "key", connection, kind
@@ -184,15 +200,16 @@ WHERE connection = ?1 AND kind = ?2 AND "key" = ?3
 # The subject does not exist any more: ?1 connection, ?2 kind, ?3 key, ?4 the wanted_seq that this conclusion answers,
 # or null. Marked again since: it stays, and the next fetch concludes anew (R2).
 FORGET = """
-DELETE FROM subjects WHERE connection = ?1 AND kind = ?2 AND "key" = ?3 AND (?4 IS NULL OR wanted_seq <= ?4)
+DELETE FROM subjects
+WHERE connection = ?1 AND kind = ?2 AND "key" = ?3 AND (CAST(?4 AS BIGINT) IS NULL OR wanted_seq <= ?4)
 """
 
 # How much can still be worked on, now or later: ?1 kinds, ?2 connections.
 DIRTY_COUNT = """
 SELECT count(*) FROM subjects INDEXED BY subjects_dirty
 WHERE wanted_seq > landed_seq AND quarantined_at IS NULL
-  AND (?1 IS NULL OR kind IN (SELECT value FROM json_each(?1)))
-  AND (?2 IS NULL OR connection IN (SELECT value FROM json_each(?2)))
+  AND (CAST(?1 AS TEXT) IS NULL OR kind IN (SELECT value FROM json_each(?1)))
+  AND (CAST(?2 AS TEXT) IS NULL OR connection IN (SELECT value FROM json_each(?2)))
 """
 
 # Which of these are dirty: ?1 a JSON list of [connection, kind, key].
@@ -219,9 +236,9 @@ WHERE wanted_seq > landed_seq AND quarantined_at IS NULL AND due_at > ?1
 # What is owed, per connection and kind: ?1 now.
 BACKLOG = """
 SELECT connection, kind,
-  sum(quarantined_at IS NULL),
-  sum(quarantined_at IS NULL AND (due_at IS NULL OR due_at <= ?1)),
-  sum(quarantined_at IS NOT NULL),
+  count(*) FILTER (WHERE quarantined_at IS NULL),
+  count(*) FILTER (WHERE quarantined_at IS NULL AND (due_at IS NULL OR due_at <= ?1)),
+  count(*) FILTER (WHERE quarantined_at IS NOT NULL),
   min(marked_at)
 FROM subjects WHERE wanted_seq > landed_seq
 GROUP BY connection, kind ORDER BY connection, min(kind_rank)
@@ -229,7 +246,7 @@ GROUP BY connection, kind ORDER BY connection, min(kind_rank)
 
 # How fresh the copy is, per connection and kind.
 FRESHNESS = """
-SELECT connection, kind, count(*), sum(landed_seq > 0), max(landed_at), min(landed_at)
+SELECT connection, kind, count(*), count(*) FILTER (WHERE landed_seq > 0), max(landed_at), min(landed_at)
 FROM subjects GROUP BY connection, kind ORDER BY connection, min(kind_rank)
 """
 
@@ -239,7 +256,8 @@ SUBJECTS_PAGE = """
 SELECT connection, kind, "key", wanted_seq, landed_seq, priority, source, marked_at, due_at, landed_at, attempts,
   error_code, error_message, failed_at, quarantined_at, run_id
 FROM subjects
-WHERE (connection, kind, "key") > (?1, ?2, ?3) AND (?4 IS NULL OR connection = ?4) AND (?5 IS NULL OR kind = ?5)
+WHERE (connection, kind, "key") > (?1, ?2, ?3)
+  AND (CAST(?4 AS TEXT) IS NULL OR connection = ?4) AND (CAST(?5 AS TEXT) IS NULL OR kind = ?5)
 ORDER BY connection, kind, "key" LIMIT ?6
 """
 
@@ -250,10 +268,10 @@ INSERT INTO quarantined_records
   (connection, resource, "key", path, reason, payload_digest, subject_kind, subject_key, first_at, last_at, run_id)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)
 ON CONFLICT (connection, resource, "key", path) DO UPDATE SET
-  reason = excluded.reason, payload_digest = excluded.payload_digest, count = count + 1, last_at = excluded.last_at,
-  run_id = excluded.run_id,
-  subject_kind = coalesce(excluded.subject_kind, subject_kind),
-  subject_key = coalesce(excluded.subject_key, subject_key)
+  reason = excluded.reason, payload_digest = excluded.payload_digest, last_at = excluded.last_at,
+  count = quarantined_records.count + 1, run_id = excluded.run_id,
+  subject_kind = coalesce(excluded.subject_kind, quarantined_records.subject_kind),
+  subject_key = coalesce(excluded.subject_key, quarantined_records.subject_key)
 """
 
 # Timers of one name go: ?1 a JSON array of [connection, kind, key], ?2 name.
@@ -265,7 +283,9 @@ DELETE FROM timers WHERE name = ?2 AND (connection, kind, "key") IN (
 # Deliveries after an id (?1), of a connection or all (?2), since an instant or all (?3), ?4 at most; the oldest first.
 DELIVERIES_AFTER = """
 SELECT id, connection, endpoint, received_at, body, type, reading, subscription, marks, seq FROM deliveries
-WHERE id > ?1 AND (?2 IS NULL OR connection = ?2) AND (?3 IS NULL OR received_at >= ?3) ORDER BY id LIMIT ?4
+WHERE id > ?1
+  AND (CAST(?2 AS TEXT) IS NULL OR connection = ?2) AND (CAST(?3 AS TEXT) IS NULL OR received_at >= ?3)
+ORDER BY id LIMIT ?4
 """
 
 # The same, the newest first.
@@ -273,8 +293,8 @@ LAST_DELIVERIES = DELIVERIES_AFTER.replace("ORDER BY id", "ORDER BY id DESC")
 
 # The rhythm: deliveries per connection and hour (UTC) since ?1, of a connection or all (?2).
 DELIVERY_COUNTS = """
-SELECT connection, substr(received_at, 1, 13) AS hour, count(*), sum(reading <> '')
-FROM deliveries WHERE received_at >= ?1 AND (?2 IS NULL OR connection = ?2)
+SELECT connection, substr(received_at, 1, 13) AS hour, count(*), count(*) FILTER (WHERE reading <> '')
+FROM deliveries WHERE received_at >= ?1 AND (CAST(?2 AS TEXT) IS NULL OR connection = ?2)
 GROUP BY connection, hour ORDER BY connection, hour
 """
 

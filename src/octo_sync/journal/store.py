@@ -1,34 +1,99 @@
-"""The file behind the journal: opening, migrating, transactions. One connection, one lock, short transactions."""
+"""What is behind the journal: opening, migrating, transactions. One connection, one lock, short transactions.
 
-import os
+A journal is a file (`sqlite.py`) or a schema of a server (`postgres.py`); what differs between them is a `Database`.
+"""
+
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Protocol, Self
 
-from filelock import FileLock
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import NullPool
 
-from octo_sync.errors import JournalError
-from octo_sync.journal.damage import APPLICATION_ID, find_damage, move_aside, sync_directory, wal_of
-from octo_sync.journal.faults import BUSY_TIMEOUT_MS, translated
+from octo_sync.errors import JournalError, LeaseHeld
+from octo_sync.journal.faults import translated
 from octo_sync.journal.models import to_text
+from octo_sync.journal.postgres import PostgresServer
+from octo_sync.journal.sqlite import SQLiteFile
 from octo_sync.model import Clock
 
-__all__ = ["Store", "migrations"]
+__all__ = ["Database", "Store", "WriterLock", "migrations"]
 
-_PAGE_SIZE = 2048
-"""Of new journals. A commit writes every page that it touched, and marks touch pages all over the indexes: half of SQLite's
-usual page is half of the bytes to sync (32 deliveries: 5.7 → 4.0 ms), a quarter is too small for long ids."""
-_SQLITES_OWN, _LONGEST_LOG = 1000, 32_768
-"""Pages in the write-ahead log before a commit folds it into the database itself: by default, and when somebody else does
-it meanwhile."""
+
+class WriterLock(Protocol):
+    """A lock that ends with its owner, however that dies."""
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether this object took it and has not given it back."""
+
+    def acquire(self) -> bool:
+        """Take it at once; False when another owner has it."""
+
+    def release(self) -> None:
+        """Give it back."""
+
+
+class Database(Protocol):
+    """What differs between a file and a server."""
+
+    name: str
+    """What sentences call it; without a password."""
+    lease_outlives_its_lock: bool
+    """Whether an owner can lose its lock and not know, so that the fence must be looked at."""
+
+    def exists(self) -> bool:
+        """Whether a journal was ever made there."""
+
+    def prepare(self, clock: Clock, fill: Callable[[Path], None]) -> Path | None:
+        """Make it ready to be opened; where a damaged predecessor is now, or None."""
+
+    def engine(self, connect: Callable[[], Any]) -> Engine:
+        """What runs statements over the connections that `connect` opens."""
+
+    def connect(self) -> Any:  # noqa: ANN401 - the driver's own connection
+        """Open it; what a transaction says is committed is durable."""
+
+    def usable(self, connection: Connection) -> bool:
+        """Whether nothing is known against a connection that was fine a while ago."""
+
+    def driver(self, connection: Connection) -> Any:  # noqa: ANN401 - the driver's own connection
+        """What runs a statement of `sql.py` with the least ceremony: `execute(text, values)`."""
+
+    def begin(self, connection: Connection) -> None:
+        """Begin a transaction that keeps other writers out from its first word."""
+
+    def commit(self, connection: Connection) -> None:
+        """Make it durable, or raise."""
+
+    def has_tables(self, connection: Connection) -> bool:
+        """Whether any migration was ever applied."""
+
+    def make_room(self, connection: Connection) -> None:
+        """Whatever must be there before the first table."""
+
+    def table(self, statement: str) -> str:
+        """A migration's statement as this engine spells it."""
+
+    def leave_checkpoints(self, connection: Connection | None) -> None:
+        """Somebody calls `checkpoint` from now on."""
+
+    def checkpoint(self, nobody_writes: AbstractContextManager[Any], connect: Callable[[], Any]) -> None:
+        """Fold what was committed into the database."""
+
+    def compact(self, connection: Connection) -> bool:
+        """Rewrite it without the bytes of what was deleted; whether nobody stood in the way."""
+
+    def writer_lock(self, path: Path) -> WriterLock:
+        """The lock of the warehouse's one writer; `path` is for those that need a file."""
+
+    def close(self) -> None:
+        """Let go of what this object holds itself."""
 
 
 def migrations() -> list[tuple[int, str]]:
@@ -38,36 +103,45 @@ def migrations() -> list[tuple[int, str]]:
     return [(int(file.name.split("_")[0]), file.read_text(encoding="utf-8")) for file in files]
 
 
-class Store:
-    """An open journal file. Thread-safe: every statement runs under one lock. Not to be used across a fork."""
+def _database(path: Path | str) -> Database:
+    return SQLiteFile(path) if isinstance(path, Path) else PostgresServer(path)
 
-    def __init__(self, path: Path, *, clock: Clock, recovered_from: Path | None = None) -> None:
+
+class Store:
+    """An open journal. Thread-safe: every statement runs under one lock. Not to be used across a fork."""
+
+    def __init__(self, path: Path | str, *, clock: Clock, recovered_from: Path | None = None) -> None:
         self.path = path
+        """The file, or the `postgresql://` address."""
         self.recovered_from = recovered_from
         """Where a damaged predecessor was moved to when this file was opened; the caller then marks everything."""
+        self._database = _database(path)
+        self.name = self._database.name
+        """What sentences call it."""
         self._clock = clock
         self._lock = threading.RLock()
         self._connection: Connection | None = None
-        self._folding = threading.Lock()
-        self._folder: sqlite3.Connection | None = None
-        self._pages_before_checkpoint = _SQLITES_OWN
         self._closed = False
-        self._engine: Engine = create_engine(
-            "sqlite://", creator=self._connect_driver, poolclass=NullPool, isolation_level="AUTOCOMMIT"
-        )
+        self._fence: int | None = None
+        self._engine = self._database.engine(self._connect_driver)
 
     @classmethod
-    def open(cls, path: Path, *, clock: Clock) -> Self:
-        """Open the journal, or create it; move a damaged one aside and start a fresh one.
+    def open(cls, path: Path | str, *, clock: Clock) -> Self:
+        """Open the journal, or create it; move a damaged file aside and start a fresh one.
+
+        `path` is an SQLite file or the address of a PostgreSQL database, `postgresql://user@host/database`.
 
         Raises JournalError: another program's database, a newer octo-sync's schema, no right to write, locked, disk
-        full.
+        full, no server.
         """
-        with translated(path):
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            recovered_from = _recover(path, clock)
-            if not path.exists():
-                _create(cls, path, clock)
+
+        def fill(draft: Path) -> None:
+            with cls(draft, clock=clock) as store:
+                store._migrate()
+
+        database = _database(path)
+        with translated(database.name):
+            recovered_from = database.prepare(clock, fill)
         store = cls(path, clock=clock, recovered_from=recovered_from)
         try:
             store._migrate()
@@ -76,12 +150,18 @@ class Store:
             raise
         return store
 
+    @classmethod
+    def exists(cls, path: Path | str) -> bool:
+        """Whether a journal was ever made there; looking makes none."""
+        database = _database(path)
+        with translated(database.name):
+            return database.exists()
+
     def close(self) -> None:
-        """Close the file; the last one to close it also empties the write-ahead log. Closing twice is fine."""
-        with self._folding:
-            self._closed = True
-            self._drop_folder()
+        """Close it; the last one to close a file also empties its write-ahead log. Closing twice is fine."""
+        self._database.close()
         with self._lock:
+            self._closed = True
             self._disconnect()
 
     def __enter__(self) -> Self:
@@ -92,14 +172,12 @@ class Store:
     ) -> None:
         self.close()
 
-    # ── the write-ahead log ───────────────────────────────────────────────────────────────────────────────────────
+    # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def leave_checkpoints(self) -> None:
         """Somebody calls `checkpoint` from now on: commits do not stop for it any more, unless the log grows long."""
-        with self._lock, translated(self.path):
-            self._pages_before_checkpoint = _LONGEST_LOG
-            if self._connection is not None:
-                self._connection.exec_driver_sql(f"PRAGMA wal_autocheckpoint={_LONGEST_LOG}")
+        with self._lock, translated(self.name):
+            self._database.leave_checkpoints(self._connection)
 
     def checkpoint(self) -> None:
         """Fold the write-ahead log into the database; whoever writes meanwhile hardly waits.
@@ -110,45 +188,26 @@ class Store:
 
         What is in the log is durable before and after. Call it from another thread than the one that commits.
         """
-        with self._folding, translated(self.path):
-            if self._closed:
-                return
-            try:
-                if self._folder is None:
-                    self._folder = self._connect_driver()
-                self._folder.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-                with self._lock:
-                    self._folder.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            except BaseException:
-                self._drop_folder()
-                raise
-
-    def _drop_folder(self) -> None:
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            with suppress(sqlite3.Error):
-                folder.close()
+        with translated(self.name):
+            self._database.checkpoint(self._lock, self._connect_driver)
 
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         """Statements that only read; each sees one committed state."""
-        with self._lock, self._fresh_after_error(), translated(self.path):
+        with self._lock, self._fresh_after_error(), translated(self.name):
             yield self._connect()
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        """One transaction, durable when the block is left; nothing of it remains when the block raises.
-
-        `IMMEDIATE`, because a transaction that reads first and writes later cannot wait for another writer.
-        """
-        with self._lock, self._fresh_after_error(), translated(self.path):
+        """One transaction, durable when the block is left; nothing of it remains when the block raises."""
+        with self._lock, self._fresh_after_error(), translated(self.name):
             connection = self._connect()
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            self._database.begin(connection)
             try:
                 yield connection
-                connection.exec_driver_sql("COMMIT")
+                self._database.commit(connection)
             except BaseException:
                 with suppress(SQLAlchemyError):
                     connection.exec_driver_sql("ROLLBACK")
@@ -163,9 +222,22 @@ class Store:
             self._disconnect()
             raise
 
+    def _still_the_writer(self, connection: Connection) -> None:
+        """With a call that only the warehouse's writer makes: nobody has taken over from it (R9). Raises LeaseHeld."""
+        if self._fence is None or not self._database.lease_outlives_its_lock:
+            return
+        fence = connection.exec_driver_sql("SELECT fence FROM leases WHERE name = 'writer'").scalar_one()
+        if fence > self._fence:
+            raise LeaseHeld(
+                "Another octo-sync process has taken over this project, because this one had lost its connection to the "
+                "journal; nothing of this step was kept, and the other one carries on."
+            )
+
     def _connect(self) -> Connection:
         if self._closed:
-            raise JournalError(f"The journal {self.path} was closed.")
+            raise JournalError(f"The journal {self.name} was closed.")
+        if self._connection is not None and not self._database.usable(self._connection):
+            self._disconnect()
         if self._connection is None:
             self._connection = self._engine.connect()
         return self._connection
@@ -176,36 +248,20 @@ class Store:
             with suppress(SQLAlchemyError, sqlite3.Error):
                 connection.close()
 
-    def _connect_driver(self) -> sqlite3.Connection:
-        # mode=rw: a file that has vanished is an error, not an empty journal.
-        uri = f"{self.path.resolve().as_uri()}?mode=rw"
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
-        )
-        try:
-            for pragma in (
-                f"busy_timeout={BUSY_TIMEOUT_MS}",
-                "journal_mode=WAL",
-                "synchronous=FULL",  # with NORMAL, a power cut lost commits in 389 of 400 crash images
-                "foreign_keys=ON",
-                f"wal_autocheckpoint={self._pages_before_checkpoint}",
-                "cache_size=-16000",  # 16 MB: the indexes of 100,000 subjects
-            ):
-                connection.execute(f"PRAGMA {pragma}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    def _connect_driver(self) -> Any:  # noqa: ANN401 - the driver's own connection
+        return self._database.connect()
 
     # ── schema ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _version(self, connection: Connection) -> int:
-        known = connection.exec_driver_sql(
-            "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'"
-        ).scalar_one()
-        if not known:
+        if not self._database.has_tables(connection):
             return 0
         return int(connection.exec_driver_sql("SELECT coalesce(max(version), 0) FROM schema_version").scalar_one())
+
+    def schema_version(self) -> int:
+        """The version of the schema in the database."""
+        with self._reading() as connection:
+            return self._version(connection)
 
     def _migrate(self) -> None:
         """Apply what is missing, each migration in one transaction; refuse what a newer program wrote."""
@@ -214,7 +270,7 @@ class Store:
             version = self._version(connection)
         if version > steps[-1][0]:
             raise JournalError(
-                f"The journal {self.path} was written by a newer octo-sync (schema {version}, this program knows "
+                f"The journal {self.name} was written by a newer octo-sync (schema {version}, this program knows "
                 f"{steps[-1][0]}); upgrade octo-sync."
             )
         for number, script in steps:
@@ -223,8 +279,9 @@ class Store:
             with self._writing() as connection:
                 if self._version(connection) >= number:  # another process was faster
                     continue
+                self._database.make_room(connection)
                 for statement in _statements(script):
-                    connection.exec_driver_sql(statement)
+                    connection.exec_driver_sql(self._database.table(statement))
                 if number == 1:
                     self._first_numbers(connection)
                 connection.exec_driver_sql(
@@ -257,41 +314,3 @@ def _statements(script: str) -> Iterator[str]:
         if line.rstrip().endswith(";") and sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _recover(path: Path, clock: Clock) -> Path | None:
-    """Move a damaged journal aside; its new name, or None when there is no damage."""
-
-    def damaged() -> bool:
-        return (path.exists() or wal_of(path).exists()) and find_damage(path) is not None
-
-    if not damaged():
-        return None
-    # Two processes may notice at once: the second looks again and finds what the first has put in place.
-    with FileLock(path.with_name(path.name + ".recovery.lock"), mode=0o600, fallback_to_soft=False):
-        return move_aside(path, clock.now()) if damaged() else None
-
-
-def _create(cls: type[Store], path: Path, clock: Clock) -> None:
-    """Build the file under another name and give it its own when it is whole.
-
-    So an empty or half-made file under the journal's name is always damage, a kill at any moment leaves none, and of
-    two processes that create it at once one wins whole.
-    """
-    draft = path.with_name(f".{path.name}.new-{os.getpid()}-{threading.get_ident()}")
-    draft.unlink(missing_ok=True)
-    try:
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        with closing(sqlite3.connect(draft)) as connection:
-            connection.execute(f"PRAGMA page_size={_PAGE_SIZE}")
-            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        with cls(draft, clock=clock) as store:
-            store._migrate()
-        try:
-            os.link(draft, path)
-        except OSError:  # another process was faster, or a file system without hard links
-            if not path.exists():
-                draft.rename(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    sync_directory(path.parent)

@@ -33,7 +33,7 @@ class _Held:
 class Subjects(Store):
     """The `subjects` table and the one counter."""
 
-    def __init__(self, path: Path, *, clock: Clock, recovered_from: Path | None = None) -> None:
+    def __init__(self, path: Path | str, *, clock: Clock, recovered_from: Path | None = None) -> None:
         super().__init__(path, clock=clock, recovered_from=recovered_from)
         self._held: dict[Subject, _Held] = {}
 
@@ -112,6 +112,7 @@ class Subjects(Store):
         """
         unwanted = [(subject.connection, subject.kind.value, subject.key) for subject in exclude]
         with self._reading() as connection:
+            self._still_the_writer(connection)
             now = to_text(self._clock.now())
             rows = connection.exec_driver_sql(
                 sql.CLAIM,
@@ -139,6 +140,7 @@ class Subjects(Store):
             now = to_text(self._clock.now())
             held = [self._held_of(claim) for claim in claims]
             with self._writing() as connection:
+                self._still_the_writer(connection)
                 connection.exec_driver_sql(
                     sql.LANDED,
                     [
@@ -165,6 +167,7 @@ class Subjects(Store):
         """
         with self._lock:
             with self._writing() as connection:
+                self._still_the_writer(connection)
                 connection.exec_driver_sql(
                     sql.FAILED,
                     (
@@ -197,6 +200,7 @@ class Subjects(Store):
             if not rows:
                 return
             with self._writing() as connection:
+                self._still_the_writer(connection)
                 connection.exec_driver_sql(sql.FORGET, rows)
             for one in wanted:
                 if isinstance(one, Claim):
@@ -229,10 +233,13 @@ class Subjects(Store):
             found = connection.exec_driver_sql(sql.UNLANDED_SINCE, (number, _listed(connections))).first()
         return found is not None
 
-    def next_due_at(self) -> datetime | None:
-        """When the next not yet due subject becomes due; None when nothing waits for a time."""
+    def next_due_at(self, after: datetime) -> datetime | None:
+        """The first moment later than `after` at which a subject becomes due; None when nothing waits for a time.
+
+        `after` is when the caller last looked at what is due: what became due since then must not be slept over.
+        """
         with self._reading() as connection:
-            due = connection.exec_driver_sql(sql.NEXT_DUE_AT, (to_text(self._clock.now()),)).scalar_one()
+            due = connection.exec_driver_sql(sql.NEXT_DUE_AT, (to_text(after),)).scalar_one()
             return None if due is None else from_text(due)
 
     def backlog(self) -> list[Backlog]:

@@ -33,6 +33,7 @@ __all__ = [
     "CheckedBookings",
     "CheckedProducts",
     "Known",
+    "Screened",
     "check_availability",
     "check_booking",
     "check_bookings",
@@ -74,8 +75,24 @@ Known = Mapping[int, tuple[str, date | None, date | None]]
 
 
 @dataclass(frozen=True, slots=True)
+class Screened:
+    """What a `Screen` says of a booking: the keyed hash of its contact, and whether the record may be kept as received."""
+
+    contact_key: str | None = None
+    keeps_payload: bool = True
+
+
+Screen = Callable[[BookingRecord], Screened]
+"""Takes out of a booking, in place, what must not be kept of a person."""
+
+
+def _as_it_is(_: BookingRecord) -> Screened:
+    return Screened()
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedBookings(Checked):
-    """`payloads` are views of the records as received, in the order of `ids`, like their `hashes` and `digests`.
+    """`payloads` are views of the records as received, in the order of `ids`, like `hashes`, `digests` and `screened`.
 
     `seen` are (uuid, digest) of records that equal what is landed and were not read; the dates, which may be None, are
     those of `ids`, then those of `seen`.
@@ -84,6 +101,7 @@ class CheckedBookings(Checked):
     payloads: tuple[memoryview, ...]
     hashes: tuple[bytes, ...]
     digests: tuple[int, ...]
+    screened: tuple[Screened, ...]
     seen: tuple[tuple[str, int], ...]
     travel_dates: tuple[date | None, ...]
     created_dates: tuple[date | None, ...]
@@ -253,13 +271,19 @@ class _ReadBooking:
     raw: bytes | msgspec.Raw
     hash: bytes
     digest: int
+    screened: Screened
     capabilities: set[str]
     travel: date | None
     created: date | None
 
 
 def _checked_bookings(
-    raws: Sequence[bytes | msgspec.Raw], *, nul: bool, known: Known = _NONE_KNOWN, salt: int = 0
+    raws: Sequence[bytes | msgspec.Raw],
+    *,
+    nul: bool,
+    known: Known = _NONE_KNOWN,
+    salt: int = 0,
+    screen: Screen = _as_it_is,
 ) -> CheckedBookings:
     found: list[_ReadBooking] = []
     ids: list[str] = []
@@ -279,6 +303,7 @@ def _checked_bookings(
         slot = record.availability
         start = slot.local_date_time_start if isinstance(slot, BookedAvailability) else None
         made = record.utc_created_at
+        screened = screen(record)
         ids.append(record.uuid)
         found.append(
             _ReadBooking(
@@ -286,6 +311,7 @@ def _checked_bookings(
                 raw=raw,
                 hash=hashed,
                 digest=digest,
+                screened=screened,
                 capabilities=_booking_capabilities(record),
                 travel=start.date() if isinstance(start, datetime) else None,
                 created=made.date() if isinstance(made, datetime) else None,
@@ -294,7 +320,7 @@ def _checked_bookings(
     uuids = {uuid for uuid, _ in seen}
     if len(uuids) < len(seen) or not uuids.isdisjoint(ids):
         # A uuid that comes twice: which of its records counts can only be said when all are read.
-        return _checked_bookings(raws, nul=nul, salt=salt)
+        return _checked_bookings(raws, nul=nul, salt=salt, screen=screen)
     found, ids = _keep_last(found, ids, bad)
     dates = [known[digest] for _, digest in seen]
     return CheckedBookings(
@@ -305,6 +331,7 @@ def _checked_bookings(
         payloads=tuple(memoryview(r.raw) for r in found),
         hashes=tuple(r.hash for r in found),
         digests=tuple(r.digest for r in found),
+        screened=tuple(r.screened for r in found),
         seen=tuple(seen),
         travel_dates=(*(r.travel for r in found), *(travel for _, travel, _ in dates)),
         created_dates=(*(r.created for r in found), *(created for _, _, created in dates)),
@@ -312,26 +339,31 @@ def _checked_bookings(
 
 
 def check_bookings(
-    body: bytes, what: str = "bookings", *, known: Known = _NONE_KNOWN, salt: int = 0
+    body: bytes,
+    what: str = "bookings",
+    *,
+    known: Known = _NONE_KNOWN,
+    salt: int = 0,
+    screen: Screen = _as_it_is,
 ) -> CheckedBookings:
     """Check a `GET /bookings` answer: a JSON array of bookings.
 
     A record whose digest is in `known` equals what is landed, byte for byte, and is not read. `salt`, 64 bits, goes into
-    every digest: it stands for whatever else decides what a record becomes.
+    every digest: it stands for whatever else decides what a record becomes. `screen` takes out what must not be kept.
 
     Raises:
         AnswerInvalid: The body as a whole is not a JSON array.
     """
-    return _checked_bookings(_raws(body, what), nul=_NUL in body, known=known, salt=salt)
+    return _checked_bookings(_raws(body, what), nul=_NUL in body, known=known, salt=salt, screen=screen)
 
 
-def check_booking(body: bytes, what: str = "booking", *, salt: int = 0) -> CheckedBookings:
+def check_booking(body: bytes, what: str = "booking", *, salt: int = 0, screen: Screen = _as_it_is) -> CheckedBookings:
     """Check a `GET /bookings/{uuid}` answer: one booking object.
 
     Raises:
         AnswerInvalid: The body is not a JSON object.
     """
-    return _checked_bookings(_raws(b"[" + body + b"]", what), nul=_NUL in body, salt=salt)
+    return _checked_bookings(_raws(b"[" + body + b"]", what), nul=_NUL in body, salt=salt, screen=screen)
 
 
 def _product_capabilities(record: ProductRecord) -> set[str]:

@@ -10,7 +10,15 @@ Every mistake is collected and named with its key; no value that may be a secret
 looks at what needs two keys or the outside world · `mistakes` finds the words · `load` puts it together.
 """
 
-from octo_sync.pipeline.keys import OPERATIONS, Schedule, ServeSettings, SyncSettings, WebhookSettings
+from octo_sync.pipeline.keys import (
+    OPERATIONS,
+    CareSettings,
+    RetentionSettings,
+    Schedule,
+    ServeSettings,
+    SyncSettings,
+    WebhookSettings,
+)
 from octo_sync.pipeline.load import (
     Horizons,
     Pipeline,
@@ -24,10 +32,12 @@ from octo_sync.pipeline.load import (
 
 __all__ = [
     "OPERATIONS",
+    "CareSettings",
     "Horizons",
     "Pipeline",
     "ProductFilter",
     "PublishSettings",
+    "RetentionSettings",
     "Schedule",
     "ServeSettings",
     "Setting",

@@ -4,8 +4,10 @@ Works on tables as they were written, so that one mistake does not hide another.
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
+from octo_sync.errors import ConfigError
 from octo_sync.model import Limits, Secret
 from octo_sync.pipeline import mistakes as say
 from octo_sync.pipeline import values
@@ -13,7 +15,10 @@ from octo_sync.pipeline.keys import CAPABILITIES, PipelineFile, SyncSettings, We
 from octo_sync.pipeline.layers import Layers
 from octo_sync.pipeline.tokens import resolve
 
-__all__ = ["beside", "connections", "destination", "paths", "read_path", "spans", "webhooks"]
+__all__ = ["beside", "connections", "destination", "paths", "read_path", "schedule", "spans", "webhooks"]
+
+_SOME_TIME = datetime(2024, 1, 1, tzinfo=UTC)
+"""Before a leap day, so that a schedule for it is found to come."""
 
 _SCHEMAS = frozenset(
     {"core", "information_schema", "main", "marts", "ops", "pg_catalog", "private", "raw", "system", "temp"}
@@ -95,6 +100,28 @@ def _unknown_capabilities(key: str, listed: object) -> list[str]:
     return unknown
 
 
+def schedule(document: Mapping[str, object], mistakes: list[str]) -> None:
+    """Cron expressions that mean no time, or a time that never comes."""
+    table = document.get("schedule")
+    if not isinstance(table, Mapping):
+        return
+    from octo_sync.schedule import next_time  # noqa: PLC0415 - apscheduler takes longer than all the rest
+
+    for part, expression in table.items():
+        try:
+            if part == "time_zone" or not values.cron(expression):
+                continue
+        except ValueError:
+            continue  # its own mistake
+        try:
+            never = next_time(expression, "UTC", _SOME_TIME) is None
+        except ConfigError as error:
+            mistakes.append(f"schedule.{part}: {error.args[0].removeprefix('schedule: ')}")
+            continue
+        if never:
+            mistakes.append(f"schedule.{part}: found {say.found(expression)}; such a time never comes")
+
+
 def spans(document: Mapping[str, object], mistakes: list[str]) -> None:
     """A cap below what it caps."""
     tables: list[tuple[str, object]] = [("sync", document.get("sync"))]
@@ -123,14 +150,7 @@ def spans(document: Mapping[str, object], mistakes: list[str]) -> None:
 def paths(file: PipelineFile, directory: Path, mistakes: list[str]) -> None:
     """Names a database cannot have, and two keys that mean the same file."""
     if "://" in file.destination:
-        scheme, _, rest = file.destination.partition("://")
-        if scheme not in {"postgresql", "postgres"}:
-            mistakes.append('destination: expected a path such as "octo.duckdb", or a postgresql:// address')
-        elif ":" in rest.rpartition("@")[0] or "password" in rest.lower():
-            mistakes.append(
-                "destination: expected an address without a password, because this file is read by many; "
-                "PostgreSQL takes it from PGPASSWORD or a password file"
-            )
+        _address("destination", file.destination, "octo.duckdb", mistakes)
     else:
         stem = Path(file.destination).name.partition(".")[0].lower()
         if file.destination.startswith(":") or not Path(file.destination).name.endswith(".duckdb"):
@@ -140,11 +160,15 @@ def paths(file: PipelineFile, directory: Path, mistakes: list[str]) -> None:
                 f"destination: found {say.found(file.destination)}; expected another name, because DuckDB calls the "
                 f"database {stem}, and a schema is called that"
             )
-    if file.journal.startswith(":") or "://" in file.journal:
+    on_a_server = "://" in file.journal
+    if on_a_server:
+        _address("journal", file.journal, "octo.journal.sqlite", mistakes)
+    elif file.journal.startswith(":"):
         mistakes.append(f'journal: found {say.found(file.journal)}; expected a file such as "octo.journal.sqlite"')
     taken: dict[Path, str] = {}
     warehouse = destination(file, directory)
-    candidates = [("journal", directory / file.journal), ("publish.path", read_path(file, directory))]
+    candidates = [] if on_a_server else [("journal", directory / file.journal)]
+    candidates += [("publish.path", read_path(file, directory))]
     if isinstance(warehouse, Path):
         candidates = [
             ("destination", warehouse),
@@ -155,6 +179,18 @@ def paths(file: PipelineFile, directory: Path, mistakes: list[str]) -> None:
         other = taken.setdefault(_plain(path), key)
         if other != key:
             mistakes.append(f"{key}: {say.found(str(path))} is {other} too; expected a file of its own")
+
+
+def _address(key: str, address: str, file: str, mistakes: list[str]) -> None:
+    """A server's address, which holds no password."""
+    scheme, _, rest = address.partition("://")
+    if scheme not in {"postgresql", "postgres"}:
+        mistakes.append(f'{key}: expected a path such as "{file}", or a postgresql:// address')
+    elif ":" in rest.rpartition("@")[0] or "password" in rest.lower():
+        mistakes.append(
+            f"{key}: expected an address without a password, because this file is read by many; "
+            "PostgreSQL takes it from PGPASSWORD or a password file"
+        )
 
 
 def _plain(path: Path) -> Path:

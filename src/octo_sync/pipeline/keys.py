@@ -21,9 +21,11 @@ __all__ = [
     "CAPABILITIES",
     "KEYS",
     "OPERATIONS",
+    "CareSettings",
     "ConnectionTable",
     "Key",
     "PipelineFile",
+    "RetentionSettings",
     "Schedule",
     "ServeSettings",
     "SyncSettings",
@@ -137,6 +139,7 @@ def _template(value: object) -> str:
 Text = Annotated[str, BeforeValidator(values.plain_text), _Type("text")]
 Name = Annotated[str, BeforeValidator(values.name), _Type("name")]
 Seconds = Annotated[float, BeforeValidator(values.duration), _Type("duration")]
+Age = Annotated[float, BeforeValidator(values.age), _Type("duration")]
 Bytes = Annotated[int, BeforeValidator(values.size), _Type("size")]
 Count = Annotated[StrictInt, _Type("whole number")]
 Switch = Annotated[StrictBool, _Type("true or false")]
@@ -340,7 +343,7 @@ class PublishTable:
 @with_config(_FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a service marks what; five-field cron expressions, looked at in form only until a release runs them."""
+    """When a service marks what; five-field cron expressions."""
 
     time_zone: Annotated[
         str, BeforeValidator(values.time_zone), _Type("time zone"), _Says("Whose clock the expressions mean.")
@@ -422,6 +425,30 @@ class ServeSettings:
 
 @with_config(_FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CareSettings:
+    """How the warehouse's files are kept small: one that holds much that nobody needs is written anew."""
+
+    every: Annotated[Seconds, _Says("How often the files are looked at, when nothing else is to be done.")] = 3600.0
+    waste: Annotated[
+        Number, Field(ge=0.01), _Says("A file is written anew when it is larger than it need be by this share.")
+    ] = 0.2
+    least: Annotated[Bytes, _Says("And by so many bytes at least.")] = 1024 * 1024
+    within: Annotated[Seconds, Field(ge=0.1), _Says("Longest time for one file; all else waits meanwhile.")] = 120.0
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionSettings:
+    """How long what is not the copy itself is kept; deliveries: `webhooks.keep`."""
+
+    raw: Annotated[Age, _Says("Payloads as received; the newest one of each record is always kept; 0: for ever.")] = (
+        400 * 86400.0
+    )
+    runs: Annotated[Age, _Says("The list of runs; 0: for ever.")] = 400 * 86400.0
+
+
+@with_config(_FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineFile:
     """The whole file."""
 
@@ -430,9 +457,17 @@ class PipelineFile:
         Text,
         _Says("The warehouse: a DuckDB file relative to the project, or `postgresql://…` without a password."),
     ] = "octo.duckdb"
-    journal: Annotated[Text, _Says("The control database, an SQLite file relative to the project.")] = (
-        "octo.journal.sqlite"
-    )
+    journal: Annotated[
+        Text,
+        _Says("The control database: an SQLite file relative to the project, or `postgresql://…` without a password."),
+    ] = "octo.journal.sqlite"
+    pii: Annotated[
+        Literal["keep", "hash", "drop"],
+        _Says(
+            "Personal data of bookings: kept in the private file alone, kept there only as keyed hashes, or not at all; "
+            "see docs/privacy.md."
+        ),
+    ] = "keep"
     horizon: Annotated[HorizonTable, _Says("How far it reaches.")] = HorizonTable()
     connections: Annotated[
         dict[Name, ConnectionTable], Field(min_length=1), _Says("One table per token: `[connections.NAME]`.")
@@ -442,6 +477,10 @@ class PipelineFile:
     schedule: Annotated[Schedule, _Says("When.")] = Schedule()
     webhooks: Annotated[WebhookSettings, _Says("Notifications.")] = WebhookSettings()
     serve: Annotated[ServeSettings, _Says("How `serve` runs.")] = ServeSettings()
+    care: Annotated[CareSettings, _Says("How files are kept small.")] = CareSettings()
+    retention: Annotated[RetentionSettings, _Says("How long what is not the copy itself is kept.")] = (
+        RetentionSettings()
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -14,8 +14,10 @@ from octo_sync.model import Connection, Horizon, Limits, Secret
 from octo_sync.pipeline import checks, values
 from octo_sync.pipeline import mistakes as say
 from octo_sync.pipeline.keys import (
+    CareSettings,
     ConnectionTable,
     PipelineFile,
+    RetentionSettings,
     Schedule,
     ServeSettings,
     SyncSettings,
@@ -89,6 +91,8 @@ class Pipeline:
     directory: Path
     destination: Path | str
     journal_path: Path
+    """The journal's file; when it is on a server, what the project's lock is named after."""
+    pii: Literal["keep", "hash", "drop"]
     horizons: Horizons
     connections: tuple[Connection, ...]
     products: Mapping[str, ProductFilter]
@@ -97,8 +101,17 @@ class Pipeline:
     schedule: Schedule
     webhooks: WebhookSettings
     serve: ServeSettings
+    care: CareSettings
+    retention: RetentionSettings
     settings: Mapping[str, Setting]
     warnings: tuple[str, ...] = ()
+    journal_url: str | None = None
+    """The `postgresql://` address of a journal on a server."""
+
+    @property
+    def journal(self) -> Path | str:
+        """Where the journal is: a file, or the text of a `postgresql://` address."""
+        return self.journal_url or self.journal_path
 
     @property
     def private_path(self) -> Path | None:
@@ -194,20 +207,23 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
     tokens, warnings = checks.connections(merged.document, directory, layers, mistakes)
     checks.spans(merged.document, mistakes)
     checks.webhooks(merged.document, mistakes)
+    checks.schedule(merged.document, mistakes)
     files = file or _files_alone(merged.document)
     if files is not None:
         checks.paths(files, directory, mistakes)
     if mistakes or file is None:
         wrong = tuple(dict.fromkeys(mistakes))
         count = "1 mistake" if len(wrong) == 1 else f"{len(wrong)} mistakes"
-        raise ConfigError(f"The pipeline file {path} has {count}; nothing was started.", mistakes=wrong)
+        raise ConfigError(f"The pipeline file {path} has {count}.", mistakes=wrong)
     destination, name = checks.destination(file, directory), file.name or path.stem
     return Pipeline(
         name=name,
         path=path,
         directory=directory,
         destination=destination,
-        journal_path=directory / file.journal,
+        journal_path=directory / ("octo.journal.sqlite" if "://" in file.journal else file.journal),
+        journal_url=file.journal if "://" in file.journal else None,
+        pii=file.pii,
         horizons=Horizons(
             bookings=file.horizon.bookings, availability=file.horizon.availability, near=file.horizon.near
         ),
@@ -223,6 +239,8 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         schedule=file.schedule,
         webhooks=file.webhooks,
         serve=file.serve,
+        care=file.care,
+        retention=file.retention,
         settings=_settings(file, name, directory, tokens, merged.origins),
         warnings=(*merged.warnings, *warnings),
     )

@@ -82,17 +82,29 @@ def suggest(text: str, known: Collection[str]) -> str:
 
 def duration(value: object) -> float:
     """Seconds from `0.1`, `5`, `"100ms"`, `"5s"`, `"2m"`, `"1h"` or `"1d"`."""
-    seconds = math.nan
-    if isinstance(value, str):
-        if match := _DURATION.fullmatch(value.strip()):
-            seconds = float(match[1]) * _SECONDS[match[2] or "s"]
-    elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LONGEST:
-        seconds = float(value)
+    seconds = _seconds(value)
     if not 0 <= seconds <= _LONGEST:
         raise ValueError(
             'expected a duration of 0 to 366 days, such as 0.1 (seconds), "100ms", "5s", "2m", "1h" or "1d"'
         )
     return seconds
+
+
+def age(value: object) -> float:
+    """Seconds like `duration`, up to a hundred years: how long something is kept."""
+    seconds = _seconds(value)
+    if not 0 <= seconds <= 100 * _LONGEST:
+        raise ValueError('expected 0 (for ever) or how long it is kept, such as "90d" or "400d"')
+    return seconds
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, str):
+        if match := _DURATION.fullmatch(value.strip()):
+            return float(match[1]) * _SECONDS[match[2] or "s"]
+    elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 100 * _LONGEST:
+        return float(value)
+    return math.nan
 
 
 def size(value: object) -> int:
@@ -165,7 +177,7 @@ def variable_name(value: object) -> str:
 
 
 def cron(value: object) -> str:
-    """Five fields: minute, hour, day of month, month, day of week. Only the form is looked at."""
+    """Five fields: minute, hour, day of month, month, day of week. Only the form; `checks.schedule` asks what it means."""
     fields = value.split() if isinstance(value, str) else []
     if len(fields) != 5 or not all(_CRON_FIELD.fullmatch(field) for field in fields):  # noqa: PLR2004 - cron's five
         raise ValueError('expected a cron expression of five fields, such as "0 3 * * *" (every night at three)')

@@ -75,7 +75,7 @@ class Control:
             ("/clock", ["GET", "PUT"], self._clock, "PUT any of now, offset, advance (seconds), freeze (true or false)."),
             ("/requests", ["GET", "DELETE"], self._requests, "The last API requests, without token values."),
             ("/deliveries", ["GET", "DELETE"], self._deliveries, "Webhook deliveries with their attempts."),
-            ("/traffic", ["GET", "POST", "DELETE"], self._traffic_route, "POST {changes, kinds, seed, token} changes now; {rate, kinds, seed} starts a background; DELETE stops it."),
+            ("/traffic", ["GET", "POST", "DELETE"], self._traffic_route, "POST {changes, kinds, seed, token} changes now; {rate, kinds, seed, token} so many a second until DELETE."),
             ("/admin/bookings/{uuid}", ["POST"], self._admin_booking, "An administrator's change of a booking."),
             ("/admin/products", ["POST"], self._admin_create, "Create a product: {copy_of, id, internal_name}."),
             ("/admin/products/{id}", ["PATCH", "DELETE"], self._admin_product, "Change or delete a product."),
@@ -229,7 +229,7 @@ class Control:
         elif request.method == "POST":
             body = await _object(request)
             if "rate" in body:
-                await self._traffic.start(float(body["rate"]), body.get("kinds"), body.get("seed"))
+                await self._traffic.start(float(body["rate"]), body.get("kinds"), body.get("seed"), body.get("token"))
             if "changes" in body:
                 made = self._traffic.run(int(body["changes"]), body.get("kinds"), body.get("seed"), body.get("token"))
                 return _json({"changes": made, "running": self._traffic.running})

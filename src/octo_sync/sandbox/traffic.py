@@ -57,10 +57,7 @@ class Traffic:
 
         With `token`, or the name of one, only its bookings are made and changed, so that all of it is told to it.
         """
-        only = None if token is None else self._service.token_named(str(token))
-        if token is not None and only is None:
-            raise bad_request("token is one of the tokens, or its name.")
-        self._token = None if only is None else only.name
+        self._token = self._only(token)
         rng = self._rng(seed)
         chosen = self._chosen(kinds)
         made: list[Json] = []
@@ -79,14 +76,13 @@ class Traffic:
         """Whether background traffic is on."""
         return self._task is not None and not self._task.done()
 
-    async def start(self, rate: float, kinds: object = None, seed: object = None) -> None:
-        """Make `rate` changes a second until stopped."""
+    async def start(self, rate: float, kinds: object = None, seed: object = None, token: object = None) -> None:
+        """Make `rate` changes a second until stopped; `token` as for `run`."""
         if rate <= 0:
             raise bad_request("rate is a number above 0.")
-        chosen = self._chosen(kinds)
+        chosen, only = self._chosen(kinds), self._only(token)
         await self.stop()
-        self._token = None
-        self._task = asyncio.create_task(self._background(rate, chosen, self._rng(seed)))
+        self._task = asyncio.create_task(self._background(rate, chosen, self._rng(seed), only))
 
     async def stop(self) -> None:
         """Stop background traffic."""
@@ -95,14 +91,22 @@ class Traffic:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _background(self, rate: float, kinds: Sequence[str], rng: random.Random) -> None:
+    async def _background(self, rate: float, kinds: Sequence[str], rng: random.Random, only: str | None) -> None:
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
             due += 1 / rate
             await self._service.sleep(max(0.0, due - loop.time()))
             self._service.tick()
+            self._token = only
             self._one(rng, kinds)
+
+    def _only(self, token: object) -> str | None:
+        """The name of the token whose bookings alone are touched; None is all of them."""
+        found = None if token is None else self._service.token_named(str(token))
+        if token is not None and found is None:
+            raise bad_request("token is one of the tokens, or its name.")
+        return None if found is None else found.name
 
     def _rng(self, seed: object) -> random.Random:
         self._runs += 1

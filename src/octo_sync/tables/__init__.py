@@ -22,8 +22,9 @@ def _modules() -> tuple[object, ...]:
 @cache
 def all_tables() -> tuple[Table, ...]:
     """Every table, parents before their details."""
-    found = [value for module in _modules() for value in vars(module).values() if isinstance(value, Table)]
-    return tuple(sorted(found, key=lambda t: (t.merge is Merge.REPLACE, t.schema, t.name)))
+    # By name: a table that another module imports is found there too.
+    found = {t.full_name: t for module in _modules() for t in vars(module).values() if isinstance(t, Table)}
+    return tuple(sorted(found.values(), key=lambda t: (t.merge is Merge.REPLACE, t.schema, t.name)))
 
 
 @cache

@@ -42,7 +42,7 @@ NOUN = Noun(
     scope=(
         "select distinct connection_id, r.uuid as booking_uuid, has_pricing, has_content, has_extras from staged_bookings"
     ),
-    beside=(("payload_digest", "BIGINT"),),
+    beside=(("payload_digest", "BIGINT"), ("contact_key", "VARCHAR")),
 )
 
 _ITEMS = '(select *, unnest(r."unitItems") as i from staged_bookings)'
@@ -145,6 +145,14 @@ BOOKINGS = Table(
             "Null: look at it anew.",
             tracked=False,
         ),
+        column(
+            "contact_key",
+            "text",
+            "contact_key",
+            "Keyed hash of the lead contact's e-mail address, else telephone number: equal for the same guest, and says "
+            "nothing else. Null: neither is known, kept, or no longer.",
+            tracked=False,
+        ),
     ),
 )
 
@@ -187,7 +195,7 @@ EXTRA_ITEMS = Table(
     grain="One extra of one ticket, or of the whole booking.",
     noun="bookings",
     source=(
-        '(select connection_id, has_extras, has_pricing, r, item, coalesce(e."extraId", e.id) as extra, '
+        "(select connection_id, has_extras, has_pricing, r, item, coalesce(e.\"extraId\", e.id, '') as extra, "
         "sum(coalesce(e.quantity, 1))::bigint as quantity, any_value(e.pricing.currency) as currency, "
         'any_value(e.pricing."currencyPrecision") as precision, sum(e.pricing.original)::bigint as original, '
         "sum(e.pricing.retail)::bigint as retail, sum(e.pricing.net)::bigint as net "
@@ -203,7 +211,7 @@ EXTRA_ITEMS = Table(
         _CONNECTION_ID,
         _BOOKING_UUID,
         column("unit_item_uuid", "text", "item", "OCTO unit item uuid; '' = of the booking."),
-        column("extra_id", "text", "extra", "Extra id."),
+        column("extra_id", "text", "extra", "Extra id; '' where the service names none."),
         column("quantity", "bigint", "quantity", "How many."),
         column("currency", "text", "currency", "ISO 4217 code.", capability="pricing"),
         column(

@@ -184,8 +184,10 @@ UNIT_PRICES = Table(
         _OPTION_ID,
         column("unit_id", "text", '"uid"', "OCTO unit id; '' = per booking."),
         *money("price", capability=""),
-        Column("valid_from_utc", "timestamptz", "Since when we saw this price.", "verified_at_utc", tracked=False),
-        Column("valid_to_utc", "timestamptz", "Until when; null = still.", "null", tracked=False),
+        Column("valid_from_utc", "timestamptz", "Since when this copy said so.", "landing_now()", tracked=False),
+        Column(
+            "valid_to_utc", "timestamptz", "Until when, that instant not included; null = still.", "null", tracked=False
+        ),
         Column("is_current", "boolean", "Whether it is the price now.", "true", tracked=False),
     ),
 )

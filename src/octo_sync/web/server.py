@@ -257,7 +257,7 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         sock.close()
         raise ConfigError(
-            f"webhooks.bind: cannot listen on {host}:{port}: {error.strerror or error}. End what listens there, or "
-            "choose another port."
+            f"webhooks.bind: cannot listen on {host}:{port}: {error.strerror or error}. End what listens there (it "
+            "may be another `octo-sync serve`), or choose another address: --bind HOST:PORT."
         ) from None
     return sock

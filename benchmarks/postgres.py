@@ -1,0 +1,152 @@
+"""How fast landings go into PostgreSQL, server and program on the same machine, and why rows travel as CSV.
+
+    PYTHONPATH=. uv run python benchmarks/postgres.py [SLOTS]      # the server is the one of the tests
+
+Prints rows per second of a first load, of a load into tables that are full, of the same once more, and of one changed
+month; and the same rows by psycopg's binary COPY.
+"""
+
+import contextlib
+import datetime as dt
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+from tests.postgres import Server
+
+from octo_sync.destinations.base import Answered, Landing
+from octo_sync.destinations.postgres import PostgresWarehouse
+from octo_sync.model import Source, Subject, SubjectKind, Window
+from octo_sync.tables import all_tables, by_name, nouns
+
+NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+PER_MONTH = 30 * 8
+
+
+def month(option, number, seq, *, shift=0):
+    """One option's departures in one month: eight a day with two prices each."""
+    first = dt.date(2026 + number // 12, number % 12 + 1, 1)
+    window = Window.month(f"{first:%Y-%m}")
+    subject = Subject("main", SubjectKind.AVAILABILITY, ("p", f"option-{option}", f"{first:%Y-%m}"))
+    records = []
+    for index in range(PER_MONTH):
+        start = f"{first + dt.timedelta(days=index // 8 % 28)}T{8 + index % 8:02d}:{index // 224:02d}:00+00:00"
+        prices = [
+            {
+                "unitId": u,
+                "currency": "EUR",
+                "currencyPrecision": 2,
+                "original": 5000,
+                "retail": 4500 + shift,
+                "net": 4000,
+            }
+            for u in ("adult", "child")
+        ]
+        records.append(
+            {
+                "id": start, "localDateTimeStart": start, "localDateTimeEnd": start, "utcCutoffAt": start, "allDay": False,
+                "available": True, "status": "AVAILABLE", "vacancies": 10 + shift, "capacity": 20, "openingHours": [],
+                "unitPricing": prices,
+            }
+        )  # fmt: skip
+    head = {
+        "connection_id": "main", "product_id": "p", "option_id": f"option-{option}", "time_zone": "Europe/Lisbon",
+        "window_start": str(window.start), "window_end": str(window.end), "resource": "availability",
+        "subject_key": subject.key, "request_seq": seq, "verified_at_utc": NOW.isoformat(), "source": "schedule",
+        "language": None, "is_primary": True, "has_pricing": True, "has_content": True, "has_extras": True,
+    }  # fmt: skip
+    return Answered(
+        subject=subject, request_seq=seq, fetched_at=NOW, source=Source.SCHEDULE, answer_hash=f"{seq}", noun="availability",
+        lines=(json.dumps({**head, "records": records}).encode(),), window=window, row_count=len(records),
+    )  # fmt: skip
+
+
+def timed(name, warehouse, answers):
+    """Land in batches as the program does (some eight megabytes each) and say how fast it was."""
+    start, rows, batch, size = time.monotonic(), 0, [], 0
+    count = sum(a.row_count for a in answers)
+    for answer in answers:
+        batch.append(answer)
+        size += answer.size
+        if size > 8 << 20 or answer is answers[-1]:
+            rows += warehouse.land(Landing(run_id="run", fence=1, now=NOW, answered=batch)).rows
+            batch, size = [], 0
+    took = time.monotonic() - start
+    print(f"{name:34} {took:7.2f} s  {rows:9,} rows written  {max(rows, count) / took:9,.0f} rows/s")
+
+
+def main(slots):
+    server = Server()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            server.make("octo")
+            warehouse = PostgresWarehouse(
+                server.dsn("octo"), spool=Path(folder) / "spool", tables=all_tables(), nouns=nouns(), now=NOW
+            )
+            warehouse.claim_writer(1, "benchmark")
+            months = max(1, slots // PER_MONTH)
+            options = max(1, months // 12)
+            half = [month(o, n, 10) for o in range(options // 2) for n in range(12)]
+            rest = [month(o, n, 10) for o in range(options // 2, options) for n in range(12)]
+            timed("first load", warehouse, half)
+            timed("into tables that have rows", warehouse, rest)
+            timed("the same again", warehouse, [month(o, n, 20) for o in range(options // 4) for n in range(12)])
+            timed(
+                "every row changed",
+                warehouse,
+                [month(o, n, 30, shift=1) for o in range(options // 4) for n in range(12)],
+            )
+            single = []
+            for number in range(20):
+                answer = month(number % options, number % 12, 40 + number, shift=2)
+                start = time.monotonic()
+                warehouse.land(Landing(run_id="run", fence=1, now=NOW, answered=[answer]))
+                single.append(time.monotonic() - start)
+            print(f"{'one month, every row changed':34} {sorted(single)[10] * 1000:7.0f} ms median of {len(single)}")
+            start = time.monotonic()
+            warehouse.digest()
+            print(f"{'digest':34} {time.monotonic() - start:7.2f} s")
+            roads(server, warehouse, folder)
+            warehouse.close()
+    finally:
+        server.remove()
+
+
+def roads(server, warehouse, folder):
+    """The rows of one table from the workbench into an empty table without indexes: as CSV, and as binary rows."""
+    table = by_name("core.availability_prices")
+    bench = warehouse._bench  # noqa: SLF001 - the rows as a landing has them
+    names = ", ".join(c.name for c in table.all_columns)
+    with contextlib.closing(
+        psycopg.connect(server.dsn("octo"), cursor_factory=psycopg.RawCursor, autocommit=True)
+    ) as db:
+        db.execute("create table copied (like core.availability_prices)")
+        bench.bring(db, table, "true", ())
+        path = Path(folder) / "rows.csv"
+        start = time.monotonic()
+        bench.db.execute(f"copy (from {table.full_name}) to '{path}' (format csv, header false, nullstr '')")
+        with path.open("rb") as rows, db.cursor() as cursor, cursor.copy("copy copied from stdin (format csv)") as copy:
+            while block := rows.read(1 << 20):
+                copy.write(block)
+        took = time.monotonic() - start
+        count = db.execute("select count(*) from copied").fetchone()[0]
+        print(f"{'COPY, CSV made by DuckDB':34} {took:7.2f} s  {count:9,} rows  {count / took:23,.0f} rows/s")
+        db.execute("truncate copied")
+        start = time.monotonic()
+        plain = {"numeric(18,4)": "numeric", "integer": "int4", "bigint": "int8"}
+        types = [plain.get(c.type, c.type) for c in table.all_columns]
+        with db.cursor() as cursor, cursor.copy(f"copy copied ({names}) from stdin (format binary)") as copy:
+            copy.set_types(types)
+            found = bench.db.execute(f"from {table.full_name}")
+            while some := found.fetchmany(10_000):
+                for row in some:
+                    copy.write_row(row)
+        took = time.monotonic() - start
+        print(f"{'COPY, binary rows by psycopg':34} {took:7.2f} s  {count:9,} rows  {count / took:23,.0f} rows/s")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 120_000)

@@ -1,0 +1,146 @@
+"""`octo-sync ask`: the ready-made questions."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octo_sync.cli import console, options
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from octo_sync.api import Copy
+    from octo_sync.flows.ask import Question, Value
+
+
+@click.command()
+@click.argument("question", required=False)
+@click.option(
+    "--param", "given", metavar="NAME=VALUE", multiple=True, help="Answer for this instead of the default; repeatable."
+)
+@options.reading_options
+@click.option("--limit", type=click.IntRange(0), default=0, show_default=True, help="Rows to print at most; 0 = all.")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Stop the query after this."
+)
+@click.option("--show", is_flag=True, help="Print the question's SQL instead, to change it or take it elsewhere.")
+@options.as_form
+def command(
+    question: str | None,
+    given: Sequence[str],
+    directory: Path,
+    pipeline: str | None,
+    *,
+    limit: int,
+    timeout: float | None,
+    show: bool,
+    form: str,
+    json_: bool,
+) -> int:
+    """Answer one of the ready-made questions, or list them.
+
+    QUESTION is a number or a name. Dates are 2026-11-20, today, today-7d, month-1 (the first day of last month) or year;
+    today is the day in the business time zone.
+    """
+    from octo_sync.flows import ask  # noqa: PLC0415 - commands start fast
+
+    form = "json" if json_ else form
+    if question is None:
+        return _list(ask.questions(directory), form)
+    project = options.places(directory, pipeline)
+    known = ask.questions(project.directory)
+    found = ask.find(known, question)
+    if found is None:
+        hint = options.did_you_mean(question, [q.name for q in known])
+        raise click.UsageError(f"There is no question {question!r}{hint or '.'} octo-sync ask lists them.")
+    if show:
+        click.echo(found.file.text.rstrip())
+        return 0
+    with options.open_copy(project) as copy:
+        values = answers(copy, found, given)
+        rows = copy.sql(found.sql, values, timeout=timeout).fetch(limit or None)
+    if form in ("table", "md"):
+        console.note(found.question + (f"  ({_said(values)})" if values else ""))
+    console.write_rows(
+        rows.columns,
+        _readable(rows.rows, form),
+        form,
+        types=list(rows.types),
+        truncated=rows.truncated,
+        name=found.name,
+        question=found.question,
+        parameters=values,
+    )
+    if rows.truncated:
+        console.note(f"Only the first {limit:,} rows are shown; --limit 0 shows all.")
+    return 0
+
+
+def _list(known: "Sequence[Question]", form: str) -> int:
+    if form == "json":
+        console.document(
+            "questions",
+            {
+                "questions": [
+                    {
+                        "number": q.number,
+                        "name": q.name,
+                        "question": q.question,
+                        "description": q.description,
+                        "parameters": [
+                            {"name": p.name, "type": p.type, "default": p.default or None, "meaning": p.meaning}
+                            for p in q.parameters
+                        ],
+                    }
+                    for q in known
+                ]
+            },
+        )
+        return 0
+    rows = [(q.number, q.name, q.question, " ".join(f"{p.name}={p.default}" for p in q.parameters)) for q in known]
+    console.write_rows(("no", "name", "question", "parameters"), rows, form)
+    if form == "table":
+        console.note("Ask one: octo-sync ask NUMBER|NAME --param NAME=VALUE")
+    return 0
+
+
+def answers(copy: "Copy", question: "Question", given: Sequence[str]) -> "dict[str, Value]":
+    """The question's parameters: `NAME=VALUE` as given, else its defaults at this moment."""
+    from octo_sync.flows import ask  # noqa: PLC0415 - commands start fast
+
+    return ask.values(question, _pairs(given), now=_now(), time_zone=_time_zone(copy))
+
+
+def _pairs(given: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator or not name.strip():
+            raise click.UsageError(f"--param {text!r}: expected NAME=VALUE, e.g. --param first=today-7d.")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def _now() -> "datetime":
+    from datetime import UTC, datetime  # noqa: PLC0415 - commands start fast
+
+    return datetime.now(UTC)  # noqa: TID251 - the moment of asking; questions get it as a parameter
+
+
+def _time_zone(copy: "Copy") -> str:
+    """Where "today" is: the business time zone, if all connections have the same one."""
+    zones = copy.sql("select distinct business_time_zone from core.connections where is_active").rows()
+    return str(zones[0][0] or "UTC") if len(zones) == 1 else "UTC"
+
+
+def _said(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _readable(rows: list[tuple[Any, ...]], form: str) -> list[tuple[Any, ...]]:
+    """Shares with four decimals for people; machines get all of them."""
+    if form not in ("table", "md"):
+        return rows
+    return [tuple(round(v, 4) if isinstance(v, float) else v for v in row) for row in rows]

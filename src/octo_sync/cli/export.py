@@ -1,0 +1,166 @@
+"""`octo-sync export`: tables, marts, questions and queries as files."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from octo_sync.cli import console, options
+
+if TYPE_CHECKING:
+    from octo_sync.api import Copy, Query
+    from octo_sync.flows.export import Exported
+
+_FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
+
+
+class _Item(NamedTuple):
+    """Something to write: what its file and sheet are called, and its rows; no rows = the sources of dbt."""
+
+    name: str
+    query: "Query | None"
+
+
+@click.command()
+@click.argument("what", nargs=-1)
+@click.option("--sql", "query", metavar="QUERY", help="The rows of this query instead.")
+@click.option(
+    "--to",
+    "target",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE|DIR",
+    help="Where to; several things go into a folder, each in a file of its name.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), help="How it is written.  [default: by the ending of the file]"
+)
+@click.option("--param", "given", metavar="NAME=VALUE", multiple=True, help="A question's parameter; repeatable.")
+@click.option("--raw", is_flag=True, help="CSV: texts as they are, also those that a spreadsheet would run.")
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Stop each query after this.")
+@options.reading_options
+@options.as_json
+def command(
+    what: tuple[str, ...],
+    query: str | None,
+    target: Path,
+    form: str | None,
+    given: tuple[str, ...],
+    directory: Path,
+    pipeline: str | None,
+    *,
+    raw: bool,
+    force: bool,
+    timeout: float | None,
+    json_: bool,
+) -> int:
+    """Write tables, marts, questions or a query into files.
+
+    WHAT is a table or mart, a schema (all its tables), a question's name, or dbt (a sources.yml with all of them). A file is
+    there whole or not at all, and for its owner only.
+    """
+    if bool(what) == (query is not None):
+        raise click.UsageError("Say what: names of tables, marts or questions, or --sql QUERY.")
+    project = options.places(directory, pipeline)
+    with options.open_copy(project) as copy:
+        if query is not None:
+            items = [_Item("query", copy.sql(query, timeout=timeout or None))]
+        else:
+            items = [item for name in what for item in _found(copy, project.directory, name, given, timeout or None)]
+        files = _files(items, target, form)
+        written = [
+            _write(copy, item, path, kind, raw=raw, force=force)
+            for item, (path, kind) in zip(items, files, strict=True)
+        ]
+    if json_:
+        console.document("export", {"files": [{"path": str(w.path), "rows": w.rows, "bytes": w.size} for w in written]})
+    else:
+        for one in written:
+            click.echo(f"{one.path}  {one.rows:,} rows  {console.bytes_text(one.size)}")
+    return 0
+
+
+def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeout: float | None) -> "list[_Item]":
+    """What a name means: dbt, a schema, a table or mart, a question, in this order."""
+    from octo_sync.cli import ask as asking  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows import ask  # noqa: PLC0415
+
+    tables = copy.tables()
+    if name == "dbt":
+        return [_Item("sources", None)]
+    wanted = name.lower()
+    inside = [t for t in tables if t.schema == wanted]
+    own = next((t for t in tables if wanted in (t.full_name, t.name)), None)
+    if inside and own is None:
+        twice = {t.name for t in tables if sum(t.name == other.name for other in tables) > 1}
+        return [
+            _Item(t.full_name if t.name in twice else t.name, copy.table(t.full_name, timeout=timeout)) for t in inside
+        ]
+    if own is not None:
+        return [_Item(wanted, copy.table(own.full_name, timeout=timeout))]
+    known = ask.questions(directory)
+    question = ask.find(known, name)
+    if question is None:
+        hint = options.did_you_mean(
+            wanted, [*(t.full_name for t in tables), *(t.name for t in tables), *(q.name for q in known)]
+        )
+        raise click.UsageError(
+            f"There is no table, mart or question {name!r}{hint or '.'} octo-sync tables and octo-sync ask list them."
+        )
+    return [_Item(question.name, copy.sql(question.sql, asking.answers(copy, question, given), timeout=timeout))]
+
+
+def _files(items: Sequence[_Item], target: Path, form: str | None) -> list[tuple[Path, str]]:
+    """Path and format of each."""
+    many = len(items) > 1 or target.is_dir() or str(target).endswith(("/", "\\"))
+    kind = form or ("" if many else target.suffix.removeprefix(".").lower())
+    if kind not in _FORMATS and any(item.query is not None for item in items):
+        raise click.UsageError(f"Which format? Say --format {'|'.join(_FORMATS)}, or give a file with such an ending.")
+    if not many:
+        return [(target, kind)]
+    target.mkdir(parents=True, exist_ok=True)
+    return [(target / f"{item.name}.{'yml' if item.query is None else kind}", kind) for item in items]
+
+
+def _write(copy: "Copy", item: _Item, path: Path, form: str, *, raw: bool, force: bool) -> "Exported":
+    from octo_sync.flows import export  # noqa: PLC0415 - commands start fast
+
+    if item.query is None:
+        from octo_sync.flows.export_dbt import sources  # noqa: PLC0415 - as above
+
+        tables = copy.tables()
+        with export.writing(path, force=force) as fresh:
+            fresh.write_text(sources(tables), encoding="utf-8")
+        return export.Exported(path, len(tables), path.stat().st_size)
+    with _counting(item.name) as tell:
+        return export.export(
+            item.query.batches(),
+            path,
+            form,
+            raw=raw,
+            force=force,
+            title=item.name,
+            decimals=_decimals(copy) if form == "xlsx" else {},
+            progress=tell,
+        )
+
+
+def _decimals(copy: "Copy") -> dict[str, int]:
+    """Currency → digits, as the service says."""
+    return dict(copy.sql("select currency, max(currency_precision) from core.unit_prices group by 1").rows())
+
+
+@contextmanager
+def _counting(name: str) -> Iterator[Callable[[int], None]]:
+    """Rows so far, on stderr, where somebody watches."""
+    if console.quiet() or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    try:
+        yield lambda rows: click.echo(f"\r{name}  {rows:,} rows", nl=False, err=True)
+    finally:
+        click.echo("\r" + " " * (len(name) + 24) + "\r", nl=False, err=True)

@@ -1,0 +1,58 @@
+"""What a person's query may cost this machine, where the engine's own limits do not reach.
+
+Interrupting waits for the function at hand, and one call of some functions takes minutes and gigabytes that DuckDB does not
+count (`repeat`, `lpad`, `levenshtein`).
+"""
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+
+import click
+
+__all__ = ["bounded"]
+
+_MEMORY = 4 * 1024**3
+"""Bytes of this process: twice what DuckDB itself may take for a query."""
+_GRACE = 3.0
+"""Seconds after the time is up in which the query may end by itself."""
+
+
+@contextlib.contextmanager
+def bounded(timeout: float | None) -> Iterator[None]:
+    """While the block runs, memory is bounded (where the system can), and the process ends soon after `timeout` seconds.
+
+    Only for what writes nothing: the end is abrupt.
+    """
+
+    def end() -> None:
+        click.echo(f"octo-sync: error: The query did not stop after {timeout:g} s and was ended.", err=True)
+        os._exit(1)
+
+    timer = threading.Timer(timeout + _GRACE, end) if timeout else None
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    try:
+        with _little_memory():
+            yield
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+@contextlib.contextmanager
+def _little_memory() -> Iterator[None]:
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        yield
+        return
+    before, most = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = _MEMORY if before == resource.RLIM_INFINITY else min(before, _MEMORY)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (before, most))

@@ -1,0 +1,263 @@
+"""`octo-sync privacy`: forget a person, or hand out what is held about one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from octo_sync.cli import console, options
+from octo_sync.errors import ConfigError, LeaseHeld, OctoSyncError
+
+if TYPE_CHECKING:
+    from octo_sync.flows.privacy import Privacy
+    from octo_sync.journal import Erasure, Journal
+    from octo_sync.pipeline import Pipeline
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WITHIN = 60.0
+_LOOK = 0.2
+_OUT_OF_REACH = (
+    "Out of reach: backups, snapshots and exports made before, extracts in BI tools, readers that keep the former copy open, "
+    "and the service itself."
+)
+
+
+@click.group(cls=options.DefaultGroup)
+def command() -> None:
+    """Forget a person, or hand out everything that is held about one."""
+
+
+def _who(function: F) -> F:
+    """Whom it is about."""
+    for name, text in (
+        ("--booking", "A booking by its uuid, with everybody on it; repeatable."),
+        ("--phone", "A person by telephone number, with country code; repeatable."),
+        ("--email", "A person by e-mail address; repeatable."),
+    ):
+        function = click.option(name, f"{name[2:]}s", multiple=True, metavar=name[2:].upper(), help=text)(function)
+    return function
+
+
+@command.command("list")
+@options.reading_options
+@options.as_json
+def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
+    """List what was asked to be erased, and how far that is; nobody is named."""
+    project = options.places(directory, pipeline)
+    journal = options.open_journal(project)
+    erasures: list[Erasure] = []
+    if journal:
+        with journal:
+            erasures = journal.erasures()
+    mode = project.pipeline.pii if project.pipeline else "keep"
+    if json_:
+        console.document("privacy", {"pii": mode, "erasures": [_document(e) for e in erasures]})
+        return 0
+    console.label("pii", mode)
+    if erasures:
+        heads = ("id", "requested", "done", "contacts", "what is left")
+        rows = [
+            (
+                e.id,
+                console.instant_text(e.requested_at),
+                console.instant_text(e.done_at) if e.done_at else "not yet",
+                len(e.contacts or ()),
+                " ".join(e.left),
+            )
+            for e in erasures
+        ]
+        click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
+    return 0
+
+
+@command.command("erase")
+@_who
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.reading_options
+@options.as_json
+def erase(
+    emails: tuple[str, ...],
+    phones: tuple[str, ...],
+    bookings: tuple[str, ...],
+    directory: Path,
+    pipeline: str | None,
+    *,
+    yes: bool,
+    json_: bool,
+) -> int:
+    """Remove a person from every table, the journal and the copies; no later pull brings them back.
+
+    While another octo-sync process owns the project, `serve` for example, that one carries it out. Exit code 5 = not
+    everything could be removed yet; the request stays, and the next command that writes goes on with it.
+    """
+    from octo_sync.app import stdin_is_terminal  # noqa: PLC0415 - commands start fast
+
+    _named(emails, phones, bookings)
+    loaded, journal = _opened(directory, pipeline)
+    with journal:
+        privacy = _privacy(loaded, journal)
+        try:
+            people = privacy.people(emails, phones)
+        except ValueError as error:
+            raise click.UsageError(f"Nothing was erased: {error}.") from None
+        if not yes:
+            if not stdin_is_terminal():
+                raise click.UsageError("Erasing needs a yes: give --yes where nobody can be asked.")
+            click.confirm("Erase this for good? There is no way back.", abort=True, err=True)
+        asked = journal.request_erasure(people, [uuid for uuid in map(str.strip, bookings) if uuid])
+        done = _carried_out(loaded, journal, asked)
+    if json_:
+        console.document("privacy-erase", {**_document(done), "out_of_reach": _OUT_OF_REACH})
+    else:
+        _report(done)
+    return 0 if done.done_at and not done.left else 5
+
+
+@command.command("export")
+@_who
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The JSON file to write; it must not exist. Only its owner may read it.",
+)
+@options.reading_options
+def export(
+    emails: tuple[str, ...],
+    phones: tuple[str, ...],
+    bookings: tuple[str, ...],
+    target: Path,
+    directory: Path,
+    pipeline: str | None,
+) -> int:
+    """Write everything that is held about a person into a JSON file.
+
+    It reads the private file, so it cannot run beside `serve` or another command that writes: stop that first.
+    """
+    _named(emails, phones, bookings)
+    if target.exists():
+        raise click.UsageError(f"{target} exists; name another file, or remove it.")
+    loaded, journal = _opened(directory, pipeline)
+    with journal:
+        found = _exported(loaded, journal, emails, phones, bookings)
+    _write(target, found)
+    count = len(found["private.booking_contacts"])
+    console.note(
+        f"{target}: {len(found['bookings'])} bookings, {count} contacts, {len(found['raw.records'])} payloads. It holds "
+        "personal data; remove it when it was handed out."
+    )
+    return 0
+
+
+def _named(*lists: tuple[str, ...]) -> None:
+    if not any(text.strip() for texts in lists for text in texts):
+        raise click.UsageError("Say who: --email, --phone or --booking.")
+
+
+def _opened(directory: Path, pipeline: str | None) -> "tuple[Pipeline, Journal]":
+    project = options.places(directory, pipeline)
+    journal = options.open_journal(project)
+    if project.pipeline is None:
+        raise ConfigError("This needs the pipeline file, for the project's files; name one, e.g. -p sandbox.")
+    if journal is None:
+        raise ConfigError(f"Nothing ran here yet: there is no journal at {project.journal}.")
+    return project.pipeline, journal
+
+
+def _privacy(loaded: "Pipeline", journal: "Journal") -> "Privacy":
+    from random import SystemRandom  # noqa: PLC0415 - commands start fast
+
+    from octo_sync.flows.privacy import Privacy  # noqa: PLC0415
+
+    return Privacy.open(loaded.pii, journal, SystemRandom())
+
+
+def _carried_out(loaded: "Pipeline", journal: "Journal", asked: "Erasure") -> "Erasure":
+    """The erasure as far as it came: opening a project carries out what is due, and so does whoever owns it now."""
+    import asyncio  # noqa: PLC0415 - commands start fast
+
+    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415
+
+    async def run() -> "Erasure":
+        end, told = asyncio.get_running_loop().time() + _WITHIN, False
+        while True:
+            now = journal.erasure(asked.id) or asked
+            if now.done_at or now.left or asyncio.get_running_loop().time() >= end:
+                return now
+            try:
+                async with open_project(loaded, command="privacy erase", journal=journal):
+                    continue
+            except LeaseHeld as error:
+                if not told:
+                    console.note(f"{str(error).partition(';')[0]}; it is asked to erase. Waiting …")
+                told = True
+            await asyncio.sleep(_LOOK)
+
+    return run_until_done(run())
+
+
+def _exported(
+    loaded: "Pipeline", journal: "Journal", emails: tuple[str, ...], phones: tuple[str, ...], bookings: tuple[str, ...]
+) -> dict[str, Any]:
+    import asyncio  # noqa: PLC0415 - commands start fast
+
+    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415
+    from octo_sync.flows.privacy_export import export  # noqa: PLC0415
+
+    async def run() -> dict[str, Any]:
+        async with open_project(loaded, command="privacy export", journal=journal) as project:
+            try:
+                people = project.ports.privacy.people(emails, phones)
+            except ValueError as error:
+                raise click.UsageError(f"Nothing was exported: {error}.") from None
+            return await asyncio.to_thread(export, project.ports, people, [b.strip() for b in bookings])
+
+    return run_until_done(run())
+
+
+def _write(target: Path, found: dict[str, Any]) -> None:
+    """Into a new file that only its owner may read."""
+    import json  # noqa: PLC0415 - commands start fast
+    import os  # noqa: PLC0415
+
+    try:
+        descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except OSError as error:
+        raise OctoSyncError(f"{target} cannot be written: {error.strerror}.") from None
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(found, file, ensure_ascii=False, indent=1, default=_text)
+        file.write("\n")
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - whatever a database holds
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+
+
+def _document(erasure: "Erasure") -> dict[str, Any]:
+    return {
+        "id": erasure.id,
+        "requested_at": erasure.requested_at,
+        "done_at": erasure.done_at,
+        "contacts": len(erasure.contacts or ()),
+        "bookings": len({contact[:2] for contact in erasure.contacts or ()}),
+        "erased": erasure.counts,
+        "left": list(erasure.left),
+    }
+
+
+def _report(done: "Erasure") -> None:
+    word, colour = ("erased", "green") if done.done_at and not done.left else ("not everything is erased", "yellow")
+    click.echo(f"{console.styled(word, fg=colour, bold=True)}  (erasure {done.id})")
+    for place, count in done.counts.items():
+        console.label("", f"{place}: {count:,}")
+    for sentence in done.left:
+        click.echo(f"  {sentence}", err=True)
+    if not done.done_at and not done.left:
+        console.note(
+            "The process that owns the project has not come to it yet. The request stays: it is carried out when that "
+            "process ends its run, or by the next command that writes. See: octo-sync privacy list"
+        )
+    console.note(_OUT_OF_REACH)

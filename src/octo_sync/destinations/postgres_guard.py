@@ -1,0 +1,154 @@
+"""What a user's statement on PostgreSQL may not reach: private tables, the server's files, functions that act.
+
+The address that octo-sync reads with is often the one that it writes with, whose role owns everything. So the server is asked
+for the plan first, which names each table whatever views, subqueries or search paths lead to it; functions that take their
+SQL or a file's name as a text are refused by name. The real barrier is a role with rights on `marts` alone
+(docs/postgresql.md).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.errors import QueryError
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["READING", "guard"]
+
+READING = frozenset({"select", "with", "values", "table", "explain", "show"})
+"""First words of statements that read."""
+
+_CLOSED = frozenset({"private", "raw", "journal", "pg_toast"})
+"""Schemas; the last one has the long values of all tables, private ones too."""
+_CATALOGS = frozenset(
+    {
+        "pg_authid",
+        "pg_shadow",
+        "pg_user_mapping",
+        "pg_user_mappings",
+        "pg_stat_activity",
+        "pg_stat_get_activity",
+        "pg_stat_statements",
+        "pg_hba_file_rules",
+        "pg_file_settings",
+        "pg_show_all_file_settings",
+        "pg_statistic",
+        "pg_statistic_ext_data",
+        "pg_stats",
+        "pg_stats_ext",
+        "pg_stats_ext_exprs",
+        "pg_largeobject",
+        "pg_subscription",
+    }
+)
+"""Passwords, others' statements, the server's configuration, and samples of the values of every column."""
+_ACTING = re.compile(
+    r"pg_(read|ls|file|logical|replication|advisory|try_advisory|sleep)(_\w+)?|pg_stat_file|pg_current_logfile"
+    r"|pg_terminate_backend|pg_cancel_backend|pg_reload_conf|pg_rotate_logfile|pg_notify|set_config"
+    r"|lo_\w+|loread|lowrite|dblink\w*|(query|table|schema|database|cursor)_to_xml\w*|ts_stat|ts_rewrite"
+    r"|crosstab\w*|connectby|xpath_table",
+    re.IGNORECASE,
+)
+_START = "A-Za-z_\u0080-\U0010ffff"
+_TOKEN = re.compile(
+    rf"""(?P<comment>--[^\n\r]*|/\*)|(?P<text>'(?:[^']|'')*')|(?P<escaped>u&")|(?P<quoted>"(?:[^"]|"")*")"""
+    rf"""|(?P<dollar>\$(?:[{_START}][{_START}0-9]*)?\$)|(?P<word>[{_START}][{_START}0-9$]*)|(?P<other>.)""",
+    re.DOTALL | re.IGNORECASE,
+)
+_EXPLAIN = re.compile(
+    r"\s*explain\b\s*(?P<options>\((?!\s*(?:\(|select|with|values|table)\b)[^()]*\)|verbose\b)?", re.IGNORECASE
+)
+_ANALYZE = re.compile(r"\s*analy[sz]e\b", re.IGNORECASE)
+
+
+def guard(session: "psycopg.Connection[Any]", sql: str, values: Sequence[Any]) -> None:
+    """Refuse a statement that reaches what is not published; inside the transaction that will run it.
+
+    Args:
+        session: In a read-only transaction.
+        sql: One statement, its parameters numbered.
+        values: Its parameters.
+
+    Raises:
+        QueryError: It does, or it is not one reading statement.
+        psycopg.Error: The server cannot plan it.
+    """
+    if "\\'" in sql:
+        # Whether it ends a text depends on the text's kind; without it all kinds end alike.
+        raise QueryError("A backslash stands before a quote, which is read in two ways; pass the text as a parameter.")
+    tokens = list(_tokens(sql))
+    _refuse_names(tokens)
+    bare = "".join(text for _, text in tokens)
+    if explained := _EXPLAIN.match(bare):
+        bare = bare[explained.end() :]
+        if _ANALYZE.match(bare) or re.search(r"analy[sz]e", explained["options"] or "", re.IGNORECASE):
+            raise QueryError("EXPLAIN ANALYZE runs the statement; write EXPLAIN without it.")
+    first = re.match(r"[\s(]*([a-z]*)", bare, re.IGNORECASE)
+    word = first[1].lower() if first else ""
+    if word == "show" and not explained:
+        return
+    if word not in READING - {"explain", "show"}:
+        raise QueryError(f"{word.upper()[:20] or 'This'} is not a reading statement; the copy can only be read.")
+    # In binary, because only then the server itself refuses a second statement.
+    plan = session.execute(f"explain (verbose, format json) {bare}".encode(), values or None, binary=True).fetchone()
+    _walk(plan[0] if plan else None)
+
+
+def _tokens(sql: str) -> Iterator[tuple[str, str]]:
+    """Kind and text of each token, as the server splits them; a comment is one blank."""
+    at = 0
+    while found := _TOKEN.match(sql, at):
+        kind, at = str(found.lastgroup), found.end()
+        if kind == "comment":
+            at = _comment_end(sql, at) if found[0] == "/*" else at
+            # An end of line, because two texts with one between them are one text.
+            yield kind, "\n"
+            continue
+        if kind == "dollar":
+            end = sql.find(found[0], at)
+            if end < 0:
+                raise QueryError(f"A text that begins with {found[0][:40]} does not end.")
+            at = end + len(found[0])
+        yield kind, sql[found.start() : at]
+
+
+def _comment_end(sql: str, at: int) -> int:
+    """Where a comment ends that began before `at`; comments hold comments."""
+    depth = 1
+    while depth:
+        mark = re.compile(r"/\*|\*/").search(sql, at)
+        if mark is None:
+            raise QueryError("A comment that begins with /* does not end.")
+        depth, at = depth + (1 if mark[0] == "/*" else -1), mark.end()
+    return at
+
+
+def _refuse_names(tokens: list[tuple[str, str]]) -> None:
+    for kind, text in tokens:
+        if kind == "escaped":
+            raise QueryError('Names written as U&"…" are not taken; write the name itself.')
+        if kind in {"word", "quoted"}:
+            name = text.strip('"').lower()
+            if name in _CATALOGS:
+                raise QueryError(f"{name} shows more than what was published; ask marts, core and ops.")
+            if _ACTING.fullmatch(name):
+                raise QueryError(
+                    f"{name} reads files, runs other SQL or acts on the server; a question only reads tables."
+                )
+
+
+def _walk(node: Any) -> None:  # noqa: ANN401 - a JSON document
+    """Refuse a plan that touches what is closed, wherever in it; its expressions come from views, too."""
+    if isinstance(node, list):
+        for each in node:
+            _walk(each)
+    elif isinstance(node, dict):
+        if node.get("Schema") in _CLOSED:
+            what = f"{node['Schema']}.{node.get('Relation Name') or node.get('Function Name') or '…'}"
+            raise QueryError(f"{what} holds what only octo-sync may read; ask marts, core and ops.")
+        for each in node.values():
+            _walk(each)
+    elif isinstance(node, str):
+        _refuse_names(list(_tokens(node)))

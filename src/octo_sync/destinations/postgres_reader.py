@@ -1,0 +1,238 @@
+"""What was published, in PostgreSQL, for reading: each statement in a read-only transaction of its own, within its time.
+
+The server keeps a statement from writing, and `postgres_guard` from what is not published. What really bars the way is the
+role that the address names, so dashboards and people get one that has rights on `marts` only (docs/postgresql.md).
+"""
+
+import re
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.destinations import postgres_digests
+from octo_sync.destinations.base import Rows, TableDigest
+from octo_sync.destinations.postgres_guard import READING, guard
+from octo_sync.destinations.postgres_rows import columns_of, numbered, rows_of
+from octo_sync.destinations.postgres_session import Passing, connect, place, translated
+from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, ColumnInfo, Parameters, TableInfo
+from octo_sync.errors import QueryError, WarehouseError
+from octo_sync.schema import Table
+
+if TYPE_CHECKING:
+    import psycopg
+    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+
+__all__ = ["PostgresReader"]
+
+_CANCELED, _READ_ONLY = "57014", "25006"
+_LOCK_TIMEOUT = 10.0
+_SCALE = 4
+"""Decimals of amounts; what a query works out with more of them becomes a float, as with DuckDB."""
+
+
+class PostgresReader:
+    """A `Reader` of one database.
+
+    Args:
+        address: `postgresql://…`
+        tables: What `digest` knows; from `octo_sync.tables`.
+
+    Raises:
+        WarehouseError: It cannot be reached, or nothing was published yet.
+    """
+
+    def __init__(self, address: str, *, tables: Collection[Table] = ()) -> None:
+        self._name, self._address, self._tables = place(address), address, tuple(tables)
+        self._lock = threading.RLock()
+        self._session = self._connect()
+        there = self._session.execute("select to_regclass('ops.coverage') is not null").fetchone()
+        if not there or not there[0]:
+            self.close()
+            raise WarehouseError(f"{self.name} holds no warehouse yet; run `octo-sync sync` first.")
+
+    def _connect(self) -> "psycopg.Connection[Any]":
+        try:
+            return connect(self._address, lock_timeout=_LOCK_TIMEOUT, read_only=True)
+        except Passing as passing:
+            raise passing.error from passing.__cause__
+
+    @property
+    def name(self) -> str:
+        """The database and its host."""
+        return self._name
+
+    def query(
+        self, sql: str, parameters: Parameters = (), *, limit: int | None = None, timeout: float | None = None
+    ) -> Rows:
+        """Rows of one reading statement; see `Reader`."""
+        text, values = numbered(_reading(sql), parameters)
+        with self._lock, self._running(self._open(), timeout) as session:
+            guard(session, text, values)
+            # In binary, because only then the server itself refuses a second statement.
+            return rows_of(session.execute(text.encode(), values, binary=True), limit)
+
+    def batches(
+        self, sql: str, parameters: Parameters = (), *, size: int = BATCH_ROWS, timeout: float | None = None
+    ) -> "pa.RecordBatchReader":
+        """The rows as Arrow batches; see `Reader`."""
+        import pyarrow as pa  # noqa: PLC0415 - rows do without it
+
+        made = self._stream(sql, parameters, size, timeout)
+        schema: pa.Schema = next(made)
+        return pa.RecordBatchReader.from_batches(schema, made)
+
+    def _stream(self, sql: str, parameters: Parameters, size: int, timeout: float | None) -> "Iterator[Any]":
+        """First the schema, then the batches, in a session of its own; it ends with the last."""
+        import psycopg  # noqa: PLC0415 - an extra
+        import pyarrow as pa  # noqa: PLC0415 - as above
+
+        self._open()
+        text, values = numbered(_reading(sql), parameters)
+        session = self._connect()
+        try:
+            with self._running(session, timeout), psycopg.RawServerCursor(session, "octo_rows") as cursor:
+                guard(session, text, values)
+                cursor.execute(text.encode(), values or None)
+                names, _ = columns_of(cursor)
+                rows = cursor.fetchmany(size)
+                makers = [_arrow_type(c, [row[i] for row in rows]) for i, c in enumerate(cursor.description or ())]
+                schema = pa.schema([pa.field(name, kind) for name, (kind, _) in zip(names, makers, strict=True)])
+                yield schema
+                while rows:
+                    arrays = [
+                        _array(kind, make, column)
+                        for (kind, make), column in zip(makers, zip(*rows, strict=True), strict=True)
+                    ]
+                    yield pa.record_batch(arrays, schema=schema)
+                    rows = cursor.fetchmany(size)
+        finally:
+            session.close()
+
+    def tables(self) -> list[TableInfo]:
+        """Every table and view; see `Reader`."""
+        found = self.query(
+            "select n.nspname::text, c.relname::text, case when c.relkind in ('v', 'm') then 'view' else 'table' end, "
+            "coalesce(obj_description(c.oid, 'pg_class'), ''), a.attname::text, format_type(a.atttypid, a.atttypmod), "
+            "coalesce(col_description(c.oid, a.attnum), '') from pg_class c "
+            "join pg_namespace n on n.oid = c.relnamespace "
+            "join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped "
+            "where n.nspname = any($1) and c.relkind in ('r', 'p', 'v', 'm') "
+            "order by array_position($1, n.nspname::text), 2, a.attnum",
+            [list(SCHEMAS)],
+        ).rows
+        grouped: dict[tuple[str, str, str, str], list[ColumnInfo]] = {}
+        for schema, name, kind, description, column, type_, meaning in found:
+            grouped.setdefault((schema, name, kind, description), []).append(ColumnInfo(column, type_, meaning))
+        return [TableInfo(*key, columns=tuple(columns)) for key, columns in grouped.items()]
+
+    def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
+        """Row count and digest of each core table; see `Reader`."""
+        chosen = [t for t in self._tables if t.schema == "core" and t.noun and not t.private]
+        with self._lock, self._running(self._open(), None) as session:
+            return [postgres_digests.of(session, t) for t in chosen if tables is None or t.full_name in tables]
+
+    def close(self) -> None:
+        """Let go of it. Twice is fine."""
+        self._session.close()
+
+    def _open(self) -> "psycopg.Connection[Any]":
+        if self._session.closed:
+            raise WarehouseError(f"{self.name} was closed; open it again.")
+        return self._session
+
+    @contextmanager
+    def _running(
+        self, session: "psycopg.Connection[Any]", timeout: float | None
+    ) -> "Iterator[psycopg.Connection[Any]]":
+        """The block runs a user's SQL in one read-only transaction: its errors become one line each."""
+        from psycopg import Error, errors  # noqa: PLC0415 - an extra
+
+        try:
+            with translated(self.name):
+                try:
+                    session.execute("begin read only")
+                    if timeout:
+                        session.execute(f"set local statement_timeout = {max(1, int(timeout * 1000))}".encode())
+                    yield session
+                    session.execute("commit")
+                except Error as error:
+                    if error.sqlstate == _CANCELED and timeout:
+                        raise WarehouseError(
+                            f"The query was stopped after {timeout:g} s; allow more, or ask for less."
+                        ) from None
+                    if error.sqlstate == _READ_ONLY:
+                        raise QueryError("It does more than read; the copy can only be read.") from None
+                    if isinstance(error, errors.ProgrammingError | errors.DataError | errors.NotSupportedError):
+                        raise QueryError(_one_line(error)) from None
+                    raise
+                finally:
+                    if not session.closed and session.info.transaction_status:
+                        session.execute("rollback")
+        except Passing as passing:
+            raise passing.error from None
+
+
+def _reading(sql: str) -> str:
+    """The text, when its first word is that of a reading statement."""
+    bare = re.sub(r"^(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*", "", sql, flags=re.DOTALL)
+    word = re.match(r"[a-zA-Z]*", bare)
+    first = word[0] if word else ""
+    if not bare:
+        raise QueryError("Expected one statement, found none; run them one by one.")
+    if first.lower() == "from":
+        raise QueryError("FROM is not how a statement begins here; on PostgreSQL write select * from …")
+    if first.lower() not in READING:
+        raise QueryError(f"{first.upper()[:20] or bare[:1]} is not a reading statement; the copy can only be read.")
+    return sql
+
+
+def _one_line(error: Any) -> str:  # noqa: ANN401 - psycopg.Error, and the driver is an extra
+    said = (error.diag.message_primary or str(error)).rstrip(".")
+    at = f" (at character {error.diag.statement_position})" if error.diag.statement_position else ""
+    hint = f" {error.diag.message_hint}" if error.diag.message_hint else ""
+    return " ".join(f"{said}{at}.{hint}".split())[:1000]
+
+
+_Make = Callable[[Any], Any]
+
+
+def _arrow_type(column: Any, values: list[Any]) -> "tuple[pa.DataType, _Make | None]":  # noqa: ANN401 - psycopg.Column
+    """The Arrow type of a column, and what its values have to go through; `values` are the first ones."""
+    import pyarrow as pa  # noqa: PLC0415 - rows do without it
+    from psycopg import postgres  # noqa: PLC0415 - an extra
+
+    info = postgres.types.get(column.type_code)
+    fixed = {
+        "bool": pa.bool_(),
+        "int2": pa.int16(),
+        "int4": pa.int32(),
+        "int8": pa.int64(),
+        "float4": pa.float32(),
+        "float8": pa.float64(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us"),
+        "timestamptz": pa.timestamp("us", tz="UTC"),
+    }
+    name = info.name if info else ""
+    if name in fixed:
+        return fixed[name], None
+    if name != "numeric":
+        return pa.string(), str
+    if column.precision is not None:
+        return pa.decimal128(column.precision, column.scale), None
+    # A sum or an average, of which the server does not say how many decimals it has.
+    scale = max((-int(v.as_tuple().exponent) for v in values if isinstance(v, Decimal) and v.is_finite()), default=0)
+    if scale == 0:
+        return pa.int64(), int
+    return (pa.decimal128(38, _SCALE), None) if scale <= _SCALE else (pa.float64(), float)
+
+
+def _array(kind: "pa.DataType", make: "_Make | None", values: tuple[Any, ...]) -> Any:  # noqa: ANN401 - a pyarrow Array
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    try:
+        return pa.array(values if make is None else [v if v is None else make(v) for v in values], kind)
+    except (pa.ArrowInvalid, OverflowError):
+        raise QueryError("A number of the answer is too wide; cast it to text or float8 in the query.") from None

@@ -1,0 +1,179 @@
+"""The ready-made questions of `warehouse/questions/`: which there are, and what goes into their parameters.
+
+A file's headers say what it answers and what it wants to know:
+
+```
+-- question: How full is each day of the next weeks?
+-- parameter: first: date: today: First travel date.
+-- parameter: below: number: 0.2: Weak is below this share.
+```
+
+In the select a parameter is `$first`. A default that is empty must be given by whoever asks. Dates may be relative to the
+day of asking: `today-7d`, `month-1` (the first day of last month), `year` (1 January); instants to the moment: `now-24h`.
+Nothing in a question reads a clock, so the same values give the same rows on every engine.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from octo_sync.errors import QueryError
+from octo_sync.flows.publish import SqlFile, sql_files
+
+__all__ = ["TYPES", "Parameter", "Question", "Value", "find", "questions", "values"]
+
+Value = date | datetime | int | Decimal | str
+TYPES = ("date", "instant", "integer", "number", "text")
+
+_QUESTION = re.compile(r"^--\s*question:\s*(.+?)\s*$", re.MULTILINE)
+_PARAMETER = re.compile(r"^--\s*parameter:\s*(\w+)\s*:\s*(\w+)\s*:\s*(.*?)\s*:\s*(\S.*?)\s*$", re.MULTILINE)
+_DAY = re.compile(r"(today|month|year)(?:([+-]\d{1,5})(d|m|y)?)?")
+_MOMENT = re.compile(r"now(?:([+-]\d{1,6})([hdm]))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a question wants to know. `default` is written as a person would write it; '' = it must be given."""
+
+    name: str
+    type: str
+    default: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question: its number (None for a user's own without one), its text and its parameters."""
+
+    number: int | None
+    name: str
+    question: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    file: SqlFile
+
+    @property
+    def sql(self) -> str:
+        """The select, with `$name` where a parameter goes."""
+        return self.file.sql
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Parameters without a default."""
+        return tuple(p.name for p in self.parameters if not p.default)
+
+
+def questions(directory: Path) -> list[Question]:
+    """The questions that came with the program, a project's own in their place or beside them; by number, then name.
+
+    Raises:
+        QueryError: A header is wrong.
+    """
+    found = [_read(file) for file in sql_files(directory, "questions")]
+    return sorted(found, key=lambda q: (q.number is None, q.number or 0, q.name))
+
+
+def _read(file: SqlFile) -> Question:
+    number, _, name = file.path.stem.partition("_")
+    if not number.isdigit():
+        number, name = "", file.path.stem
+    asked = _QUESTION.search(file.text)
+    parameters = tuple(Parameter(*match) for match in _PARAMETER.findall(file.text))
+    for line in re.findall(r"^--\s*parameter:.*$", file.text, re.MULTILINE):
+        if not (match := _PARAMETER.match(line)) or match[2] not in TYPES:
+            raise QueryError(
+                f"{file.where}: {line.strip()!r} is not `-- parameter: name: type: default: meaning` "
+                f"with a type of {', '.join(TYPES)}."
+            )
+    return Question(
+        number=int(number) if number else None,
+        name=name,
+        question=asked[1] if asked else name.replace("_", " "),
+        description=file.description,
+        parameters=parameters,
+        file=file,
+    )
+
+
+def find(known: Sequence[Question], wanted: str) -> Question | None:
+    """The question of that number or name: `7`, `07`, `pick_up` or `07_pick_up`; None when there is none."""
+    text = wanted.strip().lower().replace("-", "_")
+    for question in known:
+        if text in (question.name, question.file.path.stem) or (text.isdigit() and int(text) == question.number):
+            return question
+    return None
+
+
+def values(question: Question, given: Mapping[str, str], *, now: datetime, time_zone: str) -> dict[str, Value]:
+    """A value for each parameter: what was given, else its default. `today` is the day at `time_zone`.
+
+    Raises:
+        QueryError: A parameter is unknown, missing, or not of its type.
+    """
+    names = [p.name for p in question.parameters]
+    for name in given:
+        if name not in names:
+            raise QueryError(
+                f"The question {question.name} has no parameter {name!r}; it has {', '.join(names) or 'none'}."
+            )
+    found: dict[str, Value] = {}
+    for parameter in question.parameters:
+        text = given.get(parameter.name, parameter.default).strip()
+        if not text:
+            raise QueryError(f"The question {question.name} needs {parameter.name}: {parameter.meaning}")
+        try:
+            found[parameter.name] = _value(parameter.type, text, now=now, time_zone=time_zone)
+        except (ValueError, OverflowError, InvalidOperation):
+            raise QueryError(
+                f"{parameter.name}={text!r} is no {parameter.type}; e.g. {_EXAMPLES[parameter.type]}."
+            ) from None
+    return found
+
+
+_EXAMPLES = {
+    "date": "2026-11-20, today, today-7d, month-1, year",
+    "instant": "2026-11-20T12:00:00Z, now, now-24h",
+    "integer": "30",
+    "number": "0.2",
+    "text": "anything but nothing",
+}
+
+
+def _value(kind: str, text: str, *, now: datetime, time_zone: str) -> Value:
+    if kind == "date":
+        return _day(text, now.astimezone(ZoneInfo(time_zone)).date())
+    if kind == "instant":
+        return _moment(text, now)
+    if kind == "integer":
+        return int(text)
+    if kind == "number":
+        number = Decimal(text)
+        if not number.is_finite():
+            raise ValueError(text)
+        return number
+    return text
+
+
+def _day(text: str, today: date) -> date:
+    match = _DAY.fullmatch(text)
+    if not match:
+        return date.fromisoformat(text)
+    word, shift = match[1], int(match[2] or 0)
+    unit = match[3] or {"today": "d", "month": "m", "year": "y"}[word]
+    base = {"today": today, "month": today.replace(day=1), "year": today.replace(month=1, day=1)}[word]
+    if unit == "d":
+        return base + timedelta(days=shift)
+    months = base.year * 12 + base.month - 1 + (shift if unit == "m" else shift * 12)
+    return date(months // 12, months % 12 + 1, min(base.day, 28) if shift else base.day)
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    if match := _MOMENT.fullmatch(text):
+        unit = {"h": "hours", "d": "days", "m": "minutes", None: "hours"}[match[2]]
+        return now + timedelta(**{unit: int(match[1] or 0)})
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

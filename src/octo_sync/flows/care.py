@@ -1,0 +1,121 @@
+"""Care: what keeps the files from growing. Retention, and writing a file anew when it holds much that nobody needs.
+
+How large a file is when it holds nothing else is known from the last time it was written anew, per value; before the first
+time, from its free blocks and deleted rows. It is looked at in quiet moments, once an hour by default.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import inf
+
+from octo_sync.destinations.base import FileSize
+from octo_sync.errors import WarehouseError, WarehouseLocked
+from octo_sync.flows.ports import Ports
+from octo_sync.pipeline import CareSettings
+
+__all__ = ["Caretaker", "Rewritten", "care", "is_worth_it", "retain"]
+
+log = logging.getLogger("octo_sync")
+
+_NOTE = "care"
+"""The journal's setting: when the files were looked at, and what each of them needs per value."""
+
+_OVERDUE = 6
+"""After so many times `care.every` without a quiet moment it is not waited for any longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A file that was written anew: its bytes before and after."""
+
+    file: str
+    before: int
+    after: int
+
+
+def is_worth_it(size: FileSize, per_value: float | None, settings: CareSettings) -> bool:
+    """Whether a file is so much larger than it need be that it is written anew. Pure."""
+    needed = size.needed if per_value is None else per_value * size.values
+    return size.bytes > needed * (1 + settings.waste) and size.bytes - needed >= settings.least
+
+
+def retain(ports: Ports, now: datetime) -> int:
+    """Remove what is older than the pipeline wants to keep: deliveries, runs, former payloads; how much. Blocking."""
+    settings = ports.pipeline.retention
+    raw, runs = (now - timedelta(seconds=keep) if keep else None for keep in (settings.raw, settings.runs))
+    gone = ports.journal.prune_deliveries(now - timedelta(seconds=ports.pipeline.webhooks.keep))
+    if runs is not None:
+        gone += ports.journal.prune_runs(runs)
+    return gone + ports.warehouse.prune(raw_before=raw, runs_before=runs)
+
+
+def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:
+    """Apply retention, and write anew the files that are worth it; nothing when that was done lately. Blocking.
+
+    With `at_once` neither the time nor the waste matters. A file that cannot be written anew is left as it is, and the log
+    says why.
+
+    Raises:
+        WarehouseLocked: Another process took the file in the moment between the old one and the new one.
+    """
+    settings, now = ports.pipeline.care, ports.clock.now()
+    noted = json.loads(ports.journal.setting(_NOTE) or "{}")
+    last = datetime.fromisoformat(noted["at"]) if "at" in noted else None
+    if not at_once and last is not None and timedelta() <= now - last < timedelta(seconds=settings.every):
+        return []
+    retain(ports, now)
+    per_value: dict[str, float] = dict(noted.get("bytes_per_value", {}))
+    done = []
+    for file, size in ports.warehouse.sizes().items():
+        if at_once or is_worth_it(size, per_value.get(file), settings):
+            rewritten = _rewrite(ports, file, size)
+            if rewritten is not None:
+                done.append(rewritten)
+                per_value[file] = rewritten.after / max(1, size.values)
+        elif file not in per_value:
+            per_value[file] = size.needed / max(1, size.values)
+    _note(ports, now, per_value)
+    return done
+
+
+def _rewrite(ports: Ports, file: str, size: FileSize) -> Rewritten | None:
+    try:
+        after = ports.warehouse.rewrite(file, within=ports.pipeline.care.within)
+    except WarehouseLocked:
+        raise
+    except WarehouseError as error:
+        log.warning("action=rewrite_failed run=%s file=%s error=%s", ports.run_id, file, error)
+        return None
+    log.info("action=rewrite run=%s file=%s before=%d after=%d", ports.run_id, file, size.bytes, after)
+    return Rewritten(file, size.bytes, after)
+
+
+def _note(ports: Ports, now: datetime, per_value: Mapping[str, float]) -> None:
+    ports.journal.set_setting(_NOTE, json.dumps({"at": now.isoformat(), "bytes_per_value": per_value}))
+
+
+class Caretaker:
+    """Care beside other work: in quiet moments, and when none comes for long, all the same."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._since = asyncio.get_running_loop().time()
+        self._looked_at = -inf
+
+    async def when_quiet(self) -> None:
+        """Call it when nothing is due; what becomes due meanwhile waits until a file is written."""
+        await self._after(self._looked_at, self._ports.pipeline.care.every)
+
+    async def when_overdue(self) -> None:
+        """Call it now and then in between: under steady load there is no quiet moment."""
+        await self._after(max(self._since, self._looked_at), self._ports.pipeline.care.every * _OVERDUE)
+
+    async def _after(self, last: float, pause: float) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - last >= pause:
+            self._looked_at = now
+            await asyncio.to_thread(care, self._ports)

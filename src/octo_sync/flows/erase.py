@@ -1,0 +1,285 @@
+"""Erase: what was asked to be forgotten leaves every table, the journal and the copies, and their bytes leave the files.
+
+A request is in the journal, as hashes, before anything is deleted (`Journal.request_erasure`). The owner of the warehouse
+carries it out: at the start of each command that writes, and `serve` within seconds. Each step may be done twice, and what
+tells where to look goes last, so that a kill at any moment is made up for by whoever comes next.
+
+A change of `pii` takes the same road: what is there is reduced to what the new rule keeps.
+"""
+
+import asyncio
+import dataclasses
+import logging
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from octo_sync.destinations.erasing import BookingScrub, ContactRow, ItemScrub, Scrubber
+from octo_sync.errors import OctoSyncError, WriterFenced
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.privacy import HASHED_FIELDS, Privacy
+from octo_sync.flows.privacy_find import Found, find
+from octo_sync.flows.privacy_rule import applied_rule, note_rule, rule
+from octo_sync.flows.privacy_search import Searched, forms_of, search
+from octo_sync.flows.publish import apply_marts, publish
+from octo_sync.journal import Erasure, Journal
+from octo_sync.pipeline import Pipeline
+
+__all__ = ["Eraser", "erase", "is_due", "request"]
+
+log = logging.getLogger("octo_sync")
+
+_STRING = re.compile(rb'"([^"]*)"')
+_MOST_TEXTS = 64
+"""Texts that are looked for one by one; of an agency's thousand guests the others are looked for as whole values."""
+_MOST_SEARCHED = 12
+"""Texts that are looked for in every file at the end; each costs a look at all payloads for others who have it too."""
+_AGAIN = 60.0
+
+
+def request(
+    journal: Journal, privacy: Privacy, *, emails: Iterable[str], phones: Iterable[str], bookings: Iterable[str]
+) -> Erasure:
+    """Ask for persons and bookings to be forgotten; from the moment it returns, it will be done.
+
+    Raises:
+        ValueError: One is no e-mail address or telephone number.
+    """
+    return journal.request_erasure(privacy.people(emails, phones), [uuid for uuid in map(str.strip, bookings) if uuid])
+
+
+def is_due(ports: Ports) -> bool:
+    """Whether anything was asked for and is not done, or the pipeline's `pii` has changed."""
+    return not rule(ports.pipeline, ports.journal).is_settled
+
+
+def erase(ports: Ports) -> list[Erasure]:
+    """Carry out all that is due, and the pipeline's `pii` where it has changed; how it went. Blocking.
+
+    Raises:
+        WriterFenced: A newer writer took over; it will carry on.
+        WarehouseError, JournalError: A file failed. What was asked for stays asked for.
+    """
+    mode, former = ports.pipeline.pii, applied_rule(ports.journal)
+    asked = [erasure for erasure in ports.journal.erasures() if erasure.done_at is None]
+    if former == mode and not asked:
+        return []
+    with ports.privacy.lock:
+        if former != mode:
+            _reduce(ports)
+        carried = [_carry_out(ports, erasure) for erasure in asked]
+    kept_back = _replace_copies(ports)
+    if former != mode and kept_back is None:
+        note_rule(ports.journal, mode)
+        log.warning("action=pii run=%s before=%s now=%s", ports.run_id, former, mode)
+    return [_finish(ports, one, kept_back) for one in carried]
+
+
+class Eraser:
+    """Carries out what is asked for while a process keeps the copy."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._tried: list[str] = []
+        self._tried_at = -inf
+
+    async def when_due(self) -> None:
+        """Carry out what is due; what could not be finished is tried again every minute.
+
+        Raises:
+            WriterFenced: A newer writer took over.
+        """
+        asked = await asyncio.to_thread(self._ports.journal.open_erasures)
+        now = asyncio.get_running_loop().time()
+        if not asked or (asked == self._tried and now - self._tried_at < _AGAIN):
+            return
+        self._tried, self._tried_at = asked, now
+        try:
+            await asyncio.to_thread(erase, self._ports)
+        except WriterFenced:
+            raise
+        except OctoSyncError as error:
+            log.warning("action=erase_failed run=%s error=%s", self._ports.run_id, error)
+
+
+# -- a change of the rule ---------------------------------------------------------------------------------------------
+
+
+def _reduce(ports: Ports) -> None:
+    """Bring what is there down to what the pipeline's rule keeps; what it would keep more comes with the next answers."""
+    mode, privacy = ports.pipeline.pii, ports.privacy
+    if mode == "keep":
+        return
+    if mode == "drop":
+        with ports.warehouse.scrubbing(ports.fence) as scrubber:
+            scrubber.forget_keys()
+    with ports.warehouse.scrubbing(ports.fence) as scrubber:
+        if mode == "drop":
+            scrubber.drop_contacts()
+        else:
+            rows = [_hashed(privacy, row) for row in scrubber.contacts() if row.erased_at_utc is None]
+            scrubber.replace_contacts(rows, ports.clock.now())
+        scrubber.drop_payloads(None)
+    ports.warehouse.shed(core=False)
+
+
+def _hashed(privacy: Privacy, row: ContactRow) -> ContactRow:
+    values: dict[str, Any] = {name: privacy.hashed(name, getattr(row, name)) for name in HASHED_FIELDS}
+    return dataclasses.replace(row, notes=None, locales=None, **values)
+
+
+# -- one erasure ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Carried:
+    """An erasure that was carried out as far as the project's own databases go."""
+
+    erasure: Erasure
+    texts: list[str]
+    """What told who it was; only in memory."""
+    counts: dict[str, int] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+
+
+def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
+    warehouse, journal = ports.warehouse, ports.journal
+    ports.privacy.erase(asked.people, asked.bookings, asked.contacts or ())
+    with warehouse.scrubbing(ports.fence) as scrubber:
+        found = find(scrubber, ports.privacy, asked)
+        bookings, items, repeated = _blanked(scrubber, found)
+    asked = dataclasses.replace(
+        asked, contacts=tuple(sorted(found.contacts)), rewrites_core=asked.rewrites_core or repeated
+    )
+    # Durable first: whose rows are deleted below can be found by nobody again.
+    journal.note_erasure(asked)
+    ports.privacy.erase((), (), found.contacts)
+    done = _Carried(asked, [*found.texts, *found.notes])
+    with warehouse.scrubbing(ports.fence) as scrubber:
+        done.counts["core.bookings"] = scrubber.scrub_bookings(bookings, items)
+    done.counts["journal: deliveries"] = journal.blank_deliveries(_in_body(found))
+    done.counts["journal: messages"] = journal.blank_texts(lambda text: any(t in text for t in found.texts))
+    if not journal.compact():
+        done.left.append("Another process reads the journal, so that its write-ahead log could not be emptied.")
+    now = ports.clock.now()
+    with warehouse.scrubbing(ports.fence) as scrubber:
+        marks = [
+            ContactRow(connection_id=c, booking_uuid=b, unit_item_uuid=i, erased_at_utc=now)
+            for c, b, i in sorted(found.contacts)
+        ]
+        scrubber.replace_contacts([*marks, *found.without_notes], now)
+        done.counts["private.booking_contacts"] = found.live
+        done.counts["raw.records"] = scrubber.drop_payloads(found.bookings, found.payloads)
+    if asked.rewrites_core:
+        # Marts that are tables repeat what core said.
+        with warehouse.drafting() as draft:
+            apply_marts(draft, ports.pipeline.directory)
+    warehouse.shed(core=asked.rewrites_core)
+    log.info("action=erase run=%s erasure=%s bookings=%d", ports.run_id, asked.id, len(found.bookings))
+    return done
+
+
+def _in_body(found: Found) -> Callable[[bytes], bool]:
+    """Whether a delivery's body names one of the bookings, or a person."""
+    strings = {uuid.encode() for _, uuid in found.bookings}
+    strings |= {form for text in found.texts for form in forms_of(text)}
+    some = sorted(strings)[:_MOST_TEXTS]
+
+    def look(body: bytes) -> bool:
+        return any(one in body for one in some) or not strings.isdisjoint(_STRING.findall(body))
+
+    return look
+
+
+def _blanked(scrubber: Scrubber, found: Found) -> tuple[list[BookingScrub], list[ItemScrub], bool]:
+    """The rows of `core` as they are to be, and whether any of them repeated a person's text."""
+    texts = [text.casefold() for text in found.texts]
+
+    def kept(text: str | None) -> str | None:
+        return None if text and any(t in text.casefold() for t in texts) else text
+
+    bookings, items, repeated = [], [], False
+    for row in scrubber.bookings(found.bookings):
+        new = dataclasses.replace(
+            row,
+            loses_key=(row.connection_id, row.booking_uuid, "") in found.contacts,
+            supplier_reference=kept(row.supplier_reference),
+            reseller_reference=kept(row.reseller_reference),
+            cancellation_reason=None,
+        )
+        repeated = repeated or kept(row.cancellation_reason) != row.cancellation_reason
+        repeated = (
+            repeated
+            or dataclasses.replace(new, loses_key=row.loses_key, cancellation_reason=row.cancellation_reason) != row
+        )
+        bookings.append(new)
+    for item in scrubber.items(found.bookings):
+        blank = dataclasses.replace(
+            item, supplier_reference=kept(item.supplier_reference), reseller_reference=kept(item.reseller_reference)
+        )
+        if blank != item:
+            repeated = True
+            items.append(blank)
+    return bookings, items, repeated
+
+
+# -- the copies -------------------------------------------------------------------------------------------------------
+
+
+def _replace_copies(ports: Ports) -> str | None:
+    """Swap in copies without them, where there are any; why not, or None."""
+    settings = ports.pipeline.publish
+    contacts = settings.path.with_suffix(".private.duckdb")
+    # Gone at once: a check that fails below must not keep it.
+    contacts.unlink(missing_ok=True)
+    if not settings.path.exists():
+        return None
+    published = publish(
+        ports.warehouse, ports.pipeline.directory, settings.path, contacts=contacts if settings.contacts else None
+    )
+    if published.size is None:
+        names = ", ".join(failed.check.name for failed in published.failed)
+        return (
+            f"{settings.path.name} was not replaced, because checks failed ({names}); it holds no name, but keyed hashes "
+            "of the erased. Mend what octo-sync check shows."
+        )
+    return None
+
+
+def _proven(pipeline: Pipeline) -> set[Path]:
+    """The project's own databases: their rows are gone, and they were written anew or are copies of what was."""
+    read = pipeline.publish.path
+    own = [pipeline.destination, pipeline.private_path, read, read.with_suffix(".private.duckdb")]
+    return {path for path in own if isinstance(path, Path)}
+
+
+def _finish(ports: Ports, carried: _Carried, kept_back: str | None) -> Erasure:
+    """Look for what is left in any file of the project, and write down how it went."""
+    left = [*carried.left, *([kept_back] if kept_back else [])]
+    is_done = not left
+    with ports.warehouse.scrubbing(ports.fence) as scrubber:
+        # What others have too, such as a common name, is rightly there.
+        most_telling = sorted(carried.texts, key=lambda text: "@" not in text)[:_MOST_SEARCHED]
+        alone = [text for text in most_telling if not scrubber.repeats(text)]
+    searched = Searched(0, (), (), complete=True)
+    if carried.texts:
+        searched = search(ports.pipeline.directory, [form for text in alone for form in forms_of(text)])
+    left += [f"{path} still holds it and is not octo-sync's to change." for path in searched.holding]
+    left += [
+        f"{path} may still hold it: into a compressed file no search can see. Delete it when it is not needed."
+        for path in searched.closed
+        if path not in searched.holding and ports.pipeline.directory / path not in _proven(ports.pipeline)
+    ]
+    if not searched.complete:
+        left.append(f"Only {searched.files} files of {ports.pipeline.directory} were searched; there are too many.")
+    erasure = dataclasses.replace(
+        carried.erasure,
+        counts=carried.counts | {"files searched": searched.files},
+        left=tuple(left),
+        done_at=ports.clock.now() if is_done else None,
+    )
+    ports.journal.note_erasure(erasure)
+    return erasure

@@ -1,0 +1,120 @@
+"""Put several files in place as if they were one: after a kill at any moment either all of them are new, or none.
+
+Each new file is made beside its place, under a name of its own. Then one small file, the order, is put beside the journal:
+from that moment on they count as in place, and whoever opens the project next finishes what is left to rename. What was
+there before is kept beside.
+"""
+
+import contextlib
+import glob
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+__all__ = ["COMPANIONS", "fsync", "give_order", "order_path", "place", "staged", "sweep", "sweep_killed"]
+
+COMPANIONS = (".wal", "-wal", "-shm", "-journal")
+"""What DuckDB and SQLite keep beside a file: it belongs to the file that was there, and would be applied to the new one."""
+
+
+def staged(target: Path) -> Path:
+    """Where the file is made that shall take this place."""
+    return target.with_name(f".{target.name}.staged")
+
+
+def order_path(journal: Path) -> Path:
+    """Where the order of a project is."""
+    return journal.with_name(f".{journal.name}.placing")
+
+
+def fsync(path: Path) -> None:
+    """Make a file's bytes, or a directory's names, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def give_order(order: Path, targets: Sequence[Path], tag: str) -> None:
+    """Every staged file is whole: from here on they count as in place. `tag` names what was there before."""
+    for target in targets:
+        fsync(staged(target))
+        fsync(target.parent)
+    draft = order.with_name(f"{order.name}.draft")
+    draft.write_text(json.dumps({"tag": tag, "targets": [str(t.resolve()) for t in targets]}), encoding="utf-8")
+    draft.chmod(0o600)
+    fsync(draft)
+    draft.replace(order)
+    fsync(order.parent)
+
+
+def place(order: Path) -> list[Path]:
+    """Carry out the order, or what is left of it; the files that were there before, under their new names.
+
+    Nobody may have any of the files open.
+    """
+    if not order.exists():
+        return []
+    given = json.loads(order.read_text(encoding="utf-8"))
+    kept = []
+    for target in map(Path, given["targets"]):
+        new = staged(target)
+        if new.exists():
+            # Companions first: without them the old file would be taken for one that lost nothing.
+            for name in (*(f"{target.name}{suffix}" for suffix in COMPANIONS), target.name):
+                old = target.with_name(name)
+                if old.exists():
+                    aside = _aside(target, old.name.removeprefix(target.name), given["tag"])
+                    old.replace(aside)
+            new.replace(target)
+            fsync(target.parent)
+        aside = _aside(target, "", given["tag"])
+        if aside.exists():
+            kept.append(aside)
+    order.unlink()
+    fsync(order.parent)
+    return kept
+
+
+def _aside(target: Path, suffix: str, tag: str) -> Path:
+    return target.with_name(f"{target.stem}.{tag}{target.suffix}{suffix}")
+
+
+def sweep(order: Path, targets: Iterable[Path]) -> None:
+    """Remove staged files for which no order was given. Only who owns the project may call it."""
+    if order.exists():
+        return
+    order.with_name(f"{order.name}.draft").unlink(missing_ok=True)
+    for target in targets:
+        for suffix in ("", *COMPANIONS):
+            with contextlib.suppress(FileNotFoundError):
+                staged(target).with_name(f"{staged(target).name}{suffix}").unlink()
+
+
+def sweep_killed(directory: Path, journal: Path) -> list[Path]:
+    """Remove what processes that live no more left half made: drafts of a journal, scratch folders of a verification."""
+    gone = []
+    for pattern, folder in ((f".{glob.escape(journal.name)}.new-*", journal.parent), ("octo-verify-*", directory)):
+        for path in folder.glob(pattern):
+            found = re.search(r"(?:new|verify)-(\d+)-", path.name)
+            if found and not _lives(int(found[1])):
+                gone.append(path)
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
+    return gone
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # somebody else's
+    return True

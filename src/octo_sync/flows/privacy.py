@@ -1,0 +1,259 @@
+"""What may be kept of a person: the pipeline's rule, the project's secret, and who was erased.
+
+Every booking passes the screen before anything of it is staged or kept (`checking.Screen`), so there is one place where a
+name can be stopped. Persons are known by keyed hashes alone: HMAC-SHA256 of the normalised e-mail address or telephone
+number under a secret of the project, cut to 128 bits. Without the secret, which stays in the journal, they say nothing.
+"""
+
+import hmac
+import re
+import threading
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from random import Random
+from typing import Literal, Protocol
+
+from octo_sync.destinations.erasing import ContactKey
+from octo_sync.journal import Journal
+from octo_sync.octo.checking import Screen, Screened
+from octo_sync.octo.shapes import BookingRecord
+
+__all__ = ["HASHED_FIELDS", "Contact", "Mode", "Privacy", "normal_email", "normal_phone", "texts_of"]
+
+Mode = Literal["keep", "hash", "drop"]
+
+HASHED_FIELDS = ("full_name", "first_name", "last_name", "email_address", "phone_number", "country", "postal_code")
+"""What mode `hash` keeps of a contact, each as its keyed hash; notes and locales are left out."""
+_LEFT_OUT = ("notes", "locales")
+_HASH = re.compile(r"[0-9a-f]{32}")
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+[^\s<>()\[\],;:\"'.!?]")
+_FEWEST_DIGITS = 5
+_SHORTEST_TEXT = 5
+"""Characters that a person's text must have to be looked for in other texts: shorter ones are in everybody's."""
+_SECRET_BYTES = 32
+
+
+class Contact(Protocol):
+    """A contact, as received or as landed; a text may be absent, null or empty."""
+
+    @property
+    def full_name(self) -> object: ...  # noqa: D102 - as it says
+
+    @property
+    def email_address(self) -> object: ...  # noqa: D102 - as it says
+
+    @property
+    def phone_number(self) -> object: ...  # noqa: D102 - as it says
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def normal_email(text: str) -> str:
+    """An e-mail address as it is compared: in one spelling of its letters, small."""
+    return unicodedata.normalize("NFKC", text).strip().casefold()
+
+
+def normal_phone(text: str) -> str:
+    """A telephone number as it is compared: its digits without leading zeros; empty when it is none."""
+    digits = "".join(c for c in unicodedata.normalize("NFKC", text) if c.isascii() and c.isdigit()).lstrip("0")
+    return digits if len(digits) >= _FEWEST_DIGITS else ""
+
+
+def texts_of(contact: Contact) -> list[str]:
+    """The texts of a contact that tell who it is, none so short that it is in everybody's."""
+    found = {_text(contact.email_address), _text(contact.phone_number), _text(contact.full_name)}
+    return sorted(t for t in found if len(t) >= _SHORTEST_TEXT and not _HASH.fullmatch(t))
+
+
+class Privacy:
+    """Screens bookings for one project.
+
+    `lock` is held while something lands and while something is erased, `number` grows with every erasure: an answer that
+    was screened before an erasure is not landed after it.
+
+    Args:
+        mode: The pipeline's `pii`.
+        secret: The project's key for hashes.
+        people: Hashes of persons that were erased.
+        bookings: Uuids of bookings that were erased whole, at whatever connection.
+        contacts: Single contacts that were erased.
+    """
+
+    def __init__(
+        self,
+        mode: Mode,
+        secret: bytes,
+        *,
+        people: Collection[str] = (),
+        bookings: Collection[str] = (),
+        contacts: Iterable[ContactKey] = (),
+    ) -> None:
+        self.mode: Mode = mode
+        self.lock = threading.RLock()
+        self.number = 0
+        self._secret = secret
+        self._people: set[str] = set()
+        self._bookings: set[str] = set()
+        self._contacts: Mapping[tuple[str, str], set[str]] = defaultdict(set)
+        self.erase(people, bookings, contacts)
+
+    @classmethod
+    def open(cls, mode: Mode, journal: Journal, random: Random, contacts: Iterable[ContactKey] = ()) -> "Privacy":
+        """The privacy of the journal's project; `contacts` are those that the warehouse knows to be erased."""
+        secret = journal.privacy_secret(lambda: random.randbytes(_SECRET_BYTES).hex())
+        found = cls(mode, bytes.fromhex(secret), contacts=contacts)
+        for erasure in journal.erasures():
+            found.erase(erasure.people, erasure.bookings, erasure.contacts or ())
+        return found
+
+    def erase(self, people: Collection[str], bookings: Collection[str], contacts: Iterable[ContactKey]) -> None:
+        """From now on nothing of these is let through."""
+        with self.lock:
+            self.number += 1
+            self._people |= set(people)
+            self._bookings |= set(bookings)
+            for connection, uuid, item in contacts:
+                self._contacts[connection, uuid].add(item)
+
+    # -- who it is ----------------------------------------------------------------------------------------------
+
+    def hash(self, kind: str, text: str) -> str:
+        """Keyed hash of a text; `kind` keeps equal texts of different meaning apart. A hash stays as it is."""
+        if _HASH.fullmatch(text):
+            return text
+        return hmac.digest(self._secret, f"{kind}:{text}".encode(), "sha256").hex()[:32]
+
+    def email_key(self, text: str) -> str | None:
+        """The person behind an e-mail address, or None when there is none."""
+        normal = normal_email(text)
+        return self.hash("email", normal) if normal else None
+
+    def phone_key(self, text: str) -> str | None:
+        """The person behind a telephone number, or None when there is none."""
+        if _HASH.fullmatch(text):
+            return text
+        normal = normal_phone(text)
+        return self.hash("phone", normal) if normal else None
+
+    def keys(self, contact: Contact) -> list[str]:
+        """The hashes a contact is known by: of its e-mail address, then of its telephone number."""
+        found = (self.email_key(_text(contact.email_address)), self.phone_key(_text(contact.phone_number)))
+        return [key for key in found if key]
+
+    def people(self, emails: Iterable[str], phones: Iterable[str]) -> list[str]:
+        """The hashes of persons as a user names them.
+
+        Raises:
+            ValueError: One is no e-mail address or telephone number; the text is not repeated.
+        """
+        found: list[str] = []
+        for what, texts, key_of in (
+            ("an e-mail address", emails, lambda text: self.email_key(text) if "@" in text else None),
+            ("a telephone number", phones, self.phone_key),
+        ):
+            for text in texts:
+                key = key_of(text)
+                if key is None:
+                    raise ValueError(f"what was given as {what} is none")
+                found.append(key)
+        return found
+
+    def mentions(self, text: object) -> bool:
+        """Whether a free text holds the e-mail address of somebody who was erased."""
+        return bool(self._people) and any(
+            self.email_key(address) in self._people for address in _ADDRESS.findall(_text(text))
+        )
+
+    def is_erased(self, contact: Contact) -> bool:
+        """Whether it is somebody's who was erased."""
+        return bool(self._people) and not self._people.isdisjoint(self.keys(contact))
+
+    def name_key(self, contact: Contact) -> str:
+        """What makes two contacts of one booking the same person where nothing else is told; empty without a name."""
+        name = unicodedata.normalize("NFKC", _text(contact.full_name)).casefold()
+        return self.hash("full_name", name) if name else ""
+
+    def hashed(self, field: str, text: object) -> str | None:
+        """A text of a contact as mode `hash` keeps it."""
+        plain = _text(text)
+        if not plain:
+            return None
+        if field == "email_address":
+            return self.email_key(plain)
+        if field == "phone_number":
+            return self.phone_key(plain) or self.hash("phone", plain)
+        return self.hash(field, unicodedata.normalize("NFKC", plain).casefold())
+
+    # -- what passes --------------------------------------------------------------------------------------------
+
+    def screen(self, connection: str) -> Screen:
+        """What takes out of a connection's bookings what must not be kept."""
+
+        def look(record: BookingRecord) -> Screened:
+            return self._screen(connection, record)
+
+        return look
+
+    def _screen(self, connection: str, record: BookingRecord) -> Screened:
+        erased = self._erased_items(connection, record)
+        lead = record.contact or None
+        keys = self.keys(lead) if lead and self.mode != "drop" and "" not in (erased or ()) else []
+        if erased is not None:
+            _take_out(record, erased)
+        if self.mode != "keep":
+            self._reduce(record)
+        return Screened(keys[0] if keys else None, keeps_payload=self.mode == "keep" and erased is None)
+
+    def _erased_items(self, connection: str, record: BookingRecord) -> set[str] | None:
+        """The contacts of a booking that were erased, by unit item ('' = the booking's own); None: nothing was erased."""
+        uuid = str(record.uuid)
+        contacts = {"": record.contact or None}
+        contacts |= {str(item.uuid): item.contact or None for item in record.unit_items or ()}
+        if uuid in self._bookings:
+            return set(contacts)
+        known = self._contacts.get((connection, uuid))
+        erased = set(known or ()) & set(contacts)
+        erased |= {item for item, c in contacts.items() if c and self.is_erased(c)}
+        if known is None and not erased and not self.mentions(record.notes):
+            return None
+        names = {self.name_key(c) for item, c in contacts.items() if c and item in erased} - {""}
+        return erased | {item for item, c in contacts.items() if c and self.name_key(c) in names}
+
+    def _reduce(self, record: BookingRecord) -> None:
+        """Modes `hash` and `drop`: no clear text of a person, and no free text."""
+        record.notes = None
+        if self.mode == "drop":
+            record.contact = None
+        for owner in (record, *(record.unit_items or ())):
+            contact = owner.contact
+            if not contact:
+                continue
+            if self.mode == "drop":
+                owner.contact = None
+                continue
+            for name in HASHED_FIELDS:
+                setattr(contact, name, self.hashed(name, getattr(contact, name)))
+            for name in _LEFT_OUT:
+                setattr(contact, name, None)
+
+
+def _take_out(record: BookingRecord, erased: Collection[str]) -> None:
+    """Erased contacts, the free texts of their booking, and references that repeat them."""
+    owners = [record, *(record.unit_items or ())]
+    texts: list[str] = []
+    for owner in owners:
+        item = "" if owner is record else str(owner.uuid)
+        if item in erased and owner.contact:
+            texts += texts_of(owner.contact)
+            owner.contact = None
+    record.notes = None
+    if record.cancellation:
+        record.cancellation.reason = None
+    for owner in owners:
+        for name in ("reseller_reference", "supplier_reference"):
+            value = getattr(owner, name)
+            if isinstance(value, str) and any(text.casefold() in value.casefold() for text in texts):
+                setattr(owner, name, None)

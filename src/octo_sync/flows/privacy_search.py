@@ -1,0 +1,94 @@
+"""Look for a person's texts in the bytes of every file of a project.
+
+In a process of its own: the one that holds a DuckDB file must not open it by other means, because the lock would drop. What
+a database has compressed shows in no such search, so this is the second proof; the first is that the rows are gone and the
+file was written anew from those that are left.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from octo_sync.errors import OctoSyncError
+
+__all__ = ["Searched", "forms_of", "search"]
+
+_WITHIN = 30.0
+_SEARCH = """
+import json, os, sys, time
+asked = json.load(sys.stdin)
+needles = [bytes.fromhex(n) for n in asked["needles"]]
+longest = max(map(len, needles), default=1)
+end, files, holding, closed, complete = time.monotonic() + asked["within"], 0, [], [], True
+for folder, folders, names in os.walk(asked["directory"]):
+    folders[:] = [f for f in folders if f not in (".git", ".venv", "node_modules", "__pycache__")]
+    for name in names:
+        path, rest = os.path.join(folder, name), b""
+        if not os.path.isfile(path) or os.path.islink(path):
+            continue
+        if time.monotonic() > end:
+            complete = False
+            break
+        try:
+            with open(path, "rb") as file:
+                head = file.read(16)
+                if head[8:12] == b"DUCK" or head.startswith((b"PAR1", b"PK\\x03\\x04", b"\\x1f\\x8b")):
+                    closed.append(os.path.relpath(path, asked["directory"]))
+                file.seek(0)
+                while piece := file.read(1 << 24):
+                    data = rest + piece
+                    if any(n in data for n in needles):
+                        holding.append(os.path.relpath(path, asked["directory"]))
+                        break
+                    rest = data[-longest:]
+            files += 1
+        except OSError:
+            continue
+json.dump({"files": files, "holding": holding, "closed": closed, "complete": complete}, sys.stdout)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """How many files were read, and which of them hold a text; not `complete` when time was too short for all.
+
+    `closed` are files in which a text may stand unseen, because they are compressed: DuckDB, Parquet, XLSX and the like.
+    """
+
+    files: int
+    holding: tuple[str, ...]
+    closed: tuple[str, ...]
+    complete: bool
+
+
+def forms_of(text: str) -> list[bytes]:
+    """A text as files may hold it: UTF-8, escaped for JSON, UTF-16 of both kinds."""
+    escaped = json.dumps(text)[1:-1].encode()
+    return list(dict.fromkeys([text.encode(), escaped, text.encode("utf-16-le"), text.encode("utf-16-be")]))
+
+
+def search(directory: Path, needles: Collection[bytes], *, within: float = _WITHIN) -> Searched:
+    """Read every file below the directory and tell which hold one of the needles, and into which one cannot see.
+
+    Blocking, `within` seconds at most.
+
+    Raises:
+        OctoSyncError: The search could not be run.
+    """
+    asked = {"directory": str(directory.resolve()), "needles": [n.hex() for n in needles], "within": within}
+    done = subprocess.run(  # noqa: S603 - our own interpreter and a constant program
+        [sys.executable, "-I", "-S", "-c", _SEARCH],
+        input=json.dumps(asked),
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    if done.returncode:
+        raise OctoSyncError(f"{directory} could not be searched for what is left: {done.stderr.strip()[-200:]}")
+    found = json.loads(done.stdout)
+    return Searched(
+        found["files"], tuple(sorted(found["holding"])), tuple(sorted(found["closed"])), complete=found["complete"]
+    )

@@ -1,0 +1,66 @@
+"""The journal's file as a whole: copying it, and being sure of having it alone. For a journal in an SQLite file only."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from octo_sync.errors import LeaseHeld
+from octo_sync.journal.faults import translated
+
+__all__ = ["copy_journal", "is_in_use", "locked"]
+
+_PATIENCE = 0.2
+"""Seconds to wait for a lock that another process holds for a moment."""
+
+
+def copy_journal(path: Path, target: Path) -> None:
+    """A copy of one committed state in a new file, whole and by itself, also while others write.
+
+    Raises:
+        JournalError: It cannot be read, or the copy cannot be written.
+    """
+    with translated(str(path)):
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        uri = f"{path.resolve().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as source, closing(sqlite3.connect(target)) as copy:
+            source.backup(copy)
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether a process has the journal open, one that only takes deliveries too. What is no journal is not in use."""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=_PATIENCE)) as connection:
+            # Whoever has it open holds a shared lock for as long.
+            connection.execute("PRAGMA locking_mode=EXCLUSIVE").fetchall()
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    except sqlite3.OperationalError as error:
+        return "locked" in str(error)
+    except sqlite3.DatabaseError:
+        return False
+    return False
+
+
+@contextmanager
+def locked(lock_path: Path) -> Iterator[None]:
+    """The writer's lock without its journal, for who puts another journal in place: nobody can take the lease meanwhile.
+
+    Raises:
+        LeaseHeld: Another process has it.
+    """
+    lock_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = FileLock(lock_path, mode=0o600, thread_local=False, fallback_to_soft=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise LeaseHeld(
+            "Another octo-sync process works on this project; wait until it has ended, or end it."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release(force=True)

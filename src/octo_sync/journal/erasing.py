@@ -1,0 +1,194 @@
+"""Erasures: what was asked to be forgotten, how far that is, and the bytes of it that lie in the journal itself.
+
+An erasure is asked for by keyed hashes and booking uuids, is durable before anything is deleted, and stays as what keeps
+the erased from coming back. It lives among the settings, one row each: whoever may write the journal may ask for one, the
+process that owns the warehouse carries it out.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import select, update
+from sqlmodel import SQLModel
+
+from octo_sync.journal.inbox import Inbox
+from octo_sync.journal.models import (
+    DeliveryRecord,
+    QuarantinedRecord,
+    RunRecord,
+    SettingRecord,
+    SubjectRecord,
+    columns,
+    from_text,
+    to_text,
+)
+from octo_sync.journal.runs import Runs
+
+__all__ = ["Erased", "Erasing", "Erasure"]
+
+_PREFIX = "erasure "
+_SECRET = "privacy secret"  # noqa: S105 - the setting's name
+_PAGE = 1000
+_GONE = "(erased)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """What was asked to be forgotten, and how far that is.
+
+    `people` are keyed hashes of e-mail addresses and telephone numbers, `bookings` uuids that go whole. `contacts` are the
+    (connection, booking uuid, unit item uuid) that were found to be theirs; None: not looked for yet.
+    """
+
+    id: str
+    people: tuple[str, ...] = ()
+    bookings: tuple[str, ...] = ()
+    requested_at: datetime
+    contacts: tuple[tuple[str, str, str], ...] | None = None
+    rewrites_core: bool = False
+    """Whether texts of `core` repeated them, so that the whole warehouse file is rewritten."""
+    done_at: datetime | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    """What was erased, by where it lay."""
+    left: tuple[str, ...] = ()
+    """What is left to do, or out of reach, in sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """All erasures of a journal, and the key that their hashes were made with; its `repr` shows neither."""
+
+    secret: str | None
+    erasures: tuple[Erasure, ...]
+
+    def __repr__(self) -> str:
+        return f"Erased({len(self.erasures)} erasures)"
+
+
+class Erasing(Runs, Inbox):
+    """The settings that are erasures, and what goes from `deliveries`, `subjects`, `quarantined_records` and `runs`."""
+
+    def privacy_secret(self, make: Callable[[], str]) -> str:
+        """The project's key for hashes; the first who asks makes it."""
+        found = self.setting(_SECRET)
+        if found is None:
+            fresh = make()
+            with self._writing() as connection:
+                # Another process may have been faster.
+                connection.exec_driver_sql(
+                    "INSERT INTO settings (connection, name, value, changed_at) VALUES ('', ?, ?, ?) "
+                    "ON CONFLICT (connection, name) DO NOTHING",
+                    (_SECRET, fresh, to_text(self._clock.now())),
+                )
+            found = self.setting(_SECRET) or fresh
+        return found
+
+    def request_erasure(self, people: Collection[str], bookings: Collection[str]) -> Erasure:
+        """Ask for an erasure, durably. The owner of the warehouse notices by the counter and carries it out."""
+        number = self.reserve(1)[0]
+        asked = Erasure(
+            id=str(number),
+            people=tuple(sorted(set(people))),
+            bookings=tuple(sorted(set(bookings))),
+            requested_at=self._clock.now(),
+        )
+        self.note_erasure(asked)
+        return asked
+
+    def note_erasure(self, erasure: Erasure) -> None:
+        """Write down how far it is."""
+        values = dataclasses.asdict(erasure)
+        for name in ("requested_at", "done_at"):
+            values[name] = to_text(values[name]) if values[name] else None
+        self.set_setting(_PREFIX + erasure.id, json.dumps(values, ensure_ascii=False, separators=(",", ":")))
+
+    def erasures(self) -> list[Erasure]:
+        """All that were ever asked for, the oldest first: those that are done keep the erased from coming back."""
+        setting = columns(SettingRecord)
+        with self._reading() as opened:
+            rows = opened.execute(select(setting.value).where(setting.name.like(f"{_PREFIX}%"))).scalars().all()
+        return sorted((_erasure(value) for value in rows), key=lambda erasure: int(erasure.id))
+
+    def open_erasures(self) -> list[str]:
+        """The ids of those that are not done; cheap enough to be asked every second."""
+        setting = columns(SettingRecord)
+        with self._reading() as opened:
+            names = opened.execute(
+                select(setting.name).where(setting.name.like(f"{_PREFIX}%"), setting.value.like('%"done_at":null%'))
+            ).scalars()
+            return sorted(name.removeprefix(_PREFIX) for name in names)
+
+    def erasure(self, id_: str) -> Erasure | None:
+        """One of them."""
+        value = self.setting(_PREFIX + id_)
+        return None if value is None else _erasure(value)
+
+    def erased(self) -> Erased:
+        """What another journal of this project must not forget."""
+        return Erased(self.setting(_SECRET), tuple(self.erasures()))
+
+    def erase_again(self, erased: Erased) -> None:
+        """Take over what was erased according to another journal, to be carried out once more here."""
+        if erased.secret is not None:
+            self.set_setting(_SECRET, erased.secret)
+        for erasure in erased.erasures:
+            self.note_erasure(dataclasses.replace(erasure, done_at=None))
+
+    def blank_deliveries(self, is_theirs: Callable[[bytes], bool]) -> int:
+        """Empty the bodies that are about them; when they came, and what they marked, stays. How many."""
+        delivery, emptied, after = columns(DeliveryRecord), 0, 0
+        while page := self.deliveries(_PAGE, after_id=after):
+            after = page[-1].id
+            ids = [one.id for one in page if one.body and is_theirs(one.body)]
+            if ids:
+                with self._writing() as opened:
+                    opened.execute(update(DeliveryRecord).where(delivery.id.in_(ids)).values(body=b""))
+                emptied += len(ids)
+        return emptied
+
+    def blank_texts(self, is_theirs: Callable[[str], bool]) -> int:
+        """Replace reasons and error messages that name them; how many."""
+        blanked = 0
+        for table, name in _TEXTS:
+            column, key = columns(table)[name], columns(table).id
+            with self._reading() as opened:
+                rows = opened.execute(select(key, column).where(column.is_not(None))).all()
+            ids = [row[0] for row in rows if is_theirs(row[1])]
+            if ids:
+                with self._writing() as opened:
+                    opened.execute(update(table).where(key.in_(ids)).values({name: _GONE}))
+                blanked += len(ids)
+        return blanked
+
+    def compact(self) -> bool:
+        """Rewrite the file without what was deleted, and empty the write-ahead log; whether nobody stood in the way.
+
+        SQLite leaves deleted bytes in free pages and old frames of the log. Writers wait meanwhile.
+        """
+        with self._reading() as opened:
+            return self._database.compact(opened)
+
+
+_TEXTS: tuple[tuple[type[SQLModel], str], ...] = (
+    (SubjectRecord, "error_message"),
+    (QuarantinedRecord, "reason"),
+    (RunRecord, "error"),
+)
+
+
+def _erasure(value: str) -> Erasure:
+    values = json.loads(value)
+    return Erasure(
+        **{
+            **values,
+            "people": tuple(values["people"]),
+            "bookings": tuple(values["bookings"]),
+            "left": tuple(values["left"]),
+            "contacts": None if values["contacts"] is None else tuple(tuple(c) for c in values["contacts"]),
+            "requested_at": from_text(values["requested_at"]),
+            "done_at": from_text(values["done_at"]) if values["done_at"] else None,
+        }
+    )

@@ -1,0 +1,310 @@
+"""The journal in a PostgreSQL database, in the schema `journal`: for several machines, or where the warehouse is too.
+
+What SQLite gives for nothing is asked for: every session commits durably, writers queue as they do for a file (their order is
+the order of the numbers that they give out), and the lease is a lock of a session that exists for nothing else.
+"""
+
+import select
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.pool import NullPool
+
+from octo_sync.errors import JournalError
+from octo_sync.journal import translation
+from octo_sync.journal.faults import BUSY_TIMEOUT_MS
+from octo_sync.model import Clock
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["PostgresServer"]
+
+_OLDEST = 14
+_OURS = 0x4F43_544A
+"""`OCTJ`: the first half of the journal's advisory locks, so that other programs' locks of the database are not ours."""
+_WRITERS, _LEASE = 1, 2
+_PATIENCE = {
+    "connect_timeout": 5,
+    # A machine that vanished without a word is noticed within half a minute, on both sides.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25000,
+    "application_name": "octo-sync journal",
+}
+# The last line is what `INDEXED BY` is for SQLite. Every statement of the journal finds few rows by an index; with the usual
+# settings a notification about one product read all 50,000 subjects as soon as the table had statistics (4 → 48 ms).
+_SESSION = f"""
+SET search_path TO journal;
+SET TIME ZONE 'UTC';
+SET synchronous_commit TO {{commit}};
+SET default_transaction_isolation TO 'read committed';
+SET lock_timeout TO {BUSY_TIMEOUT_MS};
+SET idle_in_transaction_session_timeout TO 30000; SET idle_session_timeout TO 0;
+SET tcp_keepalives_idle TO 10; SET tcp_keepalives_interval TO 5; SET tcp_keepalives_count TO 3;
+SET enable_hashjoin TO off; SET enable_mergejoin TO off; SET enable_seqscan TO off; SET enable_bitmapscan TO off;
+SET enable_sort TO off; SET jit TO off
+"""
+# Asked of the catalogue itself: `to_regclass` answers from a cache that has not heard of what was made while a transaction
+# waited for another writer.
+_HAS_TABLES = (
+    "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'journal' AND tablename = 'schema_version')"
+)
+_DURABLE = ("on", "remote_apply")
+_TABLES = ("deliveries", "subjects", "quarantined_records", "runs", "settings")
+"""Those that hold what may have to be forgotten."""
+
+
+class PostgresServer:
+    """See `store.Database`. `url` is what libpq understands: `postgresql://user@host:port/database?sslmode=verify-full`."""
+
+    lease_outlives_its_lock = True
+    """A session ends with the server or the network, and its owner goes on: so the fence is looked at, too."""
+
+    def __init__(self, url: str) -> None:
+        self.place = url
+        parts = urlsplit(url)
+        # What is after the question mark may be a password.
+        self.name = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    # ── the database ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def exists(self) -> bool:
+        """Whether a journal was ever made there."""
+        driver = self.connect()
+        try:
+            found = driver.execute(_HAS_TABLES).fetchone()
+            return bool(found and found[0])
+        finally:
+            driver.close()
+
+    def prepare(self, clock: Clock, fill: Callable[[Path], None]) -> None:
+        """Nothing to repair or to create: the server keeps its files, an administrator made the database."""
+        del clock, fill
+
+    def engine(self, connect: Callable[[], Any]) -> Engine:
+        """What runs statements over the connections that `connect` opens; SQLite's spelling is translated on the way."""
+        engine = create_engine(
+            "postgresql+psycopg://",
+            creator=connect,
+            poolclass=NullPool,
+            isolation_level="AUTOCOMMIT",
+            use_native_hstore=False,
+        )
+        event.listen(engine, "before_cursor_execute", _translated, retval=True)
+        return engine
+
+    def connect(self) -> "psycopg.Connection[Any]":
+        """A session whose commits are durable when they are answered."""
+        library = _driver()
+        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - only where PostgreSQL is used
+
+        try:
+            asked = conninfo_to_dict(self.place)
+        except library.Error:
+            # Its own words repeat the address, and with it what may be a password.
+            raise JournalError(
+                f"The journal's address {self.name} is not one that PostgreSQL understands; "
+                "expected postgresql://user@host:port/database."
+            ) from None
+        driver: psycopg.Connection[Any] = library.connect(
+            **{**_PATIENCE, **asked, "client_encoding": "utf8"}, autocommit=True
+        )
+        try:
+            commit = _setting(driver, "synchronous_commit")
+            driver.execute(_SESSION.format(commit=commit if commit in _DURABLE else "on").encode())
+            self._check(driver)
+            driver.adapters.register_dumper(str, _words())
+        except BaseException:
+            driver.close()
+            raise
+        return driver
+
+    def _check(self, driver: "psycopg.Connection[Any]") -> None:
+        version = driver.info.server_version // 10000
+        if version < _OLDEST:
+            raise JournalError(
+                f"The journal {self.name} is on PostgreSQL {version}; octo-sync needs {_OLDEST} or newer. Upgrade the server."
+            )
+        encoding = driver.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise JournalError(
+                f"The journal {self.name} is a database in {encoding}; octo-sync needs one in UTF8. "
+                "Create the database with ENCODING 'UTF8'."
+            )
+        if _setting(driver, "synchronous_commit") not in _DURABLE:
+            raise JournalError(
+                f"The journal {self.name} cannot be used: its sessions do not commit durably (synchronous_commit is off "
+                "and stays so, perhaps because of a connection pool in between). Connect to the server itself."
+            )
+
+    def usable(self, connection: Connection) -> bool:
+        """Whether the server has not hung up since the last call; so a restart in between costs nobody an error."""
+        driver: psycopg.Connection[Any] = connection.connection.driver_connection  # type: ignore[assignment]
+        if driver.closed:
+            return False
+        if driver.info.transaction_status != 0:  # in use by an outer block
+            return True
+        try:  # a server that was asked nothing and yet says something says goodbye
+            return not select.select([driver.fileno()], [], [], 0)[0]
+        except (OSError, ValueError):
+            return False
+
+    def driver(self, connection: Connection) -> "_Spelled":
+        """The driver's own connection: SQLAlchemy's share of a statement is as much as a small one takes."""
+        return _Spelled(connection.connection.driver_connection)
+
+    def close(self) -> None:
+        """Let go of what this object holds itself."""
+
+    # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self, connection: Connection) -> None:
+        """One writer at a time, as for a file: numbers are committed in their order, and nothing can deadlock."""
+        driver: Any = connection.connection.driver_connection
+        driver.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_OURS}, {_WRITERS})")
+
+    def commit(self, connection: Connection) -> None:
+        """Make it durable. An answer that does not come counts as a failure: the caller may do everything again."""
+        driver: Any = connection.connection.driver_connection
+        answer = driver.execute("COMMIT").statusmessage
+        if answer != "COMMIT":  # PostgreSQL answers the commit of a failed transaction without an error
+            raise JournalError(f"The journal {self.name} did not keep a transaction; nothing was changed.")
+
+    # ── schema ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def has_tables(self, connection: Connection) -> bool:
+        """Whether any migration was ever applied."""
+        return bool(connection.exec_driver_sql(_HAS_TABLES).scalar_one())
+
+    def make_room(self, connection: Connection) -> None:
+        """The schema, unless an administrator has made it for a user who may not."""
+        there = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'journal')"
+        if not connection.exec_driver_sql(there).scalar_one():
+            connection.exec_driver_sql("CREATE SCHEMA journal")
+
+    def table(self, statement: str) -> str:
+        """A migration's statement as this engine spells it."""
+        return translation.table(statement)
+
+    def compact(self, connection: Connection) -> bool:
+        """Rewrite the tables without what was deleted. The server's own log and its backups are out of reach."""
+        for table in _TABLES:
+            connection.exec_driver_sql(f"VACUUM (FULL) {table}")
+        return True
+
+    # ── the write-ahead log is the server's ───────────────────────────────────────────────────────────────────────
+
+    def leave_checkpoints(self, connection: Connection | None) -> None:
+        """The server sees to that."""
+
+    def checkpoint(self, nobody_writes: AbstractContextManager[Any], connect: Callable[[], Any]) -> None:
+        """The server sees to that."""
+
+    # ── the one writer ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def writer_lock(self, path: Path) -> "SessionLease":
+        """The lock of the warehouse's one writer; it needs no file."""
+        del path
+        return SessionLease(self)
+
+
+class SessionLease:
+    """An advisory lock of a session of its own. The server drops it when the session ends, however it does."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+        self._session: psycopg.Connection[Any] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether this object took it and has not given it back; the server may have dropped it since."""
+        return self._session is not None
+
+    def acquire(self) -> bool:
+        """Take it at once; False when another session has it."""
+        with self._lock:
+            session = self._server.connect()
+            try:
+                row = session.execute(f"SELECT pg_try_advisory_lock({_OURS}, {_LEASE})").fetchone()
+                if not row or not row[0]:
+                    session.close()
+                    return False
+            except BaseException:
+                session.close()
+                raise
+            self._session = session
+            return True
+
+    def release(self) -> None:
+        """Give it back."""
+        with self._lock:
+            session, self._session = self._session, None
+            if session is not None:
+                with suppress(_driver().Error):
+                    # Ending the session would do, a moment later: the next owner need not wait for that.
+                    session.execute(f"SELECT pg_advisory_unlock({_OURS}, {_LEASE})")
+                session.close()
+
+
+class _Spelled:
+    """A psycopg connection that takes SQLite's spelling."""
+
+    def __init__(self, driver: Any) -> None:  # noqa: ANN401 - the driver's own connection
+        self._driver = driver
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - the driver's own cursor
+        """Run one statement; the plan is kept by the server from its second time on."""
+        return self._driver.execute(translation.statement(statement), translation.named(values), prepare=True)
+
+
+def _translated(
+    connection: Any,  # noqa: ANN401 - SQLAlchemy's signature
+    cursor: Any,  # noqa: ANN401
+    statement: str,
+    parameters: Any,  # noqa: ANN401
+    context: Any,  # noqa: ANN401
+    executemany: bool,  # noqa: FBT001 - SQLAlchemy's signature
+) -> tuple[str, Any]:
+    """A statement of ours has its values in a row; what SQLAlchemy composed has them by name and is right already."""
+    del connection, cursor, context
+    if executemany:
+        if parameters and not isinstance(parameters[0], dict):
+            return translation.statement(statement), [translation.named(values) for values in parameters]
+    elif not isinstance(parameters, dict):
+        return translation.statement(statement), translation.named(parameters)
+    return statement, parameters
+
+
+def _setting(driver: "psycopg.Connection[Any]", name: str) -> str:
+    row = driver.execute(f"SHOW {name}".encode()).fetchone()
+    return str(row[0]) if row else ""
+
+
+def _words() -> Any:  # noqa: ANN401 - a class made late
+    """How texts travel: PostgreSQL cannot store the character 0, which an error message may hold."""
+    from psycopg.types.string import StrDumperUnknown  # noqa: PLC0415 - only where PostgreSQL is used
+
+    class Words(StrDumperUnknown):
+        def dump(self, obj: str) -> Any:  # noqa: ANN401 - the driver's buffer
+            return super().dump(obj.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in obj else obj)
+
+    return Words
+
+
+def _driver() -> Any:  # noqa: ANN401 - a module
+    try:
+        import psycopg  # noqa: PLC0415 - only where PostgreSQL is used
+    except ImportError:
+        raise JournalError(
+            "The journal is on PostgreSQL, whose driver is not installed here; "
+            "install octo-sync with the extra `postgres`: pip install 'octo-sync[postgres]'."
+        ) from None
+    return psycopg

@@ -1,0 +1,144 @@
+"""The ready-made questions on the command line: listed, asked, refused with a sentence."""
+
+import csv
+import datetime as dt
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from octo_sync.flows import ask
+
+QUESTIONS = ask.questions(Path("nowhere"))
+
+
+def test_ask_alone_lists_the_questions(looked):
+    listed = looked.json("ask")["questions"]
+
+    assert [q["number"] for q in listed] == list(range(1, 23))
+    assert all(q["question"].endswith("?") for q in listed)
+    text = looked.ok("ask")
+    assert len(re.findall(r"^ ?\d+  ", text, re.MULTILINE)) == 22
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.name)
+def test_every_question_runs_by_its_number_and_by_its_name(looked, question):
+    given = [f"--param={name}=RS-000001" for name in question.required]
+    document = looked.json("ask", question.number, *given)
+
+    assert document["kind"] == "rows"
+    assert document["name"] == question.name
+    assert set(document["parameters"]) == {p.name for p in question.parameters}
+    if question.number in (2, 14):
+        assert document["rows"]
+    shown = looked.ok("ask", question.name, *given, "--format", "csv")
+    assert next(csv.reader(io.StringIO(shown))) == document["columns"]
+
+
+def test_a_parameter_changes_the_answer_and_the_limit_cuts_it(looked):
+    first, last = dt.date(2020, 1, 1), dt.date(2020, 1, 31)
+    assert looked.json("ask", "1", "--param", f"first={first}", "--param", f"last={last}")["rows"] == []
+
+    cut = looked.json("ask", "1", "--limit", "3", "--param", "first=today-9d")
+    assert (len(cut["rows"]), cut["truncated"]) == (3, True)
+    assert cut["parameters"]["last"] == str(dt.date.fromisoformat(cut["parameters"]["first"]) + dt.timedelta(days=9))
+
+
+def test_the_sql_is_shown_to_be_changed_and_a_file_of_the_project_takes_its_place(project):
+    text = project.ok("ask", "18", "--show")
+    assert "marts.fct_bookings" in text
+    folder = project.directory / "warehouse/questions"
+    folder.mkdir(parents=True)
+    (folder / "18_party_size.sql").write_text("-- question: Mine?\nselect 42 as answer")
+    (folder / "ours.sql").write_text(
+        "-- question: Ours?\n-- parameter: n: integer: 7: A number.\nselect $n + 1 as next"
+    )
+
+    assert project.json("ask", "18")["rows"] == [{"answer": 42}]
+    assert project.json("ask", "ours")["rows"] == [{"next": 8}]
+    assert [q["name"] for q in project.json("ask")["questions"]][-1] == "ours"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing_of_the_kind"], "There is no question"),
+        (["pickup"], 'did you mean "pick_up"?'),
+        (["13"], "needs booking: OCTO booking uuid"),
+        (["1", "--param", "first"], "expected NAME=VALUE"),
+        (["1", "--param", "frist=today"], "has no parameter 'frist'; it has first, last"),
+        (["1", "--param", "first=yesterday"], "first='yesterday' is no date"),
+        (["4", "--param", "below=nan"], "below='nan' is no number"),
+        (["21", "--param", "after=soon"], "after='soon' is no instant"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_refused_in_a_sentence(looked, words, said):
+    done = looked("ask", *words)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_without_a_copy_it_says_how_to_make_one(fresh):
+    done = fresh("ask", "1")
+
+    assert done.returncode == 1
+    assert "octo-sync sync" in done.stderr
+    assert fresh("ask").returncode == 0, "the list needs none"
+
+
+def test_a_value_is_a_parameter_and_never_sql(looked):
+    attack = "x' or 1 = 1 --"
+
+    assert looked.json("ask", "13", "--param", f"booking={attack}")["rows"] == []
+
+
+NOW = dt.datetime(2026, 3, 31, 23, 30, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("today", "2026-04-01"),
+        ("today-1d", "2026-03-31"),
+        ("today+366d", "2027-04-02"),
+        ("month", "2026-04-01"),
+        ("month-1", "2026-03-01"),
+        ("month-4", "2025-12-01"),
+        ("month+9m", "2027-01-01"),
+        ("year", "2026-01-01"),
+        ("year+1", "2027-01-01"),
+        ("2024-02-29", "2024-02-29"),
+    ],
+)
+def test_dates_are_relative_to_the_business_day(text, day):
+    (first, *_) = ask.values(QUESTIONS[0], {"first": text}, now=NOW, time_zone="Europe/Lisbon").values()
+
+    assert first == dt.date.fromisoformat(day)
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("now", NOW),
+        ("now-24h", NOW - dt.timedelta(days=1)),
+        ("now+90m", NOW + dt.timedelta(minutes=90)),
+        ("2026-03-01T10:00:00+02:00", dt.datetime(2026, 3, 1, 8, tzinfo=dt.UTC)),
+        ("2026-03-01 10:00", dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC)),
+    ],
+)
+def test_instants_are_relative_to_the_moment(text, instant):
+    question = ask.find(QUESTIONS, "12")
+
+    assert ask.values(question, {"since": text}, now=NOW, time_zone="UTC") == {"since": instant}
+
+
+def test_a_wrong_header_is_named_with_its_file(tmp_path):
+    folder = tmp_path / "warehouse/questions"
+    folder.mkdir(parents=True)
+    (folder / "bad.sql").write_text("-- parameter: first: day: today: First day.\nselect $first")
+
+    with pytest.raises(ask.QueryError, match=r"warehouse/questions/bad\.sql: .*is not `-- parameter: name"):
+        ask.questions(tmp_path)

@@ -1,0 +1,347 @@
+"""`octo-sync db`: versions, migration, backup, restore and rebuild of a whole project, and every way to be killed at it."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+from tests.cli.conftest import CLEAN
+
+from octo_sync.destinations.steps import SCHEMA_VERSION
+
+NO_NETWORK = {"SHOP_TOKEN": "no-token"}
+
+
+def digests(project):
+    return {t["table"]: (t["rows"], t["digest"]) for t in project.json("digest")["tables"]}
+
+
+def stored(project, sql, file="octo.duckdb"):
+    """Ask a database file that nobody has open."""
+    with duckdb.connect(project.directory / file, read_only=True) as db:
+        return db.execute(sql).fetchall()
+
+
+def journal(project, sql):
+    with sqlite3.connect(f"file:{project.directory / 'octo.journal.sqlite'}?mode=ro", uri=True) as db:
+        return db.execute(sql).fetchall()
+
+
+def tree(directory):
+    """Every file with its bytes, without locks and what opening a database leaves."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and not path.name.endswith((".lock", "-shm", "-wal")) and ".spool" not in str(path)
+    }
+
+
+def test_versions_and_a_migration_that_says_what_it_did(project):
+    versions = project.json("db", "version")
+    assert versions["schema"] == {"program": SCHEMA_VERSION, "file": SCHEMA_VERSION}
+    assert versions["journal"]["program"] == versions["journal"]["file"] >= 1
+    assert versions["duckdb"]["storage"].startswith("v1.2")
+    assert "nothing to do" in project.ok("db", "migrate")
+    with duckdb.connect(project.directory / "octo.duckdb") as db:
+        db.execute("drop table core.booking_history")
+        db.execute("drop table core.availability_history")
+        db.execute("update ops.schema_migrations set version = 2")
+    behind = project("db", "version")
+    assert behind.returncode == 3
+    assert "warehouse schema" in behind.stdout
+    assert "version 3  " in project.ok("db", "migrate")
+    assert project.json("db", "version")["schema"]["file"] == SCHEMA_VERSION
+    (there,) = stored(project, "select count(*) from core.booking_history where is_current")[0]
+    (live,) = stored(project, "select count(*) from core.bookings where not is_deleted")[0]
+    assert there == live > 0
+
+
+def test_a_file_of_a_newer_program_is_refused_in_one_sentence(project):
+    with duckdb.connect(project.directory / "octo.duckdb") as db:
+        db.execute("insert into ops.schema_migrations values (999, now(), '99.0')")
+    refused = project("db", "migrate")
+    assert refused.returncode == 1
+    assert "newer octo-sync (schema 999" in refused.stderr
+    assert project("db", "version").returncode == 3
+
+
+def test_a_backup_holds_one_moment_for_its_owner_alone_and_is_restored_as_it_was(project, tmp_path):
+    before, target = digests(project), tmp_path / "backups" / "one"
+    assert "3 files and a manifest" in project.ok("db", "backup", target)
+    assert target.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in target.iterdir()} == {0o600}
+    manifest = json.loads((target / "manifest.json").read_text())
+    assert manifest["schema"] == SCHEMA_VERSION
+    assert {name: about["bytes"] for name, about in manifest["files"].items()} == {
+        role: (target / about["name"]).stat().st_size for role, about in manifest["files"].items()
+    }
+    again = project("db", "backup", target)
+    assert again.returncode == 1
+    assert "is there already" in again.stderr
+
+    # The project is lost but for its pipeline.
+    for path in project.directory.glob("octo.*"):
+        path.unlink() if path.is_file() else shutil.rmtree(path)
+    assert "everything is marked" in project.ok("db", "restore", target)
+    project.ok("sync")
+    assert digests(project) == before
+    assert project("verify", "--live").returncode == 0
+
+
+def test_a_restore_over_a_project_asks_and_keeps_what_was_there(project, tmp_path, service):
+    target = tmp_path / "backup"
+    project.ok("db", "backup", target)
+    project.ok("sync")  # the project goes on: its numbers are higher now
+    (newest,) = journal(project, "select value from counters where name = 'seq'")[0]
+    (fence,) = journal(project, "select fence from leases where name = 'writer'")[0]
+    before = tree(project.directory)
+    refused = project("db", "restore", target)
+    assert refused.returncode == 1
+    assert "--force" in refused.stderr
+    assert {k: v for k, v in tree(project.directory).items() if k in before} == before
+    assert project.ok("db", "restore", target, "--force").count("kept") == 3
+    kept = {p.name.split(".before-")[0] for p in project.directory.glob("*.before-restore-*")} or {
+        p.name for p in project.directory.glob("*before-*")
+    }
+    assert len(kept) == 3
+    assert journal(project, "select value > ? from counters where name = 'seq'".replace("?", str(newest))) == [(1,)]
+    assert journal(project, f"select fence > {fence} from leases where name = 'writer'") == [(1,)]
+    (dirty,) = journal(project, "select count(*) from subjects where wanted_seq > landed_seq")[0]
+    (every,) = journal(project, "select count(*) from subjects")[0]
+    assert dirty == every > 20
+    project.ok("sync")
+    assert project("verify", "--live").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["warehouse.duckdb", "journal.sqlite"])
+def test_a_damaged_backup_is_refused_before_anything_is_touched(project, tmp_path, name):
+    target = tmp_path / "backup"
+    project.ok("db", "backup", target)
+    data = bytearray((target / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (target / name).write_bytes(data)
+    before = tree(project.directory)
+    refused = project("db", "restore", target, "--force")
+    assert refused.returncode == 1
+    assert f"{name} is not what was backed up" in refused.stderr
+    assert tree(project.directory) == before
+    (target / name).unlink()
+    assert "is missing" in project("db", "restore", target, "--force").stderr
+
+
+OTHER = """
+import sys
+from pathlib import Path
+from octo_sync.app import SystemClock
+from octo_sync.journal import Journal, Lease
+
+path, clock = Path(sys.argv[1]), SystemClock()
+with Journal.open(path, clock=clock) as journal:
+    if sys.argv[2] == "writer":
+        lease = Lease.acquire(journal, path.with_name(path.name + ".lock"), owner="test", clock=clock)
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_while_a_program_keeps_the_project_it_is_neither_backed_up_nor_restored(project, tmp_path):
+    project.ok("db", "backup", tmp_path / "one")
+    for role, commands in {"writer": ("backup", "restore"), "receiver": ("restore",)}.items():
+        other = subprocess.Popen(
+            [sys.executable, "-c", OTHER, str(project.directory / "octo.journal.sqlite"), role],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=CLEAN,
+        )
+        assert other.stdout.readline() == "ready\n"
+        for command in commands:
+            words = [tmp_path / "two"] if command == "backup" else [tmp_path / "one", "--force"]
+            refused = project("db", command, *words)
+            assert refused.returncode in (1, 6), (role, command, refused)
+            assert "process" in refused.stderr
+        other.communicate()
+    assert not (tmp_path / "two").exists()
+    project.ok("db", "restore", tmp_path / "one", "--force")
+
+
+KILL = """
+import os, sys
+from pathlib import Path
+count, at = 0, int(sys.argv[1])
+def step():
+    global count
+    if count == at:
+        os._exit(9)
+    count += 1
+def before(owner, name):
+    real = getattr(owner, name)
+    def stepped(*args, **named):
+        step()
+        done = real(*args, **named)
+        step()
+        return done
+    setattr(owner, name, stepped)
+for name in ("replace", "unlink", "write_text", "mkdir"):
+    before(Path, name)
+before(os, "fsync")
+from octo_sync.cli import main
+try:
+    main(sys.argv[2:])
+except SystemExit as stop:
+    if stop.code:
+        raise
+print("steps", count)
+"""
+
+
+def killed(project, at, *words):
+    """Run a command in a process that dies at its n-th change of names (-1: never); how many there were."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILL, str(at), *map(str, words)],
+        cwd=project.directory, env=CLEAN, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == (9 if at >= 0 else 0), done.stderr
+    return int(done.stdout.rpartition("steps")[2]) if at < 0 else 0
+
+
+def moments(steps, most=6):
+    """Some of the steps, the last ones among them."""
+    return sorted({*range(0, steps, max(1, steps // most)), *range(max(0, steps - 4), steps)})
+
+
+def test_a_backup_killed_at_any_moment_is_whole_or_not_there(project, tmp_path):
+    steps = killed(project, -1, "db", "backup", tmp_path / "probe")
+    for at in moments(steps):
+        target = tmp_path / f"backup-{at}"
+        killed(project, at, "db", "backup", target)
+        if not target.exists():
+            project.ok("db", "backup", target)
+        assert not list(tmp_path.glob(f".{target.name}.backup-*")), "what the killed one left is swept"
+        fresh = type(project)(tmp_path / f"project-{at}")
+        shutil.copytree(project.directory / "pipelines", fresh.directory / "pipelines")
+        fresh.ok("db", "restore", target)
+        shutil.rmtree(target)
+
+
+def test_a_restore_killed_at_any_moment_leaves_the_old_project_or_the_new_one(project, tmp_path):
+    backup = tmp_path / "backup"
+    project.ok("db", "backup", backup)
+    name = "select max(run_id) from ops.runs"
+    with duckdb.connect(project.directory / "octo.duckdb") as db:
+        db.execute("update ops.runs set pipeline = 'later'")
+    with duckdb.connect(project.directory / "octo.private.duckdb") as db:
+        db.execute("update raw.records set source = 'later'")
+    with sqlite3.connect(project.directory / "octo.journal.sqlite") as db:
+        db.execute("update runs set pipeline = 'later'")
+    db.close()
+    assert stored(project, name)
+
+    def state(at):
+        """Which of the two the three files are of."""
+        return (
+            stored(at, "select any_value(pipeline) from ops.runs")[0][0] == "later",
+            stored(at, "select any_value(source) from raw.records", "octo.private.duckdb")[0][0] == "later",
+            journal(at, "select max(pipeline) from runs where command = 'sync'")[0][0] == "later",
+        )
+
+    assert state(project) == (True, True, True)
+    probe = type(project)(tmp_path / "probe")
+    shutil.copytree(project.directory, probe.directory)
+    steps = killed(probe, -1, "db", "restore", backup, "--force")
+    assert state(probe) == (False, False, False)
+    seen = set()
+    for at in moments(steps, most=10):
+        victim = type(project)(tmp_path / f"victim-{at}")
+        shutil.copytree(project.directory, victim.directory)
+        killed(victim, at, "db", "restore", backup, "--force")
+        victim.ok("db", "migrate")  # whatever opens the project finishes it
+        found = state(victim)
+        seen.add(found)
+        assert found in {(True, True, True), (False, False, False)}, at
+        assert not list(victim.directory.glob(".*staged*")), at
+        shutil.rmtree(victim.directory)
+    assert len(seen) == 2, "kills before and after the point from which it counts"
+
+
+def test_a_rebuild_asks_no_service_and_gives_the_same_rows(project):
+    before = digests(project)
+    (payloads,) = stored(project, "select count(*) from raw.records", "octo.private.duckdb")[0]
+    contacts = "select * exclude (first_seen_at_utc, last_seen_at_utc) from private.booking_contacts order by all"
+    people = stored(project, contacts, "octo.private.duckdb")
+    history = stored(project, "select * from core.booking_history order by all")
+    verified = "select resource, key, verified_at_utc::varchar, source from ops.coverage"
+    covered = stored(project, verified)
+    pipeline = next((project.directory / "pipelines").glob("*.toml"))
+    address = pipeline.read_text()
+    pipeline.write_text(address.replace(address.split('base_url = "')[1].split('"')[0], "http://127.0.0.1:9/octo/v1"))
+    made = project.json("db", "rebuild")
+    pipeline.write_text(address)
+    assert made["failed"] == {}
+    assert made["former_read"]
+    assert len(made["kept"]) == 2
+    assert stored(project, "select count(*) from raw.records", "octo.private.duckdb") == [(payloads,)]
+    assert stored(project, contacts, "octo.private.duckdb") == people
+    assert stored(project, "select * from core.booking_history order by all") == history
+    assert sorted(stored(project, verified)) == sorted(covered), "nothing was verified by it"
+    assert stored(project, "select count(*) from ops.coverage where answer_hash is not null") == [(0,)]
+    (dirty,) = journal(project, "select count(*) from subjects where wanted_seq = landed_seq")[0]
+    assert dirty == 0
+    project.ok("publish")
+    after = digests(project)
+    assert after == before
+    assert after["core.bookings"][0] > 50
+    (landed,) = stored(project, "select count(*) from core.bookings where payload_digest is not null")[0]
+    assert landed == after["core.bookings"][0], "they came from their payloads, and were not merely copied"
+    project.ok("sync")
+    assert digests(project) == before
+    assert project("verify", "--live").returncode == 0
+
+
+@pytest.mark.parametrize("lost", ["octo.duckdb", "octo.private.duckdb"])
+def test_a_rebuild_makes_do_with_what_can_be_read(project, lost):
+    before = digests(project)
+    (project.directory / lost).write_bytes(b"this was a database once" * 4000)
+    made = project.json("db", "rebuild")
+    assert not made["former_read"]
+    assert (made["subjects"] > 0) is (lost == "octo.duckdb")
+    project.ok("sync")
+    assert digests(project) == before
+
+
+def test_a_rebuild_without_payloads_keeps_what_there_is(project):
+    """A pipeline that keeps no payloads: every row is taken over, contacts too, and the next pull looks at all of them."""
+    before = digests(project)
+    contacts = "select * from private.booking_contacts order by all"
+    people = stored(project, contacts, "octo.private.duckdb")
+    with duckdb.connect(project.directory / "octo.private.duckdb") as db:
+        db.execute("delete from raw.records")
+    assert project.json("db", "rebuild")["subjects"] == 0
+    assert stored(project, contacts, "octo.private.duckdb") == people
+    project.ok("publish")
+    assert digests(project) == before
+    assert stored(project, "select count(*) from core.bookings where payload_digest is not null") == [(0,)]
+    project.ok("sync")
+    assert digests(project) == before
+
+
+def test_what_killed_processes_left_is_swept_by_the_next_writer(project):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    mine = os.getpid()
+    folder = project.directory
+    left = [folder / f".octo.journal.sqlite.new-{dead.pid}-7", folder / f"octo-verify-{dead.pid}-abc" / "fresh.duckdb"]
+    left += [folder / ".octo.duckdb.anew", folder / ".octo.duckdb.staged", folder / ".octo.spool" / "x.ndjson"]
+    kept = [folder / f".octo.journal.sqlite.new-{mine}-7", folder / f"octo-verify-{mine}-abc" / "fresh.duckdb"]
+    for path in (*left, *kept):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"left over")
+    project.ok("db", "migrate")
+    assert [path.name for path in left if path.exists()] == []
+    assert not Path(left[1]).parent.exists()
+    assert all(path.exists() for path in kept), "of a process that lives"

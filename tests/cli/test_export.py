@@ -1,0 +1,260 @@
+"""`octo-sync export`: whole files or none, exact values, nothing that a spreadsheet would run."""
+
+import csv
+import json
+import signal
+import stat
+import time
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+import octo_sync
+from octo_sync.flows.export import formula_safe
+
+VALUES = (
+    "select 1 as n, 12.5000::decimal(18,4) as amount, timestamptz '2026-01-02 03:04:05Z' as at, date '2026-01-02' as day, "
+    "true as yes, 'x' as text, null::text as none, [1, 2] as list, 9007199254740993 as big, 1.5::double as f, "
+    "timestamp '2026-01-02 03:04:05.25' as wall, sum(range) as total from range(3)"
+)
+
+
+def rows_of(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def sheet_of(path):
+    return openpyxl.load_workbook(path).active
+
+
+def test_a_table_is_the_same_in_every_format(looked, tmp_path):
+    with octo_sync.open(looked.directory / "octo.read.duckdb") as copy:
+        expected = copy.sql("select booking_uuid, retail_amount from fct_bookings order by 1").rows()
+    for form in ("csv", "parquet", "xlsx", "json", "jsonl"):
+        looked.ok("export", "fct_bookings", "--to", tmp_path / f"b.{form}")
+
+    read = {
+        "csv": [
+            (r["booking_uuid"], r["retail_amount"])
+            for r in csv.DictReader((tmp_path / "b.csv").read_text(encoding="utf-8").splitlines())
+        ],
+        "parquet": [(r["booking_uuid"], r["retail_amount"]) for r in pq.read_table(tmp_path / "b.parquet").to_pylist()],
+        "json": [(r["booking_uuid"], r["retail_amount"]) for r in json.loads((tmp_path / "b.json").read_text())],
+        "jsonl": [
+            (r["booking_uuid"], r["retail_amount"])
+            for r in map(json.loads, (tmp_path / "b.jsonl").read_text().splitlines())
+        ],
+    }
+    head, *body = sheet_of(tmp_path / "b.xlsx").iter_rows(values_only=True)
+    names = list(head)
+    read["xlsx"] = [
+        (row[names.index("booking_uuid")], None if (a := row[names.index("retail_amount")]) is None else repr(a))
+        for row in body
+    ]
+
+    assert len(expected) > 50
+    for form, found in read.items():
+        exact = sorted((uuid, Decimal(amount) if amount not in (None, "") else None) for uuid, amount in found)
+        assert exact == expected, form
+
+
+def test_what_each_format_says_of_each_kind_of_value(looked, tmp_path):
+    for form in ("csv", "parquet", "xlsx", "jsonl"):
+        looked.ok("export", "--sql", VALUES, "--to", tmp_path / f"v.{form}")
+
+    texts = ["2026-01-02T03:04:05Z", "2026-01-02"]
+    assert rows_of(tmp_path / "v.csv")[1] == [
+        "1", "12.5000", *texts, "true", "x", "", "[1,2]", "9007199254740993", "1.5", "2026-01-02T03:04:05.250000", "3",
+    ]  # fmt: skip
+    assert list(json.loads((tmp_path / "v.jsonl").read_text()).values()) == [
+        1, "12.5000", *texts, True, "x", None, [1, 2], 9007199254740993, 1.5, "2026-01-02T03:04:05.250000", 3,
+    ]  # fmt: skip
+    (kept,) = pq.read_table(tmp_path / "v.parquet").to_pylist()
+    assert kept["amount"] == Decimal("12.5000")
+    assert kept["at"] == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert kept["total"] == 3
+    assert str(pq.read_schema(tmp_path / "v.parquet").field("total").type) == "int64"
+    cells = [cell.value for cell in list(sheet_of(tmp_path / "v.xlsx").rows)[1]]
+    assert cells[:7] == [1, 12.5, datetime(2026, 1, 2, 3, 4, 5), datetime(2026, 1, 2), True, "x", None]  # noqa: DTZ001
+    assert cells[7:] == ["[1,2]", "9007199254740993", 1.5, datetime(2026, 1, 2, 3, 4, 5, 250000), 3]  # noqa: DTZ001
+
+
+def test_a_workbook_has_a_head_that_stays_filters_text_ids_and_each_currencys_decimals(looked, tmp_path):
+    query = (
+        "select '007' as booking_id, * from (values ('JPY', 0, 1200.0000::decimal(18,4)), ('EUR', 2, 12.5), ('KWD', 3, 1.125)) "
+        "t(currency, currency_precision, retail_amount)"
+    )
+    looked.ok("export", "--sql", query, "--to", tmp_path / "v.xlsx")
+    sheet = sheet_of(tmp_path / "v.xlsx")
+
+    assert [cell.font.bold for cell in sheet[1]] == [True] * 4
+    assert sheet.freeze_panes == "A2"
+    assert sheet.auto_filter.ref == "A1:D4"
+    assert [(c.value, c.data_type, c.number_format) for c in sheet["A"][1:]] == [("007", "s", "@")] * 3
+    assert [c.number_format for c in sheet["D"][1:]] == ["#,##0", "#,##0.00", "#,##0.000"]
+    assert [c.value for c in sheet["D"][1:]] == [1200, 12.5, 1.125]
+
+
+def test_decimals_come_from_the_currency_where_the_row_does_not_say(looked, tmp_path):
+    looked.ok("export", "agg_bookings_daily", "--to", tmp_path / "v.xlsx")
+    head, *body = sheet_of(tmp_path / "v.xlsx").rows
+    names = [cell.value for cell in head]
+    column = next(i for i, name in enumerate(names) if name.endswith("_amount"))
+    shown = {
+        (row[names.index("currency")].value, row[column].number_format) for row in body if row[column].value is not None
+    }
+
+    assert "currency_precision" not in names
+    assert shown
+    assert {form for currency, form in shown if currency == "JPY"} <= {"#,##0"}
+    assert {form for currency, form in shown if currency == "EUR"} <= {"#,##0.00"}
+
+
+DANGEROUS = ["=1+1", "+1", "-1+cmd", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x")']
+
+
+def test_a_csv_holds_no_formula_and_numbers_stay_numbers(looked, tmp_path):
+    quoted = ", ".join("'" + text.replace("'", "''") + "'" for text in DANGEROUS)
+    query = f"select unnest([{quoted}, 'harmless', '']) as \"=head\", -5 as n, -1.5::decimal(18,4) as amount"
+    looked.ok("export", "--sql", query, "--to", tmp_path / "safe.csv")
+    looked.ok("export", "--sql", query, "--to", tmp_path / "raw.csv", "--raw")
+    looked.ok("export", "--sql", query, "--to", tmp_path / "v.xlsx")
+
+    head, *rows = rows_of(tmp_path / "safe.csv")
+    assert head[0] == "'=head"
+    assert [row[0] for row in rows] == [*("'" + text for text in DANGEROUS), "harmless", ""]
+    assert {tuple(row[1:]) for row in rows} == {("-5", "-1.5000")}
+    assert [row[0] for row in rows_of(tmp_path / "raw.csv")] == ["=head", *DANGEROUS, "harmless", ""]
+    sheet = sheet_of(tmp_path / "v.xlsx")
+    assert {cell.data_type for cell in sheet["A"] if cell.value} == {"s"}
+    assert all(cell.hyperlink is None for cell in sheet["A"])
+
+
+@pytest.mark.parametrize("text", [None, "", "a=b", "1", " =1"])
+def test_what_is_no_formula_stays_as_it_is(text):
+    assert formula_safe(text) == text
+
+
+def test_nothing_is_overwritten_unasked_and_a_failure_leaves_what_was_there(looked, tmp_path):
+    target = tmp_path / "b.csv"
+    target.write_text("mine")
+
+    refused = looked("export", "bookings", "--to", target)
+    assert (refused.returncode, target.read_text()) == (2, "mine")
+    assert "--force" in refused.stderr
+    late = "select case when range = 199999 then error('x') else 'y' end from range(200000)"
+    for form in ("csv", "parquet", "xlsx", "json"):
+        failed = looked("export", "--sql", late, "--to", target, "--force", "--format", form)
+        assert (failed.returncode, target.read_text()) == (2, "mine"), form
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["b.csv"], "nothing is left beside it"
+    looked.ok("export", "bookings", "--to", target, "--force")
+    assert target.read_text().startswith("connection_id,")
+
+
+def test_a_file_is_for_its_owner_only(looked, tmp_path):
+    for form in ("csv", "xlsx"):
+        looked.ok("export", "bookings", "--to", tmp_path / f"b.{form}")
+        assert stat.S_IMODE((tmp_path / f"b.{form}").stat().st_mode) == 0o600
+
+
+def test_an_export_that_is_stopped_leaves_nothing(looked, tmp_path):
+    process = looked.start(
+        "export", "--sql", "select range, 'x' || range from range(50000000)", "--to", tmp_path / "b.csv"
+    )
+    end = time.monotonic() + 20
+    while not any(tmp_path.iterdir()) and time.monotonic() < end:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+
+    assert process.returncode == 143
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_more_rows_than_a_sheet_holds_and_longer_texts_are_said(looked, tmp_path):
+    many = looked("export", "--sql", "select 1 as a from range(1048576)", "--to", tmp_path / "v.xlsx")
+    long = looked("export", "--sql", "select repeat('x', 40000) as a", "--to", tmp_path / "v.xlsx")
+
+    assert many.returncode == long.returncode == 1
+    assert "1,048,576 rows" in many.stderr
+    assert "40,000 characters" in long.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_things_go_into_a_folder(looked, tmp_path):
+    document = looked.json("export", "bookings", "dim_product", "dbt", "--to", tmp_path / "out", "--format", "csv")
+
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"bookings.csv", "dim_product.csv", "sources.yml"}
+    assert document["files"][0]["rows"] == len(rows_of(tmp_path / "out/bookings.csv")) - 1
+    looked.ok("export", "marts", "--to", tmp_path / "marts/", "--format", "parquet")
+    marts = {t["name"] for t in looked.json("tables")["tables"] if t["schema"] == "marts"}
+    assert {p.stem.removeprefix("marts.") for p in (tmp_path / "marts").iterdir()} == marts
+
+
+def test_a_question_is_exported_with_its_parameters(looked, tmp_path):
+    asked = looked.json("ask", "weak_departures", "--param", "below=1")
+    looked.ok("export", "weak_departures", "--param", "below=1", "--to", tmp_path / "q.jsonl")
+
+    assert [json.loads(line) for line in (tmp_path / "q.jsonl").read_text().splitlines()] == asked["rows"]
+
+
+def test_no_rows_are_a_head_and_nothing_else(looked, tmp_path):
+    for form in ("csv", "json", "jsonl", "parquet", "xlsx"):
+        looked.ok("export", "--sql", "select 1 as a, 'x' as b where false", "--to", tmp_path / f"e.{form}")
+
+    assert (tmp_path / "e.csv").read_text() == "a,b\n"
+    assert json.loads((tmp_path / "e.json").read_text()) == []
+    assert (tmp_path / "e.jsonl").read_text() == ""
+    assert pq.read_table(tmp_path / "e.parquet").column_names == ["a", "b"]
+    assert [c.value for c in sheet_of(tmp_path / "e.xlsx")[1]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["bookings", "--to", "x"], "Which format"),
+        (["boookings", "--to", "x.csv"], 'did you mean "bookings"'),
+        (["--to", "x.csv"], "Say what"),
+        (["bookings", "--sql", "select 1", "--to", "x.csv"], "Say what"),
+        (["bookings", "--to", "none/x.csv"], "is not there"),
+        (["--sql", "delete from bookings", "--to", "x.csv"], "not a reading statement"),
+        (["--sql", "from read_csv('/etc/passwd')", "--to", "x.csv"], "no file"),
+    ],
+)
+def test_a_mistake_is_said_and_writes_nothing(looked, words, said):
+    before = sorted(looked.directory.iterdir())
+    done = looked("export", *words)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert sorted(looked.directory.iterdir()) == before
+
+
+def test_the_sources_of_dbt_describe_everything_and_their_tests_hold(looked, tmp_path):
+    looked.ok("export", "dbt", "--to", tmp_path / "a.yml")
+    looked.ok("export", "dbt", "--to", tmp_path / "b.yml")
+    document = yaml.safe_load((tmp_path / "a.yml").read_text())
+    found = {(source["schema"], table["name"]): table for source in document["sources"] for table in source["tables"]}
+
+    assert (tmp_path / "a.yml").read_bytes() == (tmp_path / "b.yml").read_bytes()
+    unique = 0
+    with octo_sync.open(looked.directory / "octo.read.duckdb") as copy:
+        assert set(found) == {(t.schema, t.name) for t in copy.tables()}
+        for (schema, name), table in found.items():
+            assert table["description"], name
+            for column in table["columns"]:
+                for test in column.get("data_tests", ()):
+                    query = {
+                        "not_null": f"select count(*) from {schema}.{name} where {column['name']} is null",
+                        "unique": f"select count({column['name']}) - count(distinct {column['name']}) from {schema}.{name}",
+                    }[test]
+                    assert copy.sql(query).rows() == [(0,)], (schema, name, column["name"], test)
+                    unique += test == "unique"
+    assert unique >= 5
+    assert "data_tests" in next(c for c in found["marts", "fct_bookings"]["columns"] if c["name"] == "booking_key")

@@ -1,0 +1,288 @@
+"""What goes wrong at a PostgreSQL server: nothing is lost, nothing is doubled, and one writer is one."""
+
+import threading
+import time
+
+import psycopg
+import pytest
+from tests.destinations.contract import booking, december, departures, landing, live, one, say, slot
+from tests.destinations.test_postgres import blank, open_warehouse, opened  # noqa: F401 - fixtures
+from tests.postgres import Server
+
+from octo_sync.destinations.base import Drift
+from octo_sync.destinations.postgres_session import place
+from octo_sync.destinations.postgres_workbench import Workbench
+from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked, WriterFenced
+
+DRIFT = (Drift("main", "bookings", "field", "surprise"),)
+FIRST = (december([booking(n) for n in range(1, 6)], 10, drift=DRIFT), departures([slot(5), slot(6)], 11))
+SECOND = (
+    december([booking(n, retail=7) for n in range(1, 7)], 20, drift=DRIFT),
+    departures([slot(6, vacancies=1)], 21),
+)
+
+
+def everything(warehouse):
+    """Live rows, absences, drift, coverage and histories: all that a landing may touch."""
+    tables = ("ops.schema_drift", "ops.coverage", "core.booking_history", "core.availability_history", "raw.records")
+    return say(warehouse), warehouse.absences(), [sorted(warehouse.query(f"table {t}").rows, key=str) for t in tables]
+
+
+@pytest.fixture
+def warehouse(open_warehouse):  # noqa: F811
+    made = open_warehouse()
+    made.claim_writer(1, "test")
+    made.land(landing(*FIRST))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def wanted(open_warehouse):  # noqa: F811
+    """What everything is after both landings where nothing went wrong."""
+    made = open_warehouse("wanted")
+    made.claim_writer(1, "test")
+    made.land(landing(*FIRST))
+    made.land(landing(*SECOND, minutes=1))
+    yield everything(made)
+    made.close()
+
+
+@pytest.fixture
+def database(open_warehouse):  # noqa: F811
+    return lambda: open_warehouse.databases["octo"]
+
+
+def at_send(monkeypatch, act):
+    """Do something once, in the middle of a landing: its first table is written, its last is not."""
+    done, real = [], Workbench._send
+
+    def send(self, session, table):
+        count = real(self, session, table)
+        if count and not done:
+            done.append(table)
+            act(session)
+        return count
+
+    monkeypatch.setattr(Workbench, "_send", send)
+    return done
+
+
+def test_a_session_killed_in_the_middle_of_a_landing_costs_nothing(
+    warehouse, wanted, database, monkeypatch, postgres_server
+):
+    killed = at_send(monkeypatch, lambda _: postgres_server.disconnect(database()))
+    report = warehouse.land(landing(*SECOND, minutes=1))
+    assert killed
+    assert report.written["core.bookings"] == 6
+    assert everything(warehouse) == wanted
+
+
+def test_a_landing_killed_for_good_keeps_nothing(warehouse, database, monkeypatch, postgres_server):
+    before, real = everything(warehouse), Workbench.send
+
+    def send(self, session):
+        real(self, session)
+        postgres_server.disconnect(database())
+
+    monkeypatch.setattr(Workbench, "send", send)
+    with pytest.raises(WarehouseError, match="ended the session"):
+        warehouse.land(landing(*SECOND, minutes=1))
+    monkeypatch.undo()
+    assert everything(warehouse) == before
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_a_commit_whose_answer_is_lost_is_not_done_twice_and_not_taken_for_done(
+    warehouse, wanted, database, monkeypatch, postgres_server, arrives
+):
+    """The session dies just after the commit, or just before; the program cannot tell which."""
+    real, lost = psycopg.Connection.execute, []
+
+    def execute(self, query, *more, **options):
+        if query == "commit" and not lost and "ops.writer" in str(seen):
+            lost.append(query)
+            if arrives:
+                real(self, query, *more, **options)
+            postgres_server.disconnect(database())
+            raise psycopg.OperationalError("the connection is lost")
+        seen.append(query)
+        return real(self, query, *more, **options)
+
+    seen = []
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    report = warehouse.land(landing(*SECOND, minutes=1))
+    assert lost
+    assert report.written["core.bookings"] == 6
+    monkeypatch.undo()
+    assert everything(warehouse) == wanted, "drift would be counted twice"
+
+
+def test_a_server_that_crashes_and_comes_back_costs_nothing(tmp_path, monkeypatch, wanted):
+    server = Server()
+    try:
+        warehouse = opened(server.dsn(server.make("octo")), tmp_path / "own", waits=(0.05, *[0.5] * 20))
+        warehouse.claim_writer(1, "test")
+        warehouse.land(landing(*FIRST))
+
+        down = threading.Event()
+
+        def crash(_):
+            server.stop(immediately=True)
+            down.set()
+
+        crashed = at_send(monkeypatch, crash)
+        landed = threading.Thread(target=warehouse.land, args=(landing(*SECOND, minutes=1),))
+        landed.start()
+        # From this thread, because a server ends with the thread that started it.
+        assert down.wait(30)
+        time.sleep(0.5)
+        server.start()
+        landed.join()
+        assert crashed
+        assert everything(warehouse) == wanted
+        warehouse.close()
+    finally:
+        server.remove()
+
+
+def test_a_lock_that_is_held_for_a_while_is_waited_for_and_one_held_on_is_told(
+    open_warehouse,  # noqa: F811
+    wanted,
+    postgres_server,
+):
+    warehouse = open_warehouse(lock_timeout=0.2, waits=(0.05, 0.05))
+    warehouse.claim_writer(1, "test")
+    warehouse.land(landing(*FIRST))
+    before = everything(warehouse)
+    dsn = postgres_server.dsn(open_warehouse.databases["octo"])
+    with psycopg.connect(dsn) as other:
+        other.execute("lock table core.booking_unit_items in access exclusive mode")
+        with pytest.raises(WarehouseLocked, match="holds a lock"):
+            warehouse.land(landing(*SECOND, minutes=1))
+        other.rollback()
+        assert everything(warehouse) == before
+        other.execute("lock table core.booking_unit_items in access exclusive mode")
+        free = threading.Timer(0.4, other.rollback)
+        free.start()
+        warehouse.land(landing(*SECOND, minutes=1))
+        free.join()
+    assert everything(warehouse) == wanted
+    warehouse.close()
+
+
+def test_a_server_that_can_only_be_read_is_told_at_once_and_nothing_is_lost(
+    warehouse, wanted, database, postgres_server
+):
+    before = everything(warehouse)
+    postgres_server.execute(f'alter database "{database()}" set default_transaction_read_only = on')
+    postgres_server.disconnect(database())
+    with pytest.raises(WarehouseError, match="can only be read"):
+        warehouse.land(landing(*SECOND, minutes=1))
+    assert everything(warehouse) == before
+    postgres_server.execute(f'alter database "{database()}" reset default_transaction_read_only')
+    postgres_server.disconnect(database())
+    warehouse.land(landing(*SECOND, minutes=1))
+    assert everything(warehouse) == wanted
+
+
+def test_of_two_writers_the_newer_wins_and_the_older_keeps_nothing(open_warehouse, wanted):  # noqa: F811
+    old = open_warehouse()
+    old.claim_writer(1, "old")
+    old.land(landing(*FIRST))
+    new = open_warehouse()
+    new.claim_writer(2, "new")
+    with pytest.raises(WriterFenced):
+        old.land(landing(one(booking(9), 99)))
+    new.land(landing(*SECOND, fence=2, minutes=1))
+    assert everything(new) == wanted
+    old.close()
+    new.close()
+
+
+def test_two_writers_with_one_fence_take_turns(warehouse, open_warehouse):  # noqa: F811
+    """It cannot happen behind a lease; if it does, landings follow each other and none is torn."""
+    other, errors = open_warehouse(), []
+
+    def land(where, numbers):
+        try:
+            for n in numbers:
+                where.land(landing(one(booking(n), 100 + n, drift=DRIFT)))
+        except WarehouseError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=land, args=(w, range(s, s + 8))) for w, s in ((warehouse, 10), (other, 30))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(live(warehouse, "core.bookings", "booking_uuid")) == 5 + 16
+    assert warehouse.query("select seen_count from ops.schema_drift").rows == [(1 + 16,)], "none overwrites the other"
+    other.close()
+
+
+@pytest.fixture
+def strict(database, postgres_server):
+    """A table that does not take what the second landing brings."""
+    sql = "alter table private.booking_contacts add constraint short check (length(full_name) < 5)"
+    return lambda: postgres_server.execute(sql, database=database())
+
+
+def test_a_value_that_no_column_holds_is_refused_without_telling_it(warehouse, strict):
+    before = everything(warehouse)
+    strict()
+    with pytest.raises(RowsRefused) as refused:
+        warehouse.land(landing(december([booking(1, name="Ana Secret")], 30)))
+    assert "Ana" not in str(refused.value)
+    assert everything(warehouse) == before
+
+
+def test_neither_a_password_nor_a_user_is_in_an_error(postgres_server, tmp_path):
+    postgres_server.make_role("keeper")
+    dsn = postgres_server.dsn("postgres", user="keeper", password="tell-tale")
+    with pytest.raises(WarehouseError) as refused:
+        opened(dsn, tmp_path / "spool", waits=(60,))
+    assert "refuses us" in str(refused.value), "at once, not after a minute"
+    assert "keeper" not in str(refused.value)
+    shown = str(refused.value)
+    cause = refused.value.__cause__
+    while cause:
+        shown, cause = shown + str(cause), cause.__cause__
+    assert "tell-tale" not in shown
+    assert place(dsn) == "postgres at 127.0.0.1"
+
+
+def test_working_storage_is_empty_after_a_landing_and_after_a_failed_one(warehouse, strict, tmp_path):
+    strict()
+    with pytest.raises(RowsRefused):
+        warehouse.land(landing(december([booking(1, name="Ana Secret")], 30)))
+    warehouse.land(landing(*SECOND, minutes=1))
+    assert [p for p in (tmp_path / "octo").rglob("*") if p.is_file()] == []
+    assert warehouse._bench.db.execute("select count(*) from duckdb_tables() where temporary").fetchall() == [(0,)]
+
+
+def test_an_old_schema_gains_what_it_lacks_and_keeps_its_rows(warehouse, database, postgres_server, open_warehouse):  # noqa: F811
+    said = say(warehouse)
+    warehouse.close()
+    name = database()
+    postgres_server.execute("alter table ops.coverage drop column run_id", database=name)
+    postgres_server.execute("drop table core.booking_history", database=name)
+    postgres_server.execute("delete from ops.schema_migrations where version > 2", database=name)
+    postgres_server.execute("insert into ops.schema_migrations values (2, now(), '0')", database=name)
+    again = open_warehouse()
+    assert [step.version for step in again.migrated] == [3]
+    assert say(again) == said
+    assert again.query("select count(*), max(version_no) from core.booking_history").rows == [(5, 1)]
+    assert again.query("select count(*) from ops.coverage where run_id is null").rows == [(2,)]
+    again.close()
+    current = open_warehouse()
+    assert current.migrated == ()
+    current.close()
+
+
+def test_a_newer_schema_is_refused(warehouse, database, postgres_server, open_warehouse):  # noqa: F811
+    warehouse.close()
+    postgres_server.execute("insert into ops.schema_migrations values (99, now(), '9')", database=database())
+    with pytest.raises(WarehouseError, match="newer octo-sync"):
+        open_warehouse()

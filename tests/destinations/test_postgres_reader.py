@@ -1,0 +1,127 @@
+"""Whoever asks on PostgreSQL reaches what was published, and nothing else, even as the role that owns everything."""
+
+import pytest
+from tests.destinations.contract import NOW
+
+from octo_sync.destinations.postgres import PostgresWarehouse
+from octo_sync.destinations.postgres_reader import PostgresReader
+from octo_sync.errors import QueryError
+from octo_sync.tables import all_tables, nouns
+
+CLOSED = "holds what only octo-sync may read"
+ACTING = "reads files, runs other SQL or acts"
+CATALOG = "shows more than what was published"
+
+
+@pytest.fixture(scope="module")
+def reader(postgres_server, tmp_path_factory):
+    """A superuser's reader of an empty warehouse with views of the user's own."""
+    name = postgres_server.make()
+    dsn, spool = postgres_server.dsn(name), tmp_path_factory.mktemp("spool")
+    PostgresWarehouse(dsn, spool=spool, tables=all_tables(), nouns=nouns(), now=NOW).close()
+    for view in (
+        "public.people as select * from private.booking_contacts",
+        "public.more_people as select count(*) as n from public.people",
+        "public.file as select pg_read_file('PG_VERSION') as text",
+        "public.sampled as select tablename, most_common_vals::text as found from pg_stats",
+    ):
+        postgres_server.execute(f"create view {view}", database=name)
+    opened = PostgresReader(dsn, tables=all_tables())
+    yield opened
+    opened.close()
+    postgres_server.drop(name)
+
+
+REFUSED = [
+    ("select * from private.booking_contacts", (), CLOSED),
+    ("table private.booking_contacts", (), CLOSED),
+    ('(select 1 from private . "booking_contacts")', (), CLOSED),
+    ("select count(*) from people", (), CLOSED),
+    ("select * from more_people", (), CLOSED),
+    ("select (select count(*) from private.booking_contacts)", (), CLOSED),
+    ("select 1 where exists (select from private.booking_contacts)", (), CLOSED),
+    ("with c as materialized (select * from private.booking_contacts) select count(*) from c", (), CLOSED),
+    ("select * from core.bookings b, lateral (select * from private.booking_contacts limit 1) c", (), CLOSED),
+    ("select 1 union all select count(*) from private.booking_contacts", (), CLOSED),
+    ("select * from private.booking_contacts where booking_uuid = $1", ("x",), CLOSED),
+    ("select * from private.booking_contacts where booking_uuid = $key", {"key": "x"}, CLOSED),
+    ("explain select * from private.booking_contacts", (), CLOSED),
+    ("explain (costs off) select * from private.booking_contacts", (), CLOSED),
+    ("explain (select * from private.booking_contacts)", (), CLOSED),
+    ("explain analyze select 1", (), "EXPLAIN ANALYZE"),
+    ("explain verbose analyse select 1", (), "EXPLAIN ANALYZE|is not a reading"),
+    ("explain (verbose, analyze) select 1", (), "EXPLAIN ANALYZE"),
+    ("/* x */ explain /* y */ analyze select 1", (), "EXPLAIN ANALYZE"),
+    ("select pg_read_file('PG_VERSION')", (), ACTING),
+    ("select PG_CATALOG.Pg_Read_File('PG_VERSION')", (), ACTING),
+    ("select \"pg_read_file\"('PG_VERSION')", (), ACTING),
+    ("select ('PG_VERSION'::text).pg_read_file", (), ACTING),
+    ("select U&\"pg\\005fread_file\"('PG_VERSION')", (), "U&"),
+    ("select pg_read_file($1)", ("PG_VERSION",), ACTING),
+    ("select * from file", (), ACTING),
+    ("select * from pg_ls_dir('.')", (), ACTING),
+    ("select query_to_xml('select * from private.booking_contacts', true, true, '')", (), ACTING),
+    ("select table_to_xml('private.booking_contacts', true, true, '')", (), ACTING),
+    ("select * from ts_stat('select to_tsvector(''a'')')", (), ACTING),
+    ("select set_config('search_path', 'private', false)", (), ACTING),
+    ("select pg_sleep(0)", (), ACTING),
+    ("select * from pg_stats", (), CATALOG),
+    ("select * from sampled", (), CATALOG),
+    ("select * from pg_authid", (), CATALOG),
+    ("select * from pg_stat_activity", (), CATALOG),
+    # Ways to make a name look as if it stood in a text or a comment.
+    ("select /* /* */ ' */ pg_read_file('PG_VERSION') --'", (), ACTING),
+    ("select 1 --\r, pg_read_file('PG_VERSION')", (), ACTING),
+    ("select E'\\'', pg_read_file('PG_VERSION') --'", (), "backslash"),
+    ("select $a$'$a$, pg_read_file('PG_VERSION') --'", (), ACTING),
+    ("select 1 as a$b$, pg_read_file('PG_VERSION') as c$b$", (), ACTING),
+    ("select 1; select * from private.booking_contacts", (), "multiple commands"),
+    ("from fct_bookings", (), r"on PostgreSQL write select \* from"),
+]
+
+
+@pytest.mark.parametrize(("sql", "parameters", "sentence"), REFUSED, ids=[case[0][:60] for case in REFUSED])
+def test_what_is_not_published_is_refused_in_rows_and_in_batches(reader, sql, parameters, sentence):
+    with pytest.raises(QueryError, match=sentence):
+        reader.query(sql, parameters)
+    with pytest.raises(QueryError, match=sentence):
+        reader.batches(sql, parameters)
+
+
+def test_long_values_are_not_read_from_behind(reader):
+    (name,) = reader.query(
+        "select t.relname::text from pg_class c join pg_class t on t.oid = c.reltoastrelid where c.relname = $1",
+        ["booking_contacts"],
+    ).rows[0]
+    with pytest.raises(QueryError, match=CLOSED):
+        reader.query(f"select * from pg_toast.{name}")
+
+
+ANSWERED = [
+    ("select count(*) from core.bookings", (), 0),
+    ("(select count(*) from bookings)", (), 0),
+    ("with b as (select * from core.bookings) select count(*) from b", (), 0),
+    ("values (7)", (), 7),
+    ("select $1::int + $2::int", (3, 4), 7),
+    ("select $a::text", {"a": "pg_read_file private.x"}, "pg_read_file private.x"),
+    ("select 'pg_sleep' -- pg_sleep", (), "pg_sleep"),
+    ("select $$pg_sleep$$ /* pg_sleep /* deeper */ */", (), "pg_sleep"),
+    ("select 'it''s'", (), "it's"),
+    ("select count(*) from information_schema.columns where table_name = 'nothing'", (), 0),
+    ("select relname::text from pg_catalog.pg_class where oid = 'private.booking_contacts'::regclass", (),
+     "booking_contacts"),
+    ("show timezone", (), "UTC"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "parameters", "answer"), ANSWERED, ids=[case[0][:60] for case in ANSWERED])
+def test_ordinary_questions_are_answered(reader, sql, parameters, answer):
+    assert reader.query(sql, parameters).rows[0][0] == answer
+    if sql != "show timezone":
+        assert reader.batches(sql, parameters).read_all().column(0)[0].as_py() == answer
+
+
+def test_a_plan_is_shown_without_running_it(reader):
+    assert reader.query("explain select * from core.bookings").rows
+    assert reader.query("explain (costs off) select * from core.bookings").rows
+    assert len(reader.tables()) > 10

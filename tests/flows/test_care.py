@@ -1,0 +1,395 @@
+"""Files that do not grow: retention, and writing a file anew, at any moment of which it may be killed."""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tests.destinations.contract import (
+    DECEMBER,
+    NOW,
+    Payload,
+    booking,
+    december,
+    departures,
+    landing,
+    slot,
+)
+from tests.flows.harness import NOON, QUICK, Project, Service, small
+from tests.flows.test_keep import keeping, settled
+
+from octo_sync.destinations import caring
+from octo_sync.destinations.base import FileSize
+from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.errors import WarehouseError
+from octo_sync.flows.care import care, is_worth_it
+from octo_sync.journal import Journal
+from octo_sync.pipeline import CareSettings, RetentionSettings
+from octo_sync.tables import all_tables, nouns
+
+DAY = dt.timedelta(days=1)
+MB = 1024 * 1024
+
+
+def opened(directory):
+    files = directory / "octo.duckdb", directory / "octo.private.duckdb"
+    return DuckDBWarehouse(*files, tables=all_tables(), nouns=nouns(), now=NOW)
+
+
+def payload(key, text):
+    return Payload("booking", key, memoryview(text.encode()), text)
+
+
+def _noise(turn, uuid):
+    """Text that does not compress."""
+    return "".join(hashlib.sha256(f"{turn} {uuid} {n}".encode()).hexdigest() for n in range(30))
+
+
+def worn(directory):
+    """A warehouse after many replaced windows, with marts of its own: nothing but waste and a few rows."""
+    warehouse = opened(directory)
+    warehouse.claim_writer(1, "test")
+    bookings = [booking(n, day=1 + n % 28) for n in range(40)]
+    for turn in range(30):
+        slots = [slot(day, hour=hour, vacancies=(turn + hour) % 10) for day in range(1, 29) for hour in range(1, 23)]
+        texts = [payload(b["uuid"], _noise(turn, b["uuid"])) for b in bookings]
+        bodies = december([{**b, "supplierReference": f"S{turn}"} for b in bookings], 100 + turn, payloads=texts)
+        warehouse.land(landing(departures(slots, 500 + turn), bodies))
+    # What retention does, and what a private file is full of then.
+    latest = _noise(29, "uuid-1")[:2]
+    warehouse._db.execute("delete from personal.raw.records where payload_hash not like $1 || '%'", [latest])
+    warehouse.run_script(
+        [
+            "create view marts.z_first as select * from core.bookings",
+            "create view marts.a_second as select booking_uuid, status from marts.z_first",
+            "create table marts.totals as select count(*) as bookings from marts.a_second",
+            "comment on view marts.a_second is 'it''s ours'",
+            "comment on column marts.totals.bookings is 'how many'",
+        ]
+    )
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("worn")
+    worn(directory).close()
+    return directory
+
+
+@pytest.fixture
+def directory(used, tmp_path):
+    shutil.copytree(used, tmp_path / "octo")
+    return tmp_path / "octo"
+
+
+def everything(warehouse):
+    """Every row and every comment of both files."""
+    found = {}
+    for catalog in ("warehouse", "personal"):
+        for schema, name in warehouse.query(
+            "select schema_name, table_name from duckdb_tables() where database_name = $1 union all "
+            "select schema_name, view_name from duckdb_views() where database_name = $1 and not internal",
+            [catalog],
+        ).rows:
+            found[schema, name] = warehouse.query(f"select * from {catalog}.{schema}.{name} order by all").rows
+    comments = (
+        "select schema_name, table_name, column_name, data_type, comment from duckdb_columns() where not internal "
+        "union all select schema_name, table_name, '', '', comment from duckdb_tables() where not temporary "
+        "union all select schema_name, view_name, '', '', comment from duckdb_views() where not internal order by all"
+    )
+    return found, [row for row in warehouse.query(comments).rows if row[0] != "main"]
+
+
+def test_what_is_worth_writing_anew():
+    settings = CareSettings(waste=0.2, least=MB)
+    assert is_worth_it(FileSize(bytes=13 * MB, values=100, needed=10 * MB), None, settings)
+    assert not is_worth_it(FileSize(bytes=12 * MB, values=100, needed=10 * MB), None, settings), (
+        "not more than the share"
+    )
+    assert not is_worth_it(FileSize(bytes=MB, values=100, needed=MB // 2), None, settings), "little is left alone"
+    assert is_worth_it(FileSize(bytes=13 * MB, values=100, needed=13 * MB), 0.1 * MB, settings), (
+        "it was 10 MB last time"
+    )
+    assert not is_worth_it(FileSize(bytes=13 * MB, values=130, needed=1), 0.1 * MB, settings), "it holds more now"
+
+
+def test_a_file_written_anew_has_everything_and_is_smaller(directory):
+    warehouse = opened(directory)
+    before, sizes = everything(warehouse), warehouse.sizes()
+    assert len(before[0]) > 25
+    for file, size in sizes.items():
+        after = warehouse.rewrite(file, within=60)
+        assert after < size.bytes, file
+        assert after == warehouse.sizes()[file].bytes
+    assert everything(warehouse) == before
+    held = [_linked(link) for link in Path("/proc/self/fd").iterdir()]
+    assert any(name == str(directory / "octo.duckdb") for name in held)
+    assert not [name for name in held if name.startswith(f"{directory}/") and "(deleted)" in name], "it is let go"
+    assert not list(directory.glob(".octo*anew*"))
+    assert {path.stat().st_mode & 0o777 for path in directory.glob("*.duckdb")} == {0o600}
+    # The same process goes on: reading beside, landing, publishing.
+    assert len(warehouse.known_bookings("main", DECEMBER)) == 40
+    report = warehouse.land(landing(december([booking(1, retail=7)], 1000)))
+    assert report.written["core.bookings"] == 1
+    warehouse.publish(directory / "octo.read.duckdb")
+    said = everything(warehouse)
+    warehouse.close()
+    again = opened(directory)
+    assert everything(again) == said
+    again.close()
+
+
+def _linked(link):
+    with contextlib.suppress(OSError):
+        return str(link.readlink())
+    return ""
+
+
+def test_departures_lie_in_the_order_in_which_they_are_read(directory):
+    warehouse = opened(directory)
+    slots = [slot(day, hour=hour, vacancies=(29 + hour) % 10) for day in range(1, 29) for hour in range(1, 23)]
+    slots[0]["maxUnits"] = 77
+    warehouse.land(landing(departures(slots, 1000)))
+    lie = "select local_start_at from core.availability order by rowid"
+    starts = warehouse.query(lie).rows
+    assert starts != sorted(starts), "what was replaced lies at the end"
+    warehouse.rewrite("warehouse", within=60)
+    assert warehouse.query(lie).rows == sorted(starts)
+    warehouse.close()
+
+
+def test_what_takes_too_long_or_has_no_room_leaves_the_file_as_it_was(directory, monkeypatch):
+    warehouse = opened(directory)
+    before = everything(warehouse), (directory / "octo.duckdb").stat().st_ino
+    real = caring.copy_rows
+
+    def slow(db, *more):
+        real(db, *more)
+        db.execute("select count(*) from range(10000000000) a, range(1000) b").fetchall()
+
+    monkeypatch.setattr(caring, "copy_rows", slow)
+    with pytest.raises(WarehouseError, match=r"takes longer than 0.3 s \(care.within\)"):
+        warehouse.rewrite("warehouse", within=0.3)
+    monkeypatch.setattr(caring, "copy_rows", real)
+    monkeypatch.setattr(caring.shutil, "disk_usage", lambda _: SimpleNamespace(free=MB))
+    with pytest.raises(WarehouseError, match="1 MB are free; free some"):
+        warehouse.rewrite("warehouse", within=60)
+    assert (everything(warehouse), (directory / "octo.duckdb").stat().st_ino) == before
+    assert not list(directory.glob(".octo*anew*"))
+    warehouse.land(landing(december([booking(1, retail=7)], 1000)))
+    warehouse.close()
+
+
+KILL = """
+import datetime as dt, os, sys
+from pathlib import Path
+from octo_sync.destinations import caring
+from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.tables import all_tables, nouns
+
+folder, file, at = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+count = 0
+
+def step(what):
+    global count
+    if count == at:
+        os._exit(9)
+    count += 1
+
+class Fuse:
+    def __init__(self, real):
+        self._real = real
+    def execute(self, sql, *more):
+        step(sql)
+        return self._real.execute(sql, *more)
+    def __getattr__(self, name):
+        return getattr(self._real, name)
+
+replace = Path.replace
+def stepped(self, target):
+    step("replace")
+    done = replace(self, target)
+    step("replaced")
+    return done
+
+warehouse = DuckDBWarehouse(folder / "octo.duckdb", folder / "octo.private.duckdb", tables=all_tables(), nouns=nouns(),
+    now=dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC))
+warehouse._db = Fuse(warehouse._db)
+Path.replace = stepped
+warehouse.rewrite(file, within=60)
+Path.replace = replace
+print(count)
+os._exit(0)
+"""
+
+
+def killed(directory, file, at):
+    done = subprocess.run(
+        [sys.executable, "-c", KILL, str(directory), file, str(at)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == (9 if at >= 0 else 0), done.stderr
+    return int(done.stdout) if at < 0 else 0
+
+
+def test_a_kill_at_any_moment_leaves_a_whole_file(used, tmp_path):
+    shutil.copytree(used, tmp_path / "probe")
+    steps = killed(tmp_path / "probe", "warehouse", -1)
+    assert steps > 100
+    first = opened(tmp_path / "probe")
+    before = everything(first)
+    first.close()
+    replaced = 0
+    # All of the last steps, where the files change places, and some of the copying.
+    for at in [*range(0, steps - 14, 61), *range(steps - 14, steps)]:
+        victim = tmp_path / "victim"
+        shutil.copytree(used, victim)
+        size = (victim / "octo.duckdb").stat().st_size
+        killed(victim, "warehouse", at)
+        replaced += (victim / "octo.duckdb").stat().st_size < size
+        warehouse = opened(victim)
+        assert everything(warehouse) == before, at
+        assert not list(victim.glob(".octo*anew*")), "what it left is swept"
+        warehouse.close()
+        shutil.rmtree(victim)
+    assert replaced >= 3, "some of the kills came after the new file was in place"
+
+
+class Clock:
+    def __init__(self):
+        self.at = NOW
+
+    def now(self):
+        return self.at
+
+
+@pytest.fixture
+def ports(directory):
+    """What care needs of a project."""
+    clock = Clock()
+    warehouse = opened(directory)
+    with Journal.open(directory / "journal.sqlite", clock=clock) as journal:
+        pipeline = SimpleNamespace(
+            care=CareSettings(), retention=RetentionSettings(), webhooks=SimpleNamespace(keep=30 * 86400.0)
+        )
+        yield SimpleNamespace(pipeline=pipeline, clock=clock, journal=journal, warehouse=warehouse, run_id="run")
+    warehouse.close()
+
+
+def test_care_writes_anew_what_is_worth_it_and_not_again_soon(ports):
+    ports.pipeline.care = CareSettings(waste=0.2, least=1024, every=3600.0)
+    before = ports.warehouse.sizes()
+    done = care(ports)
+    assert {one.file for one in done} == {"warehouse", "personal"}
+    assert all(one.after < one.before == before[one.file].bytes for one in done)
+    assert care(ports) == []
+    ports.clock.at += dt.timedelta(hours=2)
+    assert care(ports) == [], "nothing has grown"
+    noted = json.loads(ports.journal.setting("care"))
+    assert noted["bytes_per_value"].keys() == {"warehouse", "personal"}
+    # Again many landings: it is measured by what it was after the first time.
+    for turn in range(30):
+        # A column without a history: rows come and go, and none are left.
+        slots = [{**slot(day, hour=hour), "maxUnits": turn + hour} for day in range(1, 29) for hour in range(1, 23)]
+        ports.warehouse.land(landing(departures(slots, 2000 + turn)))
+    grown = ports.warehouse.sizes()["warehouse"].bytes
+    assert care(ports) == [], "not within the hour"
+    ports.clock.at += dt.timedelta(hours=2)
+    assert [one.file for one in care(ports)] == ["warehouse"]
+    assert ports.warehouse.sizes()["warehouse"].bytes < grown
+
+
+def test_a_file_that_cannot_be_written_anew_is_left_and_the_other_is_taken_care_of(ports, monkeypatch):
+    ports.pipeline.care = CareSettings(least=1024)
+    real = ports.warehouse.rewrite
+
+    def rewrite(file, *, within):
+        if file == "warehouse":
+            raise WarehouseError("no room")
+        return real(file, within=within)
+
+    monkeypatch.setattr(ports.warehouse, "rewrite", rewrite)
+    assert [one.file for one in care(ports)] == ["personal"]
+    assert care(ports) == [], "and it is not tried again at once"
+
+
+def test_old_payloads_and_runs_go_and_the_newest_payload_of_each_key_stays(ports):
+    journal, warehouse = ports.journal, ports.warehouse
+    warehouse.run_script(["delete from ops.runs"])
+    for key, ages in {"a": (500, 450, 10), "b": (900, 800), "c": (3,)}.items():
+        for age in ages:
+            when = (NOW - age * DAY).isoformat()
+            warehouse._db.execute(
+                "insert into personal.raw.records values ('main', 'booking', $1, $2, $2, $3::timestamptz, 'user')",
+                [key, f"{key}{age}", when],
+            )
+    warehouse._db.execute("delete from personal.raw.records where length(key) > 1")
+    for age in (500, 100):
+        ports.clock.at = NOW - age * DAY
+        for end in (True, False):
+            journal.start_run("sync", "test", run_id=f"{age}-{end}", fence=1)
+            if end:
+                journal.end_run(f"{age}-{end}", "ok")
+            ended = ports.clock.at if end else None
+            row = {"run_id": f"{age}-{end}", "started_at_utc": ports.clock.at, "ended_at_utc": ended}
+            warehouse.write_log("ops.runs", [row])
+    ports.clock.at = NOW
+    care(ports)
+    assert warehouse.query("select payload from personal.raw.records order by all").rows == [
+        ("a10",),
+        ("b800",),
+        ("c3",),
+    ]
+    runs = {"100-True", "100-False", "500-False"}
+    assert {run.run_id for run in journal.runs(10)} == runs
+    assert {row[0] for row in warehouse.query("select run_id from ops.runs").rows} == runs
+    ports.pipeline.retention = dataclasses.replace(RetentionSettings(), raw=0.0, runs=0.0)
+    ports.clock.at = NOW + 5000 * DAY
+    care(ports)
+    assert len(warehouse.query("select payload from personal.raw.records").rows) == 3, "0 keeps all"
+    assert {run.run_id for run in journal.runs(10)} == runs
+
+
+@pytest.fixture(scope="module")
+def service():
+    with Service(small(bookings=40, days=10, products=3)) as running:
+        yield running
+
+
+async def test_a_sync_and_a_quiet_program_take_care_by_themselves(tmp_path, service):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK)
+    project.file.write_text(project.file.read_text() + '[care]\nleast = 1\nwaste = 0.01\nevery = "1h"\n')
+    await project.sync()
+    async with project.opened() as one:
+        assert json.loads(one.ports.journal.setting("care"))["bytes_per_value"]
+        one.ports.journal.set_setting("care", None)
+    inode = (tmp_path / "octo.duckdb").stat().st_ino
+    async with keeping(project) as keeper:
+        for day in range(1, 8):
+            when = (NOON + day * DAY).date().isoformat()
+            service.control(
+                "POST",
+                "/admin/availability",
+                {"product_id": service.state()["products"][0]["id"], "from": when, "to": when, "action": "capacity",
+                 "capacity": 20 + day, "silent": True},
+            )  # fmt: skip
+            keeper.pull("availability")
+            await settled(keeper)
+        project.clock.advance(hours=3)
+        keeper._caretaker._looked_at = float("-inf")
+        keeper.wake.set()
+        await settled(keeper)
+    assert (tmp_path / "octo.duckdb").stat().st_ino != inode
+    assert project.differences() == []

@@ -1,0 +1,161 @@
+"""Each check sees the fault it is for, in every table it speaks of; honest rows pass."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.flows.publish import apply_marts, sql_files
+from octo_sync.schema import Merge
+from octo_sync.tables import all_tables, nouns
+
+WAREHOUSE = Path("nowhere")
+CORE = [t for t in all_tables() if t.schema == "core" and t.noun]
+PRICED = [
+    (t, part)
+    for t in CORE
+    for part in ("original", "retail", "net", "tax")
+    if f"{part}_amount" in {c.name for c in t.columns}
+]
+
+
+@pytest.fixture(scope="module")
+def _made(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("checks")
+    made = DuckDBWarehouse(
+        directory / "octo.duckdb",
+        directory / "octo.private.duckdb",
+        tables=all_tables(),
+        nouns=nouns(),
+        now=dt.datetime(2026, 11, 20, tzinfo=dt.UTC),
+    )
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def warehouse(_made):
+    """An empty warehouse; made once, because that takes longer than a test."""
+    yield _made
+    _made.run_script([f"delete from {t.full_name}" for t in all_tables() if t.schema in ("core", "ops")])
+
+
+@pytest.fixture
+def failed(warehouse, tmp_path):
+    """Whether a check returns rows once these statements have run."""
+    checks = {check.name: check for check in sql_files(tmp_path, "checks")}
+
+    def red(check, *statements):
+        warehouse.run_script(statements)
+        if "marts." in checks[check].sql:
+            apply_marts(warehouse, tmp_path)
+        return bool(warehouse.query(checks[check].sql).rows)
+
+    return red
+
+
+def insert(table, **values):
+    """One row: keys are texts unless told otherwise, the rest is null."""
+    types = {c.name: c.type for c in table.all_columns}
+    row = {name: f"'{name}'" if types[name] == "text" else "timestamptz '2026-11-20 12:00:00+00'" for name in table.key}
+    row |= {name: str(value) for name, value in values.items() if name in types}
+    return f"insert into {table.full_name} ({', '.join(row)}) values ({', '.join(row.values())})"
+
+
+LIVE = {"is_deleted": "false", "is_test": "false", "is_current": "true"}
+
+
+@pytest.mark.parametrize("table", CORE, ids=lambda t: t.full_name)
+def test_a_key_that_occurs_twice_is_found_in_every_table(failed, table):
+    assert not failed("unique_keys", insert(table, **LIVE))
+    second = dict(LIVE)
+    if table.merge is Merge.VERSIONS:
+        second["valid_from_utc"] = "timestamptz '2026-11-21 12:00:00+00'"
+    assert failed("unique_keys", insert(table, **second))
+
+
+@pytest.mark.parametrize("precision", [0, 2, 3])
+@pytest.mark.parametrize(("table", "part"), PRICED, ids=lambda v: getattr(v, "full_name", v))
+def test_an_amount_that_is_not_its_minor_units_is_found(failed, table, part, precision):
+    money = {"currency": "'XXX'", "currency_precision": precision, f"{part}_minor": 12345}
+    right = {0: "12345", 2: "123.45", 3: "12.345"}[precision]
+    assert not failed("money_exact", insert(table, **LIVE, **money, **{f"{part}_amount": right}))
+
+    wrong = {0: "123.45", 2: "123.46", 3: "123.45"}[precision]
+    assert failed("money_exact", f"update {table.full_name} set {part}_amount = {wrong}")
+
+
+@pytest.mark.parametrize("name", ["bookings", "booking_unit_items", "unit_prices"])
+def test_a_price_without_a_currency_is_found(failed, name):
+    (table,) = [t for t in CORE if t.name == name]
+    assert not failed("known_currencies", insert(table, **LIVE, currency="'EUR'", currency_precision=2, retail_minor=1))
+    assert failed("known_currencies", f"update {table.full_name} set currency_precision = null")
+    assert "currency" in table.key or failed(
+        "known_currencies", f"update {table.full_name} set currency = null, currency_precision = 2"
+    )
+
+
+DETAILS = {
+    "booking_unit_items": "bookings",
+    "booking_extra_items": "bookings",
+    "booking_taxes": "bookings",
+    "availability_prices": "availability",
+    "options": "products",
+    "product_content": "products",
+    "units": "options",
+    "extras": "options",
+}
+
+
+@pytest.mark.parametrize(("detail", "parent"), DETAILS.items())
+def test_a_detail_without_its_row_is_found(failed, detail, parent):
+    of = {t.name: t for t in CORE}
+    above = [insert(of[name], **LIVE) for name in dict.fromkeys((parent, "products", "options", "bookings"))]
+
+    assert not failed("orphans", *above, insert(of[detail], **LIVE))
+    assert failed("orphans", f"delete from core.{parent}")
+
+
+@pytest.mark.parametrize(
+    ("vacancies", "capacity", "status", "wrong"),
+    [(3, 2, "AVAILABLE", True), (-1, 2, "AVAILABLE", True), (0, -1, "AVAILABLE", True), (2, 2, "AVAILABLE", False),
+     ("null", 2, "AVAILABLE", False), (5, "null", "FREESALE", False), ("null", "null", "FREESALE", False)],
+)  # fmt: skip
+def test_places_left_and_taken_stay_within_capacity(failed, vacancies, capacity, status, wrong):
+    of = {t.name: t for t in CORE}
+    row = insert(of["availability"], **LIVE, vacancies=vacancies, capacity=capacity, status=f"'{status}'")
+
+    assert failed("availability_capacity", row) is wrong
+
+
+def test_rows_without_any_answer_on_record_are_found(failed):
+    of = {t.name: t for t in CORE}
+    into = "insert into ops.coverage (connection_id, resource, key, product_id, option_id) values "
+    answers = [
+        f"{into} ('connection_id', 'availability', 'a', 'product_id', 'option_id')",
+        f"{into} ('connection_id', 'booking', 'b', null, null)",
+    ]
+    rows = [insert(of[name], **LIVE) for name in ("availability", "bookings")]
+
+    assert not failed("coverage_holes", *answers, *rows)
+    assert failed("coverage_holes", "delete from ops.coverage where resource = 'booking'")
+    assert failed("coverage_holes", answers[1], "delete from ops.coverage where resource = 'availability'")
+
+
+def test_an_aggregate_that_is_older_than_the_facts_is_found(failed, warehouse):
+    of = {t.name: t for t in CORE}
+    day = {"local_date": "date '2026-11-20'", "status": "'AVAILABLE'"}
+    assert not failed("mart_totals", insert(of["availability"], **LIVE, **day))
+    warehouse.run_script(["update marts.agg_occupancy_daily set departures = 2"])
+    (check,) = [c for c in sql_files(WAREHOUSE, "checks") if c.name == "mart_totals"]
+
+    assert [row[0] for row in warehouse.query(check.sql).rows] == ["agg_occupancy_daily: departures"]
+
+
+def test_a_shared_name_that_doubles_bookings_is_found(failed):
+    of = {t.name: t for t in CORE}
+    booking = insert(of["bookings"], **LIVE, product_id="'product_id'")
+
+    assert not failed("mart_totals", booking, insert(of["products"], **LIVE))
+    assert failed("mart_totals", insert(of["products"], **LIVE))

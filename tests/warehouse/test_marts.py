@@ -1,0 +1,320 @@
+"""What the marts say beyond the questions: unknown stays unknown, currencies apart, tests out, coverage shown."""
+
+import datetime as dt
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.flows.harness import NOON, TODAY, Wire, api_path, reply
+from tests.warehouse.conftest import CHANNELS, HORIZONS, LATER
+from tests.warehouse.engines import planted
+from tests.warehouse.truth import grouped, total
+
+DAY = dt.timedelta(days=1)
+
+
+def one(engine, sql):
+    found = engine.query(sql)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def test_the_world_has_what_these_tests_are_about(world):
+    """Otherwise they would compare nothing."""
+    assert any(d["capacity"] is None and not d["closed"] for d in world.now.departures)
+    assert any(d["closed"] and d["capacity"] for d in world.now.departures)
+    assert any(b["travel_date"] is None for b in world.now.bookings)
+    assert {p["currency_precision"] for p in world.now.products.values()} == {0, 2, 3}
+    assert any(b["test"] for c in world.now.channels for b in c.state["bookings"])
+
+
+def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(engine, world):
+    rows = one(
+        engine,
+        "select booking_uuid, status, channel_name, product_name, option_name, booking_date, travel_date, cancelled_date, "
+        "lead_days, currency, retail_amount, net_amount, margin_amount, pax_count, is_sold, is_redeemed, is_cancelled "
+        "from marts.fct_bookings",
+    )
+    wanted = {b["booking_uuid"]: b for b in world.now.bookings}
+
+    assert {r["booking_uuid"] for r in rows} == set(wanted)
+    assert len(rows) == len(wanted)
+    for row in rows:
+        b = wanted[row["booking_uuid"]]
+        margin = None if b["net"] is None else b["retail"] - b["net"]
+        assert tuple(row.values()) == (
+            b["booking_uuid"], b["status"], b["channel_name"], b["product_name"], b["option_name"], b["booking_date"],
+            b["travel_date"], b["cancelled_date"], b["lead"], b["currency"], b["retail"], b["net"], margin, b["pax"],
+            b["sold"], b["redeemed"], b["cancelled"],
+        )  # fmt: skip
+
+
+def test_the_business_day_is_not_the_utc_day(engine, world):
+    shifted = one(
+        engine,
+        "select connection_id, count(*) as n from marts.fct_bookings "
+        "where booking_date <> cast(utc_created_at at time zone 'UTC' as date) group by connection_id",
+    )
+    assert {r["connection_id"] for r in shifted} == set(CHANNELS)
+
+
+def test_departures_of_unknown_capacity_and_closed_ones_have_no_fill_rate(engine, world):
+    rows = one(
+        engine,
+        "select departure_key, capacity, taken, fill_rate, is_closed, our_pax, our_bookings from marts.fct_departures",
+    )
+    wanted = {"|".join(d["slot"]): d for d in world.now.departures}
+    compared = [r for r in rows if r["departure_key"] in wanted]
+
+    assert len(compared) == len(wanted)
+    for row in compared:
+        d = wanted[row["departure_key"]]
+        assert (row["capacity"], row["taken"], row["fill_rate"], row["is_closed"], row["our_pax"]) == (
+            d["capacity"], d["taken"], d["rate"], d["closed"], d["our_pax"],
+        )  # fmt: skip
+
+
+def test_what_we_sold_on_a_departure_is_in_one_currency_or_not_told(engine, world):
+    sold = grouped([b for b in world.now.bookings if b["sold"]], "slot")
+    rows = one(
+        engine, "select departure_key, our_sold_amount, our_currency from marts.fct_departures where our_bookings > 0"
+    )
+
+    assert rows
+    for row in rows:
+        ours = next(bookings for (slot,), bookings in sold.items() if "|".join(map(str, slot)) == row["departure_key"])
+        assert (row["our_sold_amount"], row["our_currency"]) == (total(ours, "retail"), ours[0]["currency"])
+
+
+def test_sales_in_two_currencies_are_not_added_up(duck, world):
+    """Planted in the copy, because the sandbox sells a product in one currency."""
+    ((uuid, currency, key),) = duck.query(
+        "select b.booking_uuid, b.currency, b.departure_key from marts.fct_bookings b join marts.fct_departures d "
+        "on d.departure_key = b.departure_key where b.is_sold and d.our_bookings >= 2 limit 1"
+    ).rows
+    read = "select our_sold_amount, our_currency from marts.fct_departures where departure_key = $1"
+    duck.run_script([f"update core.bookings set currency = 'XTS' where booking_uuid = '{uuid}'"])
+    try:
+        assert duck.query(read, [key]).rows == [(None, None)]
+    finally:
+        duck.run_script([f"update core.bookings set currency = '{currency}' where booking_uuid = '{uuid}'"])
+
+
+def test_guests_add_up_to_their_bookings(engine, world):
+    (row,) = one(
+        engine,
+        "select count(*) as tickets, cast(sum(pax_count) as bigint) as guests from marts.fct_guests where is_sold",
+    )
+    sold = [t for t in world.now.tickets if t["booking"]["sold"]]
+
+    assert (row["tickets"], row["guests"]) == (len(sold), sum(t["pax"] for t in sold))
+
+
+def test_pick_up_tells_those_apart_who_cancelled_since(engine, world):
+    rows = one(engine, "select * from marts.agg_pickup_curve where cancelled_since_pax > 0")
+    assert rows
+    for row in rows:
+        gone = [
+            b
+            for b in world.now.bookings
+            if b["was_sold"] and b["cancelled"] and b["travel_date"] and f"{b['travel_date']:%Y-%m}" == row["travel_month"]
+            and (b["connection"], b["product_name"]) == (row["connection_id"], row["product_name"])
+            and b["lead"] >= row["days_out"] > (b["travel_date"] - b["cancelled_date"]).days
+        ]  # fmt: skip
+        assert row["cancelled_since_pax"] == sum(b["pax"] for b in gone)
+
+
+def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, world):
+    """Nor counted among those who cancelled since a day: nobody knows until when they were there."""
+    gone = next(
+        b
+        for b in world.now.bookings
+        if b["was_sold"]
+        and b["cancelled"]
+        and b["travel_date"]
+        and (b["travel_date"] - b["cancelled_date"]).days < 7 <= b["lead"]
+    )
+    key = (gone["connection"], gone["product_name"], f"{gone['travel_date']:%Y-%m}")
+    read = (
+        "select days_out, pax_on_books, cancelled_since_pax, final_pax from marts.agg_pickup_curve "
+        f"where connection_id = '{key[0]}' and product_name = '{key[1]}' and travel_month = '{key[2]}'"
+    )
+    uuid, instant = gone["booking_uuid"], gone["raw"]["utc_cancelled_at"]
+    before = {row["days_out"]: row for row in one(engine, read)}
+    with planted(
+        engine,
+        f"update core.bookings set utc_cancelled_at = null where booking_uuid = '{uuid}'",
+        f"update core.bookings set utc_cancelled_at = '{instant}' where booking_uuid = '{uuid}'",
+    ):
+        after = {row["days_out"]: row for row in one(engine, read)}
+
+    left = (gone["travel_date"] - gone["cancelled_date"]).days
+    for days, row in before.items():
+        since = gone["pax"] if gone["lead"] >= days > left else 0
+        assert after[days] == row | {"cancelled_since_pax": row["cancelled_since_pax"] - since}
+    assert any(gone["lead"] >= days > left for days in before)
+
+
+def test_the_health_of_the_days_ahead(engine, world):
+    rows = {r["product_key"]: r for r in one(engine, "select * from marts.availability_health")}
+    days = grouped(world.now.departures, "product", "travel_date")
+
+    assert set(rows) == {"|".join(product) for product in world.now.products}
+    for key, row in rows.items():
+        zone = world.now.products[tuple(key.split("|"))]["time_zone"]
+        assert row["as_of_date"] == (NOON + LATER).astimezone(ZoneInfo(zone)).date()
+        ahead = {d: same for (p, d), same in days.items() if "|".join(p) == key and d >= row["as_of_date"]}
+        closed = {d for d, same in ahead.items() if all(x["closed"] for x in same)}
+        full = {d for d, same in ahead.items() if all(x["closed"] or x["sold_out"] for x in same)} - closed
+        measured = {d: [x for x in same if x["taken"] is not None] for d, same in ahead.items()}
+        weak = {d for d, m in measured.items() if m and total(m, "taken") / total(m, "capacity") < 0.2}
+        assert (row["days"], row["closed_days"], row["sold_out_days"], row["weak_days"]) == (
+            len(ahead), len(closed), len(full), len(weak),
+        )  # fmt: skip
+        assert row["next_sold_out_day"] == min(full, default=None)
+        assert row["last_day_loaded"] == max(ahead) == row["covered_to"]
+        assert row["is_covered"]
+
+
+def test_the_channel_says_what_is_known(engine, world):
+    for row in one(engine, "select * from marts.dim_channel"):
+        _, name, zone = CHANNELS[row["connection_id"]]
+        assert (row["channel_name"], row["business_time_zone"]) == (name, zone)
+        assert NOON <= row["first_pulled_at_utc"] < NOON + dt.timedelta(minutes=10)
+        assert NOON + LATER <= row["last_verified_at_utc"] < NOON + LATER + dt.timedelta(minutes=10)
+        assert row["as_of_date"] == (NOON + LATER).astimezone(ZoneInfo(zone)).date()
+
+
+def test_a_day_of_booking_says_whether_all_of_it_is_known(engine, world):
+    """Neither today, which is not over, nor a day of which only those who travelled later are in the copy."""
+    kinds = set()
+    for row in one(engine, "select connection_id, booking_date, is_complete from marts.agg_bookings_daily"):
+        today = (NOON + LATER).astimezone(ZoneInfo(CHANNELS[row["connection_id"]][2])).date()
+        since = today + HORIZONS["bookings"][0] * DAY
+        known = since <= row["booking_date"] < today
+        assert row["is_complete"] is known, row
+        kinds.add((known, row["booking_date"] < since))
+
+    assert kinds == {(True, False), (False, True), (False, False)}
+
+
+def test_a_booking_says_when_it_was_last_verified(engine, world):
+    rows = one(engine, "select travel_date, verified_at_utc, verified_by from marts.fct_bookings")
+    fresh = [r for r in rows if r["travel_date"] and r["travel_date"] > TODAY]
+
+    assert fresh
+    assert all(r["verified_at_utc"] >= NOON + LATER for r in fresh)
+    assert {r["verified_by"] for r in fresh} <= {"user", "schedule"}
+
+
+def test_a_booking_that_its_month_no_longer_shows_is_not_verified_by_it(engine, world):
+    booking = next(b for b in world.now.bookings if b["travel_date"] and b["travel_date"] > TODAY + 2 * DAY)
+    uuid = booking["booking_uuid"]
+    read = f"select verified_at_utc from marts.fct_bookings where booking_uuid = '{uuid}'"
+    ((shown,),) = engine.query(
+        "select greatest(b.verified_at_utc, o.verified_at_utc) from core.bookings b left join ops.coverage o "
+        "on o.connection_id = b.connection_id and o.resource = 'booking' and o.key = '[\"' || b.booking_uuid || '\"]' "
+        f"where b.booking_uuid = '{uuid}'"
+    ).rows
+    # The month's answer of the second pull is made later than all that showed the booking itself.
+    month = f"{booking['travel_date']:%Y-%m}"
+    chosen = f"where connection_id = '{booking['connection']}' and resource = 'bookings' and travel_month = '{month}'"
+    with planted(
+        engine,
+        f"update ops.coverage set verified_at_utc = verified_at_utc + interval '1 hour' {chosen}",
+        f"update ops.coverage set verified_at_utc = verified_at_utc - interval '1 hour' {chosen}",
+    ):
+        assert engine.query(read).rows[0][0] > shown
+        with planted(
+            engine,
+            "insert into ops.absences (connection_id, table_name, key, resource, subject_key, misses) values "
+            f"""('{booking["connection"]}', 'core.bookings', '["{uuid}"]', 'booking', '["{uuid}"]', 1)""",
+            "delete from ops.absences",
+        ):
+            assert engine.query(read).rows == [(shown,)]
+
+
+def test_a_booking_or_product_by_itself_is_as_fresh_as_its_list(engine, world):
+    """And a booking that has travelled is not waited for: else its own answer would age for ever."""
+    ahead = next(b for b in world.now.bookings if b["travel_date"] and b["travel_date"] > TODAY + 2 * DAY)
+    behind = next(b for b in world.now.bookings if b["travel_date"] and b["travel_date"] < TODAY - 2 * DAY)
+    old = NOON - dt.timedelta(days=300)
+    rows = ", ".join(
+        f"""('{b["connection"]}', 'booking', '["{b["booking_uuid"]}"]', '{old.isoformat()}', 1, true)"""
+        for b in (ahead, behind)
+    )
+    with planted(
+        engine,
+        "update ops.coverage set resource = 'kept' where resource in ('booking', 'product'); insert into ops.coverage "
+        f"(connection_id, resource, key, verified_at_utc, row_count, is_complete) values {rows}, "
+        f"('{ahead['connection']}', 'product', '[\"p\"]', '{old.isoformat()}', 1, true)",
+        "delete from ops.coverage where resource in ('booking', 'product'); "
+        "update ops.coverage set resource = case when product_id is not null then 'product' else 'booking' end "
+        "where resource = 'kept'",
+    ):
+        found = one(
+            engine,
+            "select resource, subjects, oldest_verified_at from marts.sync_freshness "
+            "where resource in ('booking', 'product') order by resource",
+        )
+    assert [(row["resource"], row["subjects"]) for row in found] == [("booking", 1), ("product", 1)]
+    assert all(row["oldest_verified_at"] >= NOON + LATER for row in found)
+
+
+def test_the_calendar_has_every_day_of_its_years(engine, world):
+    rows = one(engine, "select * from marts.dim_date order by date_key")
+    first, last = rows[0]["date_key"], rows[-1]["date_key"]
+
+    assert (first, f"{last:%m-%d}") == (dt.date(2026, 1, 1), "12-31")
+    assert [r["date_key"] for r in rows] == [first + n * DAY for n in range((last - first).days + 1)]
+    for r in rows:
+        year, week, weekday = r["date_key"].isocalendar()
+        assert (r["iso_year"], r["iso_week"], r["weekday"], r["is_weekend"]) == (year, week, weekday, weekday > 5)
+        assert (r["weekday_name"], r["travel_month"]) == (f"{r['date_key']:%A}", f"{r['date_key']:%Y-%m}")
+        assert r["quarter"] == (r["date_key"].month + 2) // 3
+
+
+async def test_guests_are_counted_where_the_service_leaves_the_units_out(project, service):
+    """Then the product says how many people a unit admits; a unit that nobody knows makes the booking unknown, not 0."""
+    copy, lost = project(publish=True, availability=(0, 1)), []
+
+    def edit(request, answer):
+        if api_path(request) != "/bookings":
+            return None
+        rows = answer.json()
+        for row in rows:
+            for item in row["unitItems"]:
+                item.pop("unit")
+        if rows and not lost:
+            lost.append(rows[0]["uuid"])
+        for row in rows:
+            if row["uuid"] in lost:
+                row["unitItems"][0]["unitId"] = "nobody-knows"
+        return reply(rows)
+
+    await copy.sync(transport=Wire.by(edit))
+    units = {
+        (p["id"], o["id"], u["id"]): u["pax_count"]
+        for p in service.state()["products"]
+        for o in p["options"]
+        for u in o["units"]
+    }
+    expected = {
+        b["uuid"]: sum(units[b["product_id"], b["option_id"], i["unit_id"]] for i in b["unit_items"])
+        for b in service.state()["bookings"]
+    }
+    found = dict(copy.query("select booking_uuid, pax_count from octo.marts.fct_bookings"))
+    assert len(found) > 50
+    assert found == {uuid: None if uuid in lost else expected[uuid] for uuid in found}
+    assert copy.query("select count(*) from octo.marts.fct_guests where unit_type is null") == [(1,)]
+
+
+@pytest.mark.parametrize("precision", [0, 2, 3])
+def test_totals_per_currency_are_exact(engine, world, precision):
+    currencies = {p["default_currency"] for p in world.now.products.values() if p["currency_precision"] == precision}
+    sold = [b for b in world.now.bookings if b["sold"]]
+    for currency in currencies:
+        (row,) = one(
+            engine, f"select sum(retail_amount) as retail from marts.agg_bookings_daily where currency = '{currency}'"
+        )
+        minor = sum(b["raw"]["retail"] for b in sold if b["currency"] == currency)
+        assert row["retail"] == Decimal(minor).scaleb(-precision)

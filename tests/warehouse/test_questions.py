@@ -1,0 +1,237 @@
+"""Every question answers what plain Python finds in the sandbox's own state, on both engines."""
+
+import copy
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.flows.harness import NOON, TODAY
+from tests.warehouse.conftest import CHANNELS, LATER
+from tests.warehouse.engines import planted
+from tests.warehouse.truth import Truth, availability_changes, booking_changes, price_changes
+
+from octo_sync.flows import ask
+
+DAY = dt.timedelta(days=1)
+NOW = NOON + LATER
+TODAYS = {name: NOW.astimezone(ZoneInfo(zone)).date() for name, (_, _, zone) in CHANNELS.items()}
+ALL = {q.number: q for q in ask.questions(Path("nowhere"))}
+
+
+def answer(engine, number, **given):
+    """Rows of a question as dictionaries."""
+    question = ALL[number]
+    values = ask.values(question, {k: str(v) for k, v in given.items()}, now=NOW, time_zone="UTC")
+    found = engine.query(question.sql, values)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def same(found, wanted):
+    """Both have the same rows in the columns that the oracle knows, and there are some."""
+    assert wanted, "the oracle has no row: nothing would be compared"
+    columns = list(wanted[0])
+    missing = [c for c in columns if c not in found[0]] if found else []
+    assert missing == []
+    assert sorted(map(repr, ([_plain(row[c]) for c in columns] for row in found))) == sorted(
+        map(repr, ([_plain(row[c]) for c in columns] for row in wanted))
+    )
+
+
+def _plain(value):
+    if isinstance(value, Decimal):
+        return value.normalize() + 0
+    if isinstance(value, dt.datetime) and value.tzinfo:
+        return value.astimezone(dt.UTC).isoformat()
+    return value
+
+
+PAST = {"first": TODAY - 60 * DAY, "last": TODAY + DAY}
+AROUND = {"first": TODAY - 60 * DAY, "last": TODAY + 30 * DAY}
+AHEAD = {"first": TODAY + 3 * DAY, "last": TODAY + 25 * DAY}
+
+
+@pytest.mark.parametrize(
+    ("number", "window", "more"),
+    [
+        (1, PAST, {}),
+        (2, AROUND, {}),
+        (3, AHEAD, {}),
+        (4, AHEAD, {"below": 0.2}),
+        (5, PAST, {}),
+        (6, PAST, {}),
+        (8, AHEAD, {}),
+        (9, {"first": TODAY - 60 * DAY, "last": TODAY - DAY}, {}),
+        (9, AHEAD, {}),
+        (11, {"first": TODAY - 50 * DAY, "last": TODAY - 20 * DAY}, {}),
+        (16, AROUND, {}),
+        (17, AROUND, {}),
+        (18, AROUND, {}),
+        (19, PAST, {}),
+    ],
+)
+def test_a_question_over_a_window_answers_what_the_service_holds(engine, world, number, window, more):
+    same(answer(engine, number, **window, **more), getattr(world.now, f"q{number}")(**window, **more))
+
+
+def test_where_nothing_is_redeemed_nobody_is_called_a_no_show(engine, world):
+    rates = [row["no_show_rate"] for row in answer(engine, 9, **AHEAD) if row["redeemed"] == 0]
+
+    assert rates
+    assert set(rates) == {None}
+
+
+@pytest.mark.parametrize("window", [{"first": TODAY - 60 * DAY, "last": TODAY - DAY}, AHEAD])
+def test_who_is_told_not_to_have_come_has_bought_and_is_a_no_show(engine, world, window):
+    """Also where nobody is redeemed: somebody counts arrivals then."""
+    uuid = next(b["booking_uuid"] for b in world.now.sold(**window) if b["status"] == "CONFIRMED")
+    channels = copy.deepcopy(world.now.channels)
+    next(b for c in channels for b in c.state["bookings"] if b["uuid"] == uuid)["status"] = "NOSHOW"
+    told = Truth(channels)
+
+    with planted(
+        engine,
+        f"update core.bookings set status = 'NOSHOW' where booking_uuid = '{uuid}'",
+        f"update core.bookings set status = 'CONFIRMED' where booking_uuid = '{uuid}'",
+    ):
+        same(answer(engine, 9, **window), told.q9(**window))
+
+
+def test_days_without_bookings_are_there_with_zero(engine, world):
+    rows = answer(engine, 1, **PAST)
+
+    assert [row["booking_date"] for row in rows] == [PAST["first"] + n * DAY for n in range(62)]
+    assert rows[-1]["is_complete"] is False, "the day is not over"
+    assert all(row["is_complete"] for row in rows[-40:-2])
+
+
+def test_pick_up_is_of_months_that_are_over(engine, world):
+    window = {"first": dt.date(2026, 8, 1), "last": dt.date(2026, 12, 1)}
+    rows = answer(engine, 7, **window)
+
+    same(rows, world.now.q7(**window, today=TODAYS))
+    complete = {row["travel_month"]: row["is_complete"] for row in rows}
+    assert complete == {"2026-08": False, "2026-09": True, "2026-10": True}, "August lies only in part in the horizon"
+    assert any(0 < row["share_7"] < 1 for row in rows)
+
+
+def test_the_manifest_is_of_one_day_and_names_nobody(engine, world):
+    day = max(
+        (b["travel_date"] for b in world.now.bookings if b["sold"] and b["travel_date"]),
+        key=lambda d: len(world.now.q10(d)),
+    )
+    rows = answer(engine, 10, day=day)
+
+    same(rows, world.now.q10(day))
+    assert not {"full_name", "email_address", "notes"} & set(rows[0])
+
+
+def test_nearly_full_departures_are_open_and_ahead(engine, world):
+    """Ahead of an instant, not of a wall clock: asked at the very start of a departure in each time zone."""
+    last = TODAY + 25 * DAY
+    full = [d for d in world.now.departures if (d["rate"] or 0) > 0.9 and TODAY + 3 * DAY <= d["travel_date"] < last]
+    starts = {d["start"].replace(tzinfo=dt.UTC) - d["utc_start"]: d["utc_start"] for d in full}
+
+    assert len(starts) > 2
+    for after in starts.values():
+        asked = {"after": after.isoformat(), "last": last, "above": 0.9}
+        rows = answer(engine, 21, **asked)
+        same(rows, world.now.q21(after, last, 0.9))
+        assert [row["utc_start_at"] for row in rows] == sorted(row["utc_start_at"] for row in rows)
+        assert all(
+            row["utc_start_at"].astimezone(ZoneInfo(row["time_zone"])).replace(tzinfo=None) == row["local_start_at"]
+            for row in rows
+        )
+
+
+def test_what_changed_is_every_booking_that_differs(engine, world):
+    since = NOON + dt.timedelta(hours=1)
+    rows = answer(engine, 12, since=since.isoformat())
+
+    found = sorted((r["booking_uuid"], r["previous_status"], r["status"]) for r in rows)
+    assert found == sorted(booking_changes(world.before, world.now))
+    assert len({row[1:] for row in found}) > 2
+
+
+def test_a_booking_is_shown_as_it_was(engine, world):
+    uuid, was, now = next(c for c in booking_changes(world.before, world.now) if c[1] and c[1] != c[2])
+    (then,) = answer(engine, 13, booking=uuid, at=(NOON + dt.timedelta(hours=1)).isoformat())
+    (today,) = answer(engine, 13, booking=uuid, at=(NOW + dt.timedelta(hours=1)).isoformat())
+
+    assert (then["status"], today["status"]) == (was, now)
+    assert then["valid_to_utc"] == today["event_at_utc"]
+    (change,) = answer(engine, 13, booking=uuid, at=today["event_at_utc"].isoformat())
+    assert change["version_no"] == today["version_no"], (
+        "at the very instant of the change it is the new one, and only that"
+    )
+    assert answer(engine, 13, booking=uuid, at=(NOON - DAY).isoformat()) == []
+
+
+def test_freshness_is_per_connection_and_complete(engine, world):
+    rows = answer(engine, 14, at=(NOW + dt.timedelta(minutes=90)).isoformat())
+
+    kinds = {"supplier", "products", "availability", "bookings"}
+    assert {(r["connection_id"], r["resource"]) for r in rows} >= {(c, k) for c in CHANNELS for k in kinds}
+    assert {r["incomplete_subjects"] for r in rows} == {0}
+    assert all(88 <= r["minutes_behind"] <= 90 for r in rows if r["resource"] in kinds)
+    assert {(r["bookings_from"], r["bookings_to"]) for r in rows if r["connection_id"] == "direct"} == {
+        (TODAYS["direct"] - 85 * DAY, TODAYS["direct"] + 40 * DAY)
+    }
+
+
+def test_what_is_missed_or_held_does_not_look_complete(engine, world):
+    """A booking that its month no longer shows: neither its own kind nor the month's is complete until that is proven."""
+    uuid = next(b["booking_uuid"] for b in world.now.bookings if b["connection"] == "direct")
+    with planted(
+        engine,
+        "insert into ops.absences (connection_id, table_name, key, resource, subject_key, misses) "
+        f"""values ('direct', 'core.bookings', '["{uuid}"]', 'booking', '["{uuid}"]', 1)""",
+        "delete from ops.absences",
+    ):
+        rows = {(r["connection_id"], r["resource"]): r for r in answer(engine, 14)}
+    lacking = {key for key, row in rows.items() if not row["is_complete"]}
+
+    assert lacking == {("direct", "booking"), ("direct", "bookings")}
+    assert {rows[key]["missed_rows"] for key in lacking} == {1}
+    assert all(row["is_complete"] for row in answer(engine, 14))
+
+
+def test_no_difference_is_open_before_a_reconciliation(engine, world):
+    assert answer(engine, 15) == []
+
+
+def test_changed_departures_are_shown_with_what_they_were(engine, world):
+    rows = answer(engine, 20, since=(NOON + dt.timedelta(hours=1)).isoformat())
+
+    same(rows, availability_changes(world.before, world.now))
+    assert {"CLOSED"} <= {row["status"] for row in rows}
+
+
+def test_price_changes_are_shown_with_what_they_were(engine, world):
+    rows = answer(engine, 22, since=(NOON + dt.timedelta(hours=1)).isoformat())
+
+    same(rows, price_changes(world.before, world.now))
+    assert answer(engine, 22, since=(NOW + DAY).isoformat()) == []
+    first_prices_too = answer(engine, 22, since=(NOON - DAY).isoformat())
+    assert first_prices_too == rows, "a price that was never another is no change"
+
+
+@pytest.mark.parametrize("number", range(1, 23))
+def test_each_of_the_22_runs_with_its_defaults(engine, world, number):
+    question = ALL[number]
+    rows = answer(engine, number, **dict.fromkeys(question.required, "none of that name"))
+
+    assert question.question.endswith("?")
+    assert isinstance(rows, list)
+
+
+@pytest.mark.parametrize("number", range(1, 23))
+def test_a_question_has_its_rows_in_the_same_order_on_both_engines(duck, postgres, number):
+    given = dict.fromkeys(ALL[number].required, "RS-000001")
+
+    assert _comparable(answer(duck, number, **given)) == _comparable(answer(postgres, number, **given))
+
+
+def _comparable(rows):
+    return [{name: _plain(value) for name, value in row.items()} for row in rows]

@@ -1,0 +1,476 @@
+"""What each question must answer, worked out in plain Python from the sandbox's own state; no SQL, nothing of octo_sync."""
+
+import datetime as dt
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from decimal import Decimal
+from statistics import median
+from zoneinfo import ZoneInfo
+
+DAY = dt.timedelta(days=1)
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+SOLD = ("CONFIRMED", "REDEEMED", "NOSHOW")
+"""Who does not come has bought all the same."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One connection: whose bookings, under which name, in which business time zone, how far."""
+
+    connection: str
+    name: str
+    zone: str
+    state: dict
+    slots: list
+    bookings: tuple[int, int]
+    availability: tuple[int, int]
+
+
+def instant(text):
+    return None if text is None else dt.datetime.fromisoformat(text).astimezone(dt.UTC)
+
+
+def naive(text):
+    return None if text is None else dt.datetime.fromisoformat(text).replace(tzinfo=None)
+
+
+def grouped(rows, *keys):
+    """Rows by the values of some of their fields."""
+    found = defaultdict(list)
+    for row in rows:
+        found[tuple(row[k] for k in keys)].append(row)
+    return found
+
+
+def total(rows, field):
+    """SQL's sum: of what is there, None when nothing is."""
+    known = [row[field] for row in rows if row[field] is not None]
+    return sum(known) if known else None
+
+
+def share(part, whole):
+    return part / whole if whole else None
+
+
+class Truth:
+    """Bookings, tickets and departures of all channels as plain dictionaries, and the questions over them."""
+
+    def __init__(self, channels):
+        self.channels = channels
+        self.products, self.options, self.units = {}, {}, {}
+        self.bookings, self.tickets, self.departures = [], [], []
+        for channel in channels:
+            self._catalogue(channel)
+            self._sales(channel)
+            self._slots(channel)
+
+    def _catalogue(self, channel):
+        for product in channel.state["products"]:
+            self.products[channel.connection, product["id"]] = product
+            for option in product["options"]:
+                self.options[channel.connection, product["id"], option["id"]] = option
+                for unit in option["units"]:
+                    self.units[channel.connection, product["id"], option["id"], unit["id"]] = unit
+
+    def _sales(self, channel):
+        zone = ZoneInfo(channel.zone)
+        today = instant(channel.state["now"]).astimezone(zone).date()
+        for raw in channel.state["bookings"]:
+            day = dt.date.fromisoformat(raw["local_date"])
+            reach = [today + DAY * n for n in channel.bookings]
+            if raw["test"] or not reach[0] <= day <= reach[1]:
+                continue
+            ids = (channel.connection, raw["product_id"], raw["option_id"])
+            product, option = self.products[ids[:2]], self.options[ids]
+            start = naive(raw["local_start"])
+            units = [self.units[*ids, item["unit_id"]] for item in raw["unit_items"]]
+            cancelled = instant(raw["utc_cancelled_at"])
+            booked = instant(raw["utc_created_at"]).astimezone(zone).date()
+            booking = {
+                "raw": raw,
+                "connection": channel.connection,
+                "channel_name": channel.name,
+                "product_name": product["title"]["en"],
+                "option_name": option["title"]["en"],
+                "booking_uuid": raw["uuid"],
+                "status": raw["status"],
+                "sold": raw["status"] in SOLD,
+                "was_sold": raw["status"] in SOLD
+                or (raw["status"] == "CANCELLED" and raw["utc_confirmed_at"] is not None),
+                "cancelled": raw["status"] == "CANCELLED",
+                "redeemed": raw["status"] == "REDEEMED"
+                or (raw["utc_redeemed_at"] is not None and raw["status"] != "NOSHOW"),
+                "booking_date": booked,
+                "cancelled_date": cancelled.astimezone(zone).date() if cancelled else None,
+                "start": start,
+                "whole_day": product["availability_type"] == "OPENING_HOURS",
+                "travel_date": start.date() if start else None,
+                "lead": (start.date() - booked).days if start else None,
+                "currency": raw["currency"],
+                "retail": Decimal(raw["retail"]).scaleb(-raw["precision"]),
+                "net": None if raw["net"] is None else Decimal(raw["net"]).scaleb(-raw["precision"]),
+                "pax": sum(unit["pax_count"] for unit in units),
+                "slot": (*ids, raw["availability_id"]),
+            }
+            self.bookings.append(booking)
+            self.tickets += [
+                {
+                    "booking": booking,
+                    "unit_type": unit["type"],
+                    "unit_name": unit["title"]["en"],
+                    "pax": unit["pax_count"],
+                }
+                for unit in units
+            ]
+
+    def _slots(self, channel):
+        now = instant(channel.state["now"])
+        sold = grouped([b for b in self.bookings if b["sold"] and b["connection"] == channel.connection], "slot")
+        for raw in channel.slots:
+            day = dt.date.fromisoformat(raw["local_date"])
+            today = now.astimezone(ZoneInfo(raw["time_zone"])).date()
+            if not today + DAY * channel.availability[0] <= day <= today + DAY * channel.availability[1]:
+                continue
+            ids = (channel.connection, raw["product_id"], raw["option_id"], raw["availability_id"])
+            ours = sold.get((ids,), [])
+            measured = not raw["closed"] and raw["capacity"] is not None
+            self.departures.append(
+                {
+                    "product_name": self.products[ids[:2]]["title"]["en"],
+                    "product": ids[:2],
+                    "option_name": self.options[ids[:3]]["title"]["en"],
+                    "travel_date": day,
+                    "start": naive(raw["local_start"]),
+                    "utc_start": instant(raw["utc_start"]),
+                    "closed": raw["closed"],
+                    "sold_out": raw["status"] == "SOLD_OUT",
+                    "capacity": raw["capacity"],
+                    "vacancies": raw["vacancies"],
+                    "taken": raw["capacity"] - raw["vacancies"] if measured else None,
+                    "rate": share(raw["capacity"] - raw["vacancies"], raw["capacity"]) if measured else None,
+                    "our_pax": sum(b["pax"] for b in ours),
+                    "slot": ids,
+                    "status": raw["status"],
+                    "available": raw["available"],
+                }
+            )
+
+    # -- what the questions ask -----------------------------------------------------------------------------------
+
+    def sold(self, first, last, by="travel_date"):
+        return [b for b in self.bookings if b["sold"] and b[by] is not None and first <= b[by] <= last]
+
+    def q1(self, first, last):
+        made = grouped(self.bookings, "booking_date")
+        days = [first + DAY * n for n in range((last - first).days + 1)]
+        return [
+            {
+                "booking_date": day,
+                "weekday_name": WEEKDAYS[day.weekday()],
+                "bookings": len(rows := made.get((day,), [])),
+                "sold": sum(b["sold"] for b in rows),
+                "cancelled": sum(b["cancelled"] for b in rows),
+                "guests": sum(b["pax"] for b in rows if b["sold"]),
+            }
+            for day in days
+        ]
+
+    def q2(self, first, last):
+        return [
+            {
+                "currency": currency,
+                "product_name": product,
+                "channel_name": channel,
+                "bookings": len(rows),
+                "guests": sum(b["pax"] for b in rows),
+                "retail_amount": total(rows, "retail"),
+                "net_amount": total(rows, "net"),
+                "without_net": sum(b["net"] is None for b in rows),
+            }
+            for (currency, product, channel), rows in grouped(
+                self.sold(first, last - DAY), "currency", "product_name", "channel_name"
+            ).items()
+        ]
+
+    def _days(self, first, last):
+        ahead = [d for d in self.departures if first <= d["travel_date"] <= last]
+        return grouped(ahead, "product", "product_name", "travel_date").items()
+
+    def q3(self, first, last):
+        answer = []
+        for (_, name, day), rows in self._days(first, last):
+            measured = [d for d in rows if d["taken"] is not None]
+            answer.append(
+                {
+                    "product_name": name,
+                    "travel_date": day,
+                    "weekday_name": WEEKDAYS[day.weekday()],
+                    "departures": len(rows),
+                    "closed_departures": sum(d["closed"] for d in rows),
+                    "taken": total(measured, "taken"),
+                    "capacity": total(measured, "capacity"),
+                    "fill_rate": share(total(measured, "taken"), total(measured, "capacity")),
+                }
+            )
+        return answer
+
+    def q4(self, first, last, below):
+        return [
+            {
+                "product_name": d["product_name"],
+                "option_name": d["option_name"],
+                "local_start_at": d["start"],
+                "taken": d["taken"],
+                "capacity": d["capacity"],
+                "fill_rate": d["rate"],
+                "our_pax": d["our_pax"],
+            }
+            for d in self.departures
+            if first <= d["travel_date"] <= last and d["rate"] is not None and d["rate"] < below
+        ]
+
+    def q5(self, first, last):
+        made = [b for b in self.bookings if b["was_sold"] and first <= b["booking_date"] <= last]
+        months = grouped([b | {"month": f"{b['booking_date']:%Y-%m}"} for b in made], "channel_name", "month")
+        return [
+            {
+                "channel_name": channel,
+                "booking_month": month,
+                "sold": len(rows),
+                "cancelled": sum(b["cancelled"] for b in rows),
+                "cancellation_rate": sum(b["cancelled"] for b in rows) / len(rows),
+            }
+            for (channel, month), rows in months.items()
+        ]
+
+    def q6(self, first, last):
+        made = [b for b in self.sold(first, last, "booking_date") if b["lead"] is not None]
+        return [
+            {
+                "channel_name": channel,
+                "bookings": len(rows),
+                "median_lead_days": float(median(b["lead"] for b in rows)),
+                "shortest": min(b["lead"] for b in rows),
+                "longest": max(b["lead"] for b in rows),
+            }
+            for (channel,), rows in grouped(made, "channel_name").items()
+        ]
+
+    def q7(self, first, last, today):
+        travelled = [b for b in self.bookings if b["was_sold"] and b["travel_date"] is not None]
+        months = grouped(
+            [b | {"month": f"{b['travel_date']:%Y-%m}"} for b in travelled], "connection", "product_name", "month"
+        )
+        answer = []
+        for (connection, product, month), rows in months.items():
+            if not (f"{first:%Y-%m}" <= month <= f"{last:%Y-%m}" and month < f"{today[connection]:%Y-%m}"):
+                continue
+            final = [b for b in rows if b["sold"]]
+            guests = sum(b["pax"] for b in final)
+            row = {"product_name": product, "travel_month": month, "final_guests": guests}
+            for days in (30, 14, 7):
+                early = sum(b["pax"] for b in final if b["lead"] >= days)
+                row |= {f"guests_{days}_days_out": early, f"share_{days}": share(early, guests)}
+            answer.append(row)
+        return answer
+
+    def q8(self, first, last):
+        return [
+            {
+                "product_name": name,
+                "travel_date": day,
+                "state": "closed" if all(d["closed"] for d in rows) else "sold out",
+                "departures": len(rows),
+                "sold_out_departures": sum(d["sold_out"] for d in rows),
+                "closed_departures": sum(d["closed"] for d in rows),
+                "our_pax": sum(d["our_pax"] for d in rows),
+            }
+            for (_, name, day), rows in self._days(first, last)
+            if all(d["closed"] or d["sold_out"] for d in rows)
+        ]
+
+    def q9(self, first, last):
+        answer = []
+        for (_, product), rows in grouped(self.sold(first, last), "connection", "product_name").items():
+            missed = [b for b in rows if not b["redeemed"]]
+            counted = len(missed) < len(rows) or any(b["status"] == "NOSHOW" for b in missed)
+            answer.append(
+                {
+                    "product_name": product,
+                    "sold": len(rows),
+                    "redeemed": len(rows) - len(missed),
+                    "not_redeemed": len(missed),
+                    "guests_not_redeemed": total(missed, "pax"),
+                    "no_show_rate": len(missed) / len(rows) if counted else None,
+                }
+            )
+        return answer
+
+    def q10(self, day):
+        answer = []
+        for b in self.sold(day, day):
+            names = Counter(t["unit_name"] for t in self.tickets if t["booking"] is b)
+            answer.append(
+                {
+                    "local_start_at": b["start"],
+                    "product_name": b["product_name"],
+                    "option_name": b["option_name"],
+                    "supplier_reference": b["raw"]["supplier_reference"],
+                    "reseller_reference": b["raw"]["reseller_reference"],
+                    "booking_uuid": b["booking_uuid"],
+                    "channel_name": b["channel_name"],
+                    "status": b["status"],
+                    "guests": b["pax"],
+                    "tickets": ", ".join(f"{count} {name}" for name, count in sorted(names.items())),
+                }
+            )
+        return answer
+
+    def q11(self, first, last):
+        return [
+            {
+                "channel_name": channel,
+                "currency": currency,
+                "bookings": len(rows),
+                "without_net": sum(b["net"] is None for b in rows),
+                "net_amount": total(rows, "net"),
+                "retail_amount": total(rows, "retail"),
+            }
+            for (channel, currency), rows in grouped(self.sold(first, last - DAY), "channel_name", "currency").items()
+        ]
+
+    def q16(self, first, last):
+        rows = [
+            b | {"day": b["start"].isoweekday(), "hour": None if b["whole_day"] else b["start"].hour}
+            for b in self.sold(first, last)
+        ]
+        return [
+            {
+                "weekday": day,
+                "weekday_name": WEEKDAYS[day - 1],
+                "start_hour": hour,
+                "currency": currency,
+                "bookings": len(same),
+                "guests": sum(b["pax"] for b in same),
+                "retail_amount": total(same, "retail"),
+            }
+            for (day, hour, currency), same in grouped(rows, "day", "hour", "currency").items()
+        ]
+
+    def q17(self, first, last):
+        chosen = {id(b) for b in self.sold(first, last)}
+        rows = [
+            t | {"connection": t["booking"]["connection"], "product_name": t["booking"]["product_name"]}
+            for t in self.tickets
+            if id(t["booking"]) in chosen
+        ]
+        return [
+            {"product_name": product, "unit_type": unit, "tickets": len(same), "guests": total(same, "pax")}
+            for (_, product, unit), same in grouped(rows, "connection", "product_name", "unit_type").items()
+        ]
+
+    def q18(self, first, last):
+        return [
+            {
+                "channel_name": channel,
+                "bookings": len(rows),
+                "guests": total(rows, "pax"),
+                "party_size": total(rows, "pax") / len(rows),
+                "bookings_without_pax": 0,
+            }
+            for (channel,), rows in grouped(self.sold(first, last), "channel_name").items()
+        ]
+
+    def q19(self, first, last):
+        lapsed = [b for b in self.bookings if b["status"] == "EXPIRED" and first <= b["booking_date"] <= last]
+        return [
+            {
+                "channel_name": channel,
+                "product_name": product,
+                "currency": currency,
+                "holds": len(rows),
+                "guests": total(rows, "pax"),
+                "retail_amount": total(rows, "retail"),
+                "last_expired_at_utc": max(instant(b["raw"]["utc_expires_at"]) for b in rows),
+            }
+            for (channel, product, currency), rows in grouped(
+                lapsed, "channel_name", "product_name", "currency"
+            ).items()
+        ]
+
+    def q21(self, after, last, above):
+        return [
+            {
+                "product_name": d["product_name"],
+                "option_name": d["option_name"],
+                "local_start_at": d["start"],
+                "utc_start_at": d["utc_start"],
+                "vacancies": d["vacancies"],
+                "capacity": d["capacity"],
+                "fill_rate": d["rate"],
+                "is_sold_out": d["sold_out"],
+                "our_pax": d["our_pax"],
+            }
+            for d in self.departures
+            if d["utc_start"] > after and d["travel_date"] <= last and d["rate"] is not None and d["rate"] > above
+        ]
+
+
+def booking_changes(before, now):
+    """Question 12, from the state before and now: (uuid, status before, status) of bookings that are new or differ."""
+    old = {b["booking_uuid"]: b for b in before.bookings}
+    told = ("status", "travel_date", "retail", "net", "pax", "currency", "option_name")
+    return [
+        (b["booking_uuid"], old[b["booking_uuid"]]["status"] if b["booking_uuid"] in old else None, b["status"])
+        for b in now.bookings
+        if b["booking_uuid"] not in old or any(old[b["booking_uuid"]][name] != b[name] for name in told)
+    ]
+
+
+def availability_changes(before, now):
+    """Question 20: departures whose status, places or capacity differ from what they were."""
+    told = ("status", "available", "vacancies", "capacity")
+    old = {d["slot"]: d for d in before.departures}
+    return [
+        {
+            "product_name": d["product_name"],
+            "option_name": d["option_name"],
+            "local_start_at": d["start"],
+            "status_before": was["status"],
+            "status": d["status"],
+            "vacancies_before": was["vacancies"],
+            "vacancies": d["vacancies"],
+            "capacity_before": was["capacity"],
+            "capacity": d["capacity"],
+        }
+        for d in now.departures
+        if (was := old.get(d["slot"])) and any(was[name] != d[name] for name in told)
+    ]
+
+
+def price_changes(before, now):
+    """Question 22: units and options whose price differs from what it was."""
+    answer = []
+    for (connection, product_id), product in now.products.items():
+        scale = -product["currency_precision"]
+        for option in product["options"]:
+            old = before.options[connection, product_id, option["id"]]
+            old_units = {unit["id"]: unit for unit in old["units"]}
+            pairs = [("", old["price_from"], option["price_from"])]
+            pairs += [(u["title"]["en"], old_units[u["id"]]["price_from"], u["price_from"]) for u in option["units"]]
+            for name, was, price in pairs:
+                if price is not None and any(was[part] != price[part] for part in ("original", "retail", "net")):
+                    answer.append(
+                        {
+                            "product_name": product["title"]["en"],
+                            "option_name": option["title"]["en"],
+                            "unit_name": name,
+                            "currency": product["default_currency"],
+                            "retail_before": Decimal(was["retail"]).scaleb(scale),
+                            "retail_amount": Decimal(price["retail"]).scaleb(scale),
+                            "retail_change": Decimal(price["retail"] - was["retail"]).scaleb(scale),
+                            "net_before": None if was["net"] is None else Decimal(was["net"]).scaleb(scale),
+                            "net_amount": None if price["net"] is None else Decimal(price["net"]).scaleb(scale),
+                        }
+                    )
+    return answer

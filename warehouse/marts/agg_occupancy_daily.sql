@@ -1,0 +1,40 @@
+-- name: agg_occupancy_daily
+-- grain: One product and travel date.
+-- description: How full each day is, everyone's sales counted. Closed departures and those of unknown capacity are counted, but not in capacity.
+-- materialize: table
+-- column: product_key: One column to join products on.
+-- column: product_name: Title, else internal name, else id.
+-- column: travel_date: Day of travel at the venue.
+-- column: travel_month: YYYY-MM of it.
+-- column: departures: All departures of the day.
+-- column: measured_departures: Those open with known capacity and vacancies: what capacity, taken and fill_rate are about.
+-- column: capacity: Places of the measured departures; null when there is none.
+-- column: taken: Places of them that are taken.
+-- column: fill_rate: taken / capacity, 0 to 1.
+-- column: sold_out_departures: Departures that are SOLD_OUT.
+-- column: closed_departures: Departures that are CLOSED.
+-- column: our_bookings: Sold bookings that this token can see.
+-- column: our_pax: People in them.
+-- column: verified_at_utc: When the option verified longest ago was verified.
+-- column: is_covered: Whether the last answers of all options were complete and spoke for this day.
+select
+  product_key,
+  connection_id,
+  product_id,
+  product_name,
+  travel_date,
+  travel_month,
+  count(*) as departures,
+  count(taken) as measured_departures,
+  cast(sum(capacity) filter (where taken is not null) as bigint) as capacity,
+  cast(sum(taken) as bigint) as taken,
+  cast(sum(taken) as double precision)
+    / nullif(cast(sum(capacity) filter (where taken is not null) as double precision), 0) as fill_rate,
+  count(*) filter (where is_sold_out) as sold_out_departures,
+  count(*) filter (where is_closed) as closed_departures,
+  cast(sum(our_bookings) as bigint) as our_bookings,
+  cast(sum(our_pax) as bigint) as our_pax,
+  min(verified_at_utc) as verified_at_utc,
+  min(case when is_covered then 1 else 0 end) = 1 as is_covered
+from marts.fct_departures
+group by product_key, connection_id, product_id, product_name, travel_date, travel_month

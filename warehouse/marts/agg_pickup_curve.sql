@@ -1,0 +1,57 @@
+-- name: agg_pickup_curve
+-- grain: One product, travel month and number of days out.
+-- description: How many of a month's guests were on the books so many days before they travel. Sold bookings only; those cancelled since are a column of their own. Those cancelled at a time nobody told are in no column: nobody knows until when they were on the books.
+-- column: product_key: One column to join products on.
+-- column: product_name: Title, else internal name, else id.
+-- column: travel_month: YYYY-MM.
+-- column: days_out: Days before travel: 0, 1, 3, 7, 14, 21, 30, 45, 60, 90, 120 and 180.
+-- column: pax_on_books: Guests of the month who had booked by then and have not cancelled.
+-- column: cancelled_since_pax: Guests who were on the books then and cancelled afterwards, at a known time.
+-- column: final_pax: All guests of the month on the books now.
+-- column: is_final: Whether the month is over.
+-- column: verified_at_utc: When the month's bookings were last read.
+-- column: is_complete: Whether the month lies wholly in what is known, and its last answer landed wholly.
+with guests as (
+  select
+    connection_id,
+    product_key,
+    product_name,
+    travel_month,
+    lead_days,
+    is_cancelled,
+    case when is_cancelled then travel_date - cancelled_date end as cancelled_days_out,
+    sum(pax_count) as pax
+  from marts.fct_bookings
+  where was_sold and travel_date is not null
+  group by 1, 2, 3, 4, 5, 6, 7
+),
+curve as (
+  select
+    g.connection_id,
+    g.product_key,
+    g.product_name,
+    g.travel_month,
+    d.days_out,
+    sum(g.pax) filter (where not g.is_cancelled and g.lead_days >= d.days_out) as pax_on_books,
+    sum(g.pax) filter (where g.lead_days >= d.days_out and g.cancelled_days_out < d.days_out) as cancelled_since_pax,
+    sum(g.pax) filter (where not g.is_cancelled) as final_pax
+  from guests g
+  cross join (values (0), (1), (3), (7), (14), (21), (30), (45), (60), (90), (120), (180)) as d(days_out)
+  group by g.connection_id, g.product_key, g.product_name, g.travel_month, d.days_out
+)
+select
+  m.product_key,
+  m.connection_id,
+  m.product_name,
+  m.travel_month,
+  m.days_out,
+  cast(coalesce(m.pax_on_books, 0) as bigint) as pax_on_books,
+  cast(coalesce(m.cancelled_since_pax, 0) as bigint) as cancelled_since_pax,
+  cast(coalesce(m.final_pax, 0) as bigint) as final_pax,
+  coalesce(substr(cast(c.as_of_date as text), 1, 7) > m.travel_month, false) as is_final,
+  v.verified_at_utc,
+  coalesce(v.is_complete and substr(cast(c.bookings_from - 1 as text), 1, 7) < m.travel_month, false) as is_complete
+from curve m
+join marts.dim_channel c on c.connection_id = m.connection_id
+left join ops.coverage v
+  on v.connection_id = m.connection_id and v.resource = 'bookings' and v.travel_month = m.travel_month

@@ -1,0 +1,57 @@
+-- name: availability_health
+-- grain: One product that is offered, from the copy's today on.
+-- description: What is wrong with the days ahead: sold out, closed, hardly booked, or not loaded. Today is the venue's day at the copy's last verification.
+-- column: product_key: One column to join products on.
+-- column: product_name: Title, else internal name, else id.
+-- column: as_of_date: Today at the venue when the copy was last verified.
+-- column: days: Days with departures from then on.
+-- column: sold_out_days: Days on which everything that is not closed is sold out.
+-- column: closed_days: Days on which everything is closed.
+-- column: weak_days: Days with known capacity that are less than 20 % full.
+-- column: next_sold_out_day: The first sold-out day.
+-- column: last_day_loaded: The last day with a departure.
+-- column: covered_to: The last day that was asked for; null when nothing was.
+-- column: verified_at_utc: When the month verified longest ago was verified.
+-- column: is_covered: Whether the last answers were complete and spoke for every one of these days.
+with today as (
+  select
+    p.product_key,
+    cast(c.last_verified_at_utc at time zone coalesce(p.time_zone, 'UTC') as date) as as_of_date
+  from marts.dim_product p
+  join marts.dim_channel c on c.connection_id = p.connection_id
+  where not p.is_retired
+),
+loaded as (
+  select connection_id || '|' || product_id as product_key, max(window_end) as covered_to
+  from ops.coverage
+  where resource = 'availability'
+  group by connection_id, product_id
+),
+ahead as (
+  select
+    o.*,
+    o.closed_departures = o.departures as is_closed,
+    o.sold_out_departures > 0 and o.sold_out_departures + o.closed_departures = o.departures as is_sold_out
+  from marts.agg_occupancy_daily o
+  join today t on t.product_key = o.product_key and o.travel_date >= t.as_of_date
+)
+select
+  p.product_key,
+  p.connection_id,
+  p.product_id,
+  p.product_name,
+  t.as_of_date,
+  count(a.travel_date) as days,
+  count(*) filter (where a.is_sold_out) as sold_out_days,
+  count(*) filter (where a.is_closed) as closed_days,
+  count(*) filter (where a.fill_rate < 0.2) as weak_days,
+  min(a.travel_date) filter (where a.is_sold_out) as next_sold_out_day,
+  max(a.travel_date) as last_day_loaded,
+  l.covered_to,
+  min(a.verified_at_utc) as verified_at_utc,
+  coalesce(min(case when a.is_covered then 1 else 0 end) = 1, false) as is_covered
+from marts.dim_product p
+join today t on t.product_key = p.product_key
+left join loaded l on l.product_key = p.product_key
+left join ahead a on a.product_key = p.product_key
+group by p.product_key, p.connection_id, p.product_id, p.product_name, t.as_of_date, l.covered_to

@@ -1,0 +1,47 @@
+-- name: dim_date
+-- grain: One day.
+-- description: Every day of the years in which something was booked or travels, without gaps.
+-- materialize: table
+-- column: date_key: The day.
+-- column: year: Calendar year.
+-- column: quarter: 1 to 4.
+-- column: month: 1 to 12.
+-- column: travel_month: YYYY-MM.
+-- column: month_start: First day of its month.
+-- column: day_of_month: 1 to 31.
+-- column: iso_year: Year of the ISO week; differs from the calendar year around New Year.
+-- column: iso_week: ISO week, 1 to 53; weeks begin on Monday.
+-- column: weekday: ISO weekday: 1 Monday to 7 Sunday.
+-- column: weekday_name: Its English name.
+-- column: is_weekend: Saturday or Sunday.
+with days as (
+  select local_date as day from core.availability
+  union all select local_date from core.bookings
+  union all select cast(utc_created_at at time zone 'UTC' as date) from core.bookings
+),
+span as (
+  select
+    date_trunc('year', cast(min(day) as timestamp)) as first_day,
+    date_trunc('year', cast(max(day) as timestamp)) + interval '1 year' - interval '1 day' as last_day
+  from days
+),
+calendar as (
+  select cast(series.day as date) as date_key
+  from span cross join lateral generate_series(span.first_day, span.last_day, interval '1 day') as series(day)
+)
+select
+  date_key,
+  cast(extract(year from date_key) as integer) as year,
+  cast(extract(quarter from date_key) as integer) as quarter,
+  cast(extract(month from date_key) as integer) as month,
+  substr(cast(date_key as text), 1, 7) as travel_month,
+  cast(date_trunc('month', cast(date_key as timestamp)) as date) as month_start,
+  cast(extract(day from date_key) as integer) as day_of_month,
+  cast(extract(isoyear from date_key) as integer) as iso_year,
+  cast(extract(week from date_key) as integer) as iso_week,
+  cast(extract(isodow from date_key) as integer) as weekday,
+  case extract(isodow from date_key)
+    when 1 then 'Monday' when 2 then 'Tuesday' when 3 then 'Wednesday' when 4 then 'Thursday'
+    when 5 then 'Friday' when 6 then 'Saturday' else 'Sunday' end as weekday_name,
+  extract(isodow from date_key) >= 6 as is_weekend
+from calendar

@@ -1,0 +1,21 @@
+-- name: 02_revenue
+-- question: What is this year's revenue by currency, product and channel?
+-- description: Sold bookings by travel date; currencies are never added up, and bookings without a net price are counted apart.
+-- parameter: first: date: year: First travel date.
+-- parameter: last: date: year+1: The day after the last travel date.
+select
+  b.currency,
+  b.product_name,
+  b.channel_name,
+  count(*) as bookings,
+  cast(sum(b.pax_count) as bigint) as guests,
+  sum(b.retail_amount) as retail_amount,
+  sum(b.net_amount) as net_amount,
+  count(*) filter (where b.net_amount is null) as without_net,
+  c.bookings_from as known_from,
+  min(b.verified_at_utc) as verified_at_utc
+from marts.fct_bookings b
+join marts.dim_channel c on c.connection_id = b.connection_id
+where b.is_sold and b.travel_date >= cast($first as date) and b.travel_date < cast($last as date)
+group by b.currency, b.product_key, b.product_name, b.channel_name, c.bookings_from
+order by b.currency, retail_amount desc nulls last, b.product_key, b.channel_name

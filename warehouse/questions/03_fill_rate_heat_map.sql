@@ -1,0 +1,19 @@
+-- name: 03_fill_rate_heat_map
+-- question: How full is each product on each day of the next 60 days?
+-- description: One cell a row; unknown capacity is left empty, closed departures do not count as full.
+-- parameter: first: date: today: First travel date.
+-- parameter: last: date: today+59d: Last travel date.
+select
+  o.product_name,
+  o.travel_date,
+  d.weekday_name,
+  o.departures,
+  o.closed_departures,
+  o.taken,
+  o.capacity,
+  o.fill_rate,
+  o.verified_at_utc
+from marts.agg_occupancy_daily o
+join marts.dim_date d on d.date_key = o.travel_date
+where o.travel_date between cast($first as date) and cast($last as date)
+order by o.product_name, o.product_key, o.travel_date

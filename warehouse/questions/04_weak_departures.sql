@@ -1,0 +1,19 @@
+-- name: 04_weak_departures
+-- question: Which departures of the next seven days are less than 20 % full?
+-- description: Open departures with known capacity, the emptiest first.
+-- parameter: first: date: today+1d: First travel date.
+-- parameter: last: date: today+7d: Last travel date.
+-- parameter: below: number: 0.2: Weak is below this share.
+select
+  product_name,
+  option_name,
+  local_start_at,
+  taken,
+  capacity,
+  fill_rate,
+  our_pax,
+  verified_at_utc
+from marts.fct_departures
+where travel_date between cast($first as date) and cast($last as date)
+  and fill_rate < cast($below as double precision) and not is_closed
+order by fill_rate, local_start_at, product_name, option_name, departure_key

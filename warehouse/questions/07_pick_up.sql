@@ -1,0 +1,21 @@
+-- name: 07_pick_up
+-- question: What share of a month's guests is on the books 30, 14 and 7 days out?
+-- description: Of months that are over: guests who had booked by then, of all who were sold in the end.
+-- parameter: first: date: month-6: First travel month.
+-- parameter: last: date: month-1: Last travel month.
+select
+  product_name,
+  travel_month,
+  max(final_pax) as final_guests,
+  max(pax_on_books) filter (where days_out = 30) as guests_30_days_out,
+  max(pax_on_books) filter (where days_out = 14) as guests_14_days_out,
+  max(pax_on_books) filter (where days_out = 7) as guests_7_days_out,
+  cast(max(pax_on_books) filter (where days_out = 30) as double precision) / nullif(max(final_pax), 0) as share_30,
+  cast(max(pax_on_books) filter (where days_out = 14) as double precision) / nullif(max(final_pax), 0) as share_14,
+  cast(max(pax_on_books) filter (where days_out = 7) as double precision) / nullif(max(final_pax), 0) as share_7,
+  min(case when is_complete then 1 else 0 end) = 1 as is_complete
+from marts.agg_pickup_curve
+where is_final
+  and travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+group by product_key, product_name, travel_month
+order by product_name, product_key, travel_month

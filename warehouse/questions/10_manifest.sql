@@ -1,0 +1,31 @@
+-- name: 10_manifest
+-- question: Who travels today?
+-- description: Today's sold bookings by departure with their tickets; references instead of names, which only the private file holds.
+-- parameter: day: date: today: Travel date at the venue.
+with counted as (
+  select booking_key, unit_name, count(*) as tickets
+  from marts.fct_guests
+  where is_sold and travel_date = cast($day as date)
+  group by booking_key, unit_name
+),
+tickets as (
+  select booking_key, string_agg(tickets || ' ' || unit_name, ', ' order by unit_name) as tickets
+  from counted
+  group by booking_key
+)
+select
+  b.local_start_at,
+  b.product_name,
+  b.option_name,
+  b.supplier_reference,
+  b.reseller_reference,
+  b.booking_uuid,
+  b.channel_name,
+  b.status,
+  b.pax_count as guests,
+  t.tickets,
+  b.verified_at_utc
+from marts.fct_bookings b
+left join tickets t on t.booking_key = b.booking_key
+where b.is_sold and b.travel_date = cast($day as date)
+order by b.local_start_at, b.product_name, b.option_name, b.booking_uuid
