@@ -3,7 +3,7 @@
     PYTHONPATH=. uv run python benchmarks/postgres.py [SLOTS]      # the server is the one of the tests
 
 Prints rows per second of a first load, of a load into tables that are full, of the same once more, and of one changed
-month; and the same rows by psycopg's binary COPY.
+month, and of ten months of as many options; and the same rows by psycopg's binary COPY.
 """
 
 import contextlib
@@ -106,6 +106,17 @@ def main(slots):
                 warehouse.land(Landing(run_id="run", fence=1, now=NOW, answered=[answer]))
                 single.append(time.monotonic() - start)
             print(f"{'one month, every row changed':34} {sorted(single)[10] * 1000:7.0f} ms median of {len(single)}")
+            several = []
+            for number in range(10):
+                # As notifications come: each of another option and another month.
+                answers = [month(n % options, (n + number) % 12, 100 + number, shift=3 + number) for n in range(10)]
+                answers = list({a.subject: a for a in answers}.values())
+                start = time.monotonic()
+                warehouse.land(Landing(run_id="run", fence=1, now=NOW, answered=answers))
+                several.append(time.monotonic() - start)
+            print(
+                f"{'ten months of ten options, changed':34} {sorted(several)[5] * 1000:7.0f} ms median of {len(several)}"
+            )
             start = time.monotonic()
             warehouse.digest()
             print(f"{'digest':34} {time.monotonic() - start:7.2f} s")

@@ -60,6 +60,8 @@ SECTIONS = {
     ("serve",): "`[serve]`",
     ("care",): "`[care]`",
     ("retention",): "`[retention]`",
+    ("reconcile", "*"): "`[reconcile.NAME]`",
+    ("reconcile", "*", "there"): "`there` of a reconciliation",
 }
 
 

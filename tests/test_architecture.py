@@ -1,8 +1,8 @@
 """Imports run one way, and each library has one home.
 
-    cli → serving → app → web, schedule, api → flows → octo, journal, destinations, tables → schema, model, errors
+    cli → serving → app → web, schedule, api → flows → octo, journal, destinations, tables, ledgers → schema, model, errors
 
-The four in the middle do not import each other; `sandbox` is a stranger to all of them.
+Those in the middle do not import each other; `sandbox` is a stranger to all of them.
 """
 
 import ast
@@ -17,18 +17,20 @@ import pytest
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
 NOUNS = frozenset({"model", "errors", "schema"})
-SIBLINGS = frozenset({"octo", "journal", "destinations", "tables"})
+SIBLINGS = frozenset({"octo", "journal", "destinations", "tables", "ledgers"})
 SETTINGS = frozenset({"pipeline", "shipped"})
 FLOWS = SIBLINGS | SETTINGS | NOUNS
 SURFACES = frozenset({"web", "schedule", "api"})
 
 # What each part of the package may import of the others; "" is `octo_sync/__init__.py`.
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
-    "": SURFACES | SETTINGS | NOUNS,
+    "": SURFACES | SETTINGS | NOUNS | {"reconciling"},
     "__main__": frozenset({"cli"}),
-    "cli": frozenset({"", "app", "serving", "flows", "sandbox"}) | SURFACES | FLOWS,
+    "cli": frozenset({"", "app", "serving", "reconciling", "flows", "sandbox"}) | SURFACES | FLOWS,
     "app": frozenset({"flows", "sandbox"}) | SURFACES | FLOWS,
-    "serving": frozenset({"app", "flows"}) | SURFACES | FLOWS,
+    "serving": frozenset({"app", "flows", "reconciling"}) | SURFACES | FLOWS,
+    "reconciling": frozenset({"app", "flows", "hooks"}) | SURFACES | FLOWS,
+    "hooks": frozenset(),
     "web": frozenset({"flows"}) | FLOWS,
     "schedule": NOUNS,
     "api": frozenset({"flows"}) | FLOWS,
@@ -37,6 +39,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "journal": NOUNS,
     "destinations": NOUNS,
     "tables": NOUNS,
+    "ledgers": NOUNS,
     "pipeline": NOUNS | {"shipped", "schedule"},
     "shipped": frozenset({"errors"}),
     "schema": frozenset({"model", "errors"}),
@@ -67,22 +70,23 @@ HOMES: Mapping[str, Home] = {
     "click": Home(("cli/",)),
     "duckdb": Home(("destinations/", "tables/")),
     "filelock": Home(("app.py", "flows/", "journal/")),
-    "httpx": Home(("octo/client.py", "octo/transport.py", "sandbox/deliveries.py")),
-    "jinja2": Home(("web/",)),
+    "httpx": Home(("octo/client.py", "octo/transport.py", "hooks.py", "sandbox/deliveries.py")),
+    "jinja2": Home(("web/", "flows/reconcile_html.py")),
     "msgspec": Home(("octo/", "tables/", "destinations/", "flows/fetch.py", "flows/export.py", "sandbox/")),
     "numpy": Home(("destinations/",), late=True),
-    "pandas": Home(("api.py", "flows/reconcile.py"), late=True),
+    "pandas": Home(("api.py", "flows/reconcile_frames.py", "reconciling.py"), late=True),
     "prometheus_client": Home(("web/",)),
     "psycopg": Home(("destinations/", "journal/postgres.py")),
-    "pyarrow": Home(("tables/", "destinations/", "api.py", "flows/export.py", "flows/export_xlsx.py")),
+    "pyarrow": Home(("tables/", "destinations/", "ledgers/", "api.py", "flows/export.py", "flows/export_xlsx.py")),
     "pydantic": Home(("pipeline/",)),
+    "python_calamine": Home(("ledgers/workbooks.py",), late=True),
     "rich": Home(("cli/",), late=True),
-    "sqlalchemy": Home(("journal/",)),
+    "sqlalchemy": Home(("journal/", "ledgers/databases.py")),
     "sqlmodel": Home(("journal/",)),
     "stamina": Home(("octo/",)),
     "starlette": Home(("web/", "sandbox/")),
     "uvicorn": Home(("web/", "sandbox/")),
-    "xlsxwriter": Home(("flows/export_xlsx.py",), late=True),
+    "xlsxwriter": Home(("flows/export_xlsx.py", "flows/reconcile_xlsx.py"), late=True),
     "yarl": Home(("octo/transport.py",)),
 }
 

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from scripts.lock_inputs import digest
 
 ROOT = Path(__file__).resolve().parent.parent
-CODE = (".py", ".md", ".sql")
+CODE = (".py", ".md", ".sql", ".j2")
 
 # What lies around in a checkout that somebody works in.
 LITTER = (

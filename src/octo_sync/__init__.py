@@ -14,8 +14,9 @@ import typing
 if typing.TYPE_CHECKING:
     from octo_sync.api import Copy, open  # noqa: A004 - `octo_sync.open(…)` reads like the builtin it is named after
     from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
+    from octo_sync.reconciling import reconcile
 
-__all__ = ["Copy", "OctoSyncError", "QueryError", "WarehouseError", "__version__", "open"]
+__all__ = ["Copy", "OctoSyncError", "QueryError", "WarehouseError", "__version__", "open", "reconcile"]
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,7 @@ _HOMES = {
     "QueryError": "octo_sync.errors",
     "WarehouseError": "octo_sync.errors",
     "open": "octo_sync.api",
+    "reconcile": "octo_sync.reconciling",
 }
 
 

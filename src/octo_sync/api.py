@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped] # it ships no types
     import pyarrow as pa  # type: ignore[import-untyped] # the same
 
-__all__ = ["ColumnInfo", "Copy", "Query", "TableInfo", "open"]
+__all__ = ["ColumnInfo", "Copy", "Query", "TableInfo", "open", "reader"]
+
+_PLACES = 4
+"""Decimals of the amounts in the tables."""
 
 
 class Query:
@@ -33,11 +36,23 @@ class Query:
         return self.fetch().rows
 
     def fetch(self, limit: int | None = None) -> Rows:
-        """Rows with their columns and types, at most `limit`; `truncated` says whether there were more."""
+        """Rows with their columns and types, at most `limit`; `truncated` says whether there were more.
+
+        Raises:
+            ValueError: `limit` is below 0.
+        """
+        if limit is not None and limit < 0:
+            raise ValueError(f"limit is {limit}; expected the number of rows at most, 0 or more, or None for all.")
         return self._reader.query(self._sql, self._parameters, limit=limit, timeout=self._timeout)
 
     def batches(self, size: int = BATCH_ROWS) -> "pa.RecordBatchReader":
-        """The rows in pieces of about `size`, for what does not fit into memory: `for batch in query.batches(): …`."""
+        """The rows in pieces of about `size`, for what does not fit into memory: `for batch in query.batches(): …`.
+
+        Raises:
+            ValueError: `size` is below 1.
+        """
+        if size < 1:
+            raise ValueError(f"size is {size}; expected the number of rows in a piece, 1 or more.")
         return self._reader.batches(self._sql, self._parameters, size=size, timeout=self._timeout)
 
     def arrow(self) -> "pa.Table":
@@ -49,7 +64,8 @@ class Query:
 
         Instants are `datetime64[us, UTC]`, dates `datetime64`, whole numbers `Int64` and yes/no `boolean`, both of which
         can be missing. Amounts are floats, which every function of pandas takes and which show the cents of sums up to
-        some hundred billions rightly; with `exact` they are Arrow decimals.
+        some hundred billions rightly; with `exact` they are Arrow decimals with four places, or as many more as they
+        have. The same table has the same types on DuckDB and PostgreSQL.
         """
         return _frame(self.arrow(), exact=exact)
 
@@ -124,37 +140,38 @@ def open(where: str | Path) -> Copy:  # noqa: A001 - `octo_sync.open(…)` reads
     Raises:
         WarehouseError: It is not there, cannot be reached, no DuckDB file, or the warehouse itself while it is being written.
     """
+    return Copy(reader(where))
+
+
+def reader(where: str | Path) -> Reader:
+    """What `open` wraps: a reader of a published copy; raises the same."""
     if str(where).startswith(("postgresql://", "postgres://")):
         from octo_sync.destinations.postgres_reader import PostgresReader  # noqa: PLC0415 - its driver is an extra
 
-        return Copy(PostgresReader(str(where), tables=all_tables()))
+        return PostgresReader(str(where), tables=all_tables())
     if "://" in str(where):
         # Not quoted: an address may hold a password.
         raise WarehouseError("An address was given that is no postgresql:// one; expected that, or octo.read.duckdb.")
-    return Copy(DuckDBReader(Path(where), tables=all_tables()))
+    return DuckDBReader(Path(where), tables=all_tables())
 
 
 def _frame(table: "pa.Table", *, exact: bool) -> "pd.DataFrame":
     import pandas as pd  # noqa: PLC0415 - most who read need no pandas
     import pyarrow as pa  # noqa: PLC0415 - the same
 
-    whole = {
-        pa.int8(): pd.Int8Dtype(),
-        pa.int16(): pd.Int16Dtype(),
-        pa.int32(): pd.Int32Dtype(),
-        pa.int64(): pd.Int64Dtype(),
-        pa.uint8(): pd.UInt8Dtype(),
-        pa.uint16(): pd.UInt16Dtype(),
-        pa.uint32(): pd.UInt32Dtype(),
-        pa.uint64(): pd.UInt64Dtype(),
-        pa.bool_(): pd.BooleanDtype(),
-    }
-    if not exact:
-        for i, field in enumerate(table.schema):
-            if pa.types.is_decimal(field.type):
-                table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
+    # Engines differ in how wide a number is (days between dates: 32 bits here, 64 there), and notebooks must not.
+    for i, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type):
+            fitted = pa.decimal128(38, max(field.type.scale, _PLACES)) if exact else pa.float64()
+            table = table.set_column(i, field.name, table.column(i).cast(fitted))
 
     def mapped(kind: "pa.DataType") -> Any:  # noqa: ANN401 - one of pandas' dtypes, which ship no types
-        return pd.ArrowDtype(kind) if pa.types.is_decimal(kind) else whole.get(kind)
+        if pa.types.is_decimal(kind):
+            return pd.ArrowDtype(kind)
+        if pa.types.is_boolean(kind):
+            return pd.BooleanDtype()
+        if pa.types.is_integer(kind):
+            return pd.UInt64Dtype() if kind == pa.uint64() else pd.Int64Dtype()
+        return None
 
     return table.to_pandas(types_mapper=mapped, date_as_object=False)

@@ -42,6 +42,7 @@ __all__ = [
     "Project",
     "SystemClock",
     "environ",
+    "finish_placing",
     "lock_path",
     "new_run_id",
     "new_token",
@@ -88,7 +89,11 @@ def private_path(pipeline: Pipeline) -> Path:
 
 def lock_path(pipeline: Pipeline) -> Path:
     """The file whose lock says who is the one writer."""
-    return pipeline.journal_path.with_name(f"{pipeline.journal_path.name}.lock")
+    return _lock_beside(pipeline.journal_path)
+
+
+def _lock_beside(journal: Path) -> Path:
+    return journal.with_name(f"{journal.name}.lock")
 
 
 def _warehouse_path(pipeline: Pipeline) -> Path:
@@ -99,21 +104,39 @@ def _warehouse_path(pipeline: Pipeline) -> Path:
 
 def open_journal(pipeline: Pipeline, clock: Clock) -> Journal:
     """The journal of a pipeline, made when it is not there."""
-    order = placing.order_path(pipeline.journal_path)
-    if order.exists():
-        # A restore or rebuild was killed after the point from which it counts.
-        with locked(lock_path(pipeline)):
-            placing.place(order)
+    finish_placing(pipeline.journal_path)
     return Journal.open(pipeline.journal, clock=clock)
 
 
-def open_warehouse(pipeline: Pipeline, clock: Clock) -> Destination:
-    """The warehouse of a pipeline, made when it is not there; this process then owns it."""
+def finish_placing(journal: Path) -> None:
+    """Finish a restore or rebuild that was killed after the point from which it counts. First of all, whatever is opened.
+
+    Raises:
+        LeaseHeld: It is under way in another process.
+    """
+    order = placing.order_path(journal)
+    if order.exists():
+        with locked(_lock_beside(journal)):
+            placing.place(order)
+
+
+def open_warehouse(pipeline: Pipeline, clock: Clock, *, patient: bool = True) -> Destination:
+    """The warehouse of a pipeline, made when it is not there; this process then owns it.
+
+    A server that is away is waited for only by who is `patient`.
+    """
     if isinstance(pipeline.destination, str):
         from octo_sync.destinations.postgres import PostgresWarehouse  # noqa: PLC0415 - its driver is an extra
 
         spool = pipeline.journal_path.with_name(f".{pipeline.name}.spool")
-        return PostgresWarehouse(pipeline.destination, spool=spool, tables=all_tables(), nouns=nouns(), now=clock.now())
+        return PostgresWarehouse(
+            pipeline.destination,
+            spool=spool,
+            tables=all_tables(),
+            nouns=nouns(),
+            now=clock.now(),
+            opening_waits=None if patient else (),
+        )
     return DuckDBWarehouse(
         _warehouse_path(pipeline), private_path(pipeline), tables=all_tables(), nouns=nouns(), now=clock.now()
     )
@@ -160,7 +183,7 @@ class Project:
 
 @contextlib.contextmanager
 def _journal_and_warehouse(
-    pipeline: Pipeline, clock: Clock, command: str, opened: Journal | None
+    pipeline: Pipeline, clock: Clock, command: str, opened: Journal | None, *, patient: bool = True
 ) -> Iterator[tuple[Journal, Lease, Destination]]:
     with contextlib.ExitStack() as stack:
         journal = opened or stack.enter_context(open_journal(pipeline, clock))
@@ -168,9 +191,13 @@ def _journal_and_warehouse(
         if journal.recovered_from is not None:
             log.warning("action=journal_rebuilt damaged=%s", journal.recovered_from.name)
         sweep(pipeline)
-        warehouse = open_warehouse(pipeline, clock)
+        warehouse = open_warehouse(pipeline, clock, patient=patient)
         stack.callback(warehouse.close)
         seq, fence = warehouse.highest_numbers()
+        if seq > journal.last_number() or fence > lease.fence:
+            # It was restored from an older state by hand, or lost commits: what it takes for landed may have changed since.
+            # Marked before it is lifted, so that a kill in between leaves it to be noticed again.
+            log.warning("action=journal_older marked=%d", mark_everything(journal, pipeline, clock))
         # A journal that was lost and made anew must not give out numbers the warehouse has seen.
         journal.at_least(seq=seq)
         if fence > lease.fence:
@@ -224,7 +251,9 @@ def rebuild_files(pipeline: Pipeline) -> tuple[Rebuilt, list[Path]]:
                 made = await rebuild(ports, fresh, scratch, (here.warehouse, here.private))
             mark_everything(journal, pipeline, clock)
             placing.give_order(order, targets, f"before-{clock.now():%Y%m%dT%H%M%S}")
-            return made, placing.place(order)
+            kept = placing.place(order)
+            placing.sweep(order, targets)  # the working storage of where they were made
+            return made, kept
 
     return run_until_done(run())
 
@@ -254,6 +283,23 @@ async def _clients(
 
 
 @contextlib.asynccontextmanager
+async def _entered_in_thread(opening: contextlib.AbstractContextManager[T]) -> AsyncIterator[T]:
+    """Enter in another thread, because opening a warehouse may take a while and the receiver must not wait; leave in this."""
+    entering = asyncio.ensure_future(asyncio.to_thread(opening.__enter__))
+    try:
+        opened = await asyncio.shield(entering)
+    except asyncio.CancelledError:
+        # No thread can be stopped: what it opens after all is closed again.
+        await asyncio.wait([entering])
+        if entering.exception() is None:
+            opening.__exit__(None, None, None)
+        raise
+    with contextlib.ExitStack() as stack:
+        stack.push(opening)
+        yield opened
+
+
+@contextlib.asynccontextmanager
 async def open_project(
     pipeline: Pipeline,
     *,
@@ -265,10 +311,12 @@ async def open_project(
     allow_deletions: bool = False,
     progress: Progress | None = None,
     journal: Journal | None = None,
+    patient: bool = True,
 ) -> AsyncIterator[Project]:
     """Everything a writing command needs, owned by this process until the block ends.
 
-    A `journal` that is open already is used and left open: two would wait for each other's locks.
+    A `journal` that is open already is used and left open: two would wait for each other's locks. A warehouse on a server
+    that is away is waited for, unless the caller is not `patient` because it tries again itself.
 
     Raises:
         LeaseHeld: Another run owns the project; the sentence names it.
@@ -278,7 +326,9 @@ async def open_project(
     random = random or SystemRandom()
     # Databases, their logs and working storage are for their owner alone; DuckDB makes log files at any commit.
     os.umask(0o077)
-    with _journal_and_warehouse(pipeline, clock, command, journal) as (owed, lease, warehouse):
+    opening = _journal_and_warehouse(pipeline, clock, command, journal, patient=patient)
+    async with _entered_in_thread(opening) as (owed, lease, warehouse):
+        privacy = await asyncio.to_thread(_privacy, pipeline, owed, random, warehouse, lease.fence)
         async with contextlib.AsyncExitStack() as stack:
             clients = await _clients(stack, pipeline, clock, random, transport)
             ports = Ports(
@@ -287,7 +337,7 @@ async def open_project(
                 random=random,
                 journal=owed,
                 warehouse=warehouse,
-                privacy=_privacy(pipeline, owed, random, warehouse, lease.fence),
+                privacy=privacy,
                 clients=clients,
                 run_id=new_run_id(clock, random),
                 fence=lease.fence,

@@ -17,6 +17,8 @@ OctoSyncError
 │   ├── RowsRefused           a value of a landing fits no column; nothing of the landing was kept
 │   └── WriterFenced          a newer writer took over; nothing of this landing was kept
 ├── LeaseHeld                 another run owns this project
+├── ReconcileError            two sides cannot be compared as asked; nothing of it was stored
+├── LedgerError               the other side of a reconciliation cannot be read
 ├── QueryError                a user's SQL is wrong, or wants more than to read
 └── MassDeletionHeld          a pull would lose more than is plausible; a person must allow it
 ```
@@ -32,11 +34,13 @@ __all__ = [
     "ConfigError",
     "JournalError",
     "LeaseHeld",
+    "LedgerError",
     "MassDeletionHeld",
     "NotFound",
     "OctoSyncError",
     "QueryError",
     "RateLimited",
+    "ReconcileError",
     "RequestRefused",
     "RowsRefused",
     "ServiceError",
@@ -133,6 +137,14 @@ class WriterFenced(WarehouseError):
 
 class LeaseHeld(OctoSyncError):
     """Another run owns this project."""
+
+
+class ReconcileError(OctoSyncError):
+    """Two sides cannot be compared as asked; nothing of it was stored."""
+
+
+class LedgerError(OctoSyncError):
+    """The other side of a reconciliation cannot be read."""
 
 
 class QueryError(OctoSyncError):

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
 __all__ = [
     "Claim",
@@ -27,6 +27,7 @@ __all__ = [
     "Source",
     "Subject",
     "SubjectKind",
+    "ValueKind",
     "Window",
 ]
 
@@ -37,6 +38,10 @@ class Clock(Protocol):
     def now(self) -> datetime:
         """The current instant, timezone-aware, UTC."""
         ...
+
+
+ValueKind = Literal["text", "amount", "whole", "instant", "date", "flag"]
+"""What values of a compared column are: exact decimals for amounts, UTC instants; `flag` is true or false."""
 
 
 class SubjectKind(StrEnum):
@@ -135,6 +140,21 @@ class Subject:
     def key(self) -> str:
         """One unambiguous text for any ids: a JSON array, as stored in the journal."""
         return json.dumps(self.parts, ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def product_id(self) -> str | None:
+        """OCTO product id, where the subject has one."""
+        return self.parts[0] if self.kind in (SubjectKind.PRODUCT, SubjectKind.AVAILABILITY) else None
+
+    @property
+    def option_id(self) -> str | None:
+        """OCTO option id, where the subject has one."""
+        return self.parts[1] if self.kind is SubjectKind.AVAILABILITY else None
+
+    @property
+    def travel_month(self) -> str | None:
+        """`YYYY-MM`, where the subject has one."""
+        return self.parts[-1] if self.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS) else None
 
     @classmethod
     def from_key(cls, connection: str, kind: str, key: str) -> Self:

@@ -152,7 +152,10 @@ async def _work(
     said, pause = "", _AGAIN
     while True:
         try:
-            async with means.opening(pipeline, command="serve", clock=clock, random=random, journal=journal) as project:
+            opening = means.opening(
+                pipeline, command="serve", clock=clock, random=random, journal=journal, patient=False
+            )
+            async with opening as project:
                 said, pause = "", _AGAIN
                 project.ports.time_zones = time_zones
                 await _keep(project.ports, clock, random, wake, events, means)
@@ -181,7 +184,9 @@ def _writer(journal: Journal) -> str:
 async def _keep(ports: Ports, clock: Clock, random: Random, wake: asyncio.Event, events: Events, means: Means) -> None:
     journal, pipeline = ports.journal, ports.pipeline
     actions = {SubjectKind.SUBSCRIPTION: _subscription(ports, events, means)}
-    keeper = Keeper(ports, wake, partial(new_run_id, clock, random), actions, events.say)
+    keeper = Keeper(
+        ports, wake, partial(new_run_id, clock, random), actions, events.say, partial(_reconcile, ports, clock, events)
+    )
     schedules = _schedules(keeper, wake, events, means)
     await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
     watching = asyncio.create_task(_watch(journal, wake, means.watch_every))
@@ -203,6 +208,26 @@ async def _keep(ports: Ports, clock: Clock, random: Random, wake: asyncio.Event,
         with contextlib.suppress(OctoSyncError):
             # On a stop, or on an error that ends this attempt; what is owed is marked either way.
             journal.end_run(ports.run_id, "ok")
+
+
+def _reconcile(ports: Ports, clock: Clock, events: Events) -> None:
+    """Compare what was just published with the systems that the pipeline names, and say how it went. Blocking."""
+    wanted = [name for name, table in ports.pipeline.reconciliations.items() if table.after_sync]
+    if not wanted:
+        return
+    from octo_sync.reconciling import make_and_keep  # noqa: PLC0415 - only where something is compared
+
+    for name in wanted:
+        try:
+            made = make_and_keep(ports.pipeline, name, clock=clock, journal=ports.journal)
+        except OctoSyncError as error:
+            log.warning("action=reconcile_failed name=%s error=%s", name, error)
+            events.say(f"reconcile {name} failed: {error}")
+            continue
+        outcome = made.outcome
+        new = sum(item.bucket.is_difference and any(d.is_new for d in item.differences) for item in outcome.items)
+        over = f"; over the limits: {' '.join(outcome.breached)}" if outcome.breached else ""
+        events.say(f"reconcile {name}: {outcome.differences:,} differences, {new:,} of them new{over}")
 
 
 def _subscription(ports: Ports, events: Events, means: Means) -> Callable[[Claim], Awaitable[None]]:

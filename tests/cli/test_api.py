@@ -201,3 +201,34 @@ def test_a_type_checker_knows_what_open_gives(tmp_path):
         pytest.skip("mypy is not installed")
     assert 'Revealed type is "octo_sync.api.Copy"' in done.stdout
     assert 'Revealed type is "list[tuple[Any, ...]]"' in done.stdout.replace("builtins.", "").replace("typing.", "")
+
+
+def test_what_is_no_copy_is_refused_with_what_to_open_instead(looked, tmp_path):
+    whole = (looked.directory / "octo.read.duckdb").read_bytes()
+    (tmp_path / "cut.duckdb").write_bytes(whole[:50_000])
+    (tmp_path / "text.duckdb").write_text("hello, I am no database at all")
+    (tmp_path / "none.duckdb").touch()
+    (tmp_path / "empty").mkdir()
+    for where, said in (
+        (looked.directory, r"is a folder; open .*octo\.read\.duckdb\.$"),
+        (tmp_path / "empty", r"empty is a folder; open the read copy, octo\.read\.duckdb in a project's folder\.$"),
+        (looked.directory / "pipelines/shop.toml", r"shop\.toml is a pipeline file; open the read copy"),
+        (looked.directory / "octo.journal.sqlite", "is no DuckDB file; open the read copy"),
+        (tmp_path / "text.duckdb", "is no DuckDB file; open the read copy"),
+        (tmp_path / "none.duckdb", "is no DuckDB file; open the read copy"),
+        (tmp_path / "cut.duckdb", "is damaged or cut off .*; octo-sync publish makes it anew"),
+        (looked.directory / "octo.private.duckdb", "Nothing is published in .*; open the read copy"),
+        (tmp_path / "away.duckdb", "does not exist yet; run `octo-sync sync`"),
+        ("mysql://somebody:secret@db/x", "no postgresql:// one"),
+    ):
+        with pytest.raises(octo_sync.WarehouseError, match=said) as refused:
+            octo_sync.open(where)
+        assert "\n" not in str(refused.value)
+        assert "secret" not in str(refused.value)
+
+
+def test_sizes_that_make_no_sense_are_refused(copy):
+    with pytest.raises(ValueError, match="1 or more"):
+        copy.sql("select 1").batches(0)
+    with pytest.raises(ValueError, match="0 or more"):
+        copy.sql("select 1").fetch(-1)

@@ -65,7 +65,7 @@ def test_the_sql_is_shown_to_be_changed_and_a_file_of_the_project_takes_its_plac
     [
         (["nothing_of_the_kind"], "There is no question"),
         (["pickup"], 'did you mean "pick_up"?'),
-        (["13"], "needs booking: OCTO booking uuid"),
+        (["13"], "needs booking (--param booking=…): OCTO booking uuid"),
         (["1", "--param", "first"], "expected NAME=VALUE"),
         (["1", "--param", "frist=today"], "has no parameter 'frist'; it has first, last"),
         (["1", "--param", "first=yesterday"], "first='yesterday' is no date"),

@@ -17,7 +17,7 @@ import pytest
 from tests.cli.conftest import finish
 
 from octo_sync.cli.version import STORAGE
-from octo_sync.destinations import duckdb as warehouse
+from octo_sync.destinations import duckdb_files
 from octo_sync.flows import doctor
 from octo_sync.model import Connection, Secret
 from octo_sync.octo.client import OctoClient
@@ -128,7 +128,7 @@ def test_doctor_asks_a_service_at_most_six_times_and_finds_nothing_wrong(looked,
     assert {f["level"] for f in found.values()} == {"ok"}
     assert len(service.control("GET", "/requests")["requests"]) <= 6
     assert found["files", "storage"]["text"].endswith(tuple(f"{STORAGE}{more}" for more in ("", "+")))
-    assert warehouse._STORAGE == STORAGE
+    assert duckdb_files.STORAGE == STORAGE
 
 
 def test_doctor_offline_asks_nobody(looked, service):

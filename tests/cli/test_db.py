@@ -13,6 +13,7 @@ import pytest
 from tests.cli.conftest import CLEAN
 
 from octo_sync.destinations.steps import SCHEMA_VERSION
+from octo_sync.flows import placing
 
 NO_NETWORK = {"SHOP_TOKEN": "no-token"}
 
@@ -170,6 +171,45 @@ def test_while_a_program_keeps_the_project_it_is_neither_backed_up_nor_restored(
     project.ok("db", "restore", tmp_path / "one", "--force")
 
 
+def order(project):
+    """What a restore leaves that is killed after the point from which it counts: files beside, and the order to place them."""
+    target = project.directory / "octo.journal.sqlite"
+    with sqlite3.connect(target) as old, sqlite3.connect(placing.staged(target)) as new:
+        old.backup(new)
+        new.execute("update runs set pipeline = 'restored'")
+    old.close()
+    new.commit()
+    new.close()
+    placing.give_order(placing.order_path(target), [target], "before-1")
+    return placing.order_path(target)
+
+
+LOOKING = [("runs",), ("quarantine",), ("status",), ("privacy", "list"), ("doctor", "--offline"), ("db", "version")]
+
+
+@pytest.mark.parametrize("words", LOOKING, ids="-".join)
+def test_a_restore_that_was_cut_off_is_finished_by_whatever_looks_at_the_journal(project, words):
+    given = order(project)
+    project(*words)
+    assert not given.exists()
+    assert journal(project, "select distinct pipeline from runs") == [("restored",)]
+
+
+def test_a_journal_that_another_process_is_putting_in_place_is_not_looked_at(project):
+    with subprocess.Popen(
+        [sys.executable, "-c", OTHER, str(project.directory / "octo.journal.sqlite"), "writer"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=CLEAN,
+    ) as other:  # fmt: skip
+        assert other.stdout.readline() == "ready\n"
+        given = order(project)
+        refused = project("runs")
+        assert refused.returncode in (1, 6)
+        assert "process" in refused.stderr
+        assert given.exists()
+    project.ok("runs")
+    assert not given.exists()
+
+
 KILL = """
 import os, sys
 from pathlib import Path
@@ -284,7 +324,9 @@ def test_a_rebuild_asks_no_service_and_gives_the_same_rows(project):
     pipeline.write_text(address)
     assert made["failed"] == {}
     assert made["former_read"]
+    assert made["unread"] == []
     assert len(made["kept"]) == 2
+    assert not [*project.directory.glob("..*"), *project.directory.glob("*staged*")], "working storage goes with it"
     assert stored(project, "select count(*) from raw.records", "octo.private.duckdb") == [(payloads,)]
     assert stored(project, contacts, "octo.private.duckdb") == people
     assert stored(project, "select * from core.booking_history order by all") == history
@@ -314,6 +356,58 @@ def test_a_rebuild_makes_do_with_what_can_be_read(project, lost):
     assert digests(project) == before
 
 
+_HEADER, _BLOCK = 3 * 4096, 262144
+
+
+def damage(project, table, file):
+    """Turn bytes over in a block that holds rows of the table, as a dying disk does; the tables that cannot be read then."""
+    path = project.directory / file
+    (block,) = stored(project, f"select max(block_id) from pragma_storage_info('{table}') where block_id >= 0", file)[0]
+    with path.open("r+b") as opened:
+        for place in range(_HEADER + block * _BLOCK + 64, _HEADER + (block + 1) * _BLOCK, 4096):
+            opened.seek(place)
+            turned = bytes(byte ^ 0xFF for byte in opened.read(64))
+            opened.seek(place)
+            opened.write(turned)
+    lost = set()
+    for (name,) in stored(project, "select schema_name || '.' || table_name from duckdb_tables()", file):
+        try:
+            stored(project, f"select * from {name}", file)
+        except duckdb.Error:
+            lost.add(name)
+    return lost
+
+
+@pytest.mark.parametrize(
+    ("file", "table"),
+    [
+        ("octo.duckdb", "core.bookings"),
+        ("octo.duckdb", "core.availability_prices"),
+        ("octo.duckdb", "core.booking_history"),
+        ("octo.private.duckdb", "raw.records"),
+    ],
+)
+def test_a_rebuild_of_a_file_with_a_damaged_block_carries_the_rest_over(project, file, table):
+    """Such a file opens: it is the reading of a table that fails, and only of those that lie in the block."""
+    before = digests(project)
+    there = {n for (n,) in stored(project, "select schema_name || '.' || table_name from duckdb_tables()", file)}
+    rows = {name: stored(project, f"select count(*) from {name}", file) for name in there - {"ops.writer"}}
+    lost = damage(project, table, file)
+    assert table in lost
+    assert there - lost
+    made = project.json("db", "rebuild")
+    assert made["failed"] == {}
+    assert table in made["unread"]
+    assert set(made["unread"]) <= lost
+    for name in ("core.booking_history", "ops.runs", "private.booking_contacts"):
+        if name in there - lost:
+            assert stored(project, f"select count(*) from {name}", file) == rows[name]
+    assert journal(project, "select count(*) from subjects where wanted_seq = landed_seq") == [(0,)]
+    project.ok("sync")
+    assert digests(project) == before
+    assert project("verify", "--live").returncode == 0
+
+
 def test_a_rebuild_without_payloads_keeps_what_there_is(project):
     """A pipeline that keeps no payloads: every row is taken over, contacts too, and the next pull looks at all of them."""
     before = digests(project)
@@ -336,12 +430,14 @@ def test_what_killed_processes_left_is_swept_by_the_next_writer(project):
     mine = os.getpid()
     folder = project.directory
     left = [folder / f".octo.journal.sqlite.new-{dead.pid}-7", folder / f"octo-verify-{dead.pid}-abc" / "fresh.duckdb"]
+    left += [folder / "..octo.duckdb.spool" / "tmp" / "x.tmp", folder / "..octo.private.duckdb.spool" / "x.ndjson"]
     left += [folder / ".octo.duckdb.anew", folder / ".octo.duckdb.staged", folder / ".octo.spool" / "x.ndjson"]
     kept = [folder / f".octo.journal.sqlite.new-{mine}-7", folder / f"octo-verify-{mine}-abc" / "fresh.duckdb"]
     for path in (*left, *kept):
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(b"left over")
     project.ok("db", "migrate")
     assert [path.name for path in left if path.exists()] == []
     assert not Path(left[1]).parent.exists()
+    assert not list(folder.glob("..*"))
     assert all(path.exists() for path in kept), "of a process that lives"

@@ -221,7 +221,6 @@ def test_no_rows_are_a_head_and_nothing_else(looked, tmp_path):
         (["boookings", "--to", "x.csv"], 'did you mean "bookings"'),
         (["--to", "x.csv"], "Say what"),
         (["bookings", "--sql", "select 1", "--to", "x.csv"], "Say what"),
-        (["bookings", "--to", "none/x.csv"], "is not there"),
         (["--sql", "delete from bookings", "--to", "x.csv"], "not a reading statement"),
         (["--sql", "from read_csv('/etc/passwd')", "--to", "x.csv"], "no file"),
     ],
@@ -258,3 +257,18 @@ def test_the_sources_of_dbt_describe_everything_and_their_tests_hold(looked, tmp
                     unique += test == "unique"
     assert unique >= 5
     assert "data_tests" in next(c for c in found["marts", "fct_bookings"]["columns"] if c["name"] == "booking_key")
+
+
+def test_folders_on_the_way_are_made_and_what_cannot_be_is_said(looked, tmp_path):
+    looked.ok("export", "dbt", "--to", tmp_path / "models/octo/sources.yml")
+    looked.ok("export", "dim_date", "--to", f"{tmp_path}/new/", "--format", "csv")
+
+    assert "version: 2" in (tmp_path / "models/octo/sources.yml").read_text()
+    assert (tmp_path / "new/dim_date.csv").is_file(), "a slash at the end says that it is a folder"
+    (tmp_path / "file").touch()
+    inside = looked("export", "dim_date", "--to", tmp_path / "file/x.csv")
+    assert inside.returncode == 2
+    assert f"{tmp_path / 'file'} is a file and no folder" in inside.stderr
+    below = looked("export", "dim_date", "--to", tmp_path / "file/deeper/x.csv")
+    assert below.returncode == 2
+    assert "cannot be written: Not a directory; name another place" in below.stderr

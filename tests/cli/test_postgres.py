@@ -1,13 +1,19 @@
 """The program with its warehouse in PostgreSQL: every command, as a role with a password and no more rights than it needs."""
 
 import json
+import signal
+import time
+from decimal import Decimal
 
 import psycopg
 import pytest
 from tests.cli.conftest import Program
 from tests.cli.test_reading import READING
+from tests.faults.serving import Copy, Sandbox, until
+from tests.postgres import Server
 
 import octo_sync
+from octo_sync.destinations.steps import SCHEMA_VERSION
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +74,26 @@ def test_the_copy_equals_the_service_and_the_one_in_duckdb(program, looked):
     assert program("verify", "--live").returncode == 0
     there = json.loads(program("digest", "--json").stdout)["tables"]
     assert there == looked.json("digest")["tables"]
+
+
+def test_versions_are_told_as_they_are_of_a_file(program, server, postgres_server):
+    known = {"program": SCHEMA_VERSION, "file": SCHEMA_VERSION}
+    versions = json.loads(program("db", "version", "--json").stdout)
+    assert versions["schema"] == known
+    assert versions["journal"]["file"] == versions["journal"]["program"] >= 1
+    assert versions["duckdb"] is None
+    assert versions["postgres"]["server"][0].isdigit()
+    shown = program("db", "version").stdout
+    assert "PostgreSQL server" in shown
+    assert server[1]["PGPASSWORD"] not in shown
+    with psycopg.connect(postgres_server.dsn(server[2]), autocommit=True) as db:
+        db.execute("insert into ops.schema_migrations values (999, now(), '99.0')")
+        try:
+            newer = program("db", "version", "--json")
+        finally:
+            db.execute("delete from ops.schema_migrations where version = 999")
+    assert newer.returncode == 3
+    assert json.loads(newer.stdout)["schema"] == {"program": SCHEMA_VERSION, "file": 999}
 
 
 def test_a_query_cannot_write_and_ends_in_time(program):
@@ -149,6 +175,84 @@ def test_every_table_and_column_says_what_it_means(copy):
     assert [f"{t}.{c.name}" for t in tables if t.schema != "marts" for c in t.columns if not c.description] == []
 
 
+def test_a_table_gives_the_same_types_on_both_engines(copy, looked):
+    with octo_sync.open(looked.directory / "octo.read.duckdb") as other:
+        for exact in (False, True):
+            kinds = set()
+            for table in copy.tables():
+                here, there = (c.table(table.full_name).df(exact=exact).dtypes for c in (copy, other))
+                assert here.to_dict() == there.to_dict(), (table.full_name, exact)
+                kinds |= set(map(str, here))
+            amount = "decimal128(38, 4)[pyarrow]" if exact else "float64"
+            assert kinds >= {"Int64", "boolean", "datetime64[us, UTC]", "datetime64[us]", amount}
+            assert not kinds & {"Int32", "Int16", "int64", "bool", "object"}
+        here, there = (
+            c.table("fct_bookings").df().sort_values("booking_key", ignore_index=True) for c in (copy, other)
+        )
+        columns = [
+            "booking_key",
+            "lead_days",
+            "is_sold",
+            "travel_date",
+            "retail_amount",
+            "local_start_at",
+            "utc_start_at",
+        ]
+        assert here[columns].equals(there[columns])
+
+
+def test_numbers_whose_decimals_nobody_announces_are_never_cut(copy):
+    late = "select case when n > 3 then 1.5::numeric when n > {} then 1::numeric end as a from generate_series(1, 5) n"
+
+    amounts = [v for b in copy.sql(late.format(3)).batches(2) for v in b.column(0).to_pylist()]
+    assert amounts == [None, None, None, Decimal("1.5000"), Decimal("1.5000")]
+    with pytest.raises(octo_sync.QueryError, match="those of the first rows had none"):
+        copy.sql(late.format(0)).batches(2).read_all()
+    assert copy.sql("select sum(retail_amount) as a from fct_bookings where false").arrow().schema.types[0].scale == 4
+    assert copy.sql("select array[1, 2] as a").arrow().column(0).to_pylist() == [[1, 2]]
+
+
+def test_status_and_doctor_call_the_private_schema_what_it_is(program, looked):
+    for words in (["status"], ["doctor", "--offline"]):
+        assert "private schema" in program(*words).stdout
+        assert "private file" in looked(*words).stdout
+
+
+def test_before_the_first_publish_a_question_says_so(looked, postgres_server, tmp_path):
+    name = postgres_server.make()
+    (tmp_path / "pipelines").mkdir()
+    text = (looked.directory / "pipelines" / "shop.toml").read_text()
+    (tmp_path / "pipelines" / "shop.toml").write_text(f'destination = "{postgres_server.dsn(name)}"\n{text}')
+    program = Program(tmp_path)
+    program.ok("sync", "--no-publish", "--only", "products")
+
+    for words in (["ask", "2"], ["sql", "select 1 from fct_bookings"]):
+        done = program(*words)
+        assert done.returncode == 1
+        assert "Nothing was published in" in done.stderr
+        assert "octo-sync publish" in done.stderr
+    assert program("sql", "select count(*) from core.products").returncode == 0
+    program.ok("publish")
+    wrong = program("sql", "select 1 from core.nothing")
+    assert wrong.returncode == 2
+    assert "does not exist" in wrong.stderr
+    postgres_server.drop(name)
+
+
+def test_init_takes_an_address(tmp_path):
+    made = Program(tmp_path)
+    words = ["init", "--url", "https://api.example.com/octo/v1", "--token-env", "ACME_TOKEN", "--no-test"]
+
+    assert made(*words, "--destination", "postgresql://octo@db.example:5432/analytics").returncode == 0
+    (file,) = (tmp_path / "pipelines").glob("*.toml")
+    assert 'destination = "postgresql://octo@db.example:5432/analytics"' in file.read_text()
+    refused = made(*words, "--yes", "--destination", "postgresql://octo:tell-tale@db.example/analytics")
+    assert refused.returncode == 2
+    assert "without a password" in refused.stderr
+    assert "tell-tale" not in refused.stdout + refused.stderr
+    assert "PostgreSQL address" in made("init", "--help").stdout
+
+
 # -- publishing ----------------------------------------------------------------------------------------------------------
 
 
@@ -202,3 +306,58 @@ def test_when_a_check_finds_something_the_former_marts_stay(program, server, pos
     assert postgres_server.execute("select 'marts.fct_bookings'::regclass::oid", database=name) == oid
     assert program("publish").returncode == 0
     assert postgres_server.execute("select 'marts.fct_bookings'::regclass::oid", database=name) != oid
+
+
+# -- serving -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_served_project_acknowledges_while_the_warehouse_is_away_and_lands_it_when_it_is_back(tmp_path):
+    server = Server()
+    try:
+        database = server.make("octo")
+        environment = {"OCTO_SYNC_DESTINATION": server.dsn(database)}
+        with Sandbox(tmp_path / "sandbox", bookings=30, products=2, days=10) as sandbox:
+            copy = Copy(tmp_path / "project", sandbox)
+            with copy.serve(env=environment) as program:
+                copy.ready(program)
+                copy.first_landing()
+                secret = copy.secret()
+            server.stop()
+            booking = next(b["uuid"] for b in sandbox.state()["bookings"] if b["token"] == "all")
+            with copy.serve(env=environment) as program:
+                copy.ready(program, within=10)
+                until(lambda: "cannot be reached" in program.said(), 10, program.said)
+                sandbox.control("POST", f"/admin/bookings/{booking}", {"supplier_reference": "WHILE-AWAY"})
+                body = json.dumps({"notificationType": "BOOKING_UPDATE", "data": {"uuid": booking}})
+                # For longer than the first attempts to open the warehouse take all together.
+                ends, slowest = time.monotonic() + 4, 0.0
+                while (began := time.monotonic()) < ends:
+                    assert copy.deliver(body, secret, timeout=5)[0] == 200
+                    slowest = max(slowest, time.monotonic() - began)
+                assert slowest < 2, "nobody who delivers waits for the warehouse"
+                assert copy.owed() > 0
+                server.start()
+                landed = "select supplier_reference from core.bookings where booking_uuid = %s"
+                until(lambda: server.execute(landed, booking, database=database) == [("WHILE-AWAY",)], 60, program.said)
+                assert program.said().count("cannot be reached") == 1, "it is said once"
+                code, _ = program.terminate()
+            assert code == 128 + signal.SIGTERM
+    finally:
+        server.remove()
+
+
+def test_who_is_stopped_while_the_warehouse_is_away_stops(tmp_path):
+    server = Server()
+    try:
+        dsn = server.dsn(server.make("octo"))
+        server.stop()
+        with Sandbox(tmp_path / "sandbox", bookings=5, products=1, days=3) as sandbox:
+            copy = Copy(tmp_path / "project", sandbox)
+            with copy.serve(env={"OCTO_SYNC_DESTINATION": dsn}) as program:
+                copy.ready(program)
+                until(lambda: "cannot be reached" in program.said(), 10, program.said)
+                code, took = program.terminate()
+    finally:
+        server.remove()
+    assert code == 128 + signal.SIGTERM
+    assert took < 10

@@ -1,6 +1,7 @@
 """`octo-sync privacy` as a person uses it: what it asks, says and leaves; also beside a running `serve`."""
 
 import json
+import shutil
 import stat
 import time
 
@@ -74,6 +75,25 @@ def test_somebody_is_exported_then_erased_and_the_report_says_what_went_and_what
     assert private(project.directory, theirs, email) == [(0,)]
 
 
+def test_a_file_that_may_hold_somebody_unseen_is_named_and_the_exit_code_is_5_until_it_is_gone(project):
+    email, *_ = somebody(project.directory)
+    aside = project.directory / "old" / "copy.duckdb"
+    aside.parent.mkdir()
+    shutil.copyfile(project.directory / "octo.private.duckdb", aside)
+
+    first = project("privacy", "erase", "--email", email, "--yes")
+    again = project("privacy", "erase", "--email", email, "--yes", "--json")
+
+    assert (first.returncode, again.returncode) == (5, 5), "who is gone from the tables is not gone from that file"
+    assert "not everything is erased" in first.stdout
+    assert "old/copy.duckdb" in first.stderr
+    (left,) = json.loads(again.stdout)["left"]
+    assert left.startswith("old/copy.duckdb")
+    assert aside.exists(), "it is not octo-sync's to delete"
+    aside.unlink()
+    assert project.json("privacy", "erase", "--email", email, "--yes")["left"] == []
+
+
 def test_nothing_is_erased_without_a_yes_and_nobody_in_particular_is_refused(project):
     email, *_ = somebody(project.directory)
 
@@ -111,13 +131,13 @@ def test_status_and_doctor_say_which_rule_is_in_force(project):
     file = next((project.directory / "pipelines").glob("*.toml"))
     file.write_text('pii = "hash"\n' + file.read_text())
 
-    assert project.json("status")["pii"] == {"rule": "hash", "applied": "keep", "open_erasures": 0}
+    assert project.json("status")["pii"] == {"rule": "hash", "applied": "keep", "open_erasures": 0, "place": "file"}
     assert "hash" in project.ok("status")
     assert "pii" in project("doctor").stdout
 
     project.ok("sync")
 
-    assert project.json("status")["pii"] == {"rule": "hash", "applied": "hash", "open_erasures": 0}
+    assert project.json("status")["pii"] == {"rule": "hash", "applied": "hash", "open_erasures": 0, "place": "file"}
 
 
 @pytest.fixture(scope="module")

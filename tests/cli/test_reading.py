@@ -324,3 +324,34 @@ def test_the_shipped_pipeline_can_be_looked_at_without_a_file_of_ones_own(empty,
     assert empty.json("sql", "select count(*) as n from products")["rows"] == [{"n": 3}]
     assert empty.json("status")["connections"][0]["name"] == "sandbox"
     assert empty("tables").returncode == 0
+
+
+def test_an_answer_without_rows_says_so_beside_the_data(looked):
+    none = "select 1 as a where false"
+
+    table = looked("sql", none)
+    assert table.stdout.split() == ["a", "-"]
+    assert table.stderr == "No rows.\n"
+    asked = looked("ask", "4", "--param", "below=-1")
+    assert "No rows for these values; --param gives others (first, last, below)." in asked.stderr
+    for form in ("csv", "json", "jsonl"):
+        for words in (["sql", none], ["ask", "4", "--param", "below=-1"]):
+            done = looked(*words, "--format", form)
+            assert "No rows" not in done.stdout + done.stderr
+    assert looked("sql", none, "--format", "csv").stdout == "a\n"
+    assert looked("sql", none, "--format", "jsonl").stdout == ""
+    assert looked.json("sql", none)["rows"] == []
+    assert looked("-q", "sql", none).stderr == ""
+
+
+def test_a_pull_is_noted_as_schedule_and_what_a_person_names_as_user(project, service):
+    roads = lambda: {r["source"] for r in project.json("sql", "select distinct source from ops.coverage")["rows"]}  # noqa: E731
+    assert roads() == {"schedule"}, "a sync that was typed is a pull"
+    service.refuse_a_product()
+    assert project("sync").returncode == 5
+    service.faults()
+
+    project.ok("quarantine", "retry", "--all")
+    project.ok("sync")
+
+    assert roads() == {"schedule", "user"}

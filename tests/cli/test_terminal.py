@@ -154,3 +154,68 @@ def test_dropping_asks_first(fresh, service):
     assert fresh.json("quarantine")["entries"]
     assert on_a_terminal(fresh, "quarantine", "drop", "--all", typed=["y"])[0] == 0
     assert fresh.json("quarantine")["entries"] == []
+
+
+def tables_of(seen):
+    """Lines as a person sees them, without colours and hints."""
+    return ESCAPES.sub("", seen).splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_what_lists_say_is_folded_at_words_and_fits(looked, width):
+    for words in (
+        ["tables"],
+        ["tables", "fct_bookings"],
+        ["runs"],
+        ["ask"],
+        ["check"],
+        ["verify"],
+        ["doctor", "--offline"],
+    ):
+        code, seen = on_a_terminal(looked, *words, width=width)
+
+        assert code == 0, words
+        assert max(map(len, tables_of(seen))) <= width, words
+        assert "…" not in seen.replace("export SHOP_TOKEN=…", ""), (words, "nothing is cut")
+
+
+def test_a_narrow_list_leaves_out_the_least_important_and_keeps_the_rest_whole(looked):
+    narrow, wide = (tables_of(on_a_terminal(looked, "ask", width=width)[1]) for width in (80, 120))
+
+    assert narrow[0].split() == ["no", "name", "question"]
+    assert wide[0].split() == ["no", "name", "question", "parameters"]
+    assert "--show prints its parameters" in " ".join(narrow[-2:])
+    words = " ".join(line[31:] for line in narrow[2:] if line[:2].strip() in ("", "7")).split()
+    assert "books" in words
+    assert tables_of(on_a_terminal(looked, "tables", width=80)[1])[0].split() == ["table", "rows", "meaning"]
+    assert "verified" in tables_of(on_a_terminal(looked, "tables", width=120)[1])[0]
+    runs = tables_of(on_a_terminal(looked, "runs", width=80)[1])
+    assert runs[0].split()[:4] == ["run", "command", "status", "started"]
+    assert re.match(r"\d{8}T\d{6}-\w{4}  sync +ok", runs[2]), "the id is whole"
+
+
+def test_an_error_in_the_list_of_runs_is_folded_and_a_pipe_gets_every_column(project):
+    import sqlite3
+    from contextlib import closing
+
+    why = "The service at shop could not be reached because its name is not known here; " * 3
+    with closing(sqlite3.connect(project.directory / "octo.journal.sqlite")) as journal, journal:
+        journal.execute("update runs set status = 'failed', error = ?", [why.strip()])
+
+    seen = tables_of(on_a_terminal(project, "runs", width=80)[1])
+
+    assert max(map(len, seen)) <= 80
+    column = seen[0].index("error")
+    assert " ".join(line[column:].strip() for line in seen[2:]) == why.strip()
+    piped = project.ok("runs").splitlines()
+    assert piped[0].split()[-3:] == ["rows", "requests", "error"]
+    assert piped[2].endswith(why.strip())
+
+
+def test_an_empty_answer_that_is_too_wide_names_its_columns(looked):
+    _, seen = on_a_terminal(looked, "sql", "from bookings where false", width=60)
+
+    *heads, none = tables_of(seen)
+    assert max(map(len, heads)) <= 60
+    assert " ".join(heads).startswith("connection_id, booking_uuid, booking_id, ")
+    assert none == "No rows."

@@ -781,10 +781,12 @@ class Contract:
 
         sql = "select name, seen_count from ops.schema_drift order by 1"
         warehouse.write_log("ops.schema_drift", [row("a", 1), row("b", 1)])
-        warehouse.write_log("ops.schema_drift", [row("a", 2)])
+        warehouse.write_log("ops.schema_drift", [row("a", 9), row("a", 2)])
         assert warehouse.query(sql).rows == [("a", 2), ("b", 1)]
         warehouse.write_log("ops.schema_drift", [row("c", 3)], replace=True)
         assert warehouse.query(sql).rows == [("c", 3)]
+        warehouse.write_log("ops.schema_drift", [], replace=True)
+        assert warehouse.query(sql).rows == []
 
     def test_drift_is_counted(self, warehouse):
         drift = (Drift("main", "bookings", "field", "surprise"),)

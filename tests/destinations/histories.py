@@ -1,6 +1,7 @@
 """What any warehouse must keep of the past; a second suite beside `Contract`, with the same fixtures."""
 
 import datetime as dt
+from pathlib import Path
 
 from tests.destinations.contract import (
     DECEMBER,
@@ -16,6 +17,7 @@ from tests.destinations.contract import (
 )
 
 from octo_sync.destinations.base import Absence, Answered
+from octo_sync.flows.publish import sql_files
 from octo_sync.model import Source, Subject, SubjectKind, Window
 
 __all__ = ["Histories"]
@@ -196,6 +198,42 @@ class Histories:
             (1, 0, 2, False, "", "", slot(5)["id"], 10),
             (2, 6, None, True, "is_deleted", "schedule", slot(5)["id"], 10),
         ]
+
+    def test_old_versions_of_departures_go_and_the_newest_of_each_stays(self, warehouse):
+        """What is valid stays however old it is; and one that is gone, so that its return is counted on from there."""
+
+        def month(seq, vacancies, gone=10):
+            return departures([slot(5, vacancies=vacancies), slot(6), slot(7, vacancies=gone)], seq)
+
+        warehouse.land(landing(month(10, 10), december([booking(1)], 11)))
+        for minute, vacancies in enumerate((9, 8, 7), start=1):
+            warehouse.land(landing(month(20 + minute, vacancies, gone=5), minutes=minute))
+        warehouse.land(landing(one(booking(1, status="REDEEMED"), 30), minutes=4))
+        key = f'["p","o","{slot(7)["id"]}"]'
+        warehouse.bury([no_longer("core.availability", key, MONTH)], now=at(5), fence=1)
+        before, kept = slots(warehouse, "vacancies"), bookings(warehouse)
+        assert [(row[6], *row[:3]) for row in before] == [
+            (slot(5)["id"], 1, 0, 1), (slot(5)["id"], 2, 1, 2), (slot(5)["id"], 3, 2, 3), (slot(5)["id"], 4, 3, None),
+            (slot(7)["id"], 1, 0, 1), (slot(7)["id"], 2, 1, 5),
+        ]  # fmt: skip
+
+        def prune(history):
+            return warehouse.prune(raw_before=None, runs_before=None, history_before=history)
+
+        assert prune(None) == 0
+        assert prune(at(1)) == 0, "it was valid until then"
+        assert slots(warehouse, "vacancies") == before
+        assert prune(at(2.5)) == 3
+        assert slots(warehouse, "vacancies") == [row for row in before if row[2] is None or row[2] > 2.5]
+        assert prune(at(5000)) == 1
+        assert slots(warehouse, "vacancies") == [before[3], before[5]]
+        assert bookings(warehouse) == kept
+        warehouse.land(landing(month(40, 7, gone=4), minutes=6))
+        assert slots(warehouse, "vacancies")[-1] == (
+            (3, 6, None, True, "is_deleted,vacancies", "schedule", slot(7)["id"], 4)
+        )  # fmt: skip
+        (wrong,) = [check for check in sql_files(Path("nowhere"), "checks") if check.name == "history_versions"]
+        assert warehouse.query(wrong.sql).rows == []
 
     def test_a_product_that_is_gone_closes_its_departures_that_are_to_come(self, warehouse):
         def both(seq, vacancies):

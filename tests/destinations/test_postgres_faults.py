@@ -1,11 +1,12 @@
 """What goes wrong at a PostgreSQL server: nothing is lost, nothing is doubled, and one writer is one."""
 
+import contextlib
 import threading
 import time
 
 import psycopg
 import pytest
-from tests.destinations.contract import booking, december, departures, landing, live, one, say, slot
+from tests.destinations.contract import NOW, booking, december, departures, landing, live, one, say, slot
 from tests.destinations.test_postgres import blank, open_warehouse, opened  # noqa: F401 - fixtures
 from tests.postgres import Server
 
@@ -198,6 +199,57 @@ def test_of_two_writers_the_newer_wins_and_the_older_keeps_nothing(open_warehous
     assert everything(new) == wanted
     old.close()
     new.close()
+
+
+@pytest.fixture
+def two(open_warehouse):  # noqa: F811
+    """A writer that has lost its lease and does not know it, and the one that took over."""
+    old, new = open_warehouse(), open_warehouse()
+    old.claim_writer(1, "old")
+    old.land(landing(*FIRST))
+    with old.drafting() as draft:
+        draft.run_script(["create table marts.one as select 'old' as who"])
+    new.claim_writer(2, "new")
+    yield old, new
+    old.close()
+    new.close()
+
+
+def _log(warehouse):
+    row = {"connection_id": "main", "resource": "bookings", "kind": "field", "name": "late", "seen_count": 1}
+    row |= {"first_seen_at_utc": NOW, "last_seen_at_utc": NOW}
+    warehouse.write_log("ops.schema_drift", [row], replace=True)
+
+
+def _prune(warehouse):
+    warehouse.prune(raw_before=NOW, runs_before=NOW, history_before=NOW)
+
+
+def _publish(warehouse):
+    with warehouse.drafting() as draft:
+        draft.run_script(["create table marts.one as select 'late' as who"])
+
+
+@pytest.mark.parametrize("work", [_log, _prune, _publish])
+def test_who_has_lost_the_lease_writes_no_log_prunes_nothing_and_publishes_nothing(two, work):
+    old, new = two
+    before = [new.query(f"table {t}").rows for t in ("ops.schema_drift", "marts.one")]
+    with pytest.raises(WriterFenced):
+        work(old)
+    assert [new.query(f"table {t}").rows for t in ("ops.schema_drift", "marts.one")] == before
+    work(new)
+    if work is _publish:
+        assert new.query("table marts.one").rows == [("late",)]
+
+
+def test_a_writer_that_takes_over_while_marts_are_made_keeps_them_from_being_seen(two):
+    old, new = two
+    draft = contextlib.ExitStack()
+    draft.enter_context(new.drafting()).run_script(["create table marts.one as select 'late' as who"])
+    old.claim_writer(3, "newest")
+    with pytest.raises(WriterFenced):
+        draft.close()
+    assert new.query("table marts.one").rows == [("old",)]
 
 
 def test_two_writers_with_one_fence_take_turns(warehouse, open_warehouse):  # noqa: F811

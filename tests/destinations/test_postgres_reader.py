@@ -1,11 +1,14 @@
 """Whoever asks on PostgreSQL reaches what was published, and nothing else, even as the role that owns everything."""
 
+import threading
+
 import pytest
 from tests.destinations.contract import NOW
+from tests.postgres import Server
 
 from octo_sync.destinations.postgres import PostgresWarehouse
 from octo_sync.destinations.postgres_reader import PostgresReader
-from octo_sync.errors import QueryError
+from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.tables import all_tables, nouns
 
 CLOSED = "holds what only octo-sync may read"
@@ -23,6 +26,7 @@ def reader(postgres_server, tmp_path_factory):
         "public.people as select * from private.booking_contacts",
         "public.more_people as select count(*) as n from public.people",
         "public.file as select pg_read_file('PG_VERSION') as text",
+        "public.pg_roles_of_mine as select rolpassword from pg_authid",
         "public.sampled as select tablename, most_common_vals::text as found from pg_stats",
     ):
         postgres_server.execute(f"create view {view}", database=name)
@@ -68,6 +72,18 @@ REFUSED = [
     ("select * from pg_stats", (), CATALOG),
     ("select * from sampled", (), CATALOG),
     ("select * from pg_authid", (), CATALOG),
+    ("table pg_shadow", (), CATALOG),
+    ("select rolpassword from pg_roles_of_mine", (), CATALOG),
+    ("explain select * from pg_authid", (), CATALOG),
+    ("select * from pg_stat_get_activity(null)", (), CATALOG),
+    # Ways to call a function, with and without a parenthesis after its name.
+    ("select pg_read_file /* x */ -- y\n ('PG_VERSION')", (), ACTING),
+    ("select f.pg_read_file from lower('PG_VERSION') f", (), ACTING),
+    ("select v.* from lower('PG_VERSION') f, lateral (values (f . pg_read_file), ('')) v", (), ACTING),
+    ("select * from (values (pg_read_file('PG_VERSION')), ('')) v", (), ACTING),
+    ("select lo_get(1)", (), ACTING),
+    ("select lo_import('PG_VERSION')", (), ACTING),
+    ("select 1 as lo_total, lo_unlink(1)", (), ACTING),
     ("select * from pg_stat_activity", (), CATALOG),
     # Ways to make a name look as if it stood in a text or a comment.
     ("select /* /* */ ' */ pg_read_file('PG_VERSION') --'", (), ACTING),
@@ -110,6 +126,11 @@ ANSWERED = [
     ("select count(*) from information_schema.columns where table_name = 'nothing'", (), 0),
     ("select relname::text from pg_catalog.pg_class where oid = 'private.booking_contacts'::regclass", (),
      "booking_contacts"),
+    # A name is no call: aliases, columns, texts.
+    ("with t as (select 5 as lo_total) select t.lo_total from t order by lo_total", (), 5),
+    ("select 5 as lo_get", (), 5),
+    ("select x from (select 5 as x) as pg_sleep_cycles", (), 5),
+    ('with "pg_authid" as (select 5 as n) select n from pg_authid', (), 5),
     ("show timezone", (), "UTC"),
 ]  # fmt: skip
 
@@ -125,3 +146,58 @@ def test_a_plan_is_shown_without_running_it(reader):
     assert reader.query("explain select * from core.bookings").rows
     assert reader.query("explain (costs off) select * from core.bookings").rows
     assert len(reader.tables()) > 10
+
+
+# -- a reader that lives long ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lasting(postgres_server, reader):
+    """A reader of its own, and its database."""
+    (name,) = reader.query("select current_database()").rows[0]
+    opened = PostgresReader(postgres_server.dsn(name), tables=all_tables())
+    yield opened, name
+    opened.close()
+
+
+def test_a_session_that_ended_meanwhile_is_made_anew_by_whatever_is_asked_next(lasting, postgres_server):
+    opened, name = lasting
+    for ask in (lambda: opened.query("select 7").rows, opened.digest, opened.tables):
+        before = ask()
+        assert postgres_server.disconnect(name)
+        assert ask() == before
+
+
+def test_a_query_that_loses_its_session_is_told_and_not_run_again(lasting, postgres_server):
+    opened, name = lasting
+    threading.Timer(0.3, postgres_server.disconnect, [name]).start()
+    with pytest.raises(WarehouseError, match="ended the session"):
+        opened.query("select count(*) from generate_series(1, 900000000)")
+    assert opened.query("select 7").rows == [(7,)]
+
+
+def test_a_closed_reader_stays_closed(lasting):
+    opened, _ = lasting
+    opened.close()
+    with pytest.raises(WarehouseError, match="was closed"):
+        opened.query("select 1")
+    with pytest.raises(WarehouseError, match="was closed"):
+        opened.batches("select 1")
+
+
+def test_a_reader_outlives_a_restart_and_says_when_the_server_is_away(tmp_path):
+    server = Server()
+    try:
+        dsn = server.dsn(server.make("octo"))
+        PostgresWarehouse(dsn, spool=tmp_path, tables=all_tables(), nouns=nouns(), now=NOW).close()
+        opened = PostgresReader(dsn)
+        server.stop()
+        for _ in range(2):
+            with pytest.raises(WarehouseError, match=r"octo at 127\.0\.0\.1 cannot be reached"):
+                opened.query("select 7")
+        server.start()
+        assert opened.query("select 7").rows == [(7,)]
+        assert opened.batches("select 7 as n").read_all().to_pydict() == {"n": [7]}
+        opened.close()
+    finally:
+        server.remove()

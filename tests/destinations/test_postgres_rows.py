@@ -6,7 +6,7 @@ import random
 from decimal import Decimal
 
 import pytest
-from tests.destinations.contract import booking, december, departures, landing, one, slot
+from tests.destinations.contract import answered, booking, december, departures, landing, one, slot
 from tests.destinations.test_postgres import blank, open_warehouse  # noqa: F401 - fixtures
 
 from octo_sync.destinations.postgres_rows import numbered
@@ -79,7 +79,7 @@ def in_order(rows):
 def test_every_value_of_every_type_goes_there_and_comes_back(warehouse, table):
     rng = random.Random(table.full_name)
     bench, rows = warehouse._bench, rows_of(rng, table, 60)
-    session = warehouse._opened(read_only=False)
+    session = warehouse._sessions.opened(read_only=False)
     session.execute(f"delete from {table.full_name}")
     target = f"{PRIVATE}.{table.full_name}" if table.private else table.full_name
     marks = ", ".join(f"${i}" for i in range(1, len(table.all_columns) + 1))
@@ -120,6 +120,39 @@ def test_a_landing_brings_only_what_it_can_touch(warehouse, monkeypatch):
     warehouse.land(landing(dataclasses.replace(other, subject=subject, window=november)))
     assert brought["core.availability"] == 0
     assert "core.bookings" not in brought
+
+
+def test_a_landing_of_several_months_brings_of_each_option_its_own(warehouse, monkeypatch):
+    def months(seq, *pairs, vacancies=3):
+        return landing(
+            *(
+                answered(
+                    "availability",
+                    [slot(day, month=month, vacancies=vacancies) for day in (1, 2, 3)],
+                    seq + number,
+                    parts=("p", option, f"2026-{month}"),
+                    window=Window.month(f"2026-{month}"),
+                )
+                for number, (option, month) in enumerate(pairs)
+            )
+        )
+
+    warehouse.land(months(10, *((option, month) for option in "abc" for month in (10, 11, 12))))
+    assert warehouse.query("select count(*) from core.availability where not is_deleted").rows == [(27,)]
+    brought, real = {}, Workbench.bring
+
+    def bring(self, session, table, where, parameters):
+        real(self, session, table, where, parameters)
+        if table.full_name == "core.availability":
+            rows = self.db.execute("select option_id, local_date from before.core.availability").fetchall()
+            brought.update({(option, day.month): brought.get((option, day.month), 0) + 1 for option, day in rows})
+
+    monkeypatch.setattr(Workbench, "bring", bring)
+    report = warehouse.land(months(30, ("a", 10), ("b", 12), vacancies=1))
+    assert set(brought) == {("a", 10), ("b", 12)}
+    assert report.written["core.availability"] == 6
+    counts = "select vacancies, count(*) from core.availability where not is_deleted group by 1 order by 1"
+    assert warehouse.query(counts).rows == [(1, 6), (3, 21)]
 
 
 @pytest.mark.parametrize(

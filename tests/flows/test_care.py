@@ -1,7 +1,6 @@
 """Files that do not grow: retention, and writing a file anew, at any moment of which it may be killed."""
 
 import contextlib
-import dataclasses
 import datetime as dt
 import hashlib
 import json
@@ -345,7 +344,15 @@ def test_old_payloads_and_runs_go_and_the_newest_payload_of_each_key_stays(ports
             row = {"run_id": f"{age}-{end}", "started_at_utc": ports.clock.at, "ended_at_utc": ended}
             warehouse.write_log("ops.runs", [row])
     ports.clock.at = NOW
+    for version, age in enumerate((500, 410, 390), start=1):
+        warehouse._db.execute(
+            "insert into core.availability_history (connection_id, product_id, option_id, availability_id, version_no, "
+            "valid_to_utc, is_current) values ('main', 'p', 'o', 'kept', $1, $2::timestamptz, false)",
+            [version, (NOW - age * DAY).isoformat()],
+        )
+    versions = "select version_no from core.availability_history where availability_id = 'kept' order by 1"
     care(ports)
+    assert warehouse.query(versions).rows == [(3,)]
     assert warehouse.query("select payload from personal.raw.records order by all").rows == [
         ("a10",),
         ("b800",),
@@ -354,10 +361,14 @@ def test_old_payloads_and_runs_go_and_the_newest_payload_of_each_key_stays(ports
     runs = {"100-True", "100-False", "500-False"}
     assert {run.run_id for run in journal.runs(10)} == runs
     assert {row[0] for row in warehouse.query("select run_id from ops.runs").rows} == runs
-    ports.pipeline.retention = dataclasses.replace(RetentionSettings(), raw=0.0, runs=0.0)
+    warehouse.run_script(["update core.availability_history set version_no = version_no - 1"])
+    again = "insert into core.availability_history by name select * replace (9 as version_no) from core.availability_history"
+    warehouse.run_script([f"{again} where availability_id = 'kept'"])
+    ports.pipeline.retention = RetentionSettings(raw=0.0, runs=0.0, availability_history=0.0)
     ports.clock.at = NOW + 5000 * DAY
     care(ports)
     assert len(warehouse.query("select payload from personal.raw.records").rows) == 3, "0 keeps all"
+    assert warehouse.query(versions).rows == [(2,), (9,)]
     assert {run.run_id for run in journal.runs(10)} == runs
 
 

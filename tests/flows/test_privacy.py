@@ -10,20 +10,23 @@ from random import Random
 
 import duckdb
 import pytest
-from tests.flows.harness import Project, Wire, api_path, reply
+from tests.flows.harness import Wire, api_path, reply
 
-from octo_sync.app import open_journal
-from octo_sync.destinations.erasing import Scrubber
+from octo_sync.app import files, open_journal
+from octo_sync.destinations.erasing import ContactRow, Scrubber
 from octo_sync.errors import WarehouseError
 from octo_sync.flows import erase as erasing
 from octo_sync.flows import land as landing
+from octo_sync.flows.backup import back_up, read_manifest, restore
 from octo_sync.flows.erase import erase, is_due, request
 from octo_sync.flows.keep import Keeper
-from octo_sync.flows.privacy import Privacy, normal_email, normal_phone
+from octo_sync.flows.privacy import Privacy, name_of, normal_email, normal_phone, texts_of
+from octo_sync.flows.privacy_export import export
 from octo_sync.flows.pull import Scope
 from octo_sync.flows.sync import sync
 from octo_sync.journal import Received
 from octo_sync.model import Source, Subject, SubjectKind
+from octo_sync.octo.shapes import Contact
 
 MARKS = {
     "fullName": "Zoë Quuxowitz-Þorn",
@@ -42,6 +45,7 @@ OTHER = {
     "emailAddress": "ada@example.org",
     "phoneNumber": "+351 912 345 678",
 }
+BOB = {"fullName": "Bob Elsewhere", "emailAddress": "bob@example.org"}
 
 
 def forms(text):
@@ -104,8 +108,8 @@ def guest(service):
     return hers, shared, others
 
 
-def wire(guest, **more):
-    """The service, with her also on a ticket of the second booking."""
+def wire(guest, tickets=None, **more):
+    """The service, with her also on a ticket of the second booking; `tickets`: booking → contact of its first ticket."""
 
     def edit(request, answer):
         if not api_path(request).startswith("/bookings"):
@@ -114,6 +118,8 @@ def wire(guest, **more):
         for row in rows if isinstance(rows, list) else [rows]:
             if row["uuid"] == guest[1]:
                 row["unitItems"][0]["contact"].update(MARKS)
+            if row["uuid"] in (tickets or {}):
+                row["unitItems"][0]["contact"] = tickets[row["uuid"]]
             row.update(more.get(row["uuid"], {}))
         return reply(rows)
 
@@ -124,12 +130,12 @@ def delivery(copy, body):
     return Received(connection="main", endpoint="e", received_at=copy.clock.now(), body=body, type="BOOKING_UPDATE")
 
 
-async def pulled(project, guest, **asked):
+async def pulled(project, guest, transport=None, **asked):
     """Her data in every place that can hold it: tables, payloads, read copy, copy of the contacts, deliveries."""
     copy = project(publish=True, availability=(0, 3), **asked)
     with copy.file.open("a") as file:
         file.write("[publish]\ncontacts = true\n")
-    async with copy.opened(transport=wire(guest)) as opened:
+    async with copy.opened(transport=transport or wire(guest)) as opened:
         await sync(opened.ports, Scope(full=True), command="test")
         opened.journal.receive(
             [
@@ -307,6 +313,141 @@ async def test_an_erasure_that_was_cut_off_anywhere_is_finished_by_the_next_comm
     assert holding(copy.directory) == []
 
 
+async def test_after_an_erasure_was_cut_off_files_are_looked_at_though_nobody_knows_the_texts_any_more(
+    project, guest, monkeypatch
+):
+    copy = await pulled(project, guest)
+    shutil.copyfile(copy.directory / "octo.private.duckdb", copy.directory / "aside.duckdb")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(*_args, **_kwargs):
+        raise Killed
+
+    async with copy.opened() as opened:
+        request(opened.journal, opened.ports.privacy, emails=[MARKS["emailAddress"]], phones=[], bookings=[])
+        with monkeypatch.context() as patch:
+            patch.setattr(opened.ports.warehouse, "shed", kill)
+            with pytest.raises(Killed):
+                erase(opened.ports)
+
+    async with copy.opened() as opened:
+        (done,) = opened.journal.erasures()
+
+    assert done.done_at is not None
+    unsearched = [sentence for sentence in done.left if "cut off" in sentence]
+    assert len(unsearched) == 1, "what a plain file holds could not be looked for, which is not the same as nothing"
+    assert [s.split(" ")[0] for s in done.left if s not in unsearched] == ["aside.duckdb"]
+
+
+async def test_a_reason_of_a_cancellation_leaves_the_bytes_too_though_no_text_of_hers_is_in_it(project, guest):
+    reason = "the daughter of our guest, Xyzzyvort-Plugh, fell ill"
+    cancelled = {"refund": "NONE", "reason": reason, "utcCancelledAt": "2026-11-19T10:00:00Z"}
+    more = {guest[0]: {"status": "CANCELLED", "cancellation": cancelled, "resellerReference": "R-1"}}
+    copy = await pulled(project, guest, wire(guest, **more))
+    assert "octo.duckdb" in holding(copy.directory, (reason,))
+
+    await forget(copy, emails=[MARKS["emailAddress"]])
+
+    assert holding(copy.directory, (reason,)) == []
+    await copy.sync(transport=wire(guest, **more), publishing=True)
+    assert holding(copy.directory, (reason,)) == []
+    assert rows_holding(copy.directory, (reason,)) == set()
+
+
+async def test_a_guest_without_a_full_name_is_known_by_first_and_last_name(project, guest):
+    parts = {name: MARKS[name] for name in ("firstName", "lastName")}
+    lead = {**MARKS, "fullName": None}
+    transport = wire(guest, {guest[0]: parts, guest[1]: lead}, **{guest[0]: {"contact": lead}})
+    copy = await pulled(project, guest, transport)
+    named = "select count(*) from personal.private.booking_contacts where booking_uuid = $1 and last_name is not null"
+    assert copy.query(f"{named} and full_name is null", guest[0]) == [(2,)]
+    (copy.directory / "march.csv").write_text(f"name\n{MARKS['fullName']}\n")
+
+    done = await forget(copy, emails=[MARKS["emailAddress"]])
+
+    assert copy.query(f"{named} and last_name = $2", guest[0], MARKS["lastName"]) == [(0,)]
+    assert [s.split(" ")[0] for s in done.left] == ["march.csv"]
+    assert holding(copy.directory) == ["march.csv"]
+    # Another booking of hers: the ticket has no address, only the name of the one who booked.
+    again = wire(guest, {guest[1]: lead, guest[2]: parts}, **{guest[2]: {"contact": lead, "notes": None}})
+    await copy.sync(transport=again, publishing=True)
+    assert rows_holding(copy.directory) == set()
+    assert holding(copy.directory) == ["march.csv"]
+
+
+@pytest.mark.parametrize("place", ["ticket", "lead behind the booking's own note"])
+async def test_notes_of_other_peoples_contacts_go_where_they_mention_her_or_are_on_her_booking(
+    project, service, guest, place
+):
+    """The second place is in payloads alone: in the row the booking's note stands before that of its contact."""
+    hers, shared, others_ = guest
+    mention = {**OTHER, "notes": f"{MARKS['emailAddress']} told us"}
+    tickets = {hers: {**OTHER, "notes": NOTES}}
+    more = {shared: {"contact": {**OTHER, "notes": NOTES}, "notes": "window"}, others_: {"notes": "window"}}
+    if place == "ticket":
+        tickets[others_] = mention
+    else:
+        more[others_]["contact"] = mention
+    copy = await pulled(project, guest, wire(guest, tickets, **more))
+    assert rows_holding(copy.directory, (NOTES, MARKS["emailAddress"]))
+
+    await forget(copy, emails=[MARKS["emailAddress"]])
+
+    assert rows_holding(copy.directory) == set()
+    assert holding(copy.directory) == []
+    ada = "select count(*) from personal.private.booking_contacts where booking_uuid = $1 and email_address = $2"
+    assert copy.query(ada, hers, OTHER["emailAddress"]) == [(1,)], "her contact stays"
+
+    # Every booking is read anew, and the notes behind the booking's own come to the front.
+    more = {uuid: {"notes": None, "resellerReference": "R-2", **more.get(uuid, {})} for uuid in guest}
+    more[shared]["notes"] = more[others_]["notes"] = None
+    await copy.sync(transport=wire(guest, tickets, **more), publishing=True)
+
+    assert copy.query(
+        "select distinct reseller_reference from core.bookings where booking_uuid in ($1, $2, $3)", *guest
+    ) == [("R-2",)]
+    assert rows_holding(copy.directory) == set()
+    assert holding(copy.directory) == []
+    assert copy.query(ada, others_, OTHER["emailAddress"])[0][0] >= 1
+
+
+async def test_an_export_holds_no_contact_of_anybody_else(project, service, guest):
+    """Not of the same booking, nor of a time when the booking was another's, nor from a webhook's body."""
+    copy = await pulled(project, guest, wire(guest, {guest[0]: BOB}))
+    service.change(guest[0], contact=OTHER, notes=None, reseller_reference=None)
+    await copy.sync(transport=wire(guest, {guest[0]: BOB}), publishing=True)
+
+    async with copy.opened() as opened:
+        privacy = opened.ports.privacy
+
+        def exported(email, *bookings):
+            return export(opened.ports, privacy.people([email] if email else [], []), bookings)
+
+        hers, adas = exported(MARKS["emailAddress"]), exported(OTHER["emailAddress"])
+        shared, first = exported(None, guest[1]), exported(None, guest[0])
+
+    def payloads(found, uuid):
+        return [r["payload"] for r in found["raw.records"] if r["payload"]["uuid"] == uuid]
+
+    def said(found):
+        """All of it, e-mail addresses in every form, but no note."""
+        text = json.dumps(found, default=str, ensure_ascii=False)
+        return {who["fullName"] for who in (MARKS, OTHER, BOB) if who["emailAddress"] in text}
+
+    assert said(hers) == {MARKS["fullName"]}
+    assert said(adas) == {OTHER["fullName"]}
+    assert said(shared) == {MARKS["fullName"], OTHER["fullName"]}, "a booking that was asked for goes whole"
+    assert said(first) == {who["fullName"] for who in (MARKS, OTHER, BOB)}, "with whoever had it before"
+    assert [p["contact"]["fullName"] for p in payloads(hers, guest[0])] == [MARKS["fullName"]]
+    assert [p["contact"]["fullName"] for p in payloads(adas, guest[0])] == [OTHER["fullName"]]
+    assert payloads(hers, guest[1])[0]["contact"] is None
+    assert payloads(hers, guest[1])[0]["unitItems"][0]["contact"]["fullName"] == MARKS["fullName"]
+    bodies = [d["body"] for d in adas["journal"]["deliveries"] if guest[0] in d["body"]]
+    assert [json.loads(body)["data"] for body in bodies] == [{"uuid": guest[0], "contact": None}]
+
+
 async def test_an_answer_that_was_read_before_an_erasure_is_not_landed_after_it(project, guest):
     """The erasure comes between the check of an answer and its landing, as it can while `serve` runs."""
     copy = project(availability=(0, 3))
@@ -339,6 +480,8 @@ async def test_a_read_copy_that_cannot_be_replaced_leaves_the_erasure_open_and_s
     checks.mkdir(parents=True)
     check = checks / "never.sql"
     check.write_text("-- name: never\n-- description: Fails.\nselect 1")
+    mine = copy.directory / "march.csv"
+    mine.write_text(f"name\n{MARKS['fullName']}\n")
 
     done = await forget(copy, emails=[MARKS["emailAddress"]])
 
@@ -348,7 +491,9 @@ async def test_a_read_copy_that_cannot_be_replaced_leaves_the_erasure_open_and_s
     check.unlink()
     async with copy.opened() as opened:
         assert not is_due(opened.ports)
-    assert holding(copy.directory) == []
+        (done,) = opened.journal.erasures()
+    assert [s.split(" ")[0] for s in done.left] == ["march.csv"], "the first attempt knew what to look for"
+    assert holding(copy.directory) == ["march.csv"]
 
 
 async def test_a_file_of_somebody_else_that_still_holds_her_is_named_and_left_alone(project, guest):
@@ -369,7 +514,8 @@ async def test_nothing_is_erased_for_somebody_unknown_and_what_is_no_address_is_
 
     done = await forget(copy, emails=["nobody@example.org"])
 
-    assert {k: v for k, v in done.counts.items() if v} == {}
+    assert [place for place, count in done.counts.items() if count] == ["files searched"]
+    assert done.left == ()
     assert done.done_at is not None
     assert others(copy, ("", "")) == kept
     async with copy.opened() as opened:
@@ -419,26 +565,58 @@ async def test_a_keeper_erases_what_another_process_asks_for_publishes_and_works
     assert holding(copy.directory) == []
 
 
-async def test_a_backup_that_is_restored_forgets_again_who_was_forgotten_since(project, guest):
+@pytest.mark.parametrize("lost", [False, True], ids=["same secret", "the journal was lost meanwhile"])
+async def test_who_was_erased_after_a_backup_is_not_in_it_when_it_is_restored_and_its_keyed_hashes_stay_true(
+    project, service, guest, lost
+):
     copy = await pulled(project, guest)
+    target = copy.directory.parent / "backup"
+    back_up(files(copy.pipeline), target, now=copy.clock.now(), run="run", name="test", program="test")
     with open_journal(copy.pipeline, copy.clock) as before:
         secret = before.erased().secret
+    if lost:
+        for file in copy.directory.glob("octo.journal.sqlite*"):
+            file.unlink()
     await forget(copy, emails=[MARKS["emailAddress"]])
     with open_journal(copy.pipeline, copy.clock) as former:
-        erased = former.erased()
-    assert erased.secret == secret
-    other = Project(copy.directory / "restored", copy.service, publish=True, availability=(0, 3))
-    async with other.opened(transport=wire(guest)) as opened:
-        await sync(opened.ports, Scope(full=True), command="test", publishing=False)
-        opened.journal.erase_again(erased)
-    assert rows_holding(other.directory)
+        assert (former.erased().secret != secret) is lost
 
-    async with other.opened():
-        pass
+    restore(files(copy.pipeline), target, read_manifest(target), copy.pipeline, copy.clock, force=True)
 
-    assert rows_holding(other.directory) == set()
-    assert "quux" not in repr(erased).lower()
-    assert secret not in repr(erased)
+    assert "octo.private.duckdb: private.booking_contacts" in rows_holding(copy.directory)
+    async with copy.opened() as opened:
+        privacy = opened.ports.privacy
+        assert opened.journal.erased().secret == secret
+        (done,) = opened.journal.erasures()
+        assert done.done_at is not None
+        assert secret not in repr(opened.journal.erased()) + repr(done)
+    assert rows_holding(copy.directory) == set()
+    key = [(privacy.email_key(OTHER["emailAddress"]),)]
+    of_ada = "select contact_key from core.bookings where booking_uuid = $1"
+    assert copy.query(of_ada, guest[1]) == copy.query(of_ada, guest[2]) == key
+
+    # What comes later is hashed as what was restored, and is screened for whom the replaced project had erased.
+    service.change(guest[1], reseller_reference="read anew")
+    service.change(guest[2], contact=MARKS, notes=NOTES)
+    await copy.sync(transport=wire(guest), publishing=True)
+
+    assert copy.query(
+        "select reseller_reference, contact_key from core.bookings where booking_uuid = $1", guest[1]
+    ) == [("read anew", *key[0])]
+    assert rows_holding(copy.directory) == set()
+    assert copy.query(of_ada, guest[2]) == [(None,)]
+
+
+def test_who_was_erased_under_another_projects_key_is_known_by_that_key_alone():
+    contact = Contact(email_address="zoe@example.org")
+    other = Privacy("keep", b"other")
+    privacy = Privacy("keep", b"own")
+    privacy.erase(other.keys(contact), (), ())
+    assert not privacy.is_erased(contact), "a hash means nothing under another key"
+    privacy.erase(other.keys(contact), (), (), key=b"other".hex())
+    assert privacy.is_erased(contact)
+    assert privacy.mentions("ask zoe@example.org, she knows")
+    assert not privacy.is_erased(Contact(email_address="ada@example.org"))
 
 
 # -- the rule `pii` ---------------------------------------------------------------------------------------------------
@@ -549,6 +727,22 @@ def test_the_same_address_and_number_are_the_same_person_however_they_are_spelle
     assert privacy.phone_key("n/a 12") is None
     assert normal_email("Straße@X.org") == normal_email("STRASSE@x.org")
     assert normal_phone("0") == ""
+
+
+def test_a_name_is_the_full_name_else_first_and_last_under_every_rule():
+    privacy = Privacy("hash", b"secret")
+    full = Contact(full_name=" Ada  Keeps-Hers", email_address="ada@example.org")
+    parts = Contact(first_name="Ada ", last_name=" Keeps-Hers")
+    assert name_of(parts) == "Ada Keeps-Hers"
+    assert name_of(Contact(full_name="A. K.", first_name="Ada", last_name="Keeps-Hers")) == "A. K."
+    assert [name_of(Contact(last_name="Hers")), name_of(Contact(first_name=None))] == ["Hers", ""]
+    assert texts_of(parts) == ["Ada Keeps-Hers"]
+    full.full_name = "Ada Keeps-Hers"
+    rows = [
+        ContactRow(connection_id="c", booking_uuid="b", unit_item_uuid="", **privacy.reduced(c)) for c in (full, parts)
+    ]
+    assert {privacy.name_key(c) for c in (full, parts, *rows)} == {rows[0].full_name}
+    assert name_of(ContactRow(connection_id="c", booking_uuid="b", unit_item_uuid="", first_name="0" * 32)) == ""
 
 
 def test_another_projects_secret_gives_other_hashes():

@@ -1,11 +1,15 @@
 """A pull's promise: the copy equals the source, row for row, column for column, in both directions."""
 
 import datetime as dt
+from collections import Counter
 from decimal import Decimal
 
 import pytest
 from tests import oracle
-from tests.flows.harness import NOON, Asked, Wire
+from tests.flows.harness import NOON, Asked, Wire, api_path
+
+from octo_sync.flows.backup import mark_everything
+from octo_sync.model import SubjectKind
 
 QUIET_TABLES = {"core.booking_taxes", "core.extras", "core.booking_extra_items", "core.product_content"}
 
@@ -95,6 +99,25 @@ async def test_a_second_pull_of_an_unchanged_source_writes_nothing_and_renews_co
     again = copy.query("select resource, key, verified_at_utc from ops.coverage order by all")
     assert [row[:2] for row in again] == [row[:2] for row in seen]
     assert all(new[2] > old[2] for old, new in zip(seen, again, strict=True))
+    assert copy.differences() == []
+
+
+async def test_where_everything_is_marked_already_nothing_is_asked_for_twice(synced):
+    """As after a restore or a rebuild: the months are fetched while the products, which tell of more, are under way."""
+    copy = synced()
+    asked = Counter()
+
+    def note(request, _answer):
+        asked[request.method, api_path(request), str(request.url.params), request.content] += 1
+
+    async with copy.opened() as opened:
+        marked = mark_everything(opened.journal, copy.pipeline, copy.clock)
+        owed = {row.subject for row in opened.journal.subjects() if row.dirty}
+    assert len(owed) == marked
+    await copy.sync(transport=Wire.by(note))
+    months = [request for request in asked if request[1] == "/availability"]
+    assert len(months) == sum(subject.kind is SubjectKind.AVAILABILITY for subject in owed) > 10
+    assert {request: count for request, count in asked.items() if count > 1} == {}
     assert copy.differences() == []
 
 

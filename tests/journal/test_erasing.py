@@ -1,8 +1,10 @@
 """What was asked to be forgotten stays asked for, and goes from the journal's own texts."""
 
+import dataclasses
+
 from tests.journal.helpers import HandClock, booking, fail
 
-from octo_sync.journal import Journal, Received
+from octo_sync.journal import Erased, Journal, Received
 from octo_sync.model import Source
 
 
@@ -21,6 +23,55 @@ def test_an_erasure_is_durable_before_anything_is_deleted_and_known_when_it_is_d
 def test_the_first_who_asks_makes_the_secret(journal: Journal, path, clock: HandClock) -> None:
     with Journal.open(path, clock=clock) as other:
         assert journal.privacy_secret(lambda: "one") == other.privacy_secret(lambda: "two") == "one"
+
+
+def test_a_restored_journal_keeps_its_key_and_takes_over_what_was_asked_for_since_and_nothing_twice(
+    journal: Journal, clock: HandClock
+) -> None:
+    journal.privacy_secret(lambda: "aa")
+    before = journal.request_erasure(["hash"], [])
+    clock.forward(1)
+    since = dataclasses.replace(
+        before, id="7", requested_at=clock.now(), contacts=(("c", "b", ""),), done_at=clock.now(), left=("x",)
+    )
+
+    journal.erase_again(Erased("aa", (before, since)))
+    journal.erase_again(Erased("aa", (dataclasses.replace(since, id="8"),)))
+
+    first, taken = journal.erasures()
+    assert first == before
+    assert int(taken.id) > int(before.id), "an id of its own"
+    assert taken == dataclasses.replace(since, id=taken.id, done_at=None, left=())
+    assert journal.erased().secret == "aa"
+
+
+def test_hashes_of_another_key_keep_it_and_an_id_that_is_used_twice_costs_no_erasure(
+    journal: Journal, clock: HandClock
+) -> None:
+    journal.privacy_secret(lambda: "aa")
+    own = journal.request_erasure(["hash"], [])
+    foreign = dataclasses.replace(own, people=("other",))
+
+    journal.erase_again(Erased("bb", (foreign, own)))
+
+    kept, *taken = journal.erasures()
+    assert kept == own
+    assert [(e.people, e.key) for e in taken] == [(("other",), "bb"), (("hash",), "bb")]
+    assert "bb" not in repr(taken)
+    assert journal.privacy_secret(lambda: "cc") == "aa"
+    # Restored over the project that the key came from, it is its own again.
+    again = journal.erased()
+    journal.erase_again(again)
+    assert [e.id for e in journal.erasures()] == [e.id for e in again.erasures]
+
+
+def test_a_journal_without_a_key_takes_the_other_ones(journal: Journal, clock: HandClock) -> None:
+    asked = dataclasses.replace(journal.request_erasure([], ["uuid"]), people=("hash",), bookings=())
+
+    journal.erase_again(Erased("bb", (asked,)))
+
+    assert journal.privacy_secret(lambda: "cc") == "bb"
+    assert [e.key for e in journal.erasures()] == [None, None]
 
 
 def test_bodies_reasons_and_messages_that_name_somebody_go_and_the_rest_stays(

@@ -347,6 +347,36 @@ def test_a_token_in_dotenv(read, project):
     assert repr(pipeline.connections[0].token) == "set (.env ACME2_TOKEN)"
 
 
+@pytest.mark.parametrize(
+    ("text", "variables", "wanted"),
+    [
+        ("postgresql://u:${PW}@h/d", {"PW": TELLTALE}, f"postgresql://u:{TELLTALE}@h/d"),
+        ("postgresql://u:${PW}@h/d", {"PW": f"{TELLTALE}@/?#%:"}, f"postgresql://u:{TELLTALE}%40%2F%3F%23%25%3A@h/d"),
+        ("postgresql://${WHO}:${PW}@h/d", {"PW": TELLTALE, "WHO": "a b"}, f"postgresql://a%20b:{TELLTALE}@h/d"),
+        ("postgresql://h/d?password=${PW}&x=1", {"PW": f"{TELLTALE}&"}, f"postgresql://h/d?password={TELLTALE}%26&x=1"),
+        ("postgresql://u@${HOST}/d", {"HOST": "one:5433,two:5434"}, "postgresql://u@one:5433,two:5434/d"),
+        ("${URL}", {"URL": f"postgres://u:{TELLTALE}@h/d"}, f"postgres://u:{TELLTALE}@h/d"),
+        (
+            "${URL}?sslmode=require",
+            {"URL": f"postgres://u:{TELLTALE}@h/d"},
+            f"postgres://u:{TELLTALE}@h/d?sslmode=require",
+        ),
+    ],
+)
+def test_a_password_in_an_address_comes_from_the_environment_and_is_not_told(read, project, text, variables, wanted):
+    (project / ".env").write_text("PW=from-the-file-that-counts-less\n")
+    pipeline = read(f'destination = "{text}"\njournal = "{text}"\n{MINIMAL}', environ=variables)
+    assert pipeline.destination == pipeline.journal == wanted
+    assert pipeline.settings["destination"].value == pipeline.settings["journal"].value == text
+    assert TELLTALE not in f"{pipeline!r} {pipeline} {pipeline.settings}"
+    assert pipeline.publish.path == project / "octo.read.duckdb"
+
+
+def test_a_password_in_an_address_may_stand_in_a_file_beside_the_pipeline(read, project):
+    (project / ".env").write_text(f"PW={TELLTALE}\n")
+    assert read('destination = "postgresql://u:${PW}@h/d"\n' + MINIMAL).destination == f"postgresql://u:{TELLTALE}@h/d"
+
+
 def test_a_token_in_a_file_without_its_line_end(read, project):
     (project / "acme.token").write_text(f"{TELLTALE}\n")
 
@@ -518,6 +548,21 @@ def test_allow_http_does_not_allow_private_addresses(mistakes):
             f'destination = "postgresql://h/d?password={TELLTALE}"\n' + MINIMAL,
             "destination: expected an address without a",
         ),
+        (
+            f'destination = "postgresql://u:{TELLTALE}${{ACME_TOKEN}}@h/d"\n' + MINIMAL,
+            "destination: expected an address without a password",
+        ),
+        (
+            'destination = "postgresql://u:${NOT_SET}@h/d"\n' + MINIMAL,
+            "destination: the environment variable NOT_SET is",
+        ),
+        ('journal = "postgresql://u:${not}@h/d"\n' + MINIMAL, "journal: expected the NAME of an environment variable"),
+        ('journal = "postgresql://u:${ACME_TOKEN@h/d"\n' + MINIMAL, "journal: expected a } after each"),
+        (
+            'destination = "${ACME_TOKEN}"\n' + MINIMAL,
+            'destination: expected a path such as "octo.duckdb", or a postgres',
+        ),
+        ('destination = "${ACME_TOKEN}.duckdb"\n' + MINIMAL, "destination: expected a path such as"),
         ('journal = "octo.duckdb"\n' + MINIMAL, "is destination too; expected a file of its own"),
         ('[publish]\npath = "./x/../octo.duckdb"\n' + MINIMAL, "is destination too; expected a file of its own"),
         ('[publish]\npath = "octo.private.duckdb"\n' + MINIMAL, "is the private file beside destination too"),

@@ -37,7 +37,7 @@ def truth(service, days=0):
     slots = service.slots(**{"from": str(day - dt.timedelta(3)), "to": str(day + dt.timedelta(40))})
     return Truth(
         [
-            Channel(name, channel, zone, service.state(token), slots, (low - days, high), HORIZONS["availability"])
+            Channel(name, channel, zone, service.state(token), slots, (low - days, high), HORIZONS["availability"], low)
             for name, (token, channel, zone) in CHANNELS.items()
         ]
     )

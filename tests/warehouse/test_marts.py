@@ -1,14 +1,15 @@
 """What the marts say beyond the questions: unknown stays unknown, currencies apart, tests out, coverage shown."""
 
+import dataclasses
 import datetime as dt
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests.flows.harness import NOON, TODAY, Wire, api_path, reply
+from tests.flows.harness import NOON, QUICK, QUICK_SYNC, TODAY, Wire, api_path, reply
 from tests.warehouse.conftest import CHANNELS, HORIZONS, LATER
 from tests.warehouse.engines import planted
-from tests.warehouse.truth import grouped, total
+from tests.warehouse.truth import Truth, grouped, total
 
 DAY = dt.timedelta(days=1)
 
@@ -186,15 +187,69 @@ def test_the_channel_says_what_is_known(engine, world):
 
 def test_a_day_of_booking_says_whether_all_of_it_is_known(engine, world):
     """Neither today, which is not over, nor a day of which only those who travelled later are in the copy."""
-    kinds = set()
-    for row in one(engine, "select connection_id, booking_date, is_complete from marts.agg_bookings_daily"):
-        today = (NOON + LATER).astimezone(ZoneInfo(CHANNELS[row["connection_id"]][2])).date()
-        since = today + HORIZONS["bookings"][0] * DAY
-        known = since <= row["booking_date"] < today
-        assert row["is_complete"] is known, row
-        kinds.add((known, row["booking_date"] < since))
+    assert days_known(engine, world.now) == {(True, False), (False, True), (False, False)}
 
-    assert kinds == {(True, False), (False, True), (False, False)}
+
+def days_known(engine, truth):
+    """Compare each connection's days with the oracle; the kinds of days there were: known, too old."""
+    kinds = set()
+    channels = {channel.connection: channel for channel in truth.channels}
+    for mart in ("agg_bookings_daily", "booking_coverage"):
+        for row in one(engine, f"select connection_id, booking_date, is_complete from marts.{mart}"):
+            channel = channels[row["connection_id"]]
+            assert row["is_complete"] is channel.knows(row["booking_date"]), (mart, row)
+            today = (NOON + LATER).astimezone(ZoneInfo(channel.zone)).date()
+            kinds.add((row["is_complete"], row["booking_date"] < today + HORIZONS["bookings"][0] * DAY))
+    return kinds
+
+
+@pytest.mark.parametrize(
+    ("month", "told"),
+    [("2026-10", False), ("2026-10", True), ("2026-12", True)],
+    ids=["nobody knows of it", "asked for, past", "asked for, ahead"],
+)
+def test_a_month_that_was_never_answered_leaves_the_days_up_to_it_in_doubt(engine, world, month, told):
+    """There is no row that would say that it is incomplete: what is not there has to be missed."""
+    chosen = f"connection_id = 'agents' and resource = '%s' and travel_month = '{month}'"
+    row = f"insert into ops.unanswered values ('agents', 'bookings', '[\"{month}\"]', null, null, '{month}')"
+    channels = [
+        dataclasses.replace(c, unanswered=frozenset({month} if c.connection == "agents" else ()))
+        for c in world.now.channels
+    ]
+    doubtful = Truth(channels)
+    with planted(
+        engine,
+        f"update ops.coverage set resource = 'kept' where {chosen % 'bookings'}" + (f"; {row}" if told else ""),
+        f"update ops.coverage set resource = 'bookings' where {chosen % 'kept'}; delete from ops.unanswered",
+    ):
+        known = days_known(engine, doubtful)
+        evidence = one(engine, f"select * from marts.coverage where {chosen % 'bookings'}")
+        owed = one(
+            engine, "select * from marts.sync_freshness where connection_id = 'agents' and resource = 'bookings'"
+        )
+    assert (False, False) in known
+    assert [(row["parts"], row["parts_wanted"], row["is_complete"]) for row in evidence] == [(0, 1, False)] * told
+    assert [row["open_subjects"] for row in owed] == [int(told)]
+
+
+async def test_what_a_service_never_answered_is_told_until_it_does(project, service):
+    copy = project(publish=True, limits=QUICK, sync=QUICK_SYNC)
+
+    def refuse(request, answer):
+        january = api_path(request) == "/bookings" and request.url.params["localDateStart"] == "2027-01-01"
+        return reply({"error": "INTERNAL_SERVER_ERROR", "errorMessage": "no"}, 500) if january else None
+
+    days = "select bool_or(is_complete) from octo.marts.booking_coverage"
+    owed = "select connection_id, resource, key, product_id, option_id, travel_month from octo.ops.unanswered"
+    held = "select travel_month, parts from octo.marts.coverage where resource = 'bookings' and not is_complete"
+    await copy.sync(transport=Wire.by(refuse))
+    assert copy.query(owed) == [("main", "bookings", '["2027-01"]', None, None, "2027-01")]
+    assert copy.query(held) == [("2027-01", 0)]
+    assert copy.query(days) == [(False,)], "a booking of any day may travel then"
+    copy.clock.advance(days=1)
+    await copy.sync()
+    assert copy.query(owed) == copy.query(held) == []
+    assert copy.query(days) == [(True,)]
 
 
 def test_a_booking_says_when_it_was_last_verified(engine, world):

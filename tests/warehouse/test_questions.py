@@ -1,6 +1,7 @@
 """Every question answers what plain Python finds in the sandbox's own state, on both engines."""
 
 import copy
+import dataclasses
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path
@@ -104,6 +105,33 @@ def test_days_without_bookings_are_there_with_zero(engine, world):
     assert [row["booking_date"] for row in rows] == [PAST["first"] + n * DAY for n in range(62)]
     assert rows[-1]["is_complete"] is False, "the day is not over"
     assert all(row["is_complete"] for row in rows[-40:-2])
+
+
+def test_a_day_is_complete_where_every_connection_was_answered_for_all_months_since(engine, world):
+    """Also a day on which nothing was sold: that is known only where somebody was asked."""
+    month, quiet = "2026-10", dt.date(2026, 9, 25)
+    channels = [dataclasses.replace(c, unanswered=frozenset({month})) for c in world.now.channels[:1]]
+    doubtful = Truth([*channels, *world.now.channels[1:]])
+    chosen = f"connection_id = '{channels[0].connection}' and travel_month = '{month}' and resource"
+    hidden = f"cast(utc_created_at as date) between date '{quiet - DAY}' and date '{quiet + DAY}'"
+    with planted(
+        engine,
+        f"update core.bookings set is_deleted = true where {hidden} and not is_deleted",
+        f"update core.bookings set is_deleted = false where {hidden} and deleted_at_utc is null",
+    ):
+        (day,) = (row for row in answer(engine, 1, **PAST) if row["booking_date"] == quiet)
+        assert (day["bookings"], day["is_complete"]) == (0, True)
+        with planted(
+            engine,
+            f"update ops.coverage set resource = 'kept' where {chosen} = 'bookings'",
+            f"update ops.coverage set resource = 'bookings' where {chosen} = 'kept'",
+        ):
+            rows = answer(engine, 1, **PAST)
+    assert {r["booking_date"]: r["bookings"] for r in rows}[quiet] == 0
+    wanted = {r["booking_date"]: r["is_complete"] for r in doubtful.q1(**PAST)}
+    assert {r["booking_date"]: r["is_complete"] for r in rows} == wanted
+    assert set(wanted.values()) == {False, True}
+    assert wanted[quiet] is False
 
 
 def test_pick_up_is_of_months_that_are_over(engine, world):

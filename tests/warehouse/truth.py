@@ -24,6 +24,17 @@ class Channel:
     slots: list
     bookings: tuple[int, int]
     availability: tuple[int, int]
+    known: int = 0
+    """Days from today to the first of which all bookings are known, by what was asked for last."""
+    unanswered: frozenset[str] = frozenset()
+    """Months of travel of which no answer for bookings was ever read."""
+
+    def knows(self, day):
+        """Whether every booking made on that day in the business zone must be in the copy: it is over, none is too old, and
+        no month in which one of them may travel is missing. Where it is still yesterday, one may travel yesterday."""
+        today = instant(self.state["now"]).astimezone(ZoneInfo(self.zone)).date()
+        first = f"{day - DAY:%Y-%m}"
+        return today + DAY * self.known <= day < today and not any(month >= first for month in self.unanswered)
 
 
 def instant(text):
@@ -171,6 +182,7 @@ class Truth:
                 "sold": sum(b["sold"] for b in rows),
                 "cancelled": sum(b["cancelled"] for b in rows),
                 "guests": sum(b["pax"] for b in rows if b["sold"]),
+                "is_complete": all(channel.knows(day) for channel in self.channels),
             }
             for day in days
         ]
@@ -473,4 +485,31 @@ def price_changes(before, now):
                             "net_amount": None if price["net"] is None else Decimal(price["net"]).scaleb(scale),
                         }
                     )
+    return answer
+
+
+def recon_open(results, runs):
+    """What is open and nobody lets be, with its age; `results` and `runs` are rows of `ops` as dictionaries."""
+    last = {}
+    for run in runs:
+        if run["verdict"] != "failed":
+            last[run["recon_name"]] = max(run["ended_at_utc"], last.get(run["recon_name"], run["ended_at_utc"]))
+    answer = []
+    for row in results:
+        seen = row["last_seen_at_utc"].date()
+        in_force = row["accepted_note"] is not None and (
+            row["accepted_until"] is None or row["accepted_until"] >= seen
+        )
+        if row["resolved_at_utc"] is not None or in_force:
+            continue
+        days = (seen - row["first_seen_at_utc"].date()).days
+        classes = [name for most, name in ((1, "0-1"), (7, "2-7"), (30, "8-30")) if days <= most]
+        answer.append(
+            {k: v for k, v in row.items() if not k.startswith(("accepted_", "resolved_"))}
+            | {
+                "is_new": last.get(row["recon_name"]) == row["first_seen_at_utc"],
+                "age_days": days,
+                "age_class": classes[0] if classes else ">30",
+            }
+        )
     return answer

@@ -1,6 +1,6 @@
 -- name: agg_bookings_daily
 -- grain: One booking date, connection (channel), product and currency.
--- description: Bookings per day they were made. Bookings are listed by travel date, so days before the first pull are known in part: see is_complete.
+-- description: Bookings per day they were made. Bookings are listed by travel date, so days before the first pull are known in part, and a month that was never answered leaves a day in doubt: see is_complete and booking_coverage.
 -- column: booking_date: Day the bookings were made, in the business time zone.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: product_key: One column to join products on.
@@ -17,27 +17,7 @@
 -- column: margin_amount: Retail minus net of the sold ones, where net is known.
 -- column: sold_without_net: Sold ones without a net price, which net_amount and margin_amount leave out.
 -- column: verified_at_utc: Of the months of travel from this day on, when the one read longest ago was read.
--- column: is_complete: Whether the day is over and every month of travel since has been read wholly after it.
-with days as (
-  select distinct connection_id, booking_date from marts.fct_bookings where booking_date is not null
-),
-evidence as (
-  select
-    d.connection_id,
-    d.booking_date,
-    min(v.verified_at_utc) as verified_at_utc,
-    coalesce(
-      min(case when v.is_complete then 1 else 0 end) = 1
-      and d.booking_date >= min(c.bookings_from)
-      and d.booking_date < cast(min(v.verified_at_utc) at time zone coalesce(min(c.business_time_zone), 'UTC') as date),
-      false
-    ) as is_complete
-  from days d
-  join marts.dim_channel c on c.connection_id = d.connection_id
-  left join ops.coverage v
-    on v.connection_id = d.connection_id and v.resource = 'bookings' and v.window_end >= d.booking_date
-  group by d.connection_id, d.booking_date
-)
+-- column: is_complete: Whether the day is over and every month of travel since was answered and read wholly after it.
 select
   b.booking_date,
   b.connection_id,
@@ -59,5 +39,5 @@ select
   min(e.verified_at_utc) as verified_at_utc,
   coalesce(min(case when e.is_complete then 1 else 0 end) = 1, false) as is_complete
 from marts.fct_bookings b
-left join evidence e on e.connection_id = b.connection_id and e.booking_date = b.booking_date
+left join marts.booking_coverage e on e.connection_id = b.connection_id and e.booking_date = b.booking_date
 group by b.booking_date, b.connection_id, b.channel_name, b.product_key, b.product_name, b.currency

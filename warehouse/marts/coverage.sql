@@ -1,6 +1,6 @@
 -- name: coverage
 -- grain: One connection, product and travel month; product null = the month's bookings.
--- description: What the copy can prove: when each part was last verified, by which road, and whether wholly. An equal answer renews it without a new version of anything. What is offered no more is left out.
+-- description: What the copy can prove: when each part was last verified, by which road, and whether wholly. An equal answer renews it without a new version of anything. What was asked for and never answered is there with no parts or too few. What is offered no more is left out.
 -- column: resource: availability or bookings.
 -- column: travel_month: YYYY-MM.
 -- column: verified_at_utc: When the part verified longest ago was verified.
@@ -9,7 +9,7 @@
 -- column: window_start: First day that was asked for.
 -- column: window_end: Last day that was asked for.
 -- column: is_complete: Whether every part was answered and every record of every answer landed.
--- column: parts: Answers it rests on: one for each option of the product, one for a month's bookings.
+-- column: parts: Answers it rests on, 0 where none ever came: one for each option of the product, one for a month's bookings.
 -- column: parts_wanted: How many there have to be.
 -- column: missing_capabilities: Capabilities asked for but not served, comma-separated.
 -- column: row_count: Records in the answers.
@@ -20,18 +20,30 @@ with offered as (
   where not o.is_deleted and not p.is_deleted
   group by o.connection_id, o.product_id
 ),
-answers as (
+subjects as (
   select
-    c.*,
+    connection_id, resource, key, product_id, option_id, travel_month, window_start, window_end, verified_at_utc, source,
+    is_complete, missing_capabilities, row_count, 1 as answers
+  from ops.coverage
+  where resource in ('bookings', 'availability')
+  union all
+  select
+    connection_id, resource, key, product_id, option_id, travel_month, null, null, null, null, false, null, null, 0
+  from ops.unanswered
+  where resource in ('bookings', 'availability')
+),
+asked as (
+  select
+    s.*,
     row_number() over (
-      partition by c.connection_id, c.resource, c.product_id, c.travel_month order by c.verified_at_utc, c.key
+      partition by s.connection_id, s.resource, s.product_id, s.travel_month
+      order by s.answers desc, s.verified_at_utc, s.key
     ) as age
-  from ops.coverage c
+  from subjects s
   left join core.options o
-    on o.connection_id = c.connection_id and o.product_id = c.product_id and o.option_id = c.option_id
-  left join core.products p on p.connection_id = c.connection_id and p.product_id = c.product_id
-  where c.resource = 'bookings'
-    or (c.resource = 'availability' and not coalesce(o.is_deleted, false) and not coalesce(p.is_deleted, false))
+    on o.connection_id = s.connection_id and o.product_id = s.product_id and o.option_id = s.option_id
+  left join core.products p on p.connection_id = s.connection_id and p.product_id = s.product_id
+  where s.resource = 'bookings' or (not coalesce(o.is_deleted, false) and not coalesce(p.is_deleted, false))
 )
 select
   a.connection_id,
@@ -44,14 +56,14 @@ select
   min(a.window_start) as window_start,
   max(a.window_end) as window_end,
   min(case when a.is_complete then 1 else 0 end) = 1
-    and count(*) >= coalesce(max(offered.options), 1) as is_complete,
-  count(*) as parts,
+    and sum(a.answers) >= coalesce(max(offered.options), 1) as is_complete,
+  cast(sum(a.answers) as bigint) as parts,
   coalesce(max(offered.options), 1) as parts_wanted,
   coalesce(
     string_agg(distinct nullif(a.missing_capabilities, ''), ',' order by nullif(a.missing_capabilities, '')), ''
   ) as missing_capabilities,
   cast(sum(a.row_count) as bigint) as row_count
-from answers a
+from asked a
 left join offered
   on offered.connection_id = a.connection_id and offered.product_id = a.product_id and a.resource = 'availability'
 group by a.connection_id, a.resource, a.product_id, a.travel_month

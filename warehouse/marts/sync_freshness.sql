@@ -8,7 +8,7 @@
 -- column: minutes_behind: Minutes from the oldest verification to the last of anything of this connection, which is what the copy calls now.
 -- column: incomplete_subjects: Those whose answer did not land wholly.
 -- column: missed_rows: Rows that complete answers no longer had, not yet proven gone or held back; a booking counts for 'booking' and 'bookings', a product for 'product' and 'products'.
--- column: open_subjects: Subjects and records that are incomplete, in quarantine or to be asked again for a missed row.
+-- column: open_subjects: Subjects and records that were never answered, are incomplete, in quarantine or to be asked again for a missed row.
 -- column: failures_7d: Those in quarantine that failed in the last seven days.
 with newest as (
   select connection_id, max(verified_at_utc) as at_utc from ops.coverage group by connection_id
@@ -58,6 +58,8 @@ verified as (
 ),
 unproven as (
   select connection_id, resource, key from asked where not is_complete
+  union
+  select connection_id, resource, key from ops.unanswered
   union
   select connection_id, resource, key from ops.quarantine
   union

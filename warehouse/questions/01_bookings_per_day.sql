@@ -1,10 +1,18 @@
 -- name: 01_bookings_per_day
--- question: How many bookings and guests per day?
--- description: Bookings by the day they were made, in the business time zone; days without any included.
+-- question: How many bookings were made each day, and for how many guests?
+-- description: One row for every day, by when bookings were made (not when they travel), in the business time zone.
 -- parameter: first: date: today-30d: First booking date.
 -- parameter: last: date: today: Last booking date.
-with known as (
-  select max(bookings_from) as first_day, min(as_of_date) as today from marts.dim_channel where is_active
+with active as (
+  select count(*) as connections from marts.dim_channel where is_active
+),
+known as (
+  -- All bookings of a day are known where each connection's are.
+  select e.booking_date, count(*) as connections
+  from marts.booking_coverage e
+  join marts.dim_channel c on c.connection_id = e.connection_id and c.is_active
+  where e.is_complete
+  group by e.booking_date
 )
 select
   d.date_key as booking_date,
@@ -13,11 +21,13 @@ select
   cast(coalesce(sum(a.sold), 0) as bigint) as sold,
   cast(coalesce(sum(a.cancelled), 0) as bigint) as cancelled,
   cast(coalesce(sum(a.pax), 0) as bigint) as guests,
-  d.date_key >= k.first_day and d.date_key < k.today
-    and coalesce(min(case when a.is_complete is null then null when a.is_complete then 1 else 0 end), 1) = 1 as is_complete
+  -- Days without bookings have no row of a channel; one of a channel that is no longer active counts too.
+  coalesce(k.connections = active.connections, false)
+    and coalesce(min(case when a.booking_date is not null then case when a.is_complete then 1 else 0 end end), 1) = 1 as is_complete
 from marts.dim_date d
-cross join known k
+cross join active
+left join known k on k.booking_date = d.date_key
 left join marts.agg_bookings_daily a on a.booking_date = d.date_key
 where d.date_key between cast($first as date) and cast($last as date)
-group by d.date_key, d.weekday_name, k.first_day, k.today
+group by d.date_key, d.weekday_name, k.connections, active.connections
 order by d.date_key

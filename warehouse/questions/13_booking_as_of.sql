@@ -1,8 +1,8 @@
 -- name: 13_booking_as_of
--- question: What was this booking on a given day?
--- description: The version of a booking that the copy held at an instant; no row when it was not known then, or proven gone.
+-- question: What did a booking look like at a given moment?
+-- description: A booking as this copy held it then. No row: it was not known yet, or was proven gone by then.
 -- parameter: booking: text: : OCTO booking uuid, or the supplier's or reseller's reference.
--- parameter: at: instant: now: The instant.
+-- parameter: at: instant: now: The moment.
 select
   connection_id,
   booking_uuid,

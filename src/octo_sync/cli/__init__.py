@@ -20,7 +20,7 @@ from octo_sync import __version__, errors
 
 __all__ = ["exit_code", "main"]
 
-_HELPERS = {"acts", "console", "guard", "options", "progress"}
+_HELPERS = {"acts", "console", "guard", "layout", "options", "progress", "reconcile-summary"}
 _ORDER = [
     "demo",
     "init",

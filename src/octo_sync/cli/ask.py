@@ -18,12 +18,26 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("question", required=False)
 @click.option(
-    "--param", "given", metavar="NAME=VALUE", multiple=True, help="Answer for this instead of the default; repeatable."
+    "--param",
+    "given",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A value for one of the question's parameters, instead of its default; repeatable.",
 )
 @options.reading_options
-@click.option("--limit", type=click.IntRange(0), default=0, show_default=True, help="Rows to print at most; 0 = all.")
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Stop the query after this."
+    "--limit",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Rows to print at most; 0 = all of them.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Stop the query after this many seconds.  [default: never]",
 )
 @click.option("--show", is_flag=True, help="Print the question's SQL instead, to change it or take it elsewhere.")
 @options.as_form
@@ -41,8 +55,9 @@ def command(
 ) -> int:
     """Answer one of the ready-made questions, or list them.
 
-    QUESTION is a number or a name. Dates are 2026-11-20, today, today-7d, month-1 (the first day of last month) or year;
-    today is the day in the business time zone.
+    QUESTION is a number or a name from the list. Values of --param that are dates may be written as 2026-11-20, today,
+    today-7d, month-1 (the first day of last month) or year (1 January); moments as 2026-11-20T12:00:00Z, now or now-24h.
+    Today is the day in the business time zone.
     """
     from octo_sync.flows import ask  # noqa: PLC0415 - commands start fast
 
@@ -73,6 +88,8 @@ def command(
         question=found.question,
         parameters=values,
     )
+    if not rows.rows and form in ("table", "md"):
+        console.note(_why_none(found))
     if rows.truncated:
         console.note(f"Only the first {limit:,} rows are shown; --limit 0 shows all.")
     return 0
@@ -100,9 +117,12 @@ def _list(known: "Sequence[Question]", form: str) -> int:
         )
         return 0
     rows = [(q.number, q.name, q.question, " ".join(f"{p.name}={p.default}" for p in q.parameters)) for q in known]
-    console.write_rows(("no", "name", "question", "parameters"), rows, form)
+    heads = ("no", "name", "question", "parameters")
     if form == "table":
-        console.note("Ask one: octo-sync ask NUMBER|NAME --param NAME=VALUE")
+        console.listed(heads, rows, fold="question", least=["parameters"])
+        console.note("Ask one: octo-sync ask NUMBER|NAME --param NAME=VALUE; --show prints its parameters and SQL.")
+    else:
+        console.write_rows(heads, rows, form)
     return 0
 
 
@@ -136,11 +156,31 @@ def _time_zone(copy: "Copy") -> str:
 
 
 def _said(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items())
+    from datetime import datetime  # noqa: PLC0415 - commands start fast
+
+    def said(value: object) -> str:
+        return console.instant_text(value) if isinstance(value, datetime) else str(value)
+
+    return ", ".join(f"{name} {said(value)}" for name, value in values.items())
+
+
+def _why_none(question: "Question") -> str:
+    """What it means that nothing came."""
+    if not question.parameters:
+        return f"No rows. {question.description}".rstrip()
+    names = ", ".join(p.name for p in question.parameters)
+    return f"No rows for these values; --param gives others ({names}). {question.description}".rstrip()
 
 
 def _readable(rows: list[tuple[Any, ...]], form: str) -> list[tuple[Any, ...]]:
-    """Shares with four decimals for people; machines get all of them."""
+    """Shares with four decimals and instants to the second for people; machines get all of them."""
     if form not in ("table", "md"):
         return rows
-    return [tuple(round(v, 4) if isinstance(v, float) else v for v in row) for row in rows]
+    from datetime import datetime  # noqa: PLC0415 - commands start fast
+
+    def short(value: object) -> object:
+        if isinstance(value, float):
+            return round(value, 4)
+        return value.replace(microsecond=0) if isinstance(value, datetime) else value
+
+    return [tuple(map(short, row)) for row in rows]

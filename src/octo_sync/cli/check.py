@@ -36,11 +36,12 @@ def command(pipeline: str | None, directory: Path, *, limit: int, json_: bool) -
         ]
         console.document("check", {"ok": not failed, "checks": results})
         return 3 if failed else 0
+    widest = max((len(check.name) for check in checks), default=0)
     for check, rows in found:
-        word = console.styled("fail", fg="red", bold=True) if rows.rows else console.styled("ok", fg="green")
-        click.echo(f"{word}{'' if rows.rows else '  '}  {check.name}  {check.description}".rstrip())
+        word = console.styled("fail", fg="red", bold=True) if rows.rows else console.styled("ok  ", fg="green")
+        console.say(check.description, head=f"{word}  {check.name:<{widest}}  ")
         if rows.rows:
-            click.echo(console.rows_text(rows.columns, rows.rows, width=console.terminal_width()))
+            console.write_rows(rows.columns, rows.rows, "table")
     if not checks:
         console.note("There are no checks: warehouse/checks is empty.")
     return 3 if failed else 0

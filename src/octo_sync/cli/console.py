@@ -7,13 +7,14 @@ import math
 import os
 import shutil
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import click
+
+from octo_sync.cli.layout import clean, fit, folded, span
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -26,9 +27,11 @@ __all__ = [
     "instant_text",
     "label",
     "line",
+    "listed",
     "note",
     "quiet",
     "rows_text",
+    "say",
     "styled",
     "terminal_width",
     "write_rows",
@@ -37,6 +40,8 @@ __all__ = [
 SCHEMA_VERSION = 1
 """Of every JSON document; grows when a field changes its meaning."""
 _NARROWEST = 12
+_FOLDED = 40
+"""Columns that a folded text should have; others go for it."""
 _GAP = 2
 
 
@@ -63,12 +68,20 @@ def quiet() -> bool:
 def note(text: str) -> None:
     """A remark for a person, on stderr."""
     if not quiet():
-        click.echo(text, err=True)
+        width = shutil.get_terminal_size().columns if sys.stderr.isatty() else None
+        click.echo("\n".join("\n".join(folded(each, width)) for each in text.split("\n")), err=True)
+
+
+def say(text: str, *, head: str = "") -> None:
+    """A sentence on stdout after `head`; a terminal gets it folded at words, every line below the first."""
+    width, indent = terminal_width(), span(click.unstyle(head))
+    lines = folded(text, width - indent if width and width - indent >= _NARROWEST else None)
+    click.echo(head + ("\n" + " " * indent).join(lines))
 
 
 def label(word: str, text: str) -> None:
     """One line of a summary on stdout: a bold word, then what it is about."""
-    click.echo(f"{styled(f'{word:<12}', bold=True)}{'' if len(word) < 12 else ' '}{text}")  # noqa: PLR2004 - the same
+    say(text, head=f"{styled(f'{word:<12}', bold=True)}{'' if len(word) < 12 else ' '}")  # noqa: PLR2004 - the same
 
 
 def terminal_width() -> int | None:
@@ -110,35 +123,44 @@ def _cell(value: object) -> str:
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def clean(text: str) -> str:
-    """Data may hold escape bytes; a terminal must not obey them."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+def listed(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, fold: str = "", least: Sequence[str] = ()
+) -> None:
+    """A list on stdout. A pipe gets all of it; on a terminal the column `fold` is folded at words, never cut.
+
+    So that it has room, columns of `least` go, in this order, until it fits.
+    """
+    width = terminal_width()
+    if width is None:
+        click.echo(rows_text(columns, rows))
+        return
+    keep = list(range(len(columns)))
+    folding = columns.index(fold) if fold else None
+    for name in ("", *least):
+        keep = [i for i in keep if columns[i] != name]
+        wide = {i: max([span(columns[i]), *(span(clean(_cell(row[i]))) for row in rows)]) for i in keep}
+        needed = sum(min(wide[i], _FOLDED) if i == folding else wide[i] for i in keep) + _GAP * (len(keep) - 1)
+        if needed <= width:
+            break
+    shown = [[row[i] for i in keep] for row in rows]
+    place = keep.index(folding) if folding in keep else None
+    click.echo(rows_text([columns[i] for i in keep], shown, width=width, fold=place))
 
 
-def _wide(text: str) -> int:
-    """How many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+def rows_text(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, width: int | None = None, fold: int | None = None
+) -> str:
+    """An aligned table: numbers to the right, one line a row.
 
-
-def _fit(text: str, width: int) -> str:
-    """The text, cut to a width with … where it is longer."""
-    if _wide(text) <= width:
-        return text
-    while text and _wide(text) > width - 1:
-        text = text[:-1]
-    return text + "…"
-
-
-def rows_text(columns: Sequence[str], rows: Iterable[Sequence[object]], *, width: int | None = None) -> str:
-    """An aligned table: numbers to the right, one line a row; with `width` the longest texts are cut to fit."""
+    With `width` it is made to fit: the texts of column `fold` go on in the next line, then the longest are cut.
+    """
     rows = list(rows)
     heads = [clean(c) for c in columns]
     cells = [[clean(_cell(v)) for v in row] for row in rows]
-    widths = [max([_wide(c), *(_wide(r[i]) for r in cells)], default=0) for i, c in enumerate(heads)]
+    widths = [max([span(c), *(span(r[i]) for r in cells)], default=0) for i, c in enumerate(heads)]
+    if width is not None and fold is not None:
+        others = sum(widths) - widths[fold] + _GAP * (len(widths) - 1)
+        widths[fold] = max(min(widths[fold], width - others), min(widths[fold], _NARROWEST))
     while width is not None and sum(widths) + _GAP * (len(widths) - 1) > width and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1
     right = [
@@ -149,24 +171,30 @@ def rows_text(columns: Sequence[str], rows: Iterable[Sequence[object]], *, width
     def line(parts: Sequence[str]) -> str:
         padded = []
         for part, wide, to_right in zip(parts, widths, right, strict=True):
-            text = _fit(part, wide)
-            space = " " * (wide - _wide(text))
+            text = fit(part, wide)
+            space = " " * (wide - span(text))
             padded.append(space + text if to_right else text + space)
         return (" " * _GAP).join(padded).rstrip()
 
-    rule = (" " * _GAP).join("-" * w for w in widths)
-    return "\n".join([styled(line(heads), bold=True), rule, *map(line, cells)])
+    lines = [styled(line(heads), bold=True), (" " * _GAP).join("-" * w for w in widths)]
+    for row in cells:
+        parts = [row[fold]] if fold is not None else [""]
+        if fold is not None and width is not None:
+            parts = folded(row[fold], widths[fold])
+        lines.append(line(row if fold is None else [*row[:fold], parts[0], *row[fold + 1 :]]))
+        lines += [line([part if i == fold else "" for i in range(len(heads))]) for part in parts[1:]]
+    return "\n".join(lines)
 
 
 def _records_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """One line a value, for tables wider than the terminal."""
     heads = [clean(c) for c in columns]
-    wide = max(map(_wide, heads), default=0)
+    wide = max(map(span, heads), default=0)
     lines = []
     for number, row in enumerate(rows, start=1):
         lines.append(styled(f"-- row {number} ".ljust(max(wide, 24), "-"), dim=True))
         lines += [
-            f"{styled(head, bold=True)}{' ' * (wide - _wide(head))}  {clean(_cell(value))}".rstrip()
+            f"{styled(head, bold=True)}{' ' * (wide - span(head))}  {clean(_cell(value))}".rstrip()
             for head, value in zip(heads, row, strict=True)
         ]
     return "\n".join(lines)
@@ -193,8 +221,8 @@ def write_rows(
     """
     if form == "table":
         text, width = rows_text(columns, rows), terminal_width()
-        if rows and width is not None and len(text.splitlines()[1]) > width:
-            text = _records_text(columns, rows)
+        if width is not None and len(text.splitlines()[1]) > width:
+            text = _records_text(columns, rows) if rows else "\n".join(folded(", ".join(map(clean, columns)), width))
         click.echo(text)
     elif form == "md":
         for cells in (columns, ["---"] * len(columns), *rows):

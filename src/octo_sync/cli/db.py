@@ -79,37 +79,49 @@ def _pipeline(directory: Path, name: str | None) -> "Pipeline":
 @options.reading_options
 @options.as_json
 def version(pipeline: str | None, directory: Path, *, json_: bool) -> int:
-    """Show the schema's version here and in the file, and that of the journal and of DuckDB's storage.
+    """Show the schema's version here and in the warehouse, that of the journal, and of DuckDB's storage or of the server.
 
-    Exit code 3 = `db migrate` has something to do, or the file is of a newer octo-sync.
+    Exit code 3 = `db migrate` has something to do, or the warehouse is of a newer octo-sync.
     """
-    from octo_sync.destinations.caring import about_file  # noqa: PLC0415 - commands start fast
-    from octo_sync.destinations.steps import SCHEMA_VERSION  # noqa: PLC0415
+    from octo_sync.destinations.steps import SCHEMA_VERSION  # noqa: PLC0415 - commands start fast
     from octo_sync.journal import migrations  # noqa: PLC0415
 
     loaded = _pipeline(directory, pipeline)
-    found = about_file(loaded.destination) if isinstance(loaded.destination, Path) else None
     known = migrations()[-1][0]
+    # First: a restore that was cut off is finished by it.
     journal = options.open_journal(options.places(directory, pipeline))
     kept = None
     if journal is not None:
         with journal:
             kept = journal.schema_version()
-    document = {
-        "schema": {"program": SCHEMA_VERSION, "file": found.schema if found else None},
-        "duckdb": {"program": found.duckdb if found else None, "storage": found.storage if found else None},
-        "journal": {"program": known, "file": kept},
-    }
+    schema, engine = _of_warehouse(loaded)
     if json_:
-        console.document("db_version", document)
+        document = {"schema": {"program": SCHEMA_VERSION, "file": schema}, "journal": {"program": known, "file": kept}}
+        console.document("db_version", {"duckdb": None, "postgres": None, **document, **engine})
     else:
-        shown = [
-            ("warehouse schema", SCHEMA_VERSION, found.schema if found and found.schema else "-"),
+        shown: list[tuple[object, ...]] = [
+            ("warehouse schema", SCHEMA_VERSION, schema or "-"),
             ("journal schema", known, kept or "-"),
-            ("DuckDB and its storage", found.duckdb if found else "-", found.storage if found else "-"),
         ]
-        console.write_rows(("what", "this program", "file"), shown, "table")
-    return 3 if found and found.schema not in (None, SCHEMA_VERSION) else 0
+        if duckdb := engine.get("duckdb"):
+            shown.append(("DuckDB and its storage", duckdb["program"], duckdb["storage"] or "-"))
+        else:
+            shown.append(("PostgreSQL server", "-", engine["postgres"]["server"]))
+        console.write_rows(("what", "this program", "there"), shown, "table")
+    return 3 if schema not in (None, SCHEMA_VERSION) else 0
+
+
+def _of_warehouse(loaded: "Pipeline") -> tuple[int | None, dict[str, dict[str, str | None]]]:
+    """Schema version of the warehouse, and what its engine says of itself."""
+    if isinstance(loaded.destination, Path):
+        from octo_sync.destinations.caring import about_file  # noqa: PLC0415 - commands start fast
+
+        found = about_file(loaded.destination)
+        return found.schema, {"duckdb": {"program": found.duckdb, "storage": found.storage}}
+    from octo_sync.destinations.postgres_schema import about_server  # noqa: PLC0415 - its driver is an extra
+
+    schema, server = about_server(loaded.destination)
+    return schema, {"postgres": {"server": server}}
 
 
 @command.command("migrate")
@@ -217,7 +229,8 @@ def rebuild(pipeline: str | None, directory: Path, *, json_: bool) -> int:
                 "subjects": made.subjects,
                 "rows": made.rows,
                 "failed": failed,
-                "former_read": made.former_read,
+                "former_read": not made.unread,
+                "unread": made.unread,
                 "kept": [str(path) for path in kept],
             },
         )
@@ -226,10 +239,10 @@ def rebuild(pipeline: str | None, directory: Path, *, json_: bool) -> int:
         f"{console.styled('rebuilt', fg='green', bold=True)}  {made.subjects:,} subjects and {made.rows:,} rows from kept "
         f"payloads; everything is marked"
     )
-    if not made.former_read:
-        console.note(
-            "A former file was missing or could not be read: histories, or what was proven deleted, begin anew."
-        )
+    for name in made.unread:
+        click.echo(f"  unread   {name}: missing or damaged; the next sync fetches what the service still has", err=True)
+    if made.unread:
+        console.note("Histories, or what was proven deleted, begin anew where they could not be read.")
     for subject, why in failed.items():
         click.echo(f"  {subject}: {why}", err=True)
     for path in kept:

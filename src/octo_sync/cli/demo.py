@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,8 +74,9 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
         loaded = _loaded(project, base_url)
         result, told = _pull(loaded, control)
         proof = _prove(loaded, control)
+        compared = _reconcile(loaded, control)
     well = result.status == "ok" and result.published is not None and not result.published.failed
-    code = 0 if well and told.complete and not proof.differences else 1
+    code = 0 if well and told.complete and not proof.differences and compared.well else 1
     if json_:
         console.document(
             "demo",
@@ -88,10 +89,12 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
                 "status": result.status,
                 "seconds": result.seconds,
                 "webhooks": asdict(told),
+                "reconcile": asdict(compared),
             },
         )
     else:
         _report(result, told, loaded, proof, directory)
+        _compared(compared)
         _next(
             directory,
             f"octo-sync sandbox serve --seed {seed} --bookings {bookings} --products {products} --days {days}",
@@ -109,7 +112,9 @@ def _fresh(directory: Path) -> Path:
     for file in directory.glob("octo.*"):
         if file.is_file():
             file.unlink()
-    (directory / "pipelines" / "demo.toml").write_text(_PIPELINE, encoding="utf-8")
+    from octo_sync.flows.demo_ledger import PIPELINE  # noqa: PLC0415 - commands start fast
+
+    (directory / "pipelines" / "demo.toml").write_text(_PIPELINE + PIPELINE, encoding="utf-8")
     return directory
 
 
@@ -212,6 +217,59 @@ def _prove(loaded: "Pipeline", control: str) -> "Proof":
         return demo.prove(service, demo.of_copy(lambda sql: copy.execute(sql).fetchall()))
 
 
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The ledger against the copy: what was planted in it, what was not found, what was found and never planted."""
+
+    matched: int
+    planted: dict[str, int]
+    missed: list[str]
+    unplanted: int
+
+    @property
+    def well(self) -> bool:
+        return not self.missed and not self.unplanted
+
+
+def _reconcile(loaded: "Pipeline", control: str) -> _Compared:
+    """Write a ledger of the sandbox's bookings with differences in it, and compare the copy with it."""
+    from collections import Counter  # noqa: PLC0415 - commands start fast
+
+    from octo_sync.app import today_at  # noqa: PLC0415
+    from octo_sync.flows import demo_ledger  # noqa: PLC0415
+    from octo_sync.reconciliation import Bucket  # noqa: PLC0415
+    from octo_sync.reconciling import make_and_keep  # noqa: PLC0415
+
+    window = loaded.reconciliations["ledger"].window.window(today_at(loaded.connections[0].business_time_zone))
+    rows, planted = demo_ledger.plant(acts.ask(f"{control}/state"), window)
+    demo_ledger.write(loaded.directory / "exports" / "ledger.csv", rows)
+    outcome = make_and_keep(loaded, "ledger").outcome
+    missed, unplanted = demo_ledger.found(outcome, planted)
+    return _Compared(
+        matched=outcome.counts.get(Bucket.MATCHED, 0),
+        planted=dict(Counter(each.word for each in planted)),
+        missed=[f"{each.word} ({each.code}) of {each.uuid}" for each in missed],
+        unplanted=unplanted,
+    )
+
+
+def _compared(compared: _Compared) -> None:
+    words = " · ".join(f"{count} {word}" for word, count in compared.planted.items())
+    _line("Reconcile", f"exports/ledger.csv   {compared.matched:,} matched · {words}")
+    if compared.well:
+        count = sum(compared.planted.values())
+        click.echo(
+            f"            {console.styled(f'all {count} differences planted in it were found', fg='green')}, and no other"
+        )
+        return
+    for missed in compared.missed:
+        click.echo(f"            {console.styled('planted and not found', fg='red')}: {missed}")
+    if compared.unplanted:
+        click.echo(
+            f"            {console.styled('found and never planted', fg='red')}: {compared.unplanted} differences"
+        )
+
+
 def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proof", directory: Path) -> None:
     rows = proof.copy.rows
     _line(
@@ -261,6 +319,7 @@ def _next(directory: Path, service: str) -> None:
             "a question of your own",
         ),
         (f"octo-sync tables {where}", "what is in it"),
+        (f"octo-sync reconcile {where} --html ledger.html", "the copy against a ledger"),
         (service, "the service alone, to sync again and again"),
         (f"octo-sync serve {where}", "beside it: webhooks and schedules"),
         ("octo-sync init", "connect your own OCTO service"),

@@ -61,7 +61,7 @@ def report(found: "list[Finding]") -> None:
             area = finding.area
             click.echo(console.styled(area, bold=True))
         word = console.styled(f"{finding.level:<4}", fg=colours[finding.level], bold=finding.level != "ok")
-        click.echo(f"  {word}  {finding.name:<20} {console.clean(finding.text)}")
+        console.say(console.clean(finding.text), head=f"  {word}  {finding.name:<20} ")
         if finding.fix:
             click.echo(f"        {'':<20} {console.styled('→ ' + console.clean(finding.fix), fg='cyan')}")
     failed, warned = (sum(f.level == level for f in found) for level in ("fail", "warn"))
@@ -107,7 +107,7 @@ def _token_fix(mistake: str) -> str:
 
 
 def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
-    from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
+    from octo_sync.app import SystemClock, finish_placing  # noqa: PLC0415 - commands start fast
     from octo_sync.cli.status import alive  # noqa: PLC0415
     from octo_sync.flows.doctor import Finding, files  # noqa: PLC0415
     from octo_sync.flows.privacy_rule import rule  # noqa: PLC0415
@@ -116,6 +116,7 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
     lease, storage, broken = None, None, []
     pii = rule(loaded, None)
     try:
+        finish_placing(loaded.journal_path)
         if Journal.exists(loaded.journal):
             with Journal.open(loaded.journal, clock=SystemClock()) as journal:
                 lease = journal.lease()

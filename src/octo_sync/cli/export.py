@@ -26,28 +26,36 @@ class _Item(NamedTuple):
 
 @click.command()
 @click.argument("what", nargs=-1)
-@click.option("--sql", "query", metavar="QUERY", help="The rows of this query instead.")
+@click.option("--sql", "query", metavar="QUERY", help="The rows of this SQL query, instead of WHAT.")
 @click.option(
     "--to",
     "target",
-    type=click.Path(path_type=Path),
     required=True,
     metavar="FILE|DIR",
-    help="Where to; several things go into a folder, each in a file of its name.",
+    help="Where to; several things go into a folder, each in a file of its name. Folders are made.",
 )
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), help="How it is written.  [default: by the ending of the file]"
+    "--format", "form", type=click.Choice(_FORMATS), help="The kind of file.  [default: by the ending of its name]"
 )
-@click.option("--param", "given", metavar="NAME=VALUE", multiple=True, help="A question's parameter; repeatable.")
-@click.option("--raw", is_flag=True, help="CSV: texts as they are, also those that a spreadsheet would run.")
+@click.option(
+    "--param", "given", metavar="NAME=VALUE", multiple=True, help="A value for a question's parameter; repeatable."
+)
+@click.option(
+    "--raw", is_flag=True, help="CSV: leave texts as they are, also those that a spreadsheet would run as a formula."
+)
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
-@click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Stop each query after this.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="Stop each query after this many seconds.  [default: never]",
+)
 @options.reading_options
 @options.as_json
 def command(
     what: tuple[str, ...],
     query: str | None,
-    target: Path,
+    target: str,
     form: str | None,
     given: tuple[str, ...],
     directory: Path,
@@ -79,8 +87,9 @@ def command(
     if json_:
         console.document("export", {"files": [{"path": str(w.path), "rows": w.rows, "bytes": w.size} for w in written]})
     else:
-        for one in written:
-            click.echo(f"{one.path}  {one.rows:,} rows  {console.bytes_text(one.size)}")
+        for item, one in zip(items, written, strict=True):
+            what_of = "rows" if item.query is not None else "tables"
+            click.echo(f"{one.path}  {one.rows:,} {what_of}  {console.bytes_text(one.size)}")
     return 0
 
 
@@ -114,15 +123,15 @@ def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeo
     return [_Item(question.name, copy.sql(question.sql, asking.answers(copy, question, given), timeout=timeout))]
 
 
-def _files(items: Sequence[_Item], target: Path, form: str | None) -> list[tuple[Path, str]]:
-    """Path and format of each."""
-    many = len(items) > 1 or target.is_dir() or str(target).endswith(("/", "\\"))
+def _files(items: Sequence[_Item], where: str, form: str | None) -> list[tuple[Path, str]]:
+    """Path and format of each. A slash at the end says that it is a folder, there or not; a `Path` would forget it."""
+    target = Path(where)
+    many = len(items) > 1 or target.is_dir() or where.endswith(("/", "\\"))
     kind = form or ("" if many else target.suffix.removeprefix(".").lower())
     if kind not in _FORMATS and any(item.query is not None for item in items):
         raise click.UsageError(f"Which format? Say --format {'|'.join(_FORMATS)}, or give a file with such an ending.")
     if not many:
         return [(target, kind)]
-    target.mkdir(parents=True, exist_ok=True)
     return [(target / f"{item.name}.{'yml' if item.query is None else kind}", kind) for item in items]
 
 

@@ -56,8 +56,9 @@ availability = "0d..+365d"              # travel dates whose availability is kep
 @click.option("--name", help="Name of the pipeline and its connection.  [default: from the address]")
 @click.option(
     "--destination",
-    metavar="FILE",
-    help="The warehouse, a DuckDB file.  [default: octo.duckdb]",
+    metavar="FILE|ADDRESS",
+    help="The warehouse: a DuckDB file, or a PostgreSQL address such as postgresql://octo@db.example/analytics, without "
+    "its password.  [default: octo.duckdb]",
 )
 @click.option(
     "-C",
@@ -100,7 +101,11 @@ def command(
     # What was given may be the token itself: the error does not repeat it.
     token_env = _checked("--token-env", token_env, values.variable_name)
     if destination is None:
-        destination = _ask("Warehouse", _WAREHOUSE, values.plain_text) if asking else _WAREHOUSE
+        destination = (
+            _ask("Warehouse (a DuckDB file, or a postgresql:// address)", _WAREHOUSE, values.plain_text)
+            if asking
+            else _WAREHOUSE
+        )
     path = directory / "pipelines" / f"{name}.toml"
     if path.exists() and not yes:
         if not asking:

@@ -69,7 +69,12 @@ def as_form(function: F) -> F:
     """`--format` for rows, and `--json` for the one everybody knows."""
     function = as_json(function)
     return click.option(
-        "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How rows are written."
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="How rows are written; jsonl is one JSON object a line, md a Markdown table.",
     )(function)
 
 
@@ -138,6 +143,11 @@ class Places(NamedTuple):
     pipeline: "Pipeline | None"
 
     @property
+    def journal_path(self) -> Path:
+        """The journal, or where it would be: what lies beside it is there too."""
+        return self.pipeline.journal_path if self.pipeline else Path(self.journal)
+
+    @property
     def published(self) -> Path | str:
         """What is there to be read: the read copy, or the address of a PostgreSQL warehouse."""
         destination = self.pipeline.destination if self.pipeline else None
@@ -180,9 +190,10 @@ def open_copy(project: Places) -> "Copy":
 
 def open_journal(project: Places) -> "Journal | None":
     """The journal, or None when nothing ran yet: looking makes no files."""
-    from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
+    from octo_sync.app import SystemClock, finish_placing  # noqa: PLC0415 - commands start fast
     from octo_sync.journal import Journal  # noqa: PLC0415
 
+    finish_placing(project.journal_path)
     return Journal.open(project.journal, clock=SystemClock()) if Journal.exists(project.journal) else None
 
 

@@ -44,7 +44,10 @@ def list_(directory: Path, pipeline: str | None, *, limit: int, form: str, json_
         for run in runs
     ]
     if form == "table":
-        click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
+        # The id begins with the instant of the start; `runs show` has the rest.
+        errors = ["error"] if any(run.error for run in runs) else []
+        least = ["requests", "subjects", "seconds", "started", "rows"]
+        console.listed(heads, rows, fold="error", least=least if errors else ["error", *least])
     else:
         console.write_rows(heads, rows, form)
     if not runs:

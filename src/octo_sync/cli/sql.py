@@ -13,7 +13,12 @@ from octo_sync.cli import console, guard, options
 @click.option("-f", "--file", type=click.Path(path_type=Path, dir_okay=False), help="Read the query from this file.")
 @options.reading_options
 @click.option(
-    "--limit", type=click.IntRange(0), default=10_000, show_default=True, help="Rows to print at most; 0 = all of them."
+    "--limit",
+    type=click.IntRange(0),
+    metavar="N",
+    default=10_000,
+    show_default=True,
+    help="Rows to print at most; 0 = all of them.",
 )
 @click.option(
     "--timeout",
@@ -21,7 +26,7 @@ from octo_sync.cli import console, guard, options
     metavar="SECONDS",
     default=300,
     show_default=True,
-    help="Stop the query after this; 0 = never.",
+    help="Stop the query after this many seconds; 0 = never.",
 )
 @options.as_form
 def command(
@@ -35,16 +40,19 @@ def command(
     form: str,
     json_: bool,
 ) -> int:
-    """Run one reading statement on the read copy.
+    """Run one query on the read copy and print its rows.
 
-    QUERY is SQL, or - for the standard input. Marts, then core, then ops tables can be named without their schema. A sync
-    may be running meanwhile. Files, networks and extensions are out of reach.
+    QUERY is one statement that reads, such as "select * from fct_bookings", or - for the standard input. octo-sync tables
+    says what there is; marts, then core, then ops tables can be named without their schema. A sync may be running
+    meanwhile. Files, networks and extensions are out of reach.
     """
     text = _query(query, file)
     with options.open_copy(options.places(directory, pipeline)) as copy, guard.bounded(timeout or None):
         found = copy.sql(text, timeout=timeout or None).fetch(limit or None)
     form = "json" if json_ else form
     console.write_rows(found.columns, found.rows, form, types=list(found.types), truncated=found.truncated)
+    if not found.rows and form in ("table", "md"):
+        console.note("No rows.")
     if found.truncated:
         console.note(f"Only the first {limit:,} rows are shown; --limit 0 shows all.")
     return 0

@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 @click.option(
     "--only", multiple=True, type=click.Choice(["products", "availability", "bookings"]), help="Only these; repeatable."
 )
-@click.option("--allow-deletions", is_flag=True, help="Mark proven deletions however many they are.")
+@click.option(
+    "--allow-deletions",
+    is_flag=True,
+    help="Mark proven deletions even when they are so many that they would be held back.",
+)
 @click.option("--no-publish", is_flag=True, help="Leave the read copy as it is.")
-@click.option("--dry-run", is_flag=True, help="Say what would be asked; call and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what would be asked for; call no service and write nothing.")
 @options.as_json
 def command(
     pipeline: str | None,
@@ -36,9 +40,10 @@ def command(
     dry_run: bool,
     json_: bool,
 ) -> int:
-    """Pull everything in the horizon until the copy is clean, then publish it.
+    """Fetch everything that the pipeline keeps until the copy is complete, then publish it for reading.
 
-    A run that was cut off is taken up where it stopped. Made for a nightly job: run it as often as you like.
+    What it keeps is the horizon of travel dates in the pipeline file. A run that was cut off is taken up where it
+    stopped. Made for a nightly job: run it as often as you like.
     """
     from octo_sync.flows.pull import Scope  # noqa: PLC0415 - commands start fast
 

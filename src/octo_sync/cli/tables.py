@@ -1,5 +1,6 @@
 """`octo-sync tables`: what is in the copy, and what it means."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ _RESOURCES = {
 def command(name: str | None, directory: Path, pipeline: str | None, *, form: str, json_: bool) -> int:
     """List tables and marts, or with NAME the columns of one, and what they mean.
 
-    Before the first publish the tables are listed as they are going to be.
+    NAME may have its schema or not, e.g. fct_bookings. Before the first publish the tables are listed as they are going
+    to be.
     """
     from octo_sync import api  # noqa: PLC0415 - commands start fast
 
@@ -104,9 +106,9 @@ def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str)
     if form == "table":
         ages = [about.get(t.full_name, {}).get("age_seconds") for t in tables]
         shown = ["" if age is None else f"{console.age_text(age)} ago" for age in ages]
-        rows = [(name, count, age, meaning) for (name, count, _, meaning), age in zip(rows, shown, strict=True)]
-        click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
-        console.note("Columns of one: octo-sync tables NAME")
+        rows = [(name, count, age, _short(text)) for (name, count, _, text), age in zip(rows, shown, strict=True)]
+        console.listed(heads, rows, fold="meaning", least=["verified"])
+        console.note("Columns of one, and all that is said of it: octo-sync tables NAME")
     else:
         console.write_rows(heads, rows, form)
     return 0
@@ -125,11 +127,18 @@ def _one(name: str, tables: "list[TableInfo]", form: str) -> int:
     heads = ("column", "type", "meaning")
     if form == "table":
         about = f"{found.full_name}: {found.description}" if found.description else found.full_name
-        console.note(click.wrap_text(about, width=console.terminal_width() or 120))
-        click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
+        console.note(about)
+        console.listed(heads, rows, fold="meaning")
     else:
         console.write_rows(heads, rows, form)
     return 0
+
+
+def _short(meaning: str) -> str:
+    """The first sentence, where a person looks at the list."""
+    if console.terminal_width() is None:
+        return meaning
+    return re.split(r"(?<=[.!?:])\s+(?=[A-Z`])", meaning, maxsplit=1)[0].rstrip(":")
 
 
 def _document(table: "TableInfo") -> dict[str, Any]:

@@ -15,9 +15,21 @@ if TYPE_CHECKING:
 @click.command()
 @options.pipeline_options
 @click.option("--live", is_flag=True, help="Fetch everything again and compare with the read copy.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="With --live: only N windows, drawn at random.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --live: only N parts of it (months mostly), drawn at random.",
+)
 @click.option("--travel", metavar="FROM..TO", help="With --live: only these travel dates.")
-@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Differences to print.")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Differences or problems to print at most.",
+)
 @options.as_json
 def command(
     pipeline: str | None,
@@ -31,6 +43,7 @@ def command(
 ) -> int:
     """Prove the copy: check its own claims, or with --live compare it with the service row for row.
 
+    Its claims are that everything the pipeline keeps was verified, that nothing is left to be fetched, and the data tests.
     Exit code 0 = equal, 3 = different, 5 = something could not be asked.
     """
     window = options.travel_window(travel)
@@ -78,11 +91,12 @@ def _live(found: "LiveResult", loaded: "Pipeline", *, limit: int, json_: bool) -
     rows = sum(there for _, there in comparison.rows.values())
     if comparison.equal and found.complete:
         totals = " · ".join(f"{c} {a:,} in {n:,} bookings" for c, n, a in comparison.totals)
-        click.echo(
-            f"{console.styled('equal', fg='green', bold=True)}  {len(comparison.rows)} tables, {rows:,} rows, "
-            f"{found.subjects:,} subjects asked again ({found.requests:,} requests)"
+        console.say(
+            f"{len(comparison.rows)} tables, {rows:,} rows, {found.subjects:,} subjects asked again "
+            f"({found.requests:,} requests)",
+            head=f"{console.styled('equal', fg='green', bold=True)}  ",
         )
-        click.echo(f"       {totals}")
+        console.say(totals, head=" " * 7)
         return code
     if not comparison.equal:
         number, name = sum(comparison.differing.values()), options.published_name(loaded)
@@ -122,10 +136,10 @@ def _claims(found: "Claims", *, limit: int, json_: bool) -> int:
             click.echo(f"  {problem}")
     else:
         age = "" if found.oldest is None else f", the oldest verified {found.oldest / 60:.0f} min ago"
-        click.echo(
-            f"{console.styled('complete', fg='green', bold=True)}  {found.subjects:,} subjects of the horizon "
-            f"are covered{age}; every check passes"
+        console.say(
+            f"{found.subjects:,} subjects of the horizon are covered{age}; every check passes",
+            head=f"{console.styled('complete', fg='green', bold=True)}  ",
         )
     if not json_:
-        click.echo("Looked at were the copy's own claims; no service was asked. That does: octo-sync verify --live")
+        console.say("Looked at were the copy's own claims; no service was asked. That does: octo-sync verify --live")
     return 3 if found.problems else 0

@@ -226,7 +226,7 @@ class Destination(Protocol):
         ...
 
     def claim_writer(self, fence: int, owner: str) -> None:
-        """Take over as the writer.
+        """Take over as the writer: what carries no token of its own, such as a log, is written with this one.
 
         Raises:
             WriterFenced: A writer with a higher token was here.
@@ -275,7 +275,11 @@ class Destination(Protocol):
         ...
 
     def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
-        """Upsert rows of a log table by its key; with `replace` the table holds just these afterwards."""
+        """Upsert rows of a log table by its key; with `replace` the table holds just these afterwards.
+
+        Raises:
+            WriterFenced: A newer writer took over; nothing was changed.
+        """
         ...
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
@@ -296,6 +300,7 @@ class Destination(Protocol):
         Readers see them from the end of the block on, or when `publish` is called.
 
         Raises:
+            WriterFenced: A newer writer took over, at the latest when they were to be seen; the former marts stay.
             WarehouseError: It cannot be written; the former marts stay.
         """
         ...
@@ -304,8 +309,16 @@ class Destination(Protocol):
         """Make a consistent copy for readers and put it in place atomically; its size in bytes."""
         ...
 
-    def prune(self, *, raw_before: datetime | None, runs_before: datetime | None) -> int:
-        """Remove payloads and runs from before; None keeps all. The newest payload of each key stays. How many went."""
+    def prune(
+        self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
+    ) -> int:
+        """Remove payloads and runs from before, and versions of departures that had ended by then; None keeps all.
+
+        The newest payload of each key and the newest version of each departure stay. How many rows went.
+
+        Raises:
+            WriterFenced: A newer writer took over; nothing was changed.
+        """
         ...
 
     def sizes(self) -> Mapping[str, FileSize]:

@@ -2,17 +2,24 @@
 
 From the private file its payloads and whatever else the program wrote there itself; from the warehouse, where it can still be
 read, its logs, the histories, what was proven deleted, and the rows of which no payload is kept. All else is landed anew.
+
+A file with damaged blocks opens, and fails when they are read. So each table is taken by itself, and one that cannot be read
+is left out whole: half a history would contradict itself.
 """
 
 import contextlib
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
 
+from octo_sync.destinations.transactions import transaction
 from octo_sync.schema import Merge, Table
 
-__all__ = ["after_landing", "attached", "before_landing"]
+__all__ = ["after_landing", "attached", "before_landing", "date_coverage", "deleted_keys", "without_payload"]
+
+log = logging.getLogger("octo_sync")
 
 _OWN = frozenset({"ops.coverage", "ops.absences", "ops.writer", "ops.schema_migrations", "private.landed"})
 """What the new files say about themselves."""
@@ -36,36 +43,57 @@ def attached(db: duckdb.DuckDBPyConnection, file: Path) -> Iterator[str | None]:
             db.execute("detach former")
 
 
-def before_landing(db: duckdb.DuckDBPyConnection, former: str, into: str, tables: Sequence[Table]) -> int:
-    """Take over the program's own tables, and the versions of prices that answers go on with; rows taken."""
+def before_landing(db: duckdb.DuckDBPyConnection, former: str, into: str, tables: Sequence[Table]) -> list[str]:
+    """Take over the program's own tables, and the versions of prices that answers go on with; those that cannot be read."""
     chosen = [t for t in tables if t.merge in (Merge.LOG, Merge.VERSIONS) and t.full_name not in _OWN]
-    return sum(_take(db, former, into, table) for table in chosen)
+    return [table.full_name for table in chosen if not _take(db, former, into, table)]
 
 
-def after_landing(db: duckdb.DuckDBPyConnection, former: str, into: str, tables: Sequence[Table]) -> int:
-    """Take over the rows of which no payload is kept, what was proven deleted, and the histories; rows taken."""
+def after_landing(db: duckdb.DuckDBPyConnection, former: str, into: str, tables: Sequence[Table]) -> list[str]:
+    """Take over the rows of which no payload is kept, what was proven deleted, and the histories; what cannot be read."""
     roots = {t.noun: t for t in tables if t.full_name in _ROOTS}
-    taken = 0
+    unread = []
     # A root after all that hangs on it: whether its row is there says whether its payload was landed.
     for table in sorted(tables, key=lambda t: t.full_name in _ROOTS):
         if table.merge is Merge.HISTORY:
-            taken += _take(db, former, into, table)
+            read = _take(db, former, into, table)
         elif table.merge in (Merge.MERGE, Merge.REPLACE):
             root = roots[table.noun]
             shared = [k for k in root.key if k in {c.name for c in table.columns}]
             wanted = _absent(into, root, shared)
             if table.merge is Merge.MERGE:
                 wanted += f" or o.is_deleted and {_absent(into, table, table.key)}"
-            taken += _take(db, former, into, table, where=f"where {wanted}", replace=False)
-    return taken
+            read = _take(db, former, into, table, where=f"where {wanted}", replace=False)
+        else:
+            continue
+        if not read:
+            unread.append(table.full_name)
+    _write_anew(db, into, [t for t in tables if t.noun in {t.noun for t in tables if t.full_name in unread}])
+    return unread
 
 
-def without_payload(db: duckdb.DuckDBPyConnection, former: str, into: str, tables: Sequence[Table]) -> int:
-    """Take over what is kept of persons for bookings of which no payload is kept; rows taken."""
+def _write_anew(db: duckdb.DuckDBPyConnection, into: str, tables: Sequence[Table]) -> None:
+    """Have the next answer write these rows, equal or not: details and versions of a row are only written together with it."""
+    for table in tables:
+        if table.merge is Merge.MERGE:
+            db.execute(f"update {into}.{table.full_name} set row_hash = null")
+
+
+def without_payload(db: duckdb.DuckDBPyConnection, former: str, into: str, tables: Sequence[Table]) -> list[str]:
+    """Take over what is kept of persons for bookings of which no payload is kept; the tables that cannot be read."""
     kept = f"select 1 from {into}.raw.records r where r.resource = 'booking' and r.connection_id = o.connection_id"
     where = f"where not exists ({kept} and r.key = o.booking_uuid)"
     chosen = [t for t in tables if t.merge is Merge.MERGE]
-    return sum(_take(db, former, into, table, where=where, replace=False) for table in chosen)
+    return [t.full_name for t in chosen if not _take(db, former, into, t, where=where, replace=False)]
+
+
+def deleted_keys(db: duckdb.DuckDBPyConnection, former: str, table: str, key: str) -> set[tuple[str, str]]:
+    """Connection and key of the rows that are proven deleted; none where that cannot be read."""
+    try:
+        return set(db.execute(f"select connection_id, {key} from {former}.{table} where is_deleted").fetchall())
+    except duckdb.Error as error:
+        log.warning("action=rebuild unread=%s error=%s", table, type(error).__name__)
+        return set()
 
 
 def _absent(into: str, table: Table, columns: Sequence[str]) -> str:
@@ -73,25 +101,27 @@ def _absent(into: str, table: Table, columns: Sequence[str]) -> str:
     return f"not exists (select 1 from {into}.{table.full_name} n where {same})"
 
 
-def date_coverage(db: duckdb.DuckDBPyConnection, former: str | None, into: str, private: str, coverage: Table) -> None:
-    """Let coverage say what is true of the rows: when each was verified last, which is not now.
+def date_coverage(
+    db: duckdb.DuckDBPyConnection, former: str | None, into: str, private: str, coverage: Table
+) -> list[str]:
+    """Let coverage say what is true of the rows: when each was verified last, which is not now. The table, if it is unreadable.
 
     Where that cannot be known any more, it is not later than the oldest payload. No answer counts as landed.
     """
-    if former:
-        _take(db, former, into, coverage)
+    if former and _take(db, former, into, coverage):
         db.execute(f"update {into}.ops.coverage set answer_hash = null")
-        return
+        return []
     db.execute(
         f"update {into}.ops.coverage set answer_hash = null, is_complete = false, "
         f"verified_at_utc = coalesce((select min(fetched_at_utc) from {private}.raw.records), verified_at_utc)"
     )
+    return [coverage.full_name] if former else []
 
 
 def _take(
     db: duckdb.DuckDBPyConnection, former: str, into: str, table: Table, *, where: str = "", replace: bool = True
-) -> int:
-    """Rows by the columns that both have: the former file may be of an older schema."""
+) -> bool:
+    """Take rows by the columns that both have, the former file may be of an older schema; False when they cannot be read."""
     there = db.execute(
         "select column_name from duckdb_columns() where database_name = $1 and schema_name = $2 and table_name = $3",
         [former, table.schema, table.name],
@@ -99,9 +129,19 @@ def _take(
     # Of a record that is not kept its digest would say that contacts and payload are landed.
     names = ", ".join(c.name for c in table.all_columns if (c.name,) in there and c.name != "payload_digest")
     if not names:
-        return 0
-    if replace:
-        db.execute(f"delete from {into}.{table.full_name}")
-    select = f"select {names} from {former}.{table.full_name} o {where}"
-    row = db.execute(f"insert into {into}.{table.full_name} ({names}) {select}").fetchone()
-    return int(row[0]) if row else 0
+        return True
+    source = f"{former}.{table.full_name}"
+    try:
+        with transaction(db):
+            if replace:
+                db.execute(f"delete from {into}.{table.full_name}")
+            db.execute(f"insert into {into}.{table.full_name} ({names}) select {names} from {source} o {where}")
+    except duckdb.Error as error:
+        try:
+            # What fails here as well is the former file's doing, and not for want of room in the new one.
+            db.execute(f"select bit_xor(hash({names})) from {source}").fetchone()
+        except duckdb.Error:
+            log.warning("action=rebuild unread=%s error=%s", table.full_name, type(error).__name__)
+            return False
+        raise
+    return True

@@ -6,7 +6,7 @@ from typing import Any
 import duckdb
 
 from octo_sync.destinations.base import Answered
-from octo_sync.model import Subject, SubjectKind
+from octo_sync.model import Subject
 
 __all__ = ["cover"]
 
@@ -82,15 +82,13 @@ def cover(
 
 
 def _row(a: Answered, run_id: str, overruled: Collection[Subject]) -> tuple[Any, ...]:
-    parts = a.subject.parts
-    kind = a.subject.kind
     return (
         a.subject.connection,
-        str(kind),
+        str(a.subject.kind),
         a.subject.key,
-        parts[0] if kind in (SubjectKind.PRODUCT, SubjectKind.AVAILABILITY) else None,
-        parts[1] if kind is SubjectKind.AVAILABILITY else None,
-        parts[-1] if kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS) else None,
+        a.subject.product_id,
+        a.subject.option_id,
+        a.subject.travel_month,
         a.window.start if a.window else None,
         a.window.end if a.window else None,
         a.fetched_at,

@@ -7,11 +7,6 @@ landings twenty times slower, so uniqueness is the landing's duty and a check's 
 """
 
 import contextlib
-import glob
-import os
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -20,11 +15,10 @@ from typing import Any
 
 import duckdb
 
-from octo_sync.destinations import caring, carrying, digests
+from octo_sync.destinations import caring, carrying, digests, duckdb_files, duckdb_state, logs, versions
 from octo_sync.destinations.base import (
     Absence,
     Catalog,
-    CatalogOption,
     Covered,
     FileSize,
     KnownBookings,
@@ -34,19 +28,19 @@ from octo_sync.destinations.base import (
     TableDigest,
 )
 from octo_sync.destinations.burying import bury, bury_private
+from octo_sync.destinations.duckdb_publishing import copy_into_place
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing import LandingWork
 from octo_sync.destinations.migrating import migrate
 from octo_sync.destinations.pairing import is_torn, look_anew, note, number
 from octo_sync.destinations.transactions import transaction, translated
-from octo_sync.errors import WarehouseError, WriterFenced
+from octo_sync.errors import WriterFenced
 from octo_sync.model import Subject, Window
-from octo_sync.schema import Merge, Noun, Table
+from octo_sync.schema import Noun, Table
 
 __all__ = ["DuckDBWarehouse"]
 
-_STORAGE = "v1.2.0"
-_MAIN, _PRIVATE = "warehouse", "personal"
+_MAIN, _PRIVATE = duckdb_files.MAIN, duckdb_files.PRIVATE
 _SHED_WITHIN = 3600.0
 """Seconds that writing a file anew may take after an erasure: it has to be done, however long it takes."""
 
@@ -81,6 +75,7 @@ class DuckDBWarehouse:
         self._half_landed = True
         """Whether the private file may have been written by a landing that then failed."""
         self._threads = self._threads_now = threads
+        self._files = duckdb_files.Files(path, private_path)
         self._spool = path.parent / f".{path.stem}.spool"
         with translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +90,7 @@ class DuckDBWarehouse:
                 raise
 
     def _open(self, now: datetime) -> None:
-        self._attach()
+        self._files.attach_both(self._db)
         # Only now is it sure that the spool is nobody else's: what lies there is a killed run's working storage.
         self._spool.mkdir(mode=0o700, exist_ok=True)
         for left_over in (*self._spool.glob("*.ndjson"), *self._spool.glob("tmp/*")):
@@ -114,20 +109,6 @@ class DuckDBWarehouse:
         self.migrated = migrate(self._db, self._tables, main=_MAIN, private=_PRIVATE, now=now, name=self.path.name)
         """The steps of the schema that were taken when it was opened."""
         self._mend()
-
-    def _attach(self) -> None:
-        for name, file in self._files.items():
-            self._attach_file(file, name, is_private=name == _PRIVATE)
-
-    @property
-    def _files(self) -> Mapping[str, Path]:
-        return {_MAIN: self.path, _PRIVATE: self.private_path}
-
-    def _attach_file(self, file: Path, name: str, *, is_private: bool) -> None:
-        # Payloads are long and few: in small row groups they go straight to the file instead of through its log.
-        options = ", row_group_size 2048" if is_private else ""
-        escaped = str(file).replace("'", "''")
-        self._db.execute(f"attach '{escaped}' as {name} (storage_version '{_STORAGE}'{options})")
 
     def close(self) -> None:
         """Let go of both files; everything committed is in them."""
@@ -221,80 +202,40 @@ class DuckDBWarehouse:
     def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
         """Upsert rows of a log table; see `Destination`."""
         target = next(t for t in self._tables if t.full_name == table)
-        columns = [c.name for c in target.columns]
         with self._lock, translated(self.path), transaction(self._db):
-            if replace:
-                self._db.execute(f"delete from {table}")
-            for row in rows:
-                where = " and ".join(f"{c} = ${i + 1}" for i, c in enumerate(target.key))
-                self._db.execute(f"delete from {table} where {where}", [row[c] for c in target.key])
-                marks = ", ".join(f"${i + 1}" for i in range(len(columns)))
-                self._db.execute(f"insert into {table} values ({marks})", [row.get(c) for c in columns])
+            logs.write_log(self._db, target, rows, replace=replace)
 
     # -- reading ------------------------------------------------------------------------------------------------
 
     def highest_numbers(self) -> tuple[int, int]:
         """The highest request number and fence seen; see `Destination`."""
         with self._lock, translated(self.path):
-            seq = self._db.execute("select coalesce(max(request_seq), 0) from ops.coverage").fetchone() or (0,)
-            fence = self._db.execute("select coalesce(max(fence), 0) from ops.writer").fetchone() or (0,)
-        return int(seq[0]), int(fence[0])
+            return duckdb_state.highest_numbers(self._db)
 
     def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
         """The last landing of each subject; see `Destination`."""
-        wanted = {(s.connection, str(s.kind), s.key): s for s in subjects}
-        if not wanted:
-            return {}
-        keys = list(wanted)
         with self._reader_lock, translated(self.path):
-            found = self._reader.execute(
-                "select connection_id, resource, key, request_seq, answer_hash, window_start, window_end, row_count "
-                "from ops.coverage semi join (select unnest($1::varchar[]) as connection_id, "
-                "unnest($2::varchar[]) as resource, unnest($3::varchar[]) as key) using (connection_id, resource, key)",
-                [[k[0] for k in keys], [k[1] for k in keys], [k[2] for k in keys]],
-            ).fetchall()
-        return {
-            wanted[row[0], row[1], row[2]]: Covered(row[3], row[4], Window(row[5], row[6]) if row[5] else None, row[7])
-            for row in found
-        }
+            return duckdb_state.covered(self._reader, subjects)
 
     def known_bookings(self, connection: str, window: Window) -> KnownBookings:
         """What live bookings of a window were landed from; see `Destination`."""
         with self._reader_lock, translated(self.path):
-            found = self._reader.execute(
-                "select payload_digest, booking_uuid, local_date, utc_created_at::date from core.bookings "
-                "where connection_id = $1 and payload_digest is not null and not is_deleted and "
-                "(local_date between $2 and $3 or utc_created_at::date between $2 - 1 and $3 + 1)",
-                [connection, window.start, window.end],
-            ).fetchall()
-        return {digest: (uuid, travel, created) for digest, uuid, travel, created in found}
+            return duckdb_state.known_bookings(self._reader, connection, window)
 
     def absences(self) -> list[Absence]:
         """Rows missed at present; see `Destination`."""
         with self._lock, translated(self.path):
-            found = self._db.execute(
-                "select connection_id, table_name, key, resource, subject_key, misses from ops.absences order by all"
-            ).fetchall()
-        return [Absence(c, t, k, Subject.from_key(c, r, s), m) for c, t, k, r, s, m in found]
+            return duckdb_state.absences(self._db)
 
     def live_rows(self) -> Mapping[tuple[str, str], int]:
         """Live rows per connection and merged table; see `Destination`."""
-        tables = [t.full_name for t in self._tables if t.merge is Merge.MERGE and not t.private]
-        sql = " union all ".join(
-            f"select connection_id, '{t}', count(*) from {t} where not is_deleted group by all" for t in tables
-        )
         with self._lock, translated(self.path):
-            return {(c, t): n for c, t, n in self._db.execute(sql).fetchall()}
+            return duckdb_state.live_rows(self._db, self._tables)
 
     def catalog(self) -> Catalog:
         """Options offered now; see `Destination`."""
         with self._lock, translated(self.path):
-            found = self._db.execute(
-                "select o.connection_id, o.product_id, o.option_id, p.time_zone from core.options o "
-                "join core.products p using (connection_id, product_id) "
-                "where not o.is_deleted and not p.is_deleted order by all"
-            ).fetchall()
-        return [CatalogOption(*row) for row in found]
+            return duckdb_state.catalog(self._db)
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement; see `Destination`."""
@@ -314,14 +255,16 @@ class DuckDBWarehouse:
 
     # -- care ---------------------------------------------------------------------------------------------------
 
-    def prune(self, *, raw_before: datetime | None, runs_before: datetime | None) -> int:
-        """Remove old payloads and runs; see `Destination`."""
+    def prune(
+        self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
+    ) -> int:
+        """Remove old payloads, runs and versions; see `Destination`."""
         same = "n.connection_id = r.connection_id and n.resource = r.resource and n.key = r.key"
         newer = f"from {_PRIVATE}.raw.records n where {same} and n.fetched_at_utc > r.fetched_at_utc"
         payloads = f"delete from {_PRIVATE}.raw.records r where fetched_at_utc < $1 and exists (select 1 {newer})"
         runs = "delete from ops.runs where started_at_utc < $1 and ended_at_utc is not null"
         gone = 0
-        for statement, before in ((payloads, raw_before), (runs, runs_before)):
+        for statement, before in ((payloads, raw_before), (runs, runs_before), (versions.PRUNE, history_before)):
             if before is not None:
                 with self._lock, translated(self.path), transaction(self._db):
                     gone += int((self._db.execute(statement, [before]).fetchone() or (0,))[0])
@@ -333,32 +276,12 @@ class DuckDBWarehouse:
     def sizes(self) -> Mapping[str, FileSize]:
         """Both files; see `Destination`."""
         with self._lock, translated(self.path):
-            return {n: caring.size_of(self._db, n, file, self._tables_of(n)) for n, file in self._files.items()}
+            return {n: caring.size_of(self._db, n, file, self._tables_of(n)) for n, file in self._files.by_name.items()}
 
     def rewrite(self, file: str, *, within: float) -> int:
         """Write one file anew; see `Destination`. The lock on the old file is given up before the new one is in place."""
-        path = self._files[file]
-        fresh = caring.fresh_path(path)
-        with self._lock, self._reader_lock, translated(path):
-            caring.room_for(path, path.stat().st_size)
-            caring.sweep(path)
-            try:
-                self._attach_file(fresh, "anew", is_private=file == _PRIVATE)
-                try:
-                    with caring.stopping_after(self._db, within):
-                        caring.copy_rows(self._db, file, "anew", self._tables_of(file))
-                        self._db.execute("checkpoint anew")
-                finally:
-                    self._db.execute(f"use {_MAIN}")
-                    self._db.execute("detach anew")
-                self._swap(file, fresh)
-            except duckdb.InterruptException as error:
-                raise WarehouseError(
-                    f"Writing {path.name} anew takes longer than {within:g} s (care.within); it is as it was."
-                ) from error
-            finally:
-                caring.sweep(path)
-            return path.stat().st_size
+        with self._lock, self._reader_lock, translated(self._files.by_name[file]):
+            return self._files.write_anew(self._db, self._reader, file, self._tables_of(file), within=within)
 
     @contextlib.contextmanager
     def scrubbing(self, fence: int) -> Iterator[Scrubber]:
@@ -385,67 +308,40 @@ class DuckDBWarehouse:
             for (name,) in self._db.execute("select table_name from duckdb_tables() where temporary").fetchall():
                 self._db.execute(f"drop table if exists temp.{name}")
 
-    def _swap(self, name: str, fresh: Path) -> None:
-        path = self._files[name]
-        self._db.execute(f"checkpoint {name}")
-        for connection in (self._db, self._reader):
-            connection.execute("use memory").fetchall()  # also lets go of a result that was not read to its end
-        try:
-            self._db.execute(f"detach {name}")
-            caring.put_in_place(fresh, path)
-        finally:
-            self._attach_file(path, name, is_private=name == _PRIVATE)
-            for connection in (self._db, self._reader):
-                connection.execute(f"use {_MAIN}")
+    def take_over(self, warehouse: Path, private: Path, *, landed: bool) -> list[str]:
+        """Take from former files what answers do not bring, before or after they are `landed`.
 
-    def take_over(self, warehouse: Path, private: Path, *, landed: bool) -> bool:
-        """Take from former files what answers do not bring, before or after they are `landed`; whether both were read."""
-        read = True
+        Returned are the tables, or the names of whole files, that are missing or cannot be read.
+        """
+        unread: list[str] = []
         with self._lock, translated(self.path):
             for name, file in ((_MAIN, warehouse), (_PRIVATE, private)):
                 with carrying.attached(self._db, file) as former:
-                    read = read and former is not None
-                    with transaction(self._db):
-                        if former is not None:
-                            late = carrying.after_landing if name == _MAIN else carrying.without_payload
-                            take = late if landed else carrying.before_landing
-                            take(self._db, former, name, self._tables_of(name))
-                        if landed and name == _MAIN:
-                            coverage = next(t for t in self._tables if t.full_name == "ops.coverage")
-                            carrying.date_coverage(self._db, former, _MAIN, _PRIVATE, coverage)
-        return read
+                    if former is None:
+                        unread.append(file.name)
+                    else:
+                        late = carrying.after_landing if name == _MAIN else carrying.without_payload
+                        take = late if landed else carrying.before_landing
+                        unread += take(self._db, former, name, self._tables_of(name))
+                    if landed and name == _MAIN:
+                        coverage = next(t for t in self._tables if t.full_name == "ops.coverage")
+                        unread += carrying.date_coverage(self._db, former, _MAIN, _PRIVATE, coverage)
+        return unread
 
     def deleted_keys(self, warehouse: Path, table: str, key: str) -> set[tuple[str, str]]:
         """Connection and key of the rows that a former file has as proven deleted; none when it cannot be read."""
         with self._lock, translated(self.path), carrying.attached(self._db, warehouse) as former:
-            if former is None:
-                return set()
-            return set(
-                self._db.execute(f"select connection_id, {key} from {former}.{table} where is_deleted").fetchall()
-            )
+            return set() if former is None else carrying.deleted_keys(self._db, former, table, key)
 
     def newest_payloads(self, connection: str, resource: str, keys: Collection[str] | None = None) -> dict[str, str]:
         """The newest payload of each key as received, or of those in `keys`."""
-        only = "" if keys is None else "and key in (select unnest($3::varchar[]))"
         with self._lock, translated(self.path):
-            return dict(
-                self._db.execute(
-                    f"select key, arg_max(payload, fetched_at_utc) from {_PRIVATE}.raw.records "
-                    f"where connection_id = $1 and resource = $2 {only} group by key order by key",
-                    [connection, resource, *([] if keys is None else [list(keys)])],
-                ).fetchall()
-            )
+            return duckdb_state.newest_payloads(self._db, _PRIVATE, connection, resource, keys)
 
     def travel_dates(self, connection: str) -> dict[str, str | None]:
         """Travel date, as written, of each booking whose payload is kept."""
         with self._lock, translated(self.path):
-            return dict(
-                self._db.execute(
-                    "select key, left(arg_max(payload, fetched_at_utc)->'availability'->>'localDateTimeStart', 10) "
-                    f"from {_PRIVATE}.raw.records where connection_id = $1 and resource = 'booking' group by key",
-                    [connection],
-                ).fetchall()
-            )
+            return duckdb_state.travel_dates(self._db, _PRIVATE, connection)
 
     # -- publishing ---------------------------------------------------------------------------------------------
 
@@ -468,45 +364,8 @@ class DuckDBWarehouse:
         """Copy the file in a subprocess and swap it in; see `Destination`."""
         with self._lock, translated(self.path):
             self._db.execute(f"checkpoint {_MAIN}")
-            size = _copy_into_place(self.path, target)
+            size = copy_into_place(self.path, target)
             if contacts is not None:
                 self._db.execute(f"checkpoint {_PRIVATE}")
-                _copy_into_place(self.private_path, contacts)
+                copy_into_place(self.private_path, contacts)
         return size
-
-
-_COPY = """
-import os, shutil, sys
-source, target = sys.argv[1:]
-with open(source, 'rb') as a, open(target, 'wb') as b:
-    shutil.copyfileobj(a, b, 1 << 22)
-    b.flush()
-    os.fsync(b.fileno())
-"""
-
-
-def _copy_into_place(source: Path, target: Path) -> int:
-    """Copy beside the target, flush, then rename over it: readers have the old file or the new one, never half of one."""
-    for left_over in target.parent.glob(f".{glob.escape(target.name)}.*"):
-        left_over.unlink(missing_ok=True)  # of one that was killed; there is one writer, so nobody else's
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    fresh = Path(name)
-    try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter and a constant program
-            [sys.executable, "-I", "-S", "-c", _COPY, str(source), str(fresh)], capture_output=True, check=False
-        )
-        size = fresh.stat().st_size
-        if done.returncode or size != source.stat().st_size:
-            reason = done.stderr.decode(errors="replace").strip().splitlines()
-            raise WarehouseError(f"{target.name} could not be published: {reason[-1] if reason else 'copy was cut'}.")
-        fresh.chmod(0o600)
-        fresh.replace(target)
-        directory = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-        return size
-    finally:
-        fresh.unlink(missing_ok=True)

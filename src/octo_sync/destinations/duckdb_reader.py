@@ -27,6 +27,8 @@ __all__ = ["DuckDBReader", "open_read_only"]
 
 _READING = frozenset({"SELECT", "EXPLAIN", "MULTI"})
 """`SHOW`, `DESCRIBE`, `SUMMARIZE`, `VALUES` and `FROM …` are SELECT to DuckDB, and a PIVOT is MULTI."""
+_MAGIC_AT, _MAGIC = 8, b"DUCK"
+"""Each DuckDB file begins with a checksum of 8 bytes, then this (its documentation, Storage format)."""
 _STREAMS = 4
 """Results that can be streamed at once. Their connections are made before the settings are locked."""
 
@@ -54,20 +56,46 @@ def open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
 
 def _connect(path: Path, count: int) -> list[duckdb.DuckDBPyConnection]:
     """Connections that see the same file; they are made before the settings are locked, for good and for all of them."""
-    if not path.exists():
-        raise WarehouseError(f"{path} does not exist yet; run `octo-sync sync` (or `octo-sync publish`) first.")
+    _refuse_others(path)
     with translated(path):
         first = duckdb.connect(":memory:", config=_SETTINGS)
         escaped = str(path).replace("'", "''")
-        first.execute(f"attach '{escaped}' as octo (read_only)")
+        try:
+            first.execute(f"attach '{escaped}' as octo (read_only)")
+        except duckdb.IOException as error:
+            if "lock" in str(error).lower():
+                raise
+            said = str(error).splitlines()[0][:160]
+            raise WarehouseError(f"{path} is damaged or cut off ({said}); octo-sync publish makes it anew.") from None
         connections = [first, *(first.cursor() for _ in range(count - 1))]
         for each in connections:
             each.execute("use octo")
             each.execute("set timezone = 'UTC'")
-            each.execute(f"set search_path = '{','.join(f'octo.{schema}' for schema in SCHEMAS)}'")
+            try:
+                each.execute(f"set search_path = '{','.join(f'octo.{schema}' for schema in SCHEMAS)}'")
+            except duckdb.CatalogException:
+                raise WarehouseError(f"Nothing is published in {path}; open the read copy, octo.read.duckdb.") from None
         first.execute("set enable_external_access = false")
         first.execute("set lock_configuration = true")
     return connections
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse what is no DuckDB file, in a sentence that says what to open instead."""
+    if not path.exists():
+        raise WarehouseError(f"{path} does not exist yet; run `octo-sync sync` (or `octo-sync publish`) first.")
+    if path.is_dir():
+        inside = sorted(path.glob("*.read.duckdb"))
+        better = f"open {inside[0]}" if inside else "open the read copy, octo.read.duckdb in a project's folder"
+        raise WarehouseError(f"{path.absolute()} is a folder; {better}.")
+    try:
+        with path.open("rb") as file:
+            begins = file.read(_MAGIC_AT + len(_MAGIC))
+    except OSError as error:
+        raise WarehouseError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if not begins.endswith(_MAGIC):
+        said = "is a pipeline file" if path.suffix == ".toml" else "is no DuckDB file"
+        raise WarehouseError(f"{path} {said}; open the read copy that octo-sync sync makes, octo.read.duckdb.")
 
 
 class DuckDBReader:

@@ -1,13 +1,13 @@
 """What a user's statement on PostgreSQL may not reach: private tables, the server's files, functions that act.
 
 The address that octo-sync reads with is often the one that it writes with, whose role owns everything. So the server is asked
-for the plan first, which names each table whatever views, subqueries or search paths lead to it; functions that take their
-SQL or a file's name as a text are refused by name. The real barrier is a role with rights on `marts` alone
-(docs/postgresql.md).
+for the plan first, which names each table whatever views, subqueries or search paths lead to it; calls of functions that take
+their SQL or a file's name as a text are refused by name. A function of the user's own is not looked into. The real barrier is
+a role with rights on `marts` alone (docs/postgresql.md).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.errors import QueryError
@@ -47,10 +47,11 @@ _CATALOGS = frozenset(
 _ACTING = re.compile(
     r"pg_(read|ls|file|logical|replication|advisory|try_advisory|sleep)(_\w+)?|pg_stat_file|pg_current_logfile"
     r"|pg_terminate_backend|pg_cancel_backend|pg_reload_conf|pg_rotate_logfile|pg_notify|set_config"
-    r"|lo_\w+|loread|lowrite|dblink\w*|(query|table|schema|database|cursor)_to_xml\w*|ts_stat|ts_rewrite"
+    r"|lo_(close|create?|export|from_bytea|get|import|open|put|unlink|(lseek|tell|truncate)(64)?)|loread|lowrite|dblink\w*|(query|table|schema|database|cursor)_to_xml\w*|ts_stat|ts_rewrite"
     r"|crosstab\w*|connectby|xpath_table",
     re.IGNORECASE,
 )
+_NOTHING = ("", "")
 _START = "A-Za-z_\u0080-\U0010ffff"
 _TOKEN = re.compile(
     rf"""(?P<comment>--[^\n\r]*|/\*)|(?P<text>'(?:[^']|'')*')|(?P<escaped>u&")|(?P<quoted>"(?:[^"]|"")*")"""
@@ -79,7 +80,7 @@ def guard(session: "psycopg.Connection[Any]", sql: str, values: Sequence[Any]) -
         # Whether it ends a text depends on the text's kind; without it all kinds end alike.
         raise QueryError("A backslash stands before a quote, which is read in two ways; pass the text as a parameter.")
     tokens = list(_tokens(sql))
-    _refuse_names(tokens)
+    _refuse_calls(tokens, dotted=True)
     bare = "".join(text for _, text in tokens)
     if explained := _EXPLAIN.match(bare):
         bare = bare[explained.end() :]
@@ -125,18 +126,24 @@ def _comment_end(sql: str, at: int) -> int:
     return at
 
 
-def _refuse_names(tokens: list[tuple[str, str]]) -> None:
-    for kind, text in tokens:
+def _refuse_calls(tokens: Iterable[tuple[str, str]], *, dotted: bool) -> None:
+    """Refuse what calls a function by a name that is closed. In a statement `f.upper` may be a call of it too: `dotted`."""
+    said = [(kind, text) for kind, text in tokens if not text.isspace()]
+    for (_, before), (kind, text), (_, after) in zip([_NOTHING, *said], said, [*said[1:], _NOTHING], strict=False):
         if kind == "escaped":
             raise QueryError('Names written as U&"…" are not taken; write the name itself.')
-        if kind in {"word", "quoted"}:
+        if kind in {"word", "quoted"} and (after == "(" or (dotted and before == ".")):
             name = text.strip('"').lower()
-            if name in _CATALOGS:
-                raise QueryError(f"{name} shows more than what was published; ask marts, core and ops.")
+            _refuse_catalog(name)
             if _ACTING.fullmatch(name):
                 raise QueryError(
                     f"{name} reads files, runs other SQL or acts on the server; a question only reads tables."
                 )
+
+
+def _refuse_catalog(name: str) -> None:
+    if name in _CATALOGS:
+        raise QueryError(f"{name} shows more than what was published; ask marts, core and ops.")
 
 
 def _walk(node: Any) -> None:  # noqa: ANN401 - a JSON document
@@ -148,7 +155,9 @@ def _walk(node: Any) -> None:  # noqa: ANN401 - a JSON document
         if node.get("Schema") in _CLOSED:
             what = f"{node['Schema']}.{node.get('Relation Name') or node.get('Function Name') or '…'}"
             raise QueryError(f"{what} holds what only octo-sync may read; ask marts, core and ops.")
+        if node.get("Schema") == "pg_catalog":
+            _refuse_catalog(str(node.get("Relation Name")))
         for each in node.values():
             _walk(each)
     elif isinstance(node, str):
-        _refuse_names(list(_tokens(node)))
+        _refuse_calls(_tokens(node), dotted=False)

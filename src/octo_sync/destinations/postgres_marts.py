@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from octo_sync.destinations.base import Rows
 from octo_sync.destinations.postgres_rows import numbered, rows_of
 from octo_sync.destinations.postgres_session import Passing, connect, translated
+from octo_sync.destinations.postgres_sessions import check_fence
 
 if TYPE_CHECKING:
     import psycopg
@@ -24,6 +25,8 @@ log = logging.getLogger("octo_sync")
 _FORMER = "marts_former_"
 _PATIENCE = 1.0
 """Seconds to wait for readers of a former schema before leaving it to the next publish."""
+_TURN = 60.0
+"""Seconds to wait for the landing in hand before marts are committed."""
 
 
 class PostgresDraft:
@@ -51,8 +54,12 @@ class PostgresDraft:
 
 
 @contextlib.contextmanager
-def drafting(address: str, name: str, *, lock_timeout: float) -> Iterator[PostgresDraft]:
-    """A draft in a session of its own: landings go on meanwhile, and it sees none of them."""
+def drafting(address: str, name: str, fence: int, *, lock_timeout: float) -> Iterator[PostgresDraft]:
+    """A draft in a session of its own: landings go on meanwhile, and it sees none of them.
+
+    Raises:
+        WriterFenced: A writer with a higher token than `fence` took over; the former marts stay.
+    """
     with _raised():
         session = connect(address, lock_timeout=lock_timeout)
     try:
@@ -72,11 +79,20 @@ def drafting(address: str, name: str, *, lock_timeout: float) -> Iterator[Postgr
                 session.execute("rollback")
             else:
                 grants.give(session)
-                session.execute("commit")
+                with _no_newer_writer(address, name, fence):
+                    session.execute("commit")
                 _drop_former(session)
     finally:
         # Whatever is not committed goes with the session.
         session.close()
+
+
+@contextlib.contextmanager
+def _no_newer_writer(address: str, name: str, fence: int) -> Iterator[None]:
+    """Keep other writers out while the block commits. In a session of its own: the draft's sees who wrote when it began."""
+    with contextlib.closing(connect(address, lock_timeout=_TURN)) as session, session.transaction():
+        check_fence(session, fence, name)
+        yield
 
 
 @contextlib.contextmanager

@@ -28,12 +28,13 @@ __all__ = ["PostgresReader"]
 
 _CANCELED, _READ_ONLY = "57014", "25006"
 _LOCK_TIMEOUT = 10.0
+_BEGIN = "begin read only"
 _SCALE = 4
 """Decimals of amounts; what a query works out with more of them becomes a float, as with DuckDB."""
 
 
 class PostgresReader:
-    """A `Reader` of one database.
+    """A `Reader` of one database. When its session has ended, the next query makes another.
 
     Args:
         address: `postgresql://…`
@@ -46,6 +47,7 @@ class PostgresReader:
     def __init__(self, address: str, *, tables: Collection[Table] = ()) -> None:
         self._name, self._address, self._tables = place(address), address, tuple(tables)
         self._lock = threading.RLock()
+        self._closed = False
         self._session = self._connect()
         there = self._session.execute("select to_regclass('ops.coverage') is not null").fetchone()
         if not there or not there[0]:
@@ -68,7 +70,7 @@ class PostgresReader:
     ) -> Rows:
         """Rows of one reading statement; see `Reader`."""
         text, values = numbered(_reading(sql), parameters)
-        with self._lock, self._running(self._open(), timeout) as session:
+        with self._lock, self._running(self._begun(), timeout) as session:
             guard(session, text, values)
             # In binary, because only then the server itself refuses a second statement.
             return rows_of(session.execute(text.encode(), values, binary=True), limit)
@@ -88,10 +90,11 @@ class PostgresReader:
         import psycopg  # noqa: PLC0415 - an extra
         import pyarrow as pa  # noqa: PLC0415 - as above
 
-        self._open()
+        self._refuse_when_closed()
         text, values = numbered(_reading(sql), parameters)
         session = self._connect()
         try:
+            self._begin(session)
             with self._running(session, timeout), psycopg.RawServerCursor(session, "octo_rows") as cursor:
                 guard(session, text, values)
                 cursor.execute(text.encode(), values or None)
@@ -130,29 +133,59 @@ class PostgresReader:
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Row count and digest of each core table; see `Reader`."""
         chosen = [t for t in self._tables if t.schema == "core" and t.noun and not t.private]
-        with self._lock, self._running(self._open(), None) as session:
+        with self._lock, self._running(self._begun(), None) as session:
             return [postgres_digests.of(session, t) for t in chosen if tables is None or t.full_name in tables]
 
     def close(self) -> None:
         """Let go of it. Twice is fine."""
+        self._closed = True
         self._session.close()
 
-    def _open(self) -> "psycopg.Connection[Any]":
-        if self._session.closed:
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
             raise WarehouseError(f"{self.name} was closed; open it again.")
+
+    def _begun(self) -> "psycopg.Connection[Any]":
+        """The session with a transaction begun; another session when the server has ended the former one meanwhile.
+
+        Only the beginning is done twice: a query that ended its session may be why it ended.
+        """
+        from psycopg import OperationalError  # noqa: PLC0415 - an extra
+
+        self._refuse_when_closed()
+        try:
+            self._session.execute(_BEGIN)
+        except OperationalError:
+            self._session.close()
+            self._session = self._connect()
+            self._begin(self._session)
         return self._session
+
+    def _begin(self, session: "psycopg.Connection[Any]") -> None:
+        try:
+            with translated(self._name):
+                session.execute(_BEGIN)
+        except Passing as passing:
+            raise passing.error from passing.__cause__
+
+    def _has_marts(self, session: "psycopg.Connection[Any]") -> bool:
+        """Whether something was published; asked when a statement has failed."""
+        session.execute("rollback")
+        found = session.execute(
+            "select exists (select from pg_class where relnamespace = to_regnamespace('marts'))"
+        ).fetchone()
+        return bool(found and found[0])
 
     @contextmanager
     def _running(
         self, session: "psycopg.Connection[Any]", timeout: float | None
     ) -> "Iterator[psycopg.Connection[Any]]":
-        """The block runs a user's SQL in one read-only transaction: its errors become one line each."""
+        """The block runs a user's SQL in one read-only transaction that was begun: its errors become one line each."""
         from psycopg import Error, errors  # noqa: PLC0415 - an extra
 
         try:
             with translated(self.name):
                 try:
-                    session.execute("begin read only")
                     if timeout:
                         session.execute(f"set local statement_timeout = {max(1, int(timeout * 1000))}".encode())
                     yield session
@@ -164,6 +197,10 @@ class PostgresReader:
                         ) from None
                     if error.sqlstate == _READ_ONLY:
                         raise QueryError("It does more than read; the copy can only be read.") from None
+                    if isinstance(error, errors.UndefinedTable) and not self._has_marts(session):
+                        raise WarehouseError(
+                            f"Nothing was published in {self.name} yet; run `octo-sync publish` first."
+                        ) from None
                     if isinstance(error, errors.ProgrammingError | errors.DataError | errors.NotSupportedError):
                         raise QueryError(_one_line(error)) from None
                     raise
@@ -216,17 +253,28 @@ def _arrow_type(column: Any, values: list[Any]) -> "tuple[pa.DataType, _Make | N
         "timestamptz": pa.timestamp("us", tz="UTC"),
     }
     name = info.name if info else ""
+    if info and column.type_code == info.array_oid:
+        return (pa.list_(fixed[name]), None) if name in fixed else (pa.string(), str)
     if name in fixed:
         return fixed[name], None
     if name != "numeric":
         return pa.string(), str
     if column.precision is not None:
         return pa.decimal128(column.precision, column.scale), None
-    # A sum or an average, of which the server does not say how many decimals it has.
-    scale = max((-int(v.as_tuple().exponent) for v in values if isinstance(v, Decimal) and v.is_finite()), default=0)
+    # A sum or an average, of which the server does not say how many decimals it has; where nothing tells, an amount.
+    scale = max(
+        (-int(v.as_tuple().exponent) for v in values if isinstance(v, Decimal) and v.is_finite()), default=_SCALE
+    )
     if scale == 0:
-        return pa.int64(), int
+        return pa.int64(), _whole
     return (pa.decimal128(38, _SCALE), None) if scale <= _SCALE else (pa.float64(), float)
+
+
+def _whole(value: Decimal) -> int:
+    """The integer that it is: what the first rows say of a column, the others may not."""
+    if not value.is_finite() or value != (number := int(value)):
+        raise QueryError("A number of the answer has decimals, those of the first rows had none; cast it in the query.")
+    return number
 
 
 def _array(kind: "pa.DataType", make: "_Make | None", values: tuple[Any, ...]) -> Any:  # noqa: ANN401 - a pyarrow Array

@@ -1,11 +1,13 @@
 """The warehouse's schema in PostgreSQL: made from the tables' definitions, and brought up to date in one transaction."""
 
+import contextlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from octo_sync import __version__
 from octo_sync.destinations import ddl
+from octo_sync.destinations.postgres_session import Passing, connect, place, translated
 from octo_sync.destinations.steps import SCHEMA_VERSION, STEPS, Step
 from octo_sync.errors import WarehouseError
 from octo_sync.schema import Table
@@ -13,7 +15,7 @@ from octo_sync.schema import Table
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["migrate"]
+__all__ = ["about_server", "migrate"]
 
 _LOCK = 0x6F63746F
 """Advisory lock of whoever changes the schema: "octo" in ASCII."""
@@ -47,12 +49,33 @@ def migrate(db: "psycopg.Connection[Any]", tables: Sequence[Table], *, now: date
     return tuple(taken)
 
 
-def _version(db: "psycopg.Connection[Any]", name: str) -> int | None:
+def about_server(address: str) -> tuple[int | None, str]:
+    """Schema version of the warehouse there, None when it has no tables yet, and the server's version.
+
+    Raises:
+        WarehouseError: It cannot be reached, or refuses us.
+    """
+    try:
+        with (
+            contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session,
+            translated(place(address)),
+        ):
+            (server,) = session.execute("select current_setting('server_version')").fetchone() or ("unknown",)
+            return _found(session), str(server)
+    except Passing as passing:
+        raise passing.error from passing.__cause__
+
+
+def _found(db: "psycopg.Connection[Any]") -> int | None:
     row = db.execute("select to_regclass('ops.schema_migrations')").fetchone()
     if not row or row[0] is None:
         return None
     found = db.execute("select max(version) from ops.schema_migrations").fetchone()
-    version = int(found[0]) if found and found[0] is not None else None
+    return int(found[0]) if found and found[0] is not None else None
+
+
+def _version(db: "psycopg.Connection[Any]", name: str) -> int | None:
+    version = _found(db)
     if version is not None and version > SCHEMA_VERSION:
         raise WarehouseError(
             f"{name} was written by a newer octo-sync (schema {version}, this one knows {SCHEMA_VERSION}); "

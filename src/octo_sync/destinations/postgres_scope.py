@@ -65,15 +65,20 @@ def _whole(_table: Table, answers: Sequence[Answered], _uuids: Sequence[str]) ->
 
 
 def _departures(_table: Table, answers: Sequence[Answered], _uuids: Sequence[str]) -> tuple[str, Sequence[Any]]:
-    """The options that were asked for, on any day between the first and the last that was."""
-    options = sorted({(a.subject.connection, *a.subject.parts[:2]) for a in answers})
-    where = "(t.connection_id, t.product_id, t.option_id) in (select * from unnest(%s::text[], %s::text[], %s::text[]))"
-    lists: list[Any] = [list(column) for column in zip(*options, strict=True)]
-    windows = [a.window for a in answers if a.window]
-    if len(windows) == len(answers):
-        where += " and t.local_date between %s and %s"
-        lists += [min(w.start for w in windows), max(w.end for w in windows)]
-    return where, lists
+    """Each option on the days that it was asked for: one by one, because an index finds those and no range of them."""
+    options = [((a.subject.connection, *a.subject.parts[:2]), a.window) for a in answers]
+    columns, casts = "t.connection_id, t.product_id, t.option_id", ["text[]"] * 3
+    rows: set[tuple[Any, ...]] = {key for key, _ in options}
+    windows = [(key, window) for key, window in options if window]
+    if len(windows) == len(options):
+        columns, casts = f"{columns}, t.local_date", [*casts, "date[]"]
+        rows = {
+            (*key, window.start + timedelta(days=day))
+            for key, window in windows
+            for day in range((window.end - window.start).days + 1)
+        }
+    lists = [list(column) for column in zip(*sorted(rows), strict=True)]
+    return f"({columns}) in (select * from unnest({', '.join(f'%s::{cast}' for cast in casts)}))", lists
 
 
 def _bookings(table: Table, answers: Sequence[Answered], uuids: Sequence[str]) -> tuple[str, Sequence[Any]]:

@@ -8,10 +8,18 @@ from collections.abc import Callable
 
 from octo_sync.schema import Table
 
-__all__ = ["beside", "close", "insert_changed", "insert_first"]
+__all__ = ["PRUNE", "beside", "close", "insert_changed", "insert_first"]
 
 Run = Callable[[str], int]
 """Run a statement; rows it touched."""
+
+PRUNE = (
+    "delete from core.availability_history h where valid_to_utc < $1 and exists (select 1 from core.availability_history n "
+    "where n.connection_id = h.connection_id and n.product_id = h.product_id and n.option_id = h.option_id "
+    "and n.availability_id = h.availability_id and n.version_no > h.version_no)"
+)
+"""Former versions that ended before $1, on both engines. The newest one stays, also of a departure that is gone: should it
+come back, its versions are counted on from there."""
 
 
 def _key(history: Table) -> list[str]:

@@ -124,7 +124,9 @@ def values(question: Question, given: Mapping[str, str], *, now: datetime, time_
     for parameter in question.parameters:
         text = given.get(parameter.name, parameter.default).strip()
         if not text:
-            raise QueryError(f"The question {question.name} needs {parameter.name}: {parameter.meaning}")
+            raise QueryError(
+                f"The question {question.name} needs {parameter.name} (--param {parameter.name}=…): {parameter.meaning}"
+            )
         try:
             found[parameter.name] = _value(parameter.type, text, now=now, time_zone=time_zone)
         except (ValueError, OverflowError, InvalidOperation):

@@ -218,7 +218,8 @@ def _catch_up(restored: Path, former: Path, pipeline: Pipeline, clock: Clock) ->
     with Journal.open(restored, clock=clock) as journal:
         journal.at_least(seq=seq, fence=fence)
         if erased:
-            # The backup is from before: who was forgotten since is forgotten again when the project is opened.
+            # The backup is from before: who was forgotten since is forgotten again when the project is opened. Its own
+            # key for hashes stays, because the hashes in its warehouse were made with it.
             journal.erase_again(erased)
         mark_everything(journal, pipeline, clock)
 

@@ -44,13 +44,19 @@ def is_worth_it(size: FileSize, per_value: float | None, settings: CareSettings)
 
 
 def retain(ports: Ports, now: datetime) -> int:
-    """Remove what is older than the pipeline wants to keep: deliveries, runs, former payloads; how much. Blocking."""
+    """Remove what is older than is to be kept: deliveries, runs, settled differences, former payloads and departures.
+
+    How much went. Blocking.
+    """
     settings = ports.pipeline.retention
-    raw, runs = (now - timedelta(seconds=keep) if keep else None for keep in (settings.raw, settings.runs))
+    raw, runs, history = (
+        now - timedelta(seconds=keep) if keep else None
+        for keep in (settings.raw, settings.runs, settings.availability_history)
+    )
     gone = ports.journal.prune_deliveries(now - timedelta(seconds=ports.pipeline.webhooks.keep))
     if runs is not None:
-        gone += ports.journal.prune_runs(runs)
-    return gone + ports.warehouse.prune(raw_before=raw, runs_before=runs)
+        gone += ports.journal.prune_runs(runs) + ports.journal.prune_reconciliations(runs)
+    return gone + ports.warehouse.prune(raw_before=raw, runs_before=runs, history_before=history)
 
 
 def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:

@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Any
 
 from octo_sync.destinations.erasing import BookingScrub, ContactRow, ItemScrub, Scrubber
 from octo_sync.errors import OctoSyncError, WriterFenced
 from octo_sync.flows.ports import Ports
-from octo_sync.flows.privacy import HASHED_FIELDS, Privacy
+from octo_sync.flows.privacy import Privacy
 from octo_sync.flows.privacy_find import Found, find
 from octo_sync.flows.privacy_rule import applied_rule, note_rule, rule
-from octo_sync.flows.privacy_search import Searched, forms_of, search
+from octo_sync.flows.privacy_search import forms_of, search
 from octo_sync.flows.publish import apply_marts, publish
+from octo_sync.flows.reconcile_mirror import mirror_reconciliations
 from octo_sync.journal import Erasure, Journal
 from octo_sync.pipeline import Pipeline
 
@@ -38,6 +38,7 @@ _MOST_TEXTS = 64
 _MOST_SEARCHED = 12
 """Texts that are looked for in every file at the end; each costs a look at all payloads for others who have it too."""
 _AGAIN = 60.0
+_SEARCHED = "files searched"
 
 
 def request(
@@ -120,15 +121,11 @@ def _reduce(ports: Ports) -> None:
         if mode == "drop":
             scrubber.drop_contacts()
         else:
-            rows = [_hashed(privacy, row) for row in scrubber.contacts() if row.erased_at_utc is None]
+            kept = [row for row in scrubber.contacts() if row.erased_at_utc is None]
+            rows = [dataclasses.replace(row, **privacy.reduced(row)) for row in kept]
             scrubber.replace_contacts(rows, ports.clock.now())
         scrubber.drop_payloads(None)
     ports.warehouse.shed(core=False)
-
-
-def _hashed(privacy: Privacy, row: ContactRow) -> ContactRow:
-    values: dict[str, Any] = {name: privacy.hashed(name, getattr(row, name)) for name in HASHED_FIELDS}
-    return dataclasses.replace(row, notes=None, locales=None, **values)
 
 
 # -- one erasure ------------------------------------------------------------------------------------------------------
@@ -140,28 +137,35 @@ class _Carried:
 
     erasure: Erasure
     texts: list[str]
-    """What told who it was; only in memory."""
+    """What told who it was; only in memory, so that an attempt after one that was cut off may have none."""
+    is_repeated: bool
+    """Whether an earlier attempt had come so far that it may have deleted what told who it was."""
     counts: dict[str, int] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
 
 
 def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     warehouse, journal = ports.warehouse, ports.journal
-    ports.privacy.erase(asked.people, asked.bookings, asked.contacts or ())
+    is_repeated = asked.contacts is not None
+    ports.privacy.take(asked)
     with warehouse.scrubbing(ports.fence) as scrubber:
         found = find(scrubber, ports.privacy, asked)
         bookings, items, repeated = _blanked(scrubber, found)
+    theirs, in_text = {uuid for _, uuid in found.bookings}, _in_text(found)
+    repeated = repeated or journal.repeats_in_differences(theirs, in_text)
     asked = dataclasses.replace(
         asked, contacts=tuple(sorted(found.contacts)), rewrites_core=asked.rewrites_core or repeated
     )
     # Durable first: whose rows are deleted below can be found by nobody again.
     journal.note_erasure(asked)
     ports.privacy.erase((), (), found.contacts)
-    done = _Carried(asked, [*found.texts, *found.notes])
+    done = _Carried(asked, [*found.texts, *found.notes], is_repeated)
     with warehouse.scrubbing(ports.fence) as scrubber:
         done.counts["core.bookings"] = scrubber.scrub_bookings(bookings, items)
     done.counts["journal: deliveries"] = journal.blank_deliveries(_in_body(found))
-    done.counts["journal: messages"] = journal.blank_texts(lambda text: any(t in text for t in found.texts))
+    done.counts["journal: messages"] = journal.blank_texts(in_text)
+    done.counts["journal: differences"] = journal.blank_differences(theirs, in_text)
+    mirror_reconciliations(ports)
     if not journal.compact():
         done.left.append("Another process reads the journal, so that its write-ahead log could not be emptied.")
     now = ports.clock.now()
@@ -182,6 +186,11 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     return done
 
 
+def _in_text(found: Found) -> Callable[[str], bool]:
+    """Whether a text of the journal names a person."""
+    return lambda text: any(one in text for one in found.texts)
+
+
 def _in_body(found: Found) -> Callable[[bytes], bool]:
     """Whether a delivery's body names one of the bookings, or a person."""
     strings = {uuid.encode() for _, uuid in found.bookings}
@@ -195,7 +204,11 @@ def _in_body(found: Found) -> Callable[[bytes], bool]:
 
 
 def _blanked(scrubber: Scrubber, found: Found) -> tuple[list[BookingScrub], list[ItemScrub], bool]:
-    """The rows of `core` as they are to be, and whether any of them repeated a person's text."""
+    """The rows of `core` as they are to be, and whether a text goes from any of them, so that its bytes must go too.
+
+    A reference goes when it repeats a person's text. A cancellation's reason always goes, because it may say anything of
+    them in any words, so that whether it does is not asked.
+    """
     texts = [text.casefold() for text in found.texts]
 
     def kept(text: str | None) -> str | None:
@@ -210,11 +223,7 @@ def _blanked(scrubber: Scrubber, found: Found) -> tuple[list[BookingScrub], list
             reseller_reference=kept(row.reseller_reference),
             cancellation_reason=None,
         )
-        repeated = repeated or kept(row.cancellation_reason) != row.cancellation_reason
-        repeated = (
-            repeated
-            or dataclasses.replace(new, loses_key=row.loses_key, cancellation_reason=row.cancellation_reason) != row
-        )
+        repeated = repeated or dataclasses.replace(new, loses_key=row.loses_key) != row
         bookings.append(new)
     for item in scrubber.items(found.bookings):
         blank = dataclasses.replace(
@@ -256,29 +265,46 @@ def _proven(pipeline: Pipeline) -> set[Path]:
     return {path for path in own if isinstance(path, Path)}
 
 
+def _known_to_hold(pipeline: Pipeline, carried: _Carried) -> list[str]:
+    """Files of others that an earlier attempt saw it in, where this one knows no text to look for any more."""
+    known = () if carried.texts else carried.erasure.holding
+    own, journal = _proven(pipeline), pipeline.journal_path.name
+    paths = [pipeline.directory / path for path in known]
+    there = [path for path in paths if path.exists() and path not in own and not path.name.startswith(journal)]
+    return [str(path.relative_to(pipeline.directory)) for path in there]
+
+
 def _finish(ports: Ports, carried: _Carried, kept_back: str | None) -> Erasure:
-    """Look for what is left in any file of the project, and write down how it went."""
+    """Look for what is left in any file of the project, and write down how it went.
+
+    Files are looked at in any case: into a backup nobody can see, whether anything was found to be erased or not.
+    """
     left = [*carried.left, *([kept_back] if kept_back else [])]
     is_done = not left
     with ports.warehouse.scrubbing(ports.fence) as scrubber:
         # What others have too, such as a common name, is rightly there.
         most_telling = sorted(carried.texts, key=lambda text: "@" not in text)[:_MOST_SEARCHED]
         alone = [text for text in most_telling if not scrubber.repeats(text)]
-    searched = Searched(0, (), (), complete=True)
-    if carried.texts:
-        searched = search(ports.pipeline.directory, [form for text in alone for form in forms_of(text)])
-    left += [f"{path} still holds it and is not octo-sync's to change." for path in searched.holding]
+    searched = search(ports.pipeline.directory, [form for text in alone for form in forms_of(text)])
+    holding = {*searched.holding, *_known_to_hold(ports.pipeline, carried)}
+    left += [f"{path} still holds it and is not octo-sync's to change." for path in sorted(holding)]
     left += [
         f"{path} may still hold it: into a compressed file no search can see. Delete it when it is not needed."
         for path in searched.closed
-        if path not in searched.holding and ports.pipeline.directory / path not in _proven(ports.pipeline)
+        if path not in holding and ports.pipeline.directory / path not in _proven(ports.pipeline)
     ]
+    if carried.is_repeated and not carried.texts and _SEARCHED not in carried.erasure.counts:
+        left.append(
+            "An earlier attempt was cut off after the rows were gone, and what told who it was with them: other files "
+            "could not be searched for it. Look through exports and notes of your own."
+        )
     if not searched.complete:
         left.append(f"Only {searched.files} files of {ports.pipeline.directory} were searched; there are too many.")
     erasure = dataclasses.replace(
         carried.erasure,
-        counts=carried.counts | {"files searched": searched.files},
+        counts=carried.counts | {_SEARCHED: searched.files},
         left=tuple(left),
+        holding=tuple(sorted(holding)),
         done_at=ports.clock.now() if is_done else None,
     )
     ports.journal.note_erasure(erasure)

@@ -71,7 +71,7 @@ def export(
     is told the number of rows written so far.
 
     Raises:
-        ConfigError: The target is there and `force` is not said, or its folder is not there.
+        ConfigError: The target is there and `force` is not said, or it cannot be written.
         ExportError: The rows do not fit into the format.
         QueryError, WarehouseError: The rows cannot be read. The target is as it was in every case.
     """
@@ -90,14 +90,19 @@ def export(
 def writing(target: Path, *, force: bool) -> Iterator[Path]:
     """A file beside the target, readable by its owner only, that takes its place when the block ends well.
 
+    Folders on the way to the target are made.
+
     Raises:
-        ConfigError: The target is there and `force` is not said, or its folder is not there.
+        ConfigError: The target is there and `force` is not said, or it cannot be written.
     """
     _free(target, force=force)
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except FileNotFoundError:
-        raise ConfigError(f"The folder of {target} is not there; make it first.") from None
+    except FileExistsError:
+        raise ConfigError(f"{target.parent} is a file and no folder; name another place than {target}.") from None
+    except OSError as error:
+        raise ConfigError(f"{target} cannot be written: {error.strerror or error}; name another place.") from None
     os.close(handle)
     fresh = Path(name)
     try:

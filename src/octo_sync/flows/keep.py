@@ -61,6 +61,7 @@ class Keeper:
         new_run_id: Names the pulls of schedules.
         actions: Make subjects clean that have no rows, such as the subscription.
         say: Told in a sentence what a person wants to know: which services do not answer, which pulls are over.
+        published: Called, blocking, with the first copy that readers have after a pull: what compares it with others.
 
     `idle` is set while nothing is due.
     """
@@ -72,6 +73,7 @@ class Keeper:
         new_run_id: Callable[[], str],
         actions: Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]] | None = None,
         say: Callable[[str], object] = lambda _: None,
+        published: Callable[[], object] | None = None,
     ) -> None:
         self.ports, self.wake, self.idle = ports, wake, asyncio.Event()
         self._new_run_id, self._actions, self._say = new_run_id, actions or {}, say
@@ -86,6 +88,9 @@ class Keeper:
         self._rows_published = -1
         """Readers are owed a copy at the start too: whoever was killed after a landing has not published it."""
         self._was_pulled = False
+        self._published, self._pull_ended = published, False
+        self._revision_published = ports.journal.reconciliation_revision()
+        """Of comparisons that the copy shows; another process may have made one meanwhile."""
         self._published_at = self._looked_after_at = -inf
         self._next_hold: datetime | None = None
         self._silent: dict[str, float] = {}
@@ -291,6 +296,7 @@ class Keeper:
         stopped = {t.connection for t in self._worker.troubles}
         working = [name for name in self.ports.clients if name not in stopped]
         over = [p for p in self._pulls if not self.ports.journal.unlanded_since(p.number, working)]
+        self._pull_ended = self._pull_ended or bool(over)
         totals = self._worker.lander.totals
         owed = any(b.quarantined or b.connection in stopped for b in self.ports.journal.backlog()) if over else False
         sentences = []
@@ -314,7 +320,11 @@ class Keeper:
         """Swap in a new read copy when rows changed and the last swap is long enough ago."""
         if self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled):
             self._published_at, self._rows_published = self._time(), self._worker.lander.totals.rows
-            await self.publish()
+            self._revision_published = self.ports.journal.reconciliation_revision()
+            was_pulled = self._pull_ended
+            if await self.publish() and was_pulled and self._published is not None:
+                self._pull_ended = False
+                await asyncio.to_thread(self._published)
 
     def _ever_pulled(self) -> bool:
         """Whether any pull has ended here: before that a copy would be a small part of the whole. Blocking.
@@ -331,10 +341,13 @@ class Keeper:
 
     @property
     def _owes_readers(self) -> bool:
-        return self.ports.pipeline.publish.enabled and self._worker.lander.totals.rows != self._rows_published
+        if not self.ports.pipeline.publish.enabled:
+            return False
+        revision = self.ports.journal.reconciliation_revision()
+        return self._worker.lander.totals.rows != self._rows_published or revision != self._revision_published
 
-    async def publish(self) -> None:
-        """Build marts, run checks, swap the read copy; a failure is written down, the old copy stays."""
+    async def publish(self) -> bool:
+        """Build marts, run checks, swap the read copy; whether it is there. A failure is written down, the old copy stays."""
         settings = self.ports.pipeline.publish
         contacts = settings.path.with_suffix(".private.duckdb") if settings.contacts else None
         try:
@@ -344,10 +357,11 @@ class Keeper:
             )
         except OctoSyncError as error:
             log.warning("action=publish_failed run=%s error=%s", self.ports.run_id, error)
-            return
+            return False
         for failed in published.failed:
             log.warning("action=check_failed run=%s check=%s", self.ports.run_id, failed.check.name)
         log.info("action=publish run=%s bytes=%s", self.ports.run_id, published.size)
+        return not published.failed
 
     def _publish_in(self) -> float:
         return self._published_at + self.ports.pipeline.serve.publish_every - self._time()

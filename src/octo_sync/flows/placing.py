@@ -5,7 +5,6 @@ from that moment on they count as in place, and whoever opens the project next f
 there before is kept beside.
 """
 
-import contextlib
 import glob
 import json
 import os
@@ -85,14 +84,16 @@ def _aside(target: Path, suffix: str, tag: str) -> Path:
 
 
 def sweep(order: Path, targets: Iterable[Path]) -> None:
-    """Remove staged files for which no order was given. Only who owns the project may call it."""
+    """Remove staged files for which no order was given, and their working storage. Only who owns the project may call it."""
     if order.exists():
         return
     order.with_name(f"{order.name}.draft").unlink(missing_ok=True)
     for target in targets:
+        new = staged(target)
         for suffix in ("", *COMPANIONS):
-            with contextlib.suppress(FileNotFoundError):
-                staged(target).with_name(f"{staged(target).name}{suffix}").unlink()
+            new.with_name(f"{new.name}{suffix}").unlink(missing_ok=True)
+        # What DuckDB spills while the file is made, and checked records on their way into it.
+        shutil.rmtree(new.with_name(f".{new.stem}.spool"), ignore_errors=True)
 
 
 def sweep_killed(directory: Path, journal: Path) -> list[Path]:

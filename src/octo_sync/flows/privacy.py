@@ -3,6 +3,7 @@
 Every booking passes the screen before anything of it is staged or kept (`checking.Screen`), so there is one place where a
 name can be stopped. Persons are known by keyed hashes alone: HMAC-SHA256 of the normalised e-mail address or telephone
 number under a secret of the project, cut to 128 bits. Without the secret, which stays in the journal, they say nothing.
+Who was erased in a project that a backup has replaced since is known under that project's secret (`key`), beside our own.
 """
 
 import hmac
@@ -12,20 +13,18 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from random import Random
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from octo_sync.destinations.erasing import ContactKey
-from octo_sync.journal import Journal
+from octo_sync.journal import Erasure, Journal
 from octo_sync.octo.checking import Screen, Screened
 from octo_sync.octo.shapes import BookingRecord
 
-__all__ = ["HASHED_FIELDS", "Contact", "Mode", "Privacy", "normal_email", "normal_phone", "texts_of"]
+__all__ = ["Contact", "Mode", "Privacy", "name_of", "normal_email", "normal_phone", "texts_of"]
 
 Mode = Literal["keep", "hash", "drop"]
 
-HASHED_FIELDS = ("full_name", "first_name", "last_name", "email_address", "phone_number", "country", "postal_code")
-"""What mode `hash` keeps of a contact, each as its keyed hash; notes and locales are left out."""
-_LEFT_OUT = ("notes", "locales")
+_HASHED_FIELDS = ("first_name", "last_name", "email_address", "phone_number", "country", "postal_code")
 _HASH = re.compile(r"[0-9a-f]{32}")
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+[^\s<>()\[\],;:\"'.!?]")
 _FEWEST_DIGITS = 5
@@ -39,6 +38,12 @@ class Contact(Protocol):
 
     @property
     def full_name(self) -> object: ...  # noqa: D102 - as it says
+
+    @property
+    def first_name(self) -> object: ...  # noqa: D102 - as it says
+
+    @property
+    def last_name(self) -> object: ...  # noqa: D102 - as it says
 
     @property
     def email_address(self) -> object: ...  # noqa: D102 - as it says
@@ -62,9 +67,18 @@ def normal_phone(text: str) -> str:
     return digits if len(digits) >= _FEWEST_DIGITS else ""
 
 
+def name_of(contact: Contact) -> str:
+    """What a contact is called: its full name, else first and last name; services send either. Empty when it has none.
+
+    Under the rule `hash` it is the hash of that; the hashes of two parts are no name.
+    """
+    parts = (_text(contact.first_name), _text(contact.last_name))
+    return _text(contact.full_name) or " ".join(p for p in parts if p and not _HASH.fullmatch(p))
+
+
 def texts_of(contact: Contact) -> list[str]:
     """The texts of a contact that tell who it is, none so short that it is in everybody's."""
-    found = {_text(contact.email_address), _text(contact.phone_number), _text(contact.full_name)}
+    found = {_text(contact.email_address), _text(contact.phone_number), name_of(contact)}
     return sorted(t for t in found if len(t) >= _SHORTEST_TEXT and not _HASH.fullmatch(t))
 
 
@@ -95,7 +109,7 @@ class Privacy:
         self.lock = threading.RLock()
         self.number = 0
         self._secret = secret
-        self._people: set[str] = set()
+        self._people: dict[bytes, set[str]] = {}
         self._bookings: set[str] = set()
         self._contacts: Mapping[tuple[str, str], set[str]] = defaultdict(set)
         self.erase(people, bookings, contacts)
@@ -106,42 +120,64 @@ class Privacy:
         secret = journal.privacy_secret(lambda: random.randbytes(_SECRET_BYTES).hex())
         found = cls(mode, bytes.fromhex(secret), contacts=contacts)
         for erasure in journal.erasures():
-            found.erase(erasure.people, erasure.bookings, erasure.contacts or ())
+            found.take(erasure)
         return found
 
-    def erase(self, people: Collection[str], bookings: Collection[str], contacts: Iterable[ContactKey]) -> None:
-        """From now on nothing of these is let through."""
+    def take(self, erasure: Erasure) -> None:
+        """From now on nothing is let through of what was asked for, and of what was found of it."""
+        self.erase(erasure.people, erasure.bookings, erasure.contacts or (), key=erasure.key)
+
+    def erase(
+        self,
+        people: Collection[str],
+        bookings: Collection[str],
+        contacts: Iterable[ContactKey],
+        *,
+        key: str | None = None,
+    ) -> None:
+        """From now on nothing of these is let through; `key`, hex, is what `people` were hashed with, if not our own."""
         with self.lock:
             self.number += 1
-            self._people |= set(people)
+            if people:
+                self._people.setdefault(self._key(key), set()).update(people)
             self._bookings |= set(bookings)
             for connection, uuid, item in contacts:
                 self._contacts[connection, uuid].add(item)
 
     # -- who it is ----------------------------------------------------------------------------------------------
 
-    def hash(self, kind: str, text: str) -> str:
+    def _key(self, key: str | None) -> bytes:
+        return self._secret if key is None else bytes.fromhex(key)
+
+    def hash(self, kind: str, text: str, *, secret: bytes | None = None) -> str:
         """Keyed hash of a text; `kind` keeps equal texts of different meaning apart. A hash stays as it is."""
         if _HASH.fullmatch(text):
             return text
-        return hmac.digest(self._secret, f"{kind}:{text}".encode(), "sha256").hex()[:32]
+        return hmac.digest(secret or self._secret, f"{kind}:{text}".encode(), "sha256").hex()[:32]
 
-    def email_key(self, text: str) -> str | None:
+    def email_key(self, text: str, *, secret: bytes | None = None) -> str | None:
         """The person behind an e-mail address, or None when there is none."""
         normal = normal_email(text)
-        return self.hash("email", normal) if normal else None
+        return self.hash("email", normal, secret=secret) if normal else None
 
-    def phone_key(self, text: str) -> str | None:
+    def phone_key(self, text: str, *, secret: bytes | None = None) -> str | None:
         """The person behind a telephone number, or None when there is none."""
         if _HASH.fullmatch(text):
             return text
         normal = normal_phone(text)
-        return self.hash("phone", normal) if normal else None
+        return self.hash("phone", normal, secret=secret) if normal else None
 
-    def keys(self, contact: Contact) -> list[str]:
+    def keys(self, contact: Contact, *, secret: bytes | None = None) -> list[str]:
         """The hashes a contact is known by: of its e-mail address, then of its telephone number."""
-        found = (self.email_key(_text(contact.email_address)), self.phone_key(_text(contact.phone_number)))
+        found = (
+            self.email_key(_text(contact.email_address), secret=secret),
+            self.phone_key(_text(contact.phone_number), secret=secret),
+        )
         return [key for key in found if key]
+
+    def is_one_of(self, contact: Contact, people: Collection[str], *, key: str | None = None) -> bool:
+        """Whether a contact's e-mail address or telephone number is one of these; `key` as in `erase`."""
+        return bool(people) and not set(people).isdisjoint(self.keys(contact, secret=self._key(key)))
 
     def people(self, emails: Iterable[str], phones: Iterable[str]) -> list[str]:
         """The hashes of persons as a user names them.
@@ -164,20 +200,30 @@ class Privacy:
     def mentions(self, text: object) -> bool:
         """Whether a free text holds the e-mail address of somebody who was erased."""
         return bool(self._people) and any(
-            self.email_key(address) in self._people for address in _ADDRESS.findall(_text(text))
+            self.email_key(address, secret=secret) in people
+            for address in _ADDRESS.findall(_text(text))
+            for secret, people in self._people.items()
         )
 
     def is_erased(self, contact: Contact) -> bool:
         """Whether it is somebody's who was erased."""
-        return bool(self._people) and not self._people.isdisjoint(self.keys(contact))
+        return any(not people.isdisjoint(self.keys(contact, secret=key)) for key, people in self._people.items())
 
     def name_key(self, contact: Contact) -> str:
         """What makes two contacts of one booking the same person where nothing else is told; empty without a name."""
-        name = unicodedata.normalize("NFKC", _text(contact.full_name)).casefold()
+        name = unicodedata.normalize("NFKC", name_of(contact)).casefold()
         return self.hash("full_name", name) if name else ""
 
+    def reduced(self, contact: Contact) -> dict[str, Any]:
+        """A contact as mode `hash` keeps it: the keyed hash of each value, notes and locales left out.
+
+        `full_name` is there for whoever has a name at all, so that names are compared in this mode as in any other.
+        """
+        hashes = {name: self.hashed(name, getattr(contact, name)) for name in _HASHED_FIELDS}
+        return {"full_name": self.name_key(contact) or None, **hashes, "notes": None, "locales": None}
+
     def hashed(self, field: str, text: object) -> str | None:
-        """A text of a contact as mode `hash` keeps it."""
+        """A text of a contact as mode `hash` keeps it; names in full are `name_key`'s."""
         plain = _text(text)
         if not plain:
             return None
@@ -217,10 +263,15 @@ class Privacy:
         known = self._contacts.get((connection, uuid))
         erased = set(known or ()) & set(contacts)
         erased |= {item for item, c in contacts.items() if c and self.is_erased(c)}
-        if known is None and not erased and not self.mentions(record.notes):
+        if known is None and not erased and not self._mentions_somebody(record):
             return None
         names = {self.name_key(c) for item, c in contacts.items() if c and item in erased} - {""}
         return erased | {item for item, c in contacts.items() if c and self.name_key(c) in names}
+
+    def _mentions_somebody(self, record: BookingRecord) -> bool:
+        """Whether a note of the booking or of any of its contacts does."""
+        owners = (record, *(record.unit_items or ()))
+        return any(self.mentions(text) for text in (record.notes, *(o.contact.notes for o in owners if o.contact)))
 
     def _reduce(self, record: BookingRecord) -> None:
         """Modes `hash` and `drop`: no clear text of a person, and no free text."""
@@ -234,21 +285,21 @@ class Privacy:
             if self.mode == "drop":
                 owner.contact = None
                 continue
-            for name in HASHED_FIELDS:
-                setattr(contact, name, self.hashed(name, getattr(contact, name)))
-            for name in _LEFT_OUT:
-                setattr(contact, name, None)
+            for name, value in self.reduced(contact).items():
+                setattr(contact, name, value)
 
 
 def _take_out(record: BookingRecord, erased: Collection[str]) -> None:
-    """Erased contacts, the free texts of their booking, and references that repeat them."""
+    """Erased contacts, the free texts of their booking, notes of others' contacts too, and references that repeat them."""
     owners = [record, *(record.unit_items or ())]
     texts: list[str] = []
     for owner in owners:
         item = "" if owner is record else str(owner.uuid)
-        if item in erased and owner.contact:
+        if owner.contact and item in erased:
             texts += texts_of(owner.contact)
             owner.contact = None
+        elif owner.contact:
+            owner.contact.notes = None
     record.notes = None
     if record.cancellation:
         record.cancellation.reason = None

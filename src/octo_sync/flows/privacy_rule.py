@@ -12,17 +12,21 @@ _SETTING = "pii"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The pipeline's `pii`, the one that everything obeys which is there, and how many erasures are not done."""
+    """The pipeline's `pii`, the one that everything obeys which is there, and how many erasures are not done.
+
+    `place` is what holds names and contacts: a file beside a DuckDB warehouse, a schema of a PostgreSQL one.
+    """
 
     rule: str
     applied: str
     open_erasures: int
+    place: str
 
     @property
     def text(self) -> str:
         """The same as words for a person."""
         words = {
-            "keep": "names and contacts in the private file alone",
+            "keep": f"names and contacts in the private {self.place} alone",
             "hash": "keyed hashes alone",
             "drop": "nothing",
         }
@@ -41,9 +45,10 @@ class Rule:
 
 def rule(pipeline: Pipeline, journal: Journal | None) -> Rule:
     """The rule as it is now; without a journal nothing is there yet that could follow another one."""
+    place = "schema" if isinstance(pipeline.destination, str) else "file"
     if journal is None:
-        return Rule(pipeline.pii, pipeline.pii, 0)
-    return Rule(pipeline.pii, applied_rule(journal), len(journal.open_erasures()))
+        return Rule(pipeline.pii, pipeline.pii, 0, place)
+    return Rule(pipeline.pii, applied_rule(journal), len(journal.open_erasures()), place)
 
 
 def applied_rule(journal: Journal) -> str:

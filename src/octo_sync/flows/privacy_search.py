@@ -38,7 +38,7 @@ for folder, folders, names in os.walk(asked["directory"]):
                 if head[8:12] == b"DUCK" or head.startswith((b"PAR1", b"PK\\x03\\x04", b"\\x1f\\x8b")):
                     closed.append(os.path.relpath(path, asked["directory"]))
                 file.seek(0)
-                while piece := file.read(1 << 24):
+                while needles and (piece := file.read(1 << 24)):
                     data = rest + piece
                     if any(n in data for n in needles):
                         holding.append(os.path.relpath(path, asked["directory"]))
@@ -53,7 +53,7 @@ json.dump({"files": files, "holding": holding, "closed": closed, "complete": com
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """How many files were read, and which of them hold a text; not `complete` when time was too short for all.
+    """How many files were looked at, and which of them hold a text; not `complete` when time was too short for all.
 
     `closed` are files in which a text may stand unseen, because they are compressed: DuckDB, Parquet, XLSX and the like.
     """
@@ -73,7 +73,7 @@ def forms_of(text: str) -> list[bytes]:
 def search(directory: Path, needles: Collection[bytes], *, within: float = _WITHIN) -> Searched:
     """Read every file below the directory and tell which hold one of the needles, and into which one cannot see.
 
-    Blocking, `within` seconds at most.
+    Without needles only the latter. Blocking, `within` seconds at most.
 
     Raises:
         OctoSyncError: The search could not be run.

@@ -60,6 +60,8 @@ class Pull:
     scope: Scope
     resumed: bool = False
     planned: set[str] = field(default_factory=set)
+    owed: set[Subject] = field(default_factory=set)
+    """Availability that was marked when it began: it is fetched anyway, perhaps before the products tell what to mark."""
 
     async def run(self) -> Worker:
         """Mark, work, plan what the products showed, settle absences; until nothing is left to do."""
@@ -87,6 +89,13 @@ class Pull:
         known_options(self.ports)  # for what is owed from before
         while self.ports.journal.fire_timers(self.ports.clock.now()):
             pass  # what a receiver left to be confirmed, and nobody did
+        self.owed = {
+            row.subject
+            for backlog in self.ports.journal.backlog()
+            if backlog.kind is SubjectKind.AVAILABILITY
+            for row in self.ports.journal.subjects(backlog.connection, backlog.kind)
+            if row.dirty
+        }
         wanted = self._signature()
         before = json.loads(self.ports.journal.setting("pull") or "null")
         if before and not self.scope.full and before["scope"] == wanted:
@@ -116,7 +125,11 @@ class Pull:
         if not new:
             return False
         subjects = availability_subjects(self.ports, new)
-        mark(self.ports, subjects, Source.SCHEDULE)
+        # After a restore everything is marked: what was fetched since would be asked for a second time.
+        unmarked = [subject for subject in subjects if subject not in self.owed]
+        mark(self.ports, unmarked, Source.SCHEDULE)
+        if not self.resumed:
+            self.ports.progress.plan(str(SubjectKind.AVAILABILITY), len(subjects) - len(unmarked))
         self.planned |= new
         before = json.loads(self.ports.journal.setting("pull") or "null")
         started = datetime.fromisoformat(before["started_at"]) if before else self.ports.clock.now()

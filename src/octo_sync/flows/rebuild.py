@@ -31,12 +31,15 @@ log = logging.getLogger("octo_sync")
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What a rebuild made: subjects and rows landed from payloads, what failed and why, and whether old files were read."""
+    """What a rebuild made: subjects and rows landed from payloads, what failed and why, and what could not be read.
+
+    `unread` are tables of the former files, or the name of a whole file.
+    """
 
     subjects: int = 0
     rows: int = 0
     failed: Mapping[Subject, str] | None = None
-    former_read: bool = True
+    unread: tuple[str, ...] = ()
 
 
 class Kept(OctoClient):
@@ -113,7 +116,7 @@ async def rebuild(ports: Ports, fresh: DuckDBWarehouse, scratch: Journal, former
     `ports` gives pipeline, privacy and numbers; `scratch` is a journal for this alone. `former` are the files of the
     warehouse and of the private data, open nowhere; either may be missing or damaged.
     """
-    read = fresh.take_over(*former, landed=False)
+    unread = fresh.take_over(*former, landed=False)
     clients = {
         c.name: Kept(c, fresh, former[0], clock=ports.clock, random=ports.random) for c in ports.pipeline.connections
     }
@@ -128,7 +131,7 @@ async def rebuild(ports: Ports, fresh: DuckDBWarehouse, scratch: Journal, former
     scratch.mark([subject for client in clients.values() for subject in client.subjects()], Source.REPAIR)
     worker = Worker(own)
     await worker.drain()
-    fresh.take_over(*former, landed=True)
+    unread += fresh.take_over(*former, landed=True)
     totals = worker.lander.totals
     log.info("action=rebuild run=%s subjects=%d rows=%d", ports.run_id, totals.subjects, totals.rows)
-    return Rebuilt(totals.subjects, totals.rows, {**worker.failed, **worker.lander.refused}, read)
+    return Rebuilt(totals.subjects, totals.rows, {**worker.failed, **worker.lander.refused}, tuple(sorted({*unread})))

@@ -13,9 +13,11 @@ from octo_sync.flows.land import Totals
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.publish import Published, publish
 from octo_sync.flows.pull import Pull, Scope
+from octo_sync.flows.reconcile_mirror import mirror_reconciliations
 from octo_sync.flows.settle import HELD
 from octo_sync.flows.work import Trouble
 from octo_sync.journal import QuarantineEntry
+from octo_sync.model import SubjectKind
 
 __all__ = ["Status", "SyncResult", "mirror", "sync"]
 
@@ -126,7 +128,7 @@ def _error(result: SyncResult) -> str | None:
 
 
 def mirror(ports: Ports) -> None:
-    """Copy what the journal knows about runs, quarantine and connections into `ops`, for those who look in SQL."""
+    """Copy what the journal knows about runs, quarantine, debts, connections and comparisons into `ops`, for SQL."""
     journal, warehouse = ports.journal, ports.warehouse
     runs: list[dict[str, Any]] = []
     for run in journal.runs(200):
@@ -164,6 +166,8 @@ def mirror(ports: Ports) -> None:
         ],
         replace=True,
     )
+    warehouse.write_log("ops.unanswered", _unanswered(ports), replace=True)
+    mirror_reconciliations(ports)
     suppliers = warehouse.query(
         "select connection_id, max(supplier_id) from core.suppliers where not is_deleted group by 1"
     )
@@ -189,3 +193,27 @@ def mirror(ports: Ports) -> None:
         old = warehouse.query("select * from core.connections")
         rows += [{**dict(zip(old.columns, row, strict=True)), "is_active": False} for row in old.rows if row[0] in gone]
     warehouse.write_log("core.connections", rows, replace=True)
+
+
+def _unanswered(ports: Ports) -> list[dict[str, Any]]:
+    """What is owed and has no row in `ops.coverage`: what no answer ever spoke of would otherwise pass for complete."""
+    owed = [
+        row.subject
+        for backlog in ports.journal.backlog()
+        if backlog.connection in ports.clients and backlog.kind is not SubjectKind.SUBSCRIPTION
+        for row in ports.journal.subjects(backlog.connection, backlog.kind)
+        if row.dirty
+    ]
+    answered = ports.warehouse.covered(owed)
+    return [
+        {
+            "connection_id": s.connection,
+            "resource": str(s.kind),
+            "key": s.key,
+            "product_id": s.product_id,
+            "option_id": s.option_id,
+            "travel_month": s.travel_month,
+        }
+        for s in owed
+        if s not in answered
+    ]

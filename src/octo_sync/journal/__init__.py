@@ -4,25 +4,33 @@ from octo_sync.journal.copying import copy_journal, is_in_use, locked
 from octo_sync.journal.erasing import Erased, Erasure
 from octo_sync.journal.journal import Journal
 from octo_sync.journal.lease import Lease
+from octo_sync.journal.reconciliations import MOST_DIFFERENCES
 from octo_sync.journal.rows import (
+    AcceptanceRow,
     Backlog,
     Delivery,
     DeliveryCount,
     EndpointRow,
     EndStatus,
+    FoundDifference,
     Freshness,
     LeaseRow,
     Months,
     QuarantineEntry,
     Received,
+    ReconciliationRun,
     Run,
     RunStatus,
+    StoredDifference,
     SubjectRow,
     Timer,
+    Verdict,
 )
 from octo_sync.journal.store import migrations
 
 __all__ = [
+    "MOST_DIFFERENCES",
+    "AcceptanceRow",
     "Backlog",
     "Delivery",
     "DeliveryCount",
@@ -30,6 +38,7 @@ __all__ = [
     "EndpointRow",
     "Erased",
     "Erasure",
+    "FoundDifference",
     "Freshness",
     "Journal",
     "Lease",
@@ -37,10 +46,13 @@ __all__ = [
     "Months",
     "QuarantineEntry",
     "Received",
+    "ReconciliationRun",
     "Run",
     "RunStatus",
+    "StoredDifference",
     "SubjectRow",
     "Timer",
+    "Verdict",
     "copy_journal",
     "is_in_use",
     "locked",

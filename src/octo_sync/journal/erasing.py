@@ -27,12 +27,13 @@ from octo_sync.journal.models import (
 )
 from octo_sync.journal.runs import Runs
 
-__all__ = ["Erased", "Erasing", "Erasure"]
+__all__ = ["GONE", "Erased", "Erasing", "Erasure"]
 
 _PREFIX = "erasure "
 _SECRET = "privacy secret"  # noqa: S105 - the setting's name
 _PAGE = 1000
-_GONE = "(erased)"
+GONE = "(erased)"
+"""What stands where a text was that named somebody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +41,15 @@ class Erasure:
     """What was asked to be forgotten, and how far that is.
 
     `people` are keyed hashes of e-mail addresses and telephone numbers, `bookings` uuids that go whole. `contacts` are the
-    (connection, booking uuid, unit item uuid) that were found to be theirs; None: not looked for yet.
+    (connection, booking uuid, unit item uuid) that were found to be theirs; None: not looked for yet. `key`, hex, is what
+    `people` were hashed with where that is not this journal's secret: it was asked for in a project that a backup replaced.
     """
 
     id: str
     people: tuple[str, ...] = ()
     bookings: tuple[str, ...] = ()
     requested_at: datetime
+    key: str | None = field(default=None, repr=False)
     contacts: tuple[tuple[str, str, str], ...] | None = None
     rewrites_core: bool = False
     """Whether texts of `core` repeated them, so that the whole warehouse file is rewritten."""
@@ -55,6 +58,8 @@ class Erasure:
     """What was erased, by where it lay."""
     left: tuple[str, ...] = ()
     """What is left to do, or out of reach, in sentences."""
+    holding: tuple[str, ...] = ()
+    """Files below the project directory that were seen to hold them, when what told who it was was still known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +136,23 @@ class Erasing(Runs, Inbox):
         return Erased(self.setting(_SECRET), tuple(self.erasures()))
 
     def erase_again(self, erased: Erased) -> None:
-        """Take over what was erased according to another journal, to be carried out once more here."""
-        if erased.secret is not None:
-            self.set_setting(_SECRET, erased.secret)
+        """Take over what was erased according to the journal of a project that this one replaces, to be carried out here.
+
+        The key for hashes stays the one of this journal: what is in its warehouse was made with it. So erasures that were
+        asked for under another keep that beside them, and get ids of their own, which no erasure of this journal has.
+        """
+        own = self.setting(_SECRET)
+        if own is None and erased.secret is not None:
+            self.set_setting(_SECRET, own := erased.secret)
+        known = {_asked(erasure, own) for erasure in self.erasures()}
         for erasure in erased.erasures:
-            self.note_erasure(dataclasses.replace(erasure, done_at=None))
+            if _asked(erasure, erased.secret) in known:
+                continue
+            key = erasure.key or erased.secret
+            fresh = str(self.reserve(1)[0])
+            self.note_erasure(
+                dataclasses.replace(erasure, id=fresh, key=None if key == own else key, done_at=None, left=())
+            )
 
     def blank_deliveries(self, is_theirs: Callable[[bytes], bool]) -> int:
         """Empty the bodies that are about them; when they came, and what they marked, stays. How many."""
@@ -159,7 +176,7 @@ class Erasing(Runs, Inbox):
             ids = [row[0] for row in rows if is_theirs(row[1])]
             if ids:
                 with self._writing() as opened:
-                    opened.execute(update(table).where(key.in_(ids)).values({name: _GONE}))
+                    opened.execute(update(table).where(key.in_(ids)).values({name: GONE}))
                 blanked += len(ids)
         return blanked
 
@@ -179,6 +196,11 @@ _TEXTS: tuple[tuple[type[SQLModel], str], ...] = (
 )
 
 
+def _asked(erasure: Erasure, secret: str | None) -> tuple[object, ...]:
+    """What makes an erasure the same as one of another journal, whatever its id is there; `secret` is its journal's."""
+    return erasure.requested_at, erasure.people, erasure.bookings, erasure.people and (erasure.key or secret)
+
+
 def _erasure(value: str) -> Erasure:
     values = json.loads(value)
     return Erasure(
@@ -187,6 +209,7 @@ def _erasure(value: str) -> Erasure:
             "people": tuple(values["people"]),
             "bookings": tuple(values["bookings"]),
             "left": tuple(values["left"]),
+            "holding": tuple(values.get("holding", ())),
             "contacts": None if values["contacts"] is None else tuple(tuple(c) for c in values["contacts"]),
             "requested_at": from_text(values["requested_at"]),
             "done_at": from_text(values["done_at"]) if values["done_at"] else None,

@@ -8,7 +8,8 @@ Instants are texts of one width, `2026-11-20T20:05:00.000000Z`, so that they sor
 `sqlite3`.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from sqlalchemy import (
@@ -28,11 +29,14 @@ from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
 __all__ = [
+    "AcceptanceRecord",
     "CounterRecord",
     "DeliveryRecord",
+    "DifferenceRecord",
     "EndpointRecord",
     "LeaseRecord",
     "QuarantinedRecord",
+    "ReconciliationRunRecord",
     "RunRecord",
     "SchemaVersionRecord",
     "SettingRecord",
@@ -71,6 +75,40 @@ class Instant(TypeDecorator[datetime]):
         """Database to Python."""
         del dialect
         return None if value is None else from_text(value)
+
+
+class Day(TypeDecorator[date]):
+    """A date in Python, `2026-11-20` in the database."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: date | None, dialect: Dialect) -> str | None:
+        """Python to database."""
+        del dialect
+        return None if value is None else value.isoformat()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> date | None:
+        """Database to Python."""
+        del dialect
+        return None if value is None else date.fromisoformat(value)
+
+
+class Exact(TypeDecorator[Decimal]):
+    """A decimal in Python, its digits in the database: SQLite's numbers would go through floats."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> str | None:
+        """Python to database."""
+        del dialect
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Decimal | None:
+        """Database to Python."""
+        del dialect
+        return None if value is None else Decimal(value)
 
 
 Number: Any = BigInteger().with_variant(Integer(), "sqlite")
@@ -414,6 +452,123 @@ class EndpointRecord(_Base, table=True):
     refused_at: datetime | None = Field(default=None, sa_type=Instant)
     """When the first delivery with a wrong secret came here; the next check then moves the subscription."""
     retired_at: datetime | None = Field(default=None, sa_type=Instant)
+
+
+class ReconciliationRunRecord(_Base, table=True):
+    """One comparison with a ledger or another system, and what it came to. Never changed."""
+
+    __tablename__ = "reconciliation_runs"
+    __table_args__ = (
+        UniqueConstraint("name", "run_id", name="reconciliation_once"),
+        CheckConstraint("length(name) > 0 AND length(run_id) > 0", name="reconciliation_named"),
+        CheckConstraint("verdict IN ('ok', 'over', 'failed')", name="reconciliation_verdict_known"),
+        CheckConstraint("json_valid(counts) AND json_valid(totals)", name="reconciliation_json"),
+        _STRICT,
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    name: str = Field(sa_type=Text)
+    """The reconciliation, as the pipeline names it."""
+    run_id: str = Field(sa_type=Text)
+    """The run of the command; it may have made several comparisons."""
+    started_at: datetime = Field(sa_type=Instant)
+    ended_at: datetime = Field(sa_type=Instant)
+    """When its results were stored: the `last_seen_at` of what it found."""
+    window_start: date = Field(sa_type=Day)
+    window_end: date = Field(sa_type=Day)
+    """The last day that it looked at."""
+    here_origin: str = Field(sa_type=Text)
+    there_origin: str = Field(sa_type=Text)
+    """The sides, e.g. the name of a file; never an address with a password."""
+    counts: str = Field(sa_type=Text)
+    """A JSON object: items per bucket."""
+    totals: str = Field(sa_type=Text)
+    """A JSON array: the control totals."""
+    verdict: str = Field(sa_type=Text)
+    """`ok`, `over` (a limit was passed) or `failed` (could not compare; no difference was touched)."""
+    differences: int = Field(sa_type=Number)
+    """How many it found."""
+    new_differences: int = Field(sa_type=Number)
+    """Of these: those that were not open before."""
+    resolved_differences: int = Field(sa_type=Number)
+    """Those that were open before, whose day it looked at, and that it did not find."""
+    open_differences: int = Field(sa_type=Number)
+    """Those that are open afterwards, also those whose day it did not look at."""
+
+
+class DifferenceRecord(_Base, table=True):
+    """One difference, from the day it was first found on.
+
+    ```
+    (no row) ──found──▶ open ──looked for and not found──▶ resolved ──found──▶ open, as if never seen before
+                        │  ▲                                  └── older than retention.runs ──▶ (no row)
+                        └──┘ found again: its values are renewed, `first_seen_at` stays;
+                             its day is outside of what the run looked at: untouched
+    ```
+    """
+
+    __tablename__ = "differences"
+    __table_args__ = (
+        UniqueConstraint("name", "key", "bucket", "field", name="difference_once"),
+        CheckConstraint("length(name) > 0 AND length(bucket) > 0", name="difference_named"),
+        Index("differences_open", "name", sqlite_where=text("resolved_at IS NULL")),
+        _STRICT,
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    name: str = Field(sa_type=Text)
+    """The reconciliation."""
+    key: str = Field(sa_type=Text)
+    """What the pair was matched by, or the one side's own key."""
+    bucket: str = Field(sa_type=Text)
+    """The bucket it was found in; accepting it does not change that."""
+    field: str = Field(sa_type=Text)
+    """The field that differs; empty where the whole item does."""
+    rule: str | None = Field(default=None, sa_type=Text)
+    """The pass that made the pair; null without a pair."""
+    connection: str | None = Field(default=None, sa_type=Text)
+    booking_uuid: str | None = Field(default=None, sa_type=Text)
+    """Of our side; null where it has none."""
+    here_value: str | None = Field(default=None, sa_type=Text)
+    there_value: str | None = Field(default=None, sa_type=Text)
+    """The field's values; null also where the booking was erased."""
+    delta_amount: Decimal | None = Field(default=None, sa_type=Exact)
+    """There minus here."""
+    currency: str | None = Field(default=None, sa_type=Text)
+    reason: str = Field(sa_type=Text)
+    """A sentence."""
+    code: str = Field(sa_type=Text)
+    """The rule that gave the reason; empty when none did."""
+    day: date | None = Field(default=None, sa_type=Day)
+    """The day that decides whether a run looked at it; null: every run did."""
+    first_seen_at: datetime = Field(sa_type=Instant)
+    last_seen_at: datetime = Field(sa_type=Instant)
+    run_id: str = Field(sa_type=Text)
+    """The run that last found it."""
+    resolved_at: datetime | None = Field(default=None, sa_type=Instant)
+    """When it was first looked for and not found; null while it is open."""
+
+
+class AcceptanceRecord(_Base, table=True):
+    """Somebody lets the differences of one key be: those of now and those to come, until a day or for good."""
+
+    __tablename__ = "acceptances"
+    __table_args__ = (
+        UniqueConstraint("name", "key", name="acceptance_once"),
+        CheckConstraint("length(note) > 0 AND length(accepted_by) > 0", name="acceptance_has_a_reason"),
+        _STRICT,
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    name: str = Field(sa_type=Text)
+    """The reconciliation."""
+    key: str = Field(sa_type=Text)
+    note: str = Field(sa_type=Text)
+    """Why."""
+    accepted_by: str = Field(sa_type=Text)
+    accepted_at: datetime = Field(sa_type=Instant)
+    until: date | None = Field(default=None, sa_type=Day)
+    """The last day on which it holds; null: for good."""
 
 
 def columns(record: type[SQLModel]) -> Any:  # noqa: ANN401 - SQLAlchemy's own column collection

@@ -57,7 +57,7 @@ _HAS_TABLES = (
     "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'journal' AND tablename = 'schema_version')"
 )
 _DURABLE = ("on", "remote_apply")
-_TABLES = ("deliveries", "subjects", "quarantined_records", "runs", "settings")
+_TABLES = ("deliveries", "subjects", "quarantined_records", "runs", "settings", "differences", "acceptances")
 """Those that hold what may have to be forgotten."""
 
 

@@ -1,31 +1,39 @@
 """What the journal answers with: plain values, no database behind them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Literal
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Literal
 
-from octo_sync.model import Source, Subject, SubjectKind
+from octo_sync.model import Source, Subject, SubjectKind, Window
 
 __all__ = [
+    "AcceptanceRow",
     "Backlog",
     "Delivery",
     "DeliveryCount",
     "EndStatus",
     "EndpointRow",
+    "FoundDifference",
     "Freshness",
     "LeaseRow",
     "Months",
     "QuarantineEntry",
     "Received",
+    "ReconciliationRun",
     "Run",
     "RunStatus",
+    "StoredDifference",
     "SubjectRow",
     "Timer",
+    "Verdict",
 ]
 
 EndStatus = Literal["ok", "partial", "failed", "interrupted"]
 RunStatus = Literal["running", "ok", "partial", "failed", "interrupted", "killed"]
+Verdict = Literal["ok", "over", "failed"]
+"""Of a comparison: under its limits, over one of them, or it could not compare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,3 +229,69 @@ class Timer:
     name: str
     due_at: datetime
     source: Source = Source.TIMER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundDifference:
+    """One difference as a comparison found it; `DifferenceRecord` explains every field."""
+
+    key: str
+    bucket: str
+    field: str = ""
+    rule: str | None = None
+    connection: str | None = None
+    booking_uuid: str | None = None
+    here_value: str | None = None
+    there_value: str | None = None
+    delta_amount: Decimal | None = None
+    currency: str | None = None
+    reason: str = ""
+    code: str = ""
+    day: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredDifference(FoundDifference):
+    """The same with its age, and whether somebody has accepted its key."""
+
+    name: str
+    """The reconciliation."""
+    first_seen_at: datetime
+    last_seen_at: datetime
+    resolved_at: datetime | None
+    accepted_note: str | None
+    """Null: nobody has. Whether it still holds, `accepted_until` says."""
+    accepted_by: str | None
+    accepted_until: date | None
+    """The last day on which it holds; null: for good."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptanceRow:
+    """Somebody lets the differences of a key be, until a day (included) or for good."""
+
+    key: str
+    note: str
+    accepted_by: str
+    accepted_at: datetime
+    until: date | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconciliationRun:
+    """One comparison; `ReconciliationRunRecord` explains every field."""
+
+    name: str
+    run_id: str
+    started_at: datetime
+    ended_at: datetime
+    window: Window
+    here_origin: str
+    there_origin: str
+    counts: Mapping[str, int]
+    totals: Sequence[Mapping[str, Any]]
+    verdict: Verdict
+    differences: int
+    new_differences: int
+    resolved_differences: int
+    open_differences: int

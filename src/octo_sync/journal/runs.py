@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from octo_sync.errors import JournalError
 from octo_sync.journal.models import LeaseRecord, RunRecord, SettingRecord, columns, to_text
@@ -126,12 +126,16 @@ class Runs(Quarantine):
             if value is None:
                 opened.exec_driver_sql("DELETE FROM settings WHERE connection = ? AND name = ?", (connection, name))
             else:
-                opened.exec_driver_sql(
-                    "INSERT INTO settings (connection, name, value, changed_at) VALUES (?, ?, ?, ?) "
-                    "ON CONFLICT (connection, name) DO UPDATE "
-                    "SET value = excluded.value, changed_at = excluded.changed_at",
-                    (connection, name, value, to_text(self._clock.now())),
-                )
+                self._note(opened, name, value, connection=connection)
+
+    def _note(self, opened: Connection, name: str, value: str, *, connection: str = "") -> None:
+        """Note it in a transaction that does more."""
+        opened.exec_driver_sql(
+            "INSERT INTO settings (connection, name, value, changed_at) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (connection, name) DO UPDATE "
+            "SET value = excluded.value, changed_at = excluded.changed_at",
+            (connection, name, value, to_text(self._clock.now())),
+        )
 
 
 def _json(values: Mapping[str, object] | None) -> str:

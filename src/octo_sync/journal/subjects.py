@@ -77,20 +77,15 @@ class Subjects(Store):
         with self._reading() as connection:
             return int(connection.exec_driver_sql("SELECT value FROM counters WHERE name = 'seq'").scalar_one())
 
-    def at_least(self, *, seq: int = 0, fence: int = 0) -> bool:
-        """Lift the counters to what the warehouse has seen; whether that was needed.
+    def at_least(self, *, seq: int = 0, fence: int = 0) -> None:
+        """Lift the counters to what the warehouse has seen, where they are lower.
 
-        True means that this journal is older than the warehouse: it was restored, or lost commits. Then mark
-        everything. A lease that was taken before must be taken again for the lifted fence.
+        Lower ones mean that this journal is older than the warehouse: it was restored, or lost commits. Mark everything
+        before. A lease that was taken before must be taken again for the lifted fence.
         """
         with self._writing() as connection:
-            counters = connection.exec_driver_sql(
-                "UPDATE counters SET value = ?1 WHERE name = 'seq' AND value < ?1", (seq,)
-            )
-            leases = connection.exec_driver_sql(
-                "UPDATE leases SET fence = ?1 WHERE name = 'writer' AND fence < ?1", (fence,)
-            )
-            return counters.rowcount + leases.rowcount > 0
+            connection.exec_driver_sql("UPDATE counters SET value = ?1 WHERE name = 'seq' AND value < ?1", (seq,))
+            connection.exec_driver_sql("UPDATE leases SET fence = ?1 WHERE name = 'writer' AND fence < ?1", (fence,))
 
     # ── working it off ────────────────────────────────────────────────────────────────────────────────────────────
 

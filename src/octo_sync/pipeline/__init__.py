@@ -6,8 +6,9 @@ the project directory), the pipeline file, the default. `OCTO_SYNC_CONNECTIONS__
 
 Every mistake is collected and named with its key; no value that may be a secret is ever repeated.
 
-`keys` lists every key · `values` turns texts into values · `layers` puts flags and environment over the file · `checks`
-looks at what needs two keys or the outside world · `mistakes` finds the words · `load` puts it together.
+`keys` lists every key (`reconciling` those of comparisons) in the words of `vocabulary` · `values` turns texts into values ·
+`layers` puts flags and environment over the file · `checks` looks at what needs two keys or the outside world · `mistakes`
+finds the words · `load` puts it together.
 """
 
 from octo_sync.pipeline.keys import (
@@ -29,6 +30,7 @@ from octo_sync.pipeline.load import (
     load,
     names,
 )
+from octo_sync.pipeline.reconciling import ReconcileTable, ThereTable
 
 __all__ = [
     "OPERATIONS",
@@ -37,11 +39,13 @@ __all__ = [
     "Pipeline",
     "ProductFilter",
     "PublishSettings",
+    "ReconcileTable",
     "RetentionSettings",
     "Schedule",
     "ServeSettings",
     "Setting",
     "SyncSettings",
+    "ThereTable",
     "WebhookSettings",
     "find",
     "load",

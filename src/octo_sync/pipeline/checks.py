@@ -3,6 +3,7 @@
 Works on tables as they were written, so that one mistake does not hide another.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,11 +16,22 @@ from octo_sync.pipeline.keys import CAPABILITIES, PipelineFile, SyncSettings, We
 from octo_sync.pipeline.layers import Layers
 from octo_sync.pipeline.tokens import resolve
 
-__all__ = ["beside", "connections", "destination", "paths", "read_path", "schedule", "spans", "webhooks"]
+__all__ = [
+    "beside",
+    "connections",
+    "destination",
+    "paths",
+    "read_path",
+    "reconciliations",
+    "schedule",
+    "spans",
+    "webhooks",
+]
 
 _SOME_TIME = datetime(2024, 1, 1, tzinfo=UTC)
 """Before a leap day, so that a schedule for it is found to come."""
 
+_CURRENCY = re.compile("[A-Z]{3}", re.ASCII)
 _SCHEMAS = frozenset(
     {"core", "information_schema", "main", "marts", "ops", "pg_catalog", "private", "raw", "system", "temp"}
 )
@@ -122,6 +134,31 @@ def schedule(document: Mapping[str, object], mistakes: list[str]) -> None:
             mistakes.append(f"schedule.{part}: found {say.found(expression)}; such a time never comes")
 
 
+def reconciliations(file: PipelineFile | None, mistakes: list[str]) -> None:
+    """One other side each, and names that mean something."""
+    for name, table in (file.reconcile if file else {}).items():
+        key, there = f"reconcile.{name}", table.there
+        if len(there.kinds) != 1:
+            mistakes.append(
+                f"{key}.there: {' and '.join(there.kinds) or 'nothing'} given; "
+                "expected one of csv, xlsx, parquet, dsn, connection"
+            )
+        if bool(there.dsn) != bool(there.sql):
+            mistakes.append(f"{key}.there: expected dsn and sql together")
+        if there.connection and file and there.connection not in file.connections:
+            hint = values.suggest(there.connection, file.connections)
+            mistakes.append(f"{key}.there.connection: there is no connection {say.found(there.connection)}{hint}")
+        for each in table.map:
+            if each not in table.fields:
+                hint = values.suggest(each, table.fields)
+                mistakes.append(f"{key}.map.{say.dotted([each])}: expected a column that `fields` compares{hint}")
+        mistakes += [
+            f'{key}.tolerance.{say.dotted([currency])}: expected a currency such as "EUR", or default'
+            for currency in table.tolerance
+            if currency != "default" and not _CURRENCY.fullmatch(currency)
+        ]
+
+
 def spans(document: Mapping[str, object], mistakes: list[str]) -> None:
     """A cap below what it caps."""
     tables: list[tuple[str, object]] = [("sync", document.get("sync"))]
@@ -149,9 +186,7 @@ def spans(document: Mapping[str, object], mistakes: list[str]) -> None:
 
 def paths(file: PipelineFile, directory: Path, mistakes: list[str]) -> None:
     """Names a database cannot have, and two keys that mean the same file."""
-    if "://" in file.destination:
-        _address("destination", file.destination, "octo.duckdb", mistakes)
-    else:
+    if "://" not in file.destination:
         stem = Path(file.destination).name.partition(".")[0].lower()
         if file.destination.startswith(":") or not Path(file.destination).name.endswith(".duckdb"):
             mistakes.append(f'destination: found {say.found(file.destination)}; expected a file such as "octo.duckdb"')
@@ -161,9 +196,7 @@ def paths(file: PipelineFile, directory: Path, mistakes: list[str]) -> None:
                 f"database {stem}, and a schema is called that"
             )
     on_a_server = "://" in file.journal
-    if on_a_server:
-        _address("journal", file.journal, "octo.journal.sqlite", mistakes)
-    elif file.journal.startswith(":"):
+    if not on_a_server and file.journal.startswith(":"):
         mistakes.append(f'journal: found {say.found(file.journal)}; expected a file such as "octo.journal.sqlite"')
     taken: dict[Path, str] = {}
     warehouse = destination(file, directory)
@@ -179,18 +212,6 @@ def paths(file: PipelineFile, directory: Path, mistakes: list[str]) -> None:
         other = taken.setdefault(_plain(path), key)
         if other != key:
             mistakes.append(f"{key}: {say.found(str(path))} is {other} too; expected a file of its own")
-
-
-def _address(key: str, address: str, file: str, mistakes: list[str]) -> None:
-    """A server's address, which holds no password."""
-    scheme, _, rest = address.partition("://")
-    if scheme not in {"postgresql", "postgres"}:
-        mistakes.append(f'{key}: expected a path such as "{file}", or a postgresql:// address')
-    elif ":" in rest.rpartition("@")[0] or "password" in rest.lower():
-        mistakes.append(
-            f"{key}: expected an address without a password, because this file is read by many; "
-            "PostgreSQL takes it from PGPASSWORD or a password file"
-        )
 
 
 def _plain(path: Path) -> Path:

@@ -11,11 +11,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, with_config
+from pydantic import BeforeValidator, Field, with_config
 
 from octo_sync.model import Horizon, Limits
 from octo_sync.pipeline import values
+from octo_sync.pipeline.reconciling import ReconcileTable
 from octo_sync.pipeline.values import variable_name
+from octo_sync.pipeline.vocabulary import (
+    FORBID,
+    Age,
+    Bytes,
+    Count,
+    Cron,
+    Days,
+    Name,
+    Number,
+    Says,
+    Seconds,
+    Switch,
+    Text,
+    Type,
+    number,
+)
 
 __all__ = [
     "CAPABILITIES",
@@ -79,28 +96,6 @@ OPERATIONS: tuple[str, ...] = typing.get_args(Operation)
 
 _LIMITS = Limits()
 _BOOKINGS, _AVAILABILITY, _NEAR = Horizon(-90, 365), Horizon(0, 365), Horizon(0, 30)
-_FORBID = ConfigDict(extra="forbid")
-
-
-@dataclass(frozen=True, slots=True)
-class _Type:
-    """How the documentation calls a type."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Says:
-    """What a key means; `default` where the real one is computed."""
-
-    text: str
-    default: str | None = None
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:  # noqa: PLR2004 - inf, nan
-        raise ValueError("expected a number")
-    return float(value)
 
 
 def _capability(value: object) -> str:
@@ -136,98 +131,88 @@ def _template(value: object) -> str:
     return text
 
 
-Text = Annotated[str, BeforeValidator(values.plain_text), _Type("text")]
-Name = Annotated[str, BeforeValidator(values.name), _Type("name")]
-Seconds = Annotated[float, BeforeValidator(values.duration), _Type("duration")]
-Age = Annotated[float, BeforeValidator(values.age), _Type("duration")]
-Bytes = Annotated[int, BeforeValidator(values.size), _Type("size")]
-Count = Annotated[StrictInt, _Type("whole number")]
-Switch = Annotated[StrictBool, _Type("true or false")]
-Number = Annotated[float, BeforeValidator(_number), _Type("number")]
-Days = Annotated[Horizon, BeforeValidator(lambda value: value if isinstance(value, Horizon) else values.horizon(value))]
-Cron = Annotated[str, BeforeValidator(values.cron), _Type("cron expression")]
 Capability = Annotated[str, BeforeValidator(_capability)]
 Raw = Literal["supplier", "products", "bookings", "availability"]
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HorizonTable:
     """How far back and ahead the copy reaches, in days seen from today at the venue."""
 
-    bookings: Annotated[Days, _Type("days"), _Says("Travel dates whose bookings are kept.")] = _BOOKINGS
-    availability: Annotated[Days, _Type("days"), _Says("Travel dates whose availability is kept.")] = _AVAILABILITY
-    near: Annotated[Days, _Type("days"), _Says("Travel dates that `schedule.near` looks at.")] = _NEAR
+    bookings: Annotated[Days, Type("days"), Says("Travel dates whose bookings are kept.")] = _BOOKINGS
+    availability: Annotated[Days, Type("days"), Says("Travel dates whose availability is kept.")] = _AVAILABILITY
+    near: Annotated[Days, Type("days"), Says("Travel dates that `schedule.near` looks at.")] = _NEAR
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenTable:
     """Where a token is; never the token itself."""
 
     env: Annotated[
-        str, BeforeValidator(variable_name), _Type("text"), _Says("The environment variable that holds it.")
+        str, BeforeValidator(variable_name), Type("text"), Says("The environment variable that holds it.")
     ] = ""
     file: Annotated[
         Text,
-        _Says("The file that holds it, relative to the project; `$CREDENTIALS_DIRECTORY/…` is the service manager's."),
+        Says("The file that holds it, relative to the project; `$CREDENTIALS_DIRECTORY/…` is the service manager's."),
     ] = ""
     default: Annotated[
         str,
         BeforeValidator(values.header_text),
-        _Type("text"),
-        _Says("Used when the variable is not set; only for a service on this machine, such as the sandbox."),
+        Type("text"),
+        Says("Used when the variable is not set; only for a service on this machine, such as the sandbox."),
     ] = ""
     template: Annotated[
         str,
         BeforeValidator(_template),
-        _Type("text"),
-        _Says("What is sent, where a service wants more than the token, such as `{token}/1234`."),
+        Type("text"),
+        Says("What is sent, where a service wants more than the token, such as `{token}/1234`."),
     ] = "{token}"
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductsTable:
     """Which products are kept. Both lists hold product ids."""
 
-    include: Annotated[tuple[Text, ...], _Type("list of ids"), _Says("Only these; empty means all.")] = ()
-    exclude: Annotated[tuple[Text, ...], _Type("list of ids"), _Says("Never these.")] = ()
+    include: Annotated[tuple[Text, ...], Type("list of ids"), Says("Only these; empty means all.")] = ()
+    exclude: Annotated[tuple[Text, ...], Type("list of ids"), Says("Never these.")] = ()
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsTable:
     """What one connection may cost the service, and how patient it is."""
 
-    concurrency: Annotated[Count, Field(ge=1, le=256), _Says("Requests at the same time.")] = _LIMITS.concurrency
+    concurrency: Annotated[Count, Field(ge=1, le=256), Says("Requests at the same time.")] = _LIMITS.concurrency
     requests_per_minute: Annotated[
         float | None,
-        BeforeValidator(_number),
+        BeforeValidator(number),
         Field(gt=0, le=1_000_000),
-        _Type("number"),
-        _Says("Requests started per minute; absent means no limit of our own.", default="none"),
+        Type("number"),
+        Says("Requests started per minute; absent means no limit of our own.", default="none"),
     ] = _LIMITS.requests_per_minute
-    deadline: Annotated[Seconds, Field(ge=0.1), _Says("One request, from start to the last byte of its answer.")] = (
+    deadline: Annotated[Seconds, Field(ge=0.1), Says("One request, from start to the last byte of its answer.")] = (
         _LIMITS.deadline
     )
-    connect_timeout: Annotated[Seconds, Field(ge=0.1), _Says("Opening a connection.")] = _LIMITS.connect_timeout
+    connect_timeout: Annotated[Seconds, Field(ge=0.1), Says("Opening a connection.")] = _LIMITS.connect_timeout
     attempts: Annotated[
-        Count, Field(ge=1, le=100), _Says("Tries per request, the first one included, before its subject has failed.")
+        Count, Field(ge=1, le=100), Says("Tries per request, the first one included, before its subject has failed.")
     ] = _LIMITS.attempts
-    backoff: Annotated[Seconds, _Says("Wait before the second try; doubles each time, with jitter.")] = _LIMITS.backoff
-    backoff_cap: Annotated[Seconds, _Says("Longest wait between two tries.")] = _LIMITS.backoff_cap
-    retry_after_cap: Annotated[Seconds, _Says("Longest wait that a service may ask for.")] = _LIMITS.retry_after_cap
-    max_body: Annotated[Bytes, _Says("Largest answer, inflated; larger windows are split.")] = _LIMITS.max_body
-    max_inflation: Annotated[Number, Field(ge=1), _Says("Largest ratio of inflated to received bytes.")] = (
+    backoff: Annotated[Seconds, Says("Wait before the second try; doubles each time, with jitter.")] = _LIMITS.backoff
+    backoff_cap: Annotated[Seconds, Says("Longest wait between two tries.")] = _LIMITS.backoff_cap
+    retry_after_cap: Annotated[Seconds, Says("Longest wait that a service may ask for.")] = _LIMITS.retry_after_cap
+    max_body: Annotated[Bytes, Says("Largest answer, inflated; larger windows are split.")] = _LIMITS.max_body
+    max_inflation: Annotated[Number, Field(ge=1), Says("Largest ratio of inflated to received bytes.")] = (
         _LIMITS.max_inflation
     )
     max_4xx_per_minute: Annotated[
-        Count, Field(ge=1), _Says("Refusals per minute before the connection slows down; some services block at 60.")
+        Count, Field(ge=1), Says("Refusals per minute before the connection slows down; some services block at 60.")
     ] = _LIMITS.max_4xx_per_minute
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionTable:
     """One token at one OCTO service."""
@@ -235,128 +220,128 @@ class ConnectionTable:
     base_url: Annotated[
         str,
         BeforeValidator(values.service_url),
-        _Type("address"),
-        _Says("The service's base address; https unless it is this machine."),
+        Type("address"),
+        Says("The service's base address; https unless it is this machine."),
     ]
-    token: Annotated[TokenTable, BeforeValidator(_reference), _Says("Where the token is; never the token itself.")]
-    allow_http: Annotated[Switch, _Says("Permit http to a public address.")] = False
+    token: Annotated[TokenTable, BeforeValidator(_reference), Says("Where the token is; never the token itself.")]
+    allow_http: Annotated[Switch, Says("Permit http to a public address.")] = False
     allow_hosts: Annotated[
-        tuple[Text, ...], _Type("list of hosts"), _Says("Hosts that may be private, and may be spoken to over http.")
+        tuple[Text, ...], Type("list of hosts"), Says("Hosts that may be private, and may be spoken to over http.")
     ] = ()
     capabilities: Annotated[
-        tuple[Capability, ...], _Type("list of capabilities"), _Says("Switched on with every request.")
+        tuple[Capability, ...], Type("list of capabilities"), Says("Switched on with every request.")
     ] = ("pricing", "content", "extras")
     capability_spelling: Annotated[
-        Literal["prefixed", "short"], _Says("`octo/pricing` or `pricing`; some services ignore one of them.")
+        Literal["prefixed", "short"], Says("`octo/pricing` or `pricing`; some services ignore one of them.")
     ] = "prefixed"
     capability_overrides: Annotated[
         dict[Operation, Annotated[tuple[str, ...] | None, BeforeValidator(_override)]],
-        _Type("table: operation = list or false"),
-        _Says(f"Other capabilities for one operation; `false` sends no such header. One of: {', '.join(OPERATIONS)}."),
+        Type("table: operation = list or false"),
+        Says(f"Other capabilities for one operation; `false` sends no such header. One of: {', '.join(OPERATIONS)}."),
     ] = field(default_factory=dict)
     languages: Annotated[
         tuple[Annotated[str, BeforeValidator(values.language)], ...],
         Field(min_length=1),
-        _Type("list of language tags"),
-        _Says("Asked for in this order."),
+        Type("list of language tags"),
+        Says("Asked for in this order."),
     ] = ("en",)
     headers: Annotated[
         dict[Annotated[str, BeforeValidator(values.header_name)], Annotated[str, BeforeValidator(values.header_text)]],
-        _Type("table: name = text"),
-        _Says("Sent with every request, for services that want more; nothing secret."),
+        Type("table: name = text"),
+        Says("Sent with every request, for services that want more; nothing secret."),
     ] = field(default_factory=dict)
-    role: Annotated[Literal["reseller", "supplier"], _Says("What the token's owner is to the service.")] = "reseller"
-    channel: Annotated[Text, _Says("What reports call this connection's sales.", default="the connection's name")] = ""
+    role: Annotated[Literal["reseller", "supplier"], Says("What the token's owner is to the service.")] = "reseller"
+    channel: Annotated[Text, Says("What reports call this connection's sales.", default="the connection's name")] = ""
     business_time_zone: Annotated[
         str,
         BeforeValidator(values.time_zone),
-        _Type("time zone"),
-        _Says("Whose days `booking_date` counts; travel dates are always the venue's."),
+        Type("time zone"),
+        Says("Whose days `booking_date` counts; travel dates are always the venue's."),
     ] = "UTC"
     booking_date_means: Annotated[
         Literal["auto", "travel", "creation"],
-        _Says("What a date filter on bookings means at this service; `auto` finds out from the answers."),
+        Says("What a date filter on bookings means at this service; `auto` finds out from the answers."),
     ] = "auto"
-    trailing_slash: Annotated[Switch, _Says("Collection paths end with a slash.")] = False
-    products: Annotated[ProductsTable, _Says("Which products are kept.")] = ProductsTable()
-    limits: Annotated[LimitsTable, _Says("What it may cost.")] = LimitsTable()
+    trailing_slash: Annotated[Switch, Says("Collection paths end with a slash.")] = False
+    products: Annotated[ProductsTable, Says("Which products are kept.")] = ProductsTable()
+    limits: Annotated[LimitsTable, Says("What it may cost.")] = LimitsTable()
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncSettings:
     """How the worker goes about its work."""
 
-    attempts: Annotated[Count, Field(ge=1, le=1000), _Says("Failures of one subject before it is quarantined.")] = 5
-    backoff: Annotated[Seconds, _Says("Wait before a failed subject is tried again; doubles each time.")] = 2.0
-    backoff_cap: Annotated[Seconds, _Says("Longest wait before a failed subject is tried again.")] = 300.0
+    attempts: Annotated[Count, Field(ge=1, le=1000), Says("Failures of one subject before it is quarantined.")] = 5
+    backoff: Annotated[Seconds, Says("Wait before a failed subject is tried again; doubles each time.")] = 2.0
+    backoff_cap: Annotated[Seconds, Says("Longest wait before a failed subject is tried again.")] = 300.0
     confirm_after: Annotated[
         tuple[Seconds, ...],
         Field(max_length=10),
-        _Type("list of durations"),
-        _Says(
+        Type("list of durations"),
+        Says(
             "How long after a first look the next ones follow, because a service may lag behind itself: "
             "the second proof of a deletion waits for the first of these."
         ),
     ] = (5.0, 30.0)
-    batch_bodies: Annotated[Count, Field(ge=1, le=100_000), _Says("Answers landed in one transaction, at most.")] = 1024
-    batch_bytes: Annotated[Bytes, _Says("Bytes of answers landed in one transaction, about.")] = 32 * 1024 * 1024
+    batch_bodies: Annotated[Count, Field(ge=1, le=100_000), Says("Answers landed in one transaction, at most.")] = 1024
+    batch_bytes: Annotated[Bytes, Says("Bytes of answers landed in one transaction, about.")] = 32 * 1024 * 1024
     deletion_rows: Annotated[
         Count,
         Field(ge=0),
-        _Says("A pull that would lose more rows than this, and more than the share, holds and asks."),
+        Says("A pull that would lose more rows than this, and more than the share, holds and asks."),
     ] = 10
     deletion_share: Annotated[
-        Number, Field(ge=0, le=1), _Says("The share of the rows looked at, 0 to 1, that goes with `deletion_rows`.")
+        Number, Field(ge=0, le=1), Says("The share of the rows looked at, 0 to 1, that goes with `deletion_rows`.")
     ] = 0.2
     resume_within: Annotated[
-        Seconds, _Says("A pull that was cut off this long ago at most is taken up; an older one starts anew.")
+        Seconds, Says("A pull that was cut off this long ago at most is taken up; an older one starts anew.")
     ] = 6 * 3600.0
     verify_bookings_within: Annotated[
         Seconds,
-        _Says(
+        Says(
             "A booking that is not final is looked at again at least this often, sooner when travel is close; 0: never."
         ),
     ] = 86400.0
     verify_budget: Annotated[
-        Count, Field(ge=0), _Says("Calls per hour and connection that looking again at bookings may cost.")
+        Count, Field(ge=0), Says("Calls per hour and connection that looking again at bookings may cost.")
     ] = 600
     raw: Annotated[
         tuple[Raw, ...],
-        _Type("list of supplier, products, bookings, availability"),
-        _Says("Whose payloads are kept as received."),
+        Type("list of supplier, products, bookings, availability"),
+        Says("Whose payloads are kept as received."),
     ] = ("supplier", "products", "bookings")
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishTable:
     """The read copy: what BI tools open."""
 
-    enabled: Annotated[Switch, _Says("Publish after each landing run.")] = True
-    contacts: Annotated[Switch, _Says("Also publish a copy of the file with names and contact data.")] = False
+    enabled: Annotated[Switch, Says("Publish after each landing run.")] = True
+    contacts: Annotated[Switch, Says("Also publish a copy of the file with names and contact data.")] = False
     path: Annotated[
-        Text, _Says("The read copy, relative to the project.", default="`octo.read.duckdb` for `octo.duckdb`")
+        Text, Says("The read copy, relative to the project.", default="`octo.read.duckdb` for `octo.duckdb`")
     ] = ""
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """When a service marks what; five-field cron expressions."""
 
     time_zone: Annotated[
-        str, BeforeValidator(values.time_zone), _Type("time zone"), _Says("Whose clock the expressions mean.")
+        str, BeforeValidator(values.time_zone), Type("time zone"), Says("Whose clock the expressions mean.")
     ] = "UTC"
-    full: Annotated[Cron, _Says("Everything in the horizon.", default="never")] = ""
-    products: Annotated[Cron, _Says("Supplier and products.", default="never")] = ""
-    availability: Annotated[Cron, _Says("Availability in the horizon.", default="never")] = ""
-    bookings: Annotated[Cron, _Says("Bookings in the horizon.", default="never")] = ""
-    near: Annotated[Cron, _Says("Availability and bookings of `horizon.near`.", default="never")] = ""
-    publish: Annotated[Cron, _Says("A read copy, also when nothing landed.", default="never")] = ""
+    full: Annotated[Cron, Says("Everything in the horizon.", default="never")] = ""
+    products: Annotated[Cron, Says("Supplier and products.", default="never")] = ""
+    availability: Annotated[Cron, Says("Availability in the horizon.", default="never")] = ""
+    bookings: Annotated[Cron, Says("Bookings in the horizon.", default="never")] = ""
+    near: Annotated[Cron, Says("Availability and bookings of `horizon.near`.", default="never")] = ""
+    publish: Annotated[Cron, Says("A read copy, also when nothing landed.", default="never")] = ""
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
     """Notifications of changes: where services deliver them, and what the receiver puts up with."""
@@ -364,8 +349,8 @@ class WebhookSettings:
     url: Annotated[
         str,
         BeforeValidator(values.receiver_url),
-        _Type("address"),
-        _Says(
+        Type("address"),
+        Says(
             "The public address that reaches the receiver; https unless it is this machine. Without it no subscriptions "
             "are made, and pulls do the work.",
             default="none",
@@ -373,36 +358,36 @@ class WebhookSettings:
     ] = ""
     allow_hosts: Annotated[
         tuple[Text, ...],
-        _Type("list of hosts"),
-        _Says("Hosts of `url` that may be private, and may be reached over http."),
+        Type("list of hosts"),
+        Says("Hosts of `url` that may be private, and may be reached over http."),
     ] = ()
     bind: Annotated[
         str,
         BeforeValidator(values.host_and_port),
-        _Type("host:port"),
-        _Says("Where the receiver listens; port 0 takes a free one."),
+        Type("host:port"),
+        Says("Where the receiver listens; port 0 takes a free one."),
     ] = "127.0.0.1:8787"
     check_every: Annotated[
-        Seconds, Field(ge=0.1), _Says("How often subscriptions are compared with what they should be.")
+        Seconds, Field(ge=0.1), Says("How often subscriptions are compared with what they should be.")
     ] = 240.0
     silence_after: Annotated[
-        Seconds, _Says("How long without a delivery counts as silence; 0: learned from the connection's own rhythm.")
+        Seconds, Says("How long without a delivery counts as silence; 0: learned from the connection's own rhythm.")
     ] = 0.0
-    keep: Annotated[Seconds, _Says("How long deliveries are kept.")] = 30 * 86400.0
-    body_limit: Annotated[Bytes, _Says("Largest body of a delivery.")] = 64 * 1024
-    header_limit: Annotated[Bytes, Field(ge=1024), _Says("Largest head of a request: its first line and headers.")] = (
+    keep: Annotated[Seconds, Says("How long deliveries are kept.")] = 30 * 86400.0
+    body_limit: Annotated[Bytes, Says("Largest body of a delivery.")] = 64 * 1024
+    header_limit: Annotated[Bytes, Field(ge=1024), Says("Largest head of a request: its first line and headers.")] = (
         16 * 1024
     )
-    header_timeout: Annotated[Seconds, Field(ge=0.1), _Says("For the head of a request to arrive.")] = 5.0
+    header_timeout: Annotated[Seconds, Field(ge=0.1), Says("For the head of a request to arrive.")] = 5.0
     request_timeout: Annotated[
-        Seconds, Field(ge=0.1), _Says("For a whole request, from its first byte until it is answered.")
+        Seconds, Field(ge=0.1), Says("For a whole request, from its first byte until it is answered.")
     ] = 10.0
     max_connections: Annotated[
-        Count, Field(ge=1, le=100_000), _Says("Connections at the same time; one more is told to come back later.")
+        Count, Field(ge=1, le=100_000), Says("Connections at the same time; one more is told to come back later.")
     ] = 1000
     rest: Annotated[
         Seconds,
-        _Says("How long a subject rests that notifications had fetched twice, before they have it fetched again."),
+        Says("How long a subject rests that notifications had fetched twice, before they have it fetched again."),
     ] = 5.0
 
     @property
@@ -412,75 +397,86 @@ class WebhookSettings:
         return host.strip("[]"), int(port)
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
     """How `serve` runs."""
 
-    publish_every: Annotated[Seconds, _Says("After landings a read copy is published, at most this often.")] = 60.0
+    publish_every: Annotated[Seconds, Says("After landings a read copy is published, at most this often.")] = 60.0
     stop_within: Annotated[
-        Seconds, Field(ge=0.1), _Says("How long a stop waits for the landing in hand and for answers.")
+        Seconds, Field(ge=0.1), Says("How long a stop waits for the landing in hand and for answers.")
     ] = 5.0
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CareSettings:
     """How the warehouse's files are kept small: one that holds much that nobody needs is written anew."""
 
-    every: Annotated[Seconds, _Says("How often the files are looked at, when nothing else is to be done.")] = 3600.0
+    every: Annotated[Seconds, Says("How often the files are looked at, when nothing else is to be done.")] = 3600.0
     waste: Annotated[
-        Number, Field(ge=0.01), _Says("A file is written anew when it is larger than it need be by this share.")
+        Number, Field(ge=0.01), Says("A file is written anew when it is larger than it need be by this share.")
     ] = 0.2
-    least: Annotated[Bytes, _Says("And by so many bytes at least.")] = 1024 * 1024
-    within: Annotated[Seconds, Field(ge=0.1), _Says("Longest time for one file; all else waits meanwhile.")] = 120.0
+    least: Annotated[Bytes, Says("And by so many bytes at least.")] = 1024 * 1024
+    within: Annotated[Seconds, Field(ge=0.1), Says("Longest time for one file; all else waits meanwhile.")] = 120.0
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionSettings:
     """How long what is not the copy itself is kept; deliveries: `webhooks.keep`."""
 
-    raw: Annotated[Age, _Says("Payloads as received; the newest one of each record is always kept; 0: for ever.")] = (
+    raw: Annotated[Age, Says("Payloads as received; the newest one of each record is always kept; 0: for ever.")] = (
         400 * 86400.0
     )
-    runs: Annotated[Age, _Says("The list of runs; 0: for ever.")] = 400 * 86400.0
+    runs: Annotated[Age, Says("Runs, comparisons with other systems, and differences once they are settled; 0: for ever.")] = 400 * 86400.0
+    availability_history: Annotated[
+        Age, Says("Former versions of departures; the newest one of each is always kept; 0: for ever.")
+    ] = 400 * 86400.0
 
 
-@with_config(_FORBID)
+@with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineFile:
     """The whole file."""
 
-    name: Annotated[Name, _Says("What logs and run lists call it.", default="the file's name")] = ""
+    name: Annotated[Name, Says("What logs and run lists call it.", default="the file's name")] = ""
     destination: Annotated[
         Text,
-        _Says("The warehouse: a DuckDB file relative to the project, or `postgresql://…` without a password."),
+        Says(
+            "The warehouse: a DuckDB file relative to the project, or `postgresql://…`, whose password may be `${NAME}`, a "
+            "variable."
+        ),
     ] = "octo.duckdb"
     journal: Annotated[
         Text,
-        _Says("The control database: an SQLite file relative to the project, or `postgresql://…` without a password."),
+        Says(
+            "The control database: an SQLite file relative to the project, or `postgresql://…`, whose password may be "
+            "`${NAME}`, a variable."
+        ),
     ] = "octo.journal.sqlite"
     pii: Annotated[
         Literal["keep", "hash", "drop"],
-        _Says(
+        Says(
             "Personal data of bookings: kept in the private file alone, kept there only as keyed hashes, or not at all; "
             "see docs/privacy.md."
         ),
     ] = "keep"
-    horizon: Annotated[HorizonTable, _Says("How far it reaches.")] = HorizonTable()
+    horizon: Annotated[HorizonTable, Says("How far it reaches.")] = HorizonTable()
     connections: Annotated[
-        dict[Name, ConnectionTable], Field(min_length=1), _Says("One table per token: `[connections.NAME]`.")
+        dict[Name, ConnectionTable], Field(min_length=1), Says("One table per token: `[connections.NAME]`.")
     ]
-    sync: Annotated[SyncSettings, _Says("How the worker works.")] = SyncSettings()
-    publish: Annotated[PublishTable, _Says("The read copy.")] = PublishTable()
-    schedule: Annotated[Schedule, _Says("When.")] = Schedule()
-    webhooks: Annotated[WebhookSettings, _Says("Notifications.")] = WebhookSettings()
-    serve: Annotated[ServeSettings, _Says("How `serve` runs.")] = ServeSettings()
-    care: Annotated[CareSettings, _Says("How files are kept small.")] = CareSettings()
-    retention: Annotated[RetentionSettings, _Says("How long what is not the copy itself is kept.")] = (
-        RetentionSettings()
-    )
+    sync: Annotated[SyncSettings, Says("How the worker works.")] = SyncSettings()
+    publish: Annotated[PublishTable, Says("The read copy.")] = PublishTable()
+    schedule: Annotated[Schedule, Says("When.")] = Schedule()
+    webhooks: Annotated[WebhookSettings, Says("Notifications.")] = WebhookSettings()
+    serve: Annotated[ServeSettings, Says("How `serve` runs.")] = ServeSettings()
+    care: Annotated[CareSettings, Says("How files are kept small.")] = CareSettings()
+    retention: Annotated[RetentionSettings, Says("How long what is not the copy itself is kept.")] = RetentionSettings()
+    reconcile: Annotated[
+        dict[Name, ReconcileTable],
+        Says("Comparisons with other systems: `[reconcile.NAME]`; see docs/reconciliation.md."),
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,8 +517,8 @@ def _keys(table: type[Any], path: tuple[str, ...] = ()) -> Iterator[Key]:
     hints = typing.get_type_hints(table, include_extras=True)
     for each in fields(table):
         base, *metadata = typing.get_args(hints[each.name])
-        says = next(item for item in metadata if isinstance(item, _Says))
-        kind = next((item.text for item in metadata if isinstance(item, _Type)), "")
+        says = next(item for item in metadata if isinstance(item, Says))
+        kind = next((item.text for item in metadata if isinstance(item, Type)), "")
         here = (*path, each.name)
         if typing.get_origin(base) is Literal:
             kind = " or ".join(show(item) for item in typing.get_args(base))
@@ -536,9 +532,9 @@ def _keys(table: type[Any], path: tuple[str, ...] = ()) -> Iterator[Key]:
             yield from _keys(typing.cast("type[Any]", base), here)
             continue
         if typing.get_origin(base) is dict and path == ():
-            yield Key(here, True, base, "tables", "required", says.text)  # noqa: FBT003 - a dataclass field
+            yield Key(here, True, base, "tables", "required" if default == "required" else "", says.text)  # noqa: FBT003 - a dataclass field
             inner = typing.get_args(base)[1]
-            yield Key((*here, "*"), True, inner, "table", "", inner.__doc__)  # noqa: FBT003
+            yield Key((*here, "*"), True, inner, "table", "", (inner.__doc__ or "").partition("\n")[0])  # noqa: FBT003
             yield from _keys(inner, (*here, "*"))
             continue
         yield Key(here, False, base, kind, default, says.text)  # noqa: FBT003
@@ -554,7 +550,7 @@ def pattern(path: tuple[str, ...]) -> tuple[str, ...] | None:
     """
     if not path:
         return ()
-    generic = (path[0], "*", *path[2:]) if path[0] == "connections" and len(path) > 1 else path
+    generic = (path[0], "*", *path[2:]) if (path[0], "*") in KEYS and len(path) > 1 else path
     if generic in KEYS:
         return generic
     above = KEYS.get(generic[:-1])

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from octo_sync.errors import ConfigError
 from octo_sync.model import Connection, Horizon, Limits, Secret
-from octo_sync.pipeline import checks, values
+from octo_sync.pipeline import addresses, checks, values
 from octo_sync.pipeline import mistakes as say
 from octo_sync.pipeline.keys import (
     CareSettings,
@@ -24,6 +24,7 @@ from octo_sync.pipeline.keys import (
     WebhookSettings,
 )
 from octo_sync.pipeline.layers import Layers, dotenv, merge
+from octo_sync.pipeline.reconciling import ReconcileTable
 from octo_sync.shipped import local_or_shipped
 
 if TYPE_CHECKING:
@@ -89,7 +90,8 @@ class Pipeline:
     name: str
     path: Path
     directory: Path
-    destination: Path | str
+    destination: Path | str = field(repr=False)
+    """Not shown, like `journal_url`: an address may hold a password from the environment."""
     journal_path: Path
     """The journal's file; when it is on a server, what the project's lock is named after."""
     pii: Literal["keep", "hash", "drop"]
@@ -103,9 +105,10 @@ class Pipeline:
     serve: ServeSettings
     care: CareSettings
     retention: RetentionSettings
+    reconciliations: Mapping[str, ReconcileTable]
     settings: Mapping[str, Setting]
     warnings: tuple[str, ...] = ()
-    journal_url: str | None = None
+    journal_url: str | None = field(default=None, repr=False)
     """The `postgresql://` address of a journal on a server."""
 
     @property
@@ -208,21 +211,26 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
     checks.spans(merged.document, mistakes)
     checks.webhooks(merged.document, mistakes)
     checks.schedule(merged.document, mistakes)
+    checks.reconciliations(file, mistakes)
     files = file or _files_alone(merged.document)
     if files is not None:
-        checks.paths(files, directory, mistakes)
-    if mistakes or file is None:
+        told = len(mistakes)
+        files = addresses.filled(files, layers, mistakes)
+        if len(mistakes) == told:
+            checks.paths(files, directory, mistakes)
+    if mistakes or file is None or files is None:
         wrong = tuple(dict.fromkeys(mistakes))
         count = "1 mistake" if len(wrong) == 1 else f"{len(wrong)} mistakes"
         raise ConfigError(f"The pipeline file {path} has {count}.", mistakes=wrong)
-    destination, name = checks.destination(file, directory), file.name or path.stem
+    destination, name = checks.destination(files, directory), file.name or path.stem
+    read_path = checks.read_path(files, directory)
     return Pipeline(
         name=name,
         path=path,
         directory=directory,
         destination=destination,
-        journal_path=directory / ("octo.journal.sqlite" if "://" in file.journal else file.journal),
-        journal_url=file.journal if "://" in file.journal else None,
+        journal_path=directory / ("octo.journal.sqlite" if "://" in files.journal else files.journal),
+        journal_url=files.journal if "://" in files.journal else None,
         pii=file.pii,
         horizons=Horizons(
             bookings=file.horizon.bookings, availability=file.horizon.availability, near=file.horizon.near
@@ -233,15 +241,14 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
             for each, table in file.connections.items()
         },
         sync=file.sync,
-        publish=PublishSettings(
-            enabled=file.publish.enabled, contacts=file.publish.contacts, path=checks.read_path(file, directory)
-        ),
+        publish=PublishSettings(enabled=file.publish.enabled, contacts=file.publish.contacts, path=read_path),
         schedule=file.schedule,
         webhooks=file.webhooks,
         serve=file.serve,
         care=file.care,
         retention=file.retention,
-        settings=_settings(file, name, directory, tokens, merged.origins),
+        reconciliations=file.reconcile,
+        settings=_settings(file, name, read_path, tokens, merged.origins),
         warnings=(*merged.warnings, *warnings),
     )
 
@@ -296,7 +303,7 @@ def _connection(name: str, table: ConnectionTable, token: Secret) -> Connection:
 def _settings(
     file: PipelineFile,
     name: str,
-    directory: Path,
+    read_path: Path,
     tokens: Mapping[str, Secret],
     origins: Mapping[tuple[str, ...], str],
 ) -> dict[str, Setting]:
@@ -311,9 +318,9 @@ def _settings(
     def walk(table: "DataclassInstance", path: tuple[str, ...]) -> None:
         for each in fields(table):
             here, value = (*path, each.name), getattr(table, each.name)
-            if here == ("connections",):
-                for own, connection in file.connections.items():
-                    walk(connection, (*here, own))
+            if here in {("connections",), ("reconcile",)}:
+                for own, below in value.items():
+                    walk(below, (*here, own))
             elif each.name == "token":
                 told = next(
                     (origins[(*here, part)] for part in ("env", "file") if (*here, part) in origins), origin(here)
@@ -325,6 +332,6 @@ def _settings(
                 flat[say.dotted(here)] = Setting(str(value) if isinstance(value, Horizon) else value, origin(here))
 
     walk(file, ())
-    computed = {"name": name, "publish.path": str(checks.read_path(file, directory))}
+    computed = {"name": name, "publish.path": str(read_path)}
     computed |= {f"connections.{each}.channel": each for each, table in file.connections.items() if not table.channel}
     return flat | {key: Setting(value, flat[key].origin) for key, value in computed.items()}

@@ -53,6 +53,23 @@ COVERAGE = Table(
     ),
 )
 
+UNANSWERED = Table(
+    schema="ops",
+    name="unanswered",
+    description="What was asked for and never answered, as of the last publish: nothing in the copy speaks for it.",
+    grain="One subject without a row in ops.coverage.",
+    key=("connection_id", "resource", "key"),
+    merge=Merge.LOG,
+    columns=(
+        _CONNECTION,
+        Column("resource", "text", "supplier, products, product, availability, bookings or booking."),
+        Column("key", "text", "JSON array of ids and months, as in the journal."),
+        Column("product_id", "text", "OCTO product id, where the subject has one."),
+        Column("option_id", "text", "OCTO option id, where the subject has one."),
+        Column("travel_month", "text", "YYYY-MM, where the subject has one."),
+    ),
+)
+
 ABSENCES = Table(
     schema="ops",
     name="absences",

@@ -1,0 +1,232 @@
+"""`octo-sync reconcile`: compare the copy with a ledger, CRM or other system."""
+
+import getpass
+from collections.abc import Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from octo_sync.cli import console, options
+from octo_sync.errors import ConfigError, OctoSyncError
+
+if TYPE_CHECKING:
+    from octo_sync.journal import Journal
+    from octo_sync.model import Window
+    from octo_sync.pipeline import Pipeline
+
+
+class _Group(click.Group):
+    """`octo-sync reconcile ledger` is `octo-sync reconcile run ledger`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Name the command that is meant where none is named."""
+        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Group)
+def command() -> None:
+    """Compare the copy with a ledger, CRM or other system: every difference named, explained and aged.
+
+    octo-sync reconcile NAME runs [reconcile.NAME] of the pipeline; without a name, all of them.
+    """
+
+
+@command.command("run")
+@click.argument("name", required=False)
+@options.reading_options
+@click.option("--travel", metavar="FROM..TO", help="These days instead of the pipeline's window.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with both rows of every difference."
+)
+@click.option(
+    "--xlsx", type=click.Path(path_type=Path), metavar="FILE", help="Write a workbook, a sheet for each bucket."
+)
+@click.option("--csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a row for each difference.")
+@click.option("--dry-run", is_flag=True, help="Only compare: keep nothing, tell nobody.")
+@options.as_json
+def run(
+    name: str | None,
+    directory: Path,
+    pipeline: str | None,
+    *,
+    travel: str | None,
+    html: Path | None,
+    xlsx: Path | None,
+    csv: Path | None,
+    dry_run: bool,
+    json_: bool,
+) -> int:
+    """Compare, explain, age and keep the differences.
+
+    Exit code 0 = within the limits of fail_on, 3 = over, 1 = it could not be compared, and nothing was kept.
+    """
+    window = options.travel_window(travel)
+    loaded = _pipeline(directory, pipeline)
+    names = [name] if name else list(loaded.reconciliations)
+    if not names:
+        raise ConfigError(f"{loaded.path} has no [reconcile.NAME]; docs/reconciliation.md shows one of eight lines.")
+    files = [_ending(path, suffix) for path, suffix in ((html, ".html"), (xlsx, ".xlsx"), (csv, ".csv")) if path]
+    if files and len(names) > 1:
+        raise click.UsageError(
+            "A file holds one reconciliation: name it, e.g. octo-sync reconcile ledger --html ledger.html."
+        )
+    code = _run_all(loaded, names, window, files, dry_run=dry_run, json_=json_)
+    if not dry_run:
+        from octo_sync.reconciling import show  # noqa: PLC0415 - commands start fast
+
+        if not show(loaded) and not json_ and loaded.publish.enabled:
+            console.note("Kept; marts.recon_open shows it when the process that owns the project publishes next.")
+    return code
+
+
+def _run_all(
+    loaded: "Pipeline", names: Sequence[str], window: "Window | None", files: list[Path], *, dry_run: bool, json_: bool
+) -> int:
+    from octo_sync.cli.reconcile_summary import print_summary  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.reconcile_text import as_document  # noqa: PLC0415
+    from octo_sync.reconciling import make, make_and_keep  # noqa: PLC0415
+
+    code, documents = 0, []
+    for each in names:
+        made = (
+            make(loaded, each, window=window, files=files)
+            if dry_run
+            else make_and_keep(loaded, each, window=window, files=files)
+        )
+        if json_:
+            documents.append(as_document(made.outcome))
+        else:
+            print_summary(made.outcome, written=made.files)
+        if made.hook_failed:
+            console.note(f"The hook of {each} failed: {made.hook_failed}.")
+        code = 3 if made.outcome.breached else code
+    if json_:
+        console.document("reconcile", {"reconciliations": documents})
+    return code
+
+
+@command.command("list")
+@options.reading_options
+@options.as_json
+def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
+    """List the reconciliations of the pipeline and how their last run ended."""
+    project = options.places(directory, pipeline)
+    loaded = _pipeline(directory, pipeline)
+    rows = []
+    journal = options.open_journal(project)
+    runs = {}
+    if journal:
+        with journal:
+            runs = {each: last[0] for each in loaded.reconciliations if (last := journal.reconciliation_runs(each, 1))}
+    for each, table in loaded.reconciliations.items():
+        last = runs.get(each)
+        rows.append(
+            (
+                each,
+                f"{table.there.kinds[0]} {getattr(table.there, table.there.kinds[0]) if table.there.kinds[0] != 'dsn' else ''}".strip(),
+                str(table.window),
+                last.ended_at if last else None,
+                last.verdict if last else "never",
+                last.open_differences if last else None,
+                last.new_differences if last else None,
+            )
+        )
+    heads = ("name", "there", "window", "last_run", "verdict", "open", "new")
+    if json_:
+        console.document("reconciliations", {"reconciliations": [dict(zip(heads, row, strict=True)) for row in rows]})
+        return 0
+    if not rows:
+        console.note("This pipeline has no [reconcile.NAME]; docs/reconciliation.md shows one of eight lines.")
+        return 0
+    console.write_rows(heads, rows, "table")
+    return 0
+
+
+@command.command("accept")
+@click.argument("key")
+@click.option("--name", metavar="NAME", help="Which reconciliation, when the pipeline has several.")
+@click.option("--note", required=True, help="Why it may be as it is.")
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DAY",
+    help="The last day on which it may; without it for good.",
+)
+@click.option("--by", metavar="WHO", help="Who says so.  [default: this user]")
+@options.reading_options
+def accept(
+    key: str, name: str | None, note: str, until: datetime | None, by: str | None, directory: Path, pipeline: str | None
+) -> int:
+    """Let the differences of KEY be, e.g. booking_uuid=0d3a…; they are counted as accepted."""
+    which = _one(directory, pipeline, name)
+    day = until.date() if until else None
+    with _journal(directory, pipeline) as journal:
+        from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
+
+        covered = journal.accept_difference(which, key, note=note, by=by or _user(), until=day, now=SystemClock().now())
+    click.echo(
+        f"accepted  {key} of {which}: {covered} open {'difference' if covered == 1 else 'differences'}, {_until(day)}"
+    )
+    return 0
+
+
+@command.command("unaccept")
+@click.argument("key")
+@click.option("--name", metavar="NAME", help="Which reconciliation, when the pipeline has several.")
+@options.reading_options
+def unaccept(key: str, name: str | None, directory: Path, pipeline: str | None) -> int:
+    """Look at the differences of KEY again."""
+    which = _one(directory, pipeline, name)
+    with _journal(directory, pipeline) as journal:
+        journal.unaccept_difference(which, key)
+    click.echo(f"looked at again  {key} of {which}")
+    return 0
+
+
+def _until(day: date | None) -> str:
+    return f"until {day}" if day else "for good"
+
+
+def _pipeline(directory: Path, pipeline: str | None) -> "Pipeline":
+    loaded = options.places(directory, pipeline).pipeline
+    if loaded is None:
+        raise click.UsageError("A reconciliation is written into a pipeline file; name one with -p.")
+    return loaded
+
+
+def _one(directory: Path, pipeline: str | None, name: str | None) -> str:
+    loaded = _pipeline(directory, pipeline)
+    known = list(loaded.reconciliations)
+    if name is None and len(known) != 1:
+        raise click.UsageError(
+            f"Which reconciliation? --name {' or --name '.join(known) or 'NAME; the pipeline has none'}."
+        )
+    which = name or known[0]
+    if which not in known:
+        raise click.UsageError(f"There is no reconciliation {which!r}{options.did_you_mean(which, known) or '.'}")
+    return which
+
+
+def _journal(directory: Path, pipeline: str | None) -> "Journal":
+    journal = options.open_journal(options.places(directory, pipeline))
+    if journal is None:
+        raise OctoSyncError("Nothing was reconciled here yet; run octo-sync reconcile first.")
+    return journal
+
+
+def _ending(path: Path, suffix: str) -> Path:
+    """What is asked for with `--html` is a page whatever the file is called."""
+    if path.suffix.lower() != suffix:
+        raise click.UsageError(f"--{suffix[1:]} {path}: expected a file that ends in {suffix}.")
+    return path
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"

@@ -1,0 +1,176 @@
+"""What `octo-sync reconcile` says on a terminal: both sides, the buckets, the proof, what matters most, the verdict."""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from octo_sync.cli import console
+from octo_sync.flows.reconcile_words import (
+    BUCKETS,
+    Control,
+    age_days,
+    age_text,
+    by_importance,
+    controls,
+    currency_name,
+    instant_text,
+    main_amount,
+    money,
+    open_pairs,
+    proven,
+    value_text,
+    verdict,
+)
+from octo_sync.reconciliation.model import Difference, Item, Outcome, Side
+
+__all__ = ["print_summary"]
+
+_MOST = 10
+_UUID = re.compile(r"(\w+=)?([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def print_summary(outcome: Outcome, *, written: Sequence[Path] = ()) -> None:
+    """The summary on stdout; `written` are the files that hold all of it."""
+    window = outcome.rules.window
+    console.label("Here", _side(outcome.here))
+    console.label("There", _side(outcome.there))
+    console.label("Compared", f"{console.clean(outcome.rules.name)}, travel dates {window.start} to {window.end}")
+    totals = controls(outcome)
+    click.echo()
+    _buckets(outcome)
+    click.echo()
+    _proof(totals)
+    click.echo()
+    _differences(outcome)
+    click.echo()
+    colour = "red" if outcome.breached else "green"
+    console.label("Verdict", console.styled(console.clean(verdict(outcome)), fg=colour, bold=True))
+    if written:
+        console.label("Written", ", ".join(map(str, written)))
+
+
+def _side(side: Side) -> str:
+    parts = [console.clean(side.origin), f"{side.rows:,} row{'' if side.rows == 1 else 's'}"]
+    if side.verified_from:
+        parts.append(f"seen at its source since {instant_text(side.verified_from)}")
+    elif side.as_of:
+        parts.append(f"as of {instant_text(side.as_of)}")
+    else:
+        parts.append("of unknown age")
+    if side.complete is not None:
+        parts.append("all of the window" if side.complete else console.styled("not all of the window", fg="yellow"))
+    return ", ".join(parts)
+
+
+def _buckets(outcome: Outcome) -> None:
+    """Items of each bucket, and what it adds to the difference of the first amount, currency by currency."""
+    field = main_amount(outcome)
+    rows = []
+    for bucket, (name, _) in BUCKETS.items():
+        if not outcome.counts.get(bucket):
+            continue
+        parts = sorted(
+            (e for e in outcome.explained if e.bucket is bucket and e.field == field and e.difference),
+            key=lambda e: (e.currency is None, e.currency or ""),
+        )
+        amounts = [f"{money(e.difference, e.currency, sign=True)} {currency_name(e.currency)}" for e in parts]
+        rows.append((name, f"{outcome.counts[bucket]:,}", " · ".join(amounts)))
+    heads = ["bucket", "items", f"{field}, there − here" if field else ""]  # noqa: RUF001 - a minus
+    _table(heads, rows, right={1}, fold=2)
+
+
+def _proof(totals: Sequence[Control]) -> None:
+    rows = [
+        (
+            currency_name(c.currency),
+            c.field or "rows",
+            money(c.here, c.currency) if c.field else f"{c.rows_here:,}",
+            money(c.there, c.currency) if c.field else f"{c.rows_there:,}",
+            money(c.difference, c.currency, sign=True) if c.field else f"{c.rows_there - c.rows_here:+,}",
+            _unexplained(c),
+        )
+        for c in totals
+    ]
+    _table(["total", "of", "here", "there", "difference", "unexplained"], rows, right={2, 3, 4, 5})
+    if proven(totals):
+        console.say("The buckets explain every difference to exactly 0.")
+    else:
+        wrong = "The buckets do not explain all of the difference: the comparison itself is wrong. Please report it."
+        console.say(console.styled(wrong, fg="red", bold=True))
+
+
+def _unexplained(control: Control) -> str:
+    if control.unexplained or not control.unexplained_rows:
+        return money(control.unexplained, control.currency, sign=True) if control.unexplained else "0"
+    return f"{control.unexplained_rows:,} rows"
+
+
+def _differences(outcome: Outcome) -> None:
+    """One line each; where that is too wide for the terminal, the reason goes below."""
+    found = open_pairs(outcome)
+    new = sum(difference.is_new for _, difference in found)
+    if not outcome.differences:
+        gone = f" {outcome.resolved:,} from before {'is' if outcome.resolved == 1 else 'are'} no longer found."
+        same = "No difference: every row has its counterpart, and both sides say the same."
+        console.say(same + (gone if outcome.resolved else ""))
+        return
+    gone = f", {outcome.resolved:,} no longer found" if outcome.resolved else ""
+    shown = by_importance(found)[:_MOST]
+    of_all = f"the {_MOST} that matter most of {len(found):,}" if len(found) > _MOST else f"{len(found):,}"
+    console.label("Differences", f"{of_all}; {new:,} new{gone}")
+    rows = [(item.key, _what(outcome, item, d), _age(outcome, d), d.reason) for item, d in shown]
+    heads, width = ("key", "here → there", "age", "reason"), console.terminal_width()
+    text = console.rows_text(heads, rows)
+    if width is None or _wide(text) <= width:
+        click.echo(text)
+        return
+    text = console.rows_text(heads[:3], [row[:3] for row in rows])
+    if _wide(text) > width:
+        text = console.rows_text(heads[:3], [(_short(key), *more) for key, *more, _ in rows], width=width)
+    head, rule, *lines = text.split("\n")
+    click.echo(f"{head}\n{rule}")
+    for line, (*_, reason) in zip(lines, rows, strict=True):
+        click.echo(line)
+        console.say(console.styled(console.clean(reason), dim=True), head="  ")
+
+
+def _wide(table: str) -> int:
+    """The columns of a table: its rule says."""
+    return len(table.split("\n")[1])
+
+
+def _short(key: str) -> str:
+    """The beginning of a booking's uuid, which is enough to know it by."""
+    found = _UUID.fullmatch(key)
+    return f"{found[1] or ''}{found[2]}…" if found else key
+
+
+def _what(outcome: Outcome, item: Item, difference: Difference) -> str:
+    currency, delta = difference.currency or item.currency, difference.delta_amount
+    amount = "" if delta is None else f"{money(delta, currency, sign=True)} {currency or ''}".strip()
+    if not difference.field:
+        return f"{BUCKETS[item.bucket][0]} {amount}".strip()
+    here, there = (
+        value_text(outcome, difference.field, value, currency)
+        for value in (difference.here_value, difference.there_value)
+    )
+    return f"{difference.field} {here} → {there}{f' {currency}' if delta is not None and currency else ''}"
+
+
+def _age(outcome: Outcome, difference: Difference) -> str:
+    days = age_days(difference, outcome.rules)
+    return "new" if difference.is_new or days is None else age_text(days)
+
+
+def _table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[int] = (), fold: int | None = None
+) -> None:
+    """An aligned table, on a terminal made to fit; the columns `right` hold numbers that are texts already."""
+    columns = [list(each) for each in zip(heads, *rows, strict=True)]
+    for place in right:
+        wide = max(map(len, columns[place]))
+        columns[place] = [text.rjust(wide) for text in columns[place]]
+    first, *others = zip(*columns, strict=True)
+    click.echo(console.rows_text(first, others, width=console.terminal_width(), fold=fold))

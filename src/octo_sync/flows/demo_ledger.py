@@ -1,0 +1,158 @@
+"""The demo's ledger: what an accountant's spreadsheet would hold of the sandbox's bookings, with differences planted in it.
+
+It is made of the sandbox's own state and knows nothing of the copy. Which bookings are spoilt follows from their uuids, so the
+same seed gives the same differences.
+"""
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.model import Window
+
+if TYPE_CHECKING:
+    from octo_sync.reconciliation import Outcome
+
+__all__ = ["PIPELINE", "Planted", "found", "plant", "write"]
+
+PIPELINE = """
+[reconcile.ledger]                      # octo-sync reconcile ledger
+there      = { csv = "exports/ledger.csv" }
+keys       = ["booking_uuid=octo_uuid", "supplier_reference=booking_no"]
+fields     = { status = "state", retail_amount = "gross", currency = "currency", travel_date = "day", unit_count = "tickets" }
+map.status = { OK = ["CONFIRMED", "REDEEMED", "NOSHOW"], XX = "CANCELLED" }
+window     = "-90d..+365d"
+grace      = 0                          # the ledger is made a moment after the copy
+"""
+
+Row = dict[str, str]
+_HEADS = ("octo_uuid", "booking_no", "state", "gross", "currency", "day", "tickets")
+_EVERY = 7
+"""Every so many bookings one may be spoilt, so that the spoilt ones are not neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A difference that was planted: what it is called in the summary, the booking's uuid, where and why it must be found."""
+
+    word: str
+    uuid: str
+    bucket: str
+    code: str
+
+
+def plant(state: Mapping[str, Any], window: Window) -> tuple[list[Row], list[Planted]]:
+    """The ledger's rows, the spoilt ones among them, and what was planted."""
+    bookings = sorted((b for b in state["bookings"] if _is_sold(b, window)), key=lambda b: str(b["uuid"]))
+    rows = {str(b["uuid"]): _row(b) for b in bookings}
+    spoilt = iter(bookings[::_EVERY])
+    planted: list[Planted] = []
+
+    def spoil(
+        word: str, bucket: str, code: str, fits: Callable[[Mapping[str, Any]], bool], change: Callable[[Row], object]
+    ) -> None:
+        for booking in spoilt:
+            if fits(booking):
+                planted.append(Planted(word, str(booking["uuid"]), bucket, code))
+                change(rows[str(booking["uuid"])])
+                return
+
+    by_uuid = {str(b["uuid"]): b for b in bookings}
+    spoil(
+        "amount",
+        "mismatched",
+        "commission_left_out",
+        _has_margin,
+        lambda r: r.update(gross=_net(by_uuid[r["octo_uuid"]])),
+    )
+    spoil("amount", "mismatched", "minor_units", _has_money, lambda r: r.update(gross=_hundredfold(r["gross"])))
+    spoil("status", "mismatched", "cancelled_there", _is_confirmed, lambda r: r.update(state="XX"))
+    spoil("status", "mismatched", "cancelled_here", _is_cancelled, lambda r: r.update(state="OK"))
+    spoil(
+        "tickets", "mismatched", "other_guests", lambda _: True, lambda r: r.update(tickets=str(int(r["tickets"]) + 1))
+    )
+    spoil("missing there", "missing_there", "unknown_there", _is_confirmed, lambda r: rows.pop(r["octo_uuid"]))
+    doubled: list[Row] = []
+    spoil("duplicate there", "duplicate_there", "entered_twice", _has_money, lambda r: doubled.append(dict(r)))
+    strangers = [_stranger(number, row) for number, row in enumerate([*rows.values()][:2], start=1)]
+    planted += [Planted("missing here", row["octo_uuid"], "missing_here", "unknown_here") for row in strangers]
+    return [*rows.values(), *doubled, *strangers], planted
+
+
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """A file as a European spreadsheet writes it: semicolons, decimal commas, days first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, _HEADS, delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def found(outcome: "Outcome", planted: Sequence[Planted]) -> tuple[list[Planted], int]:
+    """What was planted and not found as it had to be, and how many differences nobody planted."""
+    seen = {
+        (item.key.removeprefix("booking_uuid="), str(item.bucket), difference.code)
+        for item in outcome.items
+        if item.bucket.is_difference
+        for difference in item.differences
+    }
+    wanted = {(each.uuid, each.bucket, each.code): each for each in planted}
+    return [each for key, each in wanted.items() if key not in seen], len(seen - wanted.keys())
+
+
+def _is_sold(booking: Mapping[str, Any], window: Window) -> bool:
+    """What a ledger holds: what was sold, and what was sold and cancelled since."""
+    was_sold = booking["status"] in ("CONFIRMED", "REDEEMED", "NOSHOW") or (
+        booking["status"] == "CANCELLED" and booking["utc_confirmed_at"]
+    )
+    day = date.fromisoformat(booking["local_date"])
+    return bool(was_sold) and not booking["test"] and window.start <= day <= window.end
+
+
+def _row(booking: Mapping[str, Any]) -> Row:
+    retail = booking["retail"]
+    return {
+        "octo_uuid": str(booking["uuid"]),
+        "booking_no": booking["supplier_reference"] or "",
+        "state": "XX" if booking["status"] == "CANCELLED" else "OK",
+        "gross": "" if retail is None else _comma(Decimal(retail).scaleb(-booking["precision"])),
+        "currency": booking["currency"],
+        "day": "" if booking["freesale"] else f"{date.fromisoformat(booking['local_date']):%d.%m.%Y}",
+        "tickets": str(len(booking["unit_items"])),
+    }
+
+
+def _stranger(number: int, like: Row) -> Row:
+    return like | {"octo_uuid": f"00000000-0000-4000-8000-{number:012d}", "booking_no": f"UNKNOWN-{number}"}
+
+
+def _comma(amount: Decimal) -> str:
+    return f"{amount:f}".replace(".", ",")
+
+
+def _hundredfold(gross: str) -> str:
+    return _comma(Decimal(gross.replace(",", ".")) * 100)
+
+
+def _net(booking: Mapping[str, Any]) -> str:
+    return _comma(Decimal(booking["net"]).scaleb(-booking["precision"]))
+
+
+def _has_money(booking: Mapping[str, Any]) -> bool:
+    return bool(booking["retail"])
+
+
+def _has_margin(booking: Mapping[str, Any]) -> bool:
+    return bool(booking["retail"]) and bool(booking["net"]) and booking["net"] != booking["retail"]
+
+
+def _is_confirmed(booking: Mapping[str, Any]) -> bool:
+    return bool(booking["status"] == "CONFIRMED")
+
+
+def _is_cancelled(booking: Mapping[str, Any]) -> bool:
+    return bool(booking["status"] == "CANCELLED")

@@ -1,0 +1,90 @@
+"""What came of a comparison as pandas frames, for those who go on in a notebook."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped] # it ships no types
+
+    from octo_sync.reconciliation import Outcome
+
+__all__ = ["Reconciled"]
+
+_DIFFERENCES = (
+    "key", "bucket", "field", "here_value", "there_value", "delta_amount", "currency", "reason", "code", "rule", "normalised",
+    "booking_uuid", "connection_id", "day", "place_there", "first_seen_at_utc", "is_new", "accepted_note",
+)  # fmt: skip
+_TOTALS = ("side", "currency", "rows", "field", "amount")
+_EXPLAINED = ("bucket", "currency", "field", "rows_here", "rows_there", "amount_here", "amount_there", "difference")
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """A comparison that was made. The frames are built when they are asked for."""
+
+    outcome: "Outcome"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Items per bucket."""
+        return {str(bucket): count for bucket, count in self.outcome.counts.items()}
+
+    @property
+    def passed(self) -> bool:
+        """Whether no limit of `fail_on` was passed."""
+        return not self.outcome.breached
+
+    def differences(self) -> "pd.DataFrame":
+        """One row per difference: what a person has to look at, and what was accepted or is too fresh; amounts are Decimals."""
+        return _frame(
+            _DIFFERENCES,
+            [
+                (
+                    item.key, str(item.bucket), d.field, d.here_value, d.there_value, d.delta_amount, d.currency, d.reason, d.code,
+                    item.rule, item.normalised, item.booking_uuid, item.connection, item.day, "; ".join(item.places) or None,
+                    d.first_seen_at, d.is_new, item.acceptance.note if item.acceptance else None,
+                )
+                for item in self.outcome.items
+                for d in item.differences
+            ],
+        )  # fmt: skip
+
+    def totals(self) -> "pd.DataFrame":
+        """Rows and money on both sides, per currency and amount."""
+        return _frame(
+            _TOTALS,
+            [
+                (total.side, total.currency, total.rows, name or None, amount)
+                for total in self.outcome.totals
+                for name, amount in (total.amounts or {"": None}).items()
+            ],
+        )
+
+    def explained(self) -> "pd.DataFrame":
+        """What each bucket adds to the difference; per currency and amount its sum is the difference of the totals."""
+        return _frame(
+            _EXPLAINED,
+            [
+                (
+                    str(e.bucket),
+                    e.currency,
+                    e.field or None,
+                    e.rows_here,
+                    e.rows_there,
+                    e.amount_here,
+                    e.amount_there,
+                    e.difference,
+                )
+                for e in self.outcome.explained
+            ],
+        )
+
+    def __repr__(self) -> str:
+        outcome = self.outcome
+        return f"Reconciled({outcome.rules.name!r}, {outcome.rules.window}, {outcome.differences} differences)"
+
+
+def _frame(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> "pd.DataFrame":
+    import pandas as pd  # noqa: PLC0415 - most who reconcile need no pandas
+
+    return pd.DataFrame(rows, columns=list(columns))

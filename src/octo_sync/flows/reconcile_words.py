@@ -1,0 +1,328 @@
+"""What the terminal, the page, the workbook and the files say alike of a reconciliation: names, money, ages, order, proof.
+
+Every amount is exact: it has the decimals of its currency, and more where the value has more. It is never rounded.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
+
+from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, ExplainedMoney, Item, Outcome, Rules
+
+__all__ = [
+    "AGE_CLASSES",
+    "BUCKETS",
+    "COLUMNS",
+    "NOTHING",
+    "Control",
+    "accepted_text",
+    "age_class",
+    "age_days",
+    "age_text",
+    "by_importance",
+    "cells",
+    "controls",
+    "currency_name",
+    "exact",
+    "instant",
+    "instant_text",
+    "items_by_importance",
+    "main_amount",
+    "money",
+    "open_pairs",
+    "pairs",
+    "proven",
+    "value_text",
+    "verdict",
+]
+
+T = TypeVar("T")
+
+BUCKETS: Mapping[Bucket, tuple[str, str]] = {
+    Bucket.MISMATCHED: ("mismatched", "Both sides have it and a field differs."),
+    Bucket.MISSING_HERE: ("missing here", "The other side has it, this copy does not."),
+    Bucket.MISSING_THERE: ("missing there", "This copy has it, the other side does not."),
+    Bucket.DUPLICATE_HERE: ("duplicate here", "Several rows here share the key of one there."),
+    Bucket.DUPLICATE_THERE: ("duplicate there", "Several rows there share the key of one here."),
+    Bucket.AMBIGUOUS: (
+        "ambiguous",
+        "The key stands in several rows on both sides, so nobody can say which belong together.",
+    ),
+    Bucket.TOO_FRESH: ("too fresh", "Differences inside the grace time: one side may just not know yet."),
+    Bucket.OUT_OF_WINDOW: ("out of window", "Their day is outside of the window that was compared."),
+    Bucket.ACCEPTED: ("accepted", "Somebody has looked at the difference and lets it be."),
+    Bucket.MATCHED_WITHIN_TOLERANCE: ("within tolerance", "The amounts differ by no more than the tolerance."),
+    Bucket.MATCHED: ("matched", "Both sides say the same."),
+}
+"""Bucket → its name for people, and what it means; those that somebody has to look at come first."""
+
+# ISO 4217: the active currencies whose minor unit is not two digits.
+_DECIMALS = {
+    currency: digits
+    for digits, currencies in {
+        0: ("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF",
+            "XPF"),
+        3: ("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"),
+        4: ("CLF", "UYW"),
+    }.items()
+    for currency in currencies
+}  # fmt: skip
+NOTHING = "–"  # noqa: RUF001 - stands for nothing
+AGE_CLASSES = ("0–1", "2–7", "8–30", ">30")  # noqa: RUF001 - a dash between numbers
+"""Days since a difference was first found."""
+
+
+def exact(amount: Decimal, currency: str | None) -> str:
+    """All digits, with at least the decimals of the currency: `1204.50`, `1200` for JPY, `0.0005`."""
+    # abs() would round to what Python's decimal context keeps.
+    whole, _, fraction = f"{amount.copy_abs():f}".partition(".")
+    fraction = fraction.rstrip("0").ljust(_DECIMALS.get(currency or "", 2), "0")
+    return f"{'-' if amount < 0 else ''}{whole}{'.' + fraction if fraction else ''}"
+
+
+def money(amount: Decimal, currency: str | None, *, sign: bool = False) -> str:
+    """The same for people, with thousands set apart: `1,204.50`; with `sign` `+12.00`."""
+    text = exact(amount.copy_abs(), currency)
+    whole, dot, fraction = text.partition(".")
+    before = "-" if amount < 0 else "+" if sign and amount > 0 else ""
+    return f"{before}{int(whole):,}{dot}{fraction}"
+
+
+def currency_name(currency: str | None) -> str:
+    """The currency's code; rows without one are named so."""
+    return currency or "no currency"
+
+
+def instant(at: datetime) -> str:
+    """An instant for machines: `2026-11-22T03:10:00Z`."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def value_text(outcome: Outcome, field: str, value: str | None, currency: str | None) -> str:
+    """A compared value for people: amounts as money, instants without their T, all else as it is.
+
+    Of a whole row (`field` '') the values are amounts.
+    """
+    if value is None:
+        return NOTHING
+    kind = outcome.kinds.get(field) if field else "amount"
+    try:
+        if kind == "amount":
+            return money(Decimal(value), currency)
+        return instant_text(datetime.fromisoformat(value)) if kind == "instant" else value
+    except (InvalidOperation, ValueError):
+        return value
+
+
+def instant_text(at: datetime) -> str:
+    """An instant for people: `2026-11-22 03:10 UTC`, with seconds where it has any; a wall clock time has no zone."""
+    text = f"{at.astimezone(UTC) if at.tzinfo else at:%Y-%m-%d %H:%M:%S}".removesuffix(":00")
+    return f"{text} UTC" if at.tzinfo else text
+
+
+def age_days(difference: Difference, rules: Rules) -> int | None:
+    """Days (UTC) since it was first found, as `marts.recon_open` counts them; None before results are stored."""
+    if difference.first_seen_at is None:
+        return None
+    return (rules.now.astimezone(UTC).date() - difference.first_seen_at.astimezone(UTC).date()).days
+
+
+def age_class(days: int) -> str:
+    """One of `AGE_CLASSES`."""
+    return next((name for name, last in zip(AGE_CLASSES, (1, 7, 30), strict=False) if days <= last), AGE_CLASSES[-1])
+
+
+def age_text(days: int) -> str:
+    """`today`, `1 day`, `40 days`."""
+    return "today" if days <= 0 else f"{days} day{'' if days == 1 else 's'}"
+
+
+def verdict(outcome: Outcome) -> str:
+    """Whether limits were passed, and which."""
+    if outcome.breached:
+        return f"over the limits: {'; '.join(outcome.breached)}"
+    if not outcome.rules.limits:
+        return "no limits are set, so nothing fails (fail_on)"
+    return f"within the limits: {', '.join(map(str, outcome.rules.limits))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """The control total of one currency and amount field, and what each bucket adds to its difference.
+
+    Where no amount is compared, `field` is '' and only the rows count.
+    """
+
+    currency: str | None
+    field: str
+    rows_here: int
+    rows_there: int
+    here: Decimal
+    there: Decimal
+    parts: tuple[ExplainedMoney, ...]
+
+    @property
+    def difference(self) -> Decimal:
+        """There minus here."""
+        return self.there - self.here
+
+    @property
+    def unexplained(self) -> Decimal:
+        """What no bucket accounts for; 0, or the comparison itself is wrong."""
+        return self.difference - sum((p.difference for p in self.parts), Decimal(0))
+
+    @property
+    def unexplained_rows(self) -> int:
+        """Rows of both sides that are in no bucket, or in two; 0, or the comparison itself is wrong."""
+        here = self.rows_here - sum(p.rows_here for p in self.parts)
+        return abs(here) + abs(self.rows_there - sum(p.rows_there for p in self.parts))
+
+
+def controls(outcome: Outcome) -> list[Control]:
+    """Control totals: currencies by the alphabet, rows without one last; in each the amounts as the rules name them."""
+    sides = {(t.side, t.currency): t for t in outcome.totals}
+    fields = _amounts(outcome) or [""]
+    currencies = {t.currency for t in outcome.totals} | {e.currency for e in outcome.explained}
+    found = []
+    for currency in sorted(currencies, key=lambda c: (c is None, c or "")):
+        here, there = sides.get(("here", currency)), sides.get(("there", currency))
+        for name in fields:
+            parts = [e for e in outcome.explained if e.currency == currency and e.field == name]
+            found.append(
+                Control(
+                    currency,
+                    name,
+                    here.rows if here else 0,
+                    there.rows if there else 0,
+                    here.amounts.get(name, Decimal(0)) if here else Decimal(0),
+                    there.amounts.get(name, Decimal(0)) if there else Decimal(0),
+                    tuple(sorted(parts, key=lambda e: _PLACE[e.bucket])),
+                )
+            )
+    return found
+
+
+_PLACE = {bucket: place for place, bucket in enumerate(BUCKETS)}
+
+
+def proven(found: Iterable[Control]) -> bool:
+    """Whether every difference of the control totals is explained to exactly 0."""
+    return not any(c.unexplained or c.unexplained_rows for c in found)
+
+
+def main_amount(outcome: Outcome) -> str | None:
+    """The amount field that summaries show, the first of the rules; None where no amount is compared."""
+    return next(iter(_amounts(outcome)), None)
+
+
+def _amounts(outcome: Outcome) -> list[str]:
+    named = [f.here for f in outcome.rules.fields if outcome.kinds.get(f.here) == "amount"]
+    return list(dict.fromkeys([*named, *(name for t in outcome.totals for name in t.amounts)]))
+
+
+def pairs(items: Iterable[Item]) -> Iterator[tuple[Item, Difference | None]]:
+    """An item with each of its differences; one that has none (a match worth a remark, say) comes once."""
+    for item in items:
+        yield from ((item, difference) for difference in item.differences or (None,))
+
+
+def open_pairs(outcome: Outcome) -> list[tuple[Item, Difference]]:
+    """The differences that somebody has to look at, with their items."""
+    return [(i, d) for i, d in pairs(outcome.items) if d is not None and i.bucket.is_difference]
+
+
+def by_importance(found: Iterable[tuple[Item, Difference]]) -> list[tuple[Item, Difference]]:
+    """The largest amounts first, then what has none: the new before the old.
+
+    Amounts of different currencies cannot be compared, so currencies take turns: the largest of each, then the second of
+    each; the currency with the most differences begins.
+    """
+    return _ranked((_Weight(_size(d), d.currency, d.is_new, (i.key, d.field)), (i, d)) for i, d in found)
+
+
+def items_by_importance(items: Iterable[Item]) -> list[Item]:
+    """The same order for whole items, by their largest difference."""
+    weighed = []
+    for item in items:
+        largest = max(item.differences, key=_size, default=None)
+        amount, currency = (_size(largest), largest.currency) if largest else (Decimal(0), None)
+        is_new = any(d.is_new for d in item.differences)
+        weighed.append((_Weight(amount, currency, is_new, (item.key,)), item))
+    return _ranked(weighed)
+
+
+def _size(difference: Difference) -> Decimal:
+    return abs(difference.delta_amount or Decimal(0))
+
+
+class _Weight(NamedTuple):
+    amount: Decimal
+    currency: str | None
+    is_new: bool
+    key: tuple[str, ...]
+
+
+def _ranked(weighed: Iterable[tuple[_Weight, T]]) -> list[T]:
+    ordered = sorted(weighed, key=lambda each: (-each[0].amount, not each[0].is_new, each[0].key))
+    common = Counter(weight.currency for weight, _ in ordered if weight.amount)
+    turns = Counter[str | None]()
+    placed = []
+    for weight, thing in ordered:
+        turns[weight.currency] += 1
+        # Sorting is stable: what has no amount stays in the order above.
+        turn = (0, turns[weight.currency], -common[weight.currency], weight.currency or "")
+        placed.append((turn if weight.amount else (1, 0, 0, ""), thing))
+    return [thing for _, thing in sorted(placed, key=itemgetter(0))]
+
+
+COLUMNS = (
+    "bucket", "key", "field", "here", "there", "difference", "currency", "reason", "code", "first_seen", "age_days", "new",
+    "rule", "normalised", "place_there", "booking_uuid", "connection", "travel_date", "remark", "acceptance",
+)  # fmt: skip
+"""What a file says of each difference."""
+
+
+def cells(outcome: Outcome, item: Item, difference: Difference | None) -> dict[str, Any]:
+    """The values of `COLUMNS`; of an item without a difference those of the item."""
+    found: dict[str, Any] = {
+        "bucket": item.bucket.value,
+        "key": item.key,
+        "currency": item.currency,
+        "new": False,
+        "rule": item.rule,
+        "normalised": item.normalised,
+        "place_there": "; ".join(item.places),
+        "booking_uuid": item.booking_uuid,
+        "connection": item.connection,
+        "travel_date": item.day,
+        "remark": item.remark,
+        "acceptance": accepted_text(item.acceptance) if item.acceptance else None,
+    }
+    if difference is not None:
+        found |= {
+            "field": difference.field,
+            "here": difference.here_value,
+            "there": difference.there_value,
+            "difference": difference.delta_amount,
+            "currency": difference.currency or item.currency,
+            "reason": difference.reason,
+            "code": difference.code,
+            "first_seen": difference.first_seen_at,
+            "age_days": age_days(difference, outcome.rules),
+            "new": difference.is_new,
+        }
+    return {name: found.get(name) for name in COLUMNS}
+
+
+def accepted_text(acceptance: Acceptance) -> str:
+    """What was said when a difference was accepted, by whom and until when."""
+    end = f"until {_day(acceptance.until)}" if acceptance.until else "for good"
+    return f"{acceptance.note} (accepted by {acceptance.accepted_by} on {_day(acceptance.accepted_at)}, {end})"
+
+
+def _day(at: date) -> str:
+    return f"{at:%Y-%m-%d}"

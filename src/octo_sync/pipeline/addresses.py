@@ -1,0 +1,68 @@
+"""Addresses of PostgreSQL servers: a password, or any part, may be `${NAME}`, a variable; the file itself holds none."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import quote
+
+from octo_sync.pipeline.keys import PipelineFile
+from octo_sync.pipeline.layers import Layers
+from octo_sync.pipeline.values import variable_name
+
+__all__ = ["filled"]
+
+_PART = re.compile(r"\$\{([^{}]*)\}")
+_FILES: Mapping[str, str] = {"destination": "octo.duckdb", "journal": "octo.journal.sqlite"}
+"""Keys that may hold an address, and what they hold else."""
+
+
+def filled(file: PipelineFile, layers: Layers, mistakes: list[str]) -> PipelineFile:
+    """The file with each `${NAME}` of an address replaced; what is wrong is told without the values."""
+    places: dict[str, str] = {}
+    for key in _FILES:
+        text = str(getattr(file, key))
+        try:
+            places[key] = _address(text, layers, _FILES[key]) if "://" in text or "${" in text else text
+        except ValueError as error:
+            mistakes.append(f"{key}: {error}")
+    return replace(
+        file, destination=places.get("destination", file.destination), journal=places.get("journal", file.journal)
+    )
+
+
+def _address(text: str, layers: Layers, file: str) -> str:
+    """The address. `file` is an example of what else may be written.
+
+    Raises:
+        ValueError: A variable is not set, a password is written out, or it is no address.
+    """
+    bare = _PART.sub("", text)
+    if "${" in bare:
+        raise ValueError("expected a } after each ${NAME_OF_A_VARIABLE}")
+    user = bare.partition("://")[2].rpartition("@")[0]
+    if user.partition(":")[2] or re.search(r"password=[^&]", bare, re.IGNORECASE):
+        raise ValueError(
+            "expected an address without a password, because this file is read by many; PostgreSQL takes it from "
+            "PGPASSWORD or a password file, or write ${NAME_OF_A_VARIABLE} in its place"
+        )
+    address, end = "", 0
+    for part in _PART.finditer(text):
+        address += text[end : part.start()] + _value(part, text, layers)
+        end = part.end()
+    address += text[end:]
+    if address.partition("://")[0] not in {"postgresql", "postgres"} or "://" not in address:
+        raise ValueError(f'expected a path such as "{file}", or a postgresql:// address')
+    return address
+
+
+def _value(part: re.Match[str], text: str, layers: Layers) -> str:
+    name = variable_name(part[1])
+    value, _ = layers.variable(name)
+    if not value:
+        raise ValueError(f"the environment variable {name} is not set; expected it to hold a part of the address")
+    if not value.isprintable():
+        raise ValueError(f"the environment variable {name} holds no part of an address; expected one line of text")
+    before, after = text[: part.start()], text[part.end() :]
+    # A whole address, a host or a database stands as it is; a user or a password may hold what an address is parted by.
+    is_one_part = "://" in before and ("@" in after or "?" in before)
+    return quote(value, safe="") if is_one_part else value

@@ -1,0 +1,199 @@
+"""The keys of `[reconcile.NAME]`: what a comparison with another system compares, and how."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, with_config
+
+from octo_sync.model import Horizon
+from octo_sync.pipeline import values
+from octo_sync.pipeline.vocabulary import FORBID, Count, Days, Number, Says, Seconds, Switch, Text, Type
+
+__all__ = ["MEASURES", "ReconcileTable", "ThereTable"]
+
+MEASURES = (
+    "mismatched",
+    "missing_here",
+    "missing_there",
+    "duplicate_here",
+    "duplicate_there",
+    "ambiguous",
+    "too_fresh",
+    "out_of_window",
+    "accepted",
+    "matched_within_tolerance",
+    "differences",
+    "new",
+)
+"""What `fail_on` may count, beside `abs_amount_` and a currency."""
+
+_WINDOW = Horizon(-35, 0)
+_COLUMN = r"[^=+\s](?:[^=+]*[^=+\s])?"
+_KEY = re.compile(rf"\s*{_COLUMN}(?:\s*\+\s*{_COLUMN})*\s*(?:=\s*{_COLUMN}(?:\s*\+\s*{_COLUMN})*\s*)?")
+_LIMIT = re.compile(r"\s*([a-z_]+)\s*>\s*(\d{1,15}(?:\.\d{1,8})?)\s*", re.ASCII)
+_AMOUNT = re.compile(r"abs_amount_[a-z]{3}", re.ASCII)
+
+
+def _key(value: object) -> str:
+    text = values.plain_text(value)
+    here, _, there = text.partition("=")
+    if not _KEY.fullmatch(text) or (there and here.count("+") != there.count("+")):
+        raise ValueError('expected a column here and one there, such as "booking_uuid=octo_uuid", or "a+b=c+d"')
+    return text
+
+
+def _limits(value: object) -> str:
+    text = values.plain_text(value)
+    for part in filter(None, map(str.strip, text.split(","))):
+        match = _LIMIT.fullmatch(part)
+        if match is None or (match[1] not in MEASURES and not _AMOUNT.fullmatch(match[1])):
+            hint = values.suggest(part.partition(">")[0].strip(), MEASURES)
+            raise ValueError(
+                f'expected a list such as "mismatched>0, missing_here>5, abs_amount_eur>100"{hint or ""}; '
+                f"what can be counted: {', '.join(MEASURES)}, abs_amount_ and a currency"
+            )
+    return text
+
+
+def _pattern(value: object) -> str:
+    text = values.plain_text(value)
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"expected a regular expression such as 'BK-?'; {error}") from None
+    return text
+
+
+def _meanings(value: object) -> tuple[str, ...]:
+    listed = value if isinstance(value, list | tuple) else [value]
+    if not listed or not all(isinstance(item, str) for item in listed):
+        raise ValueError('expected the values here that it stands for, such as ["CONFIRMED", "REDEEMED"]')
+    return tuple(str(item) for item in listed)
+
+
+def _tolerance(value: object) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:  # noqa: PLR2004 - inf, nan
+        raise ValueError("expected an amount of 0 or more, such as 0.01")
+    return Decimal(str(value))
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThereTable:
+    """The other side: one of `csv`, `xlsx`, `parquet`, `dsn` with `sql`, or `connection`."""
+
+    csv: Annotated[Text, Says("Files, relative to the project; `*` stands for anything.", default="none")] = ""
+    xlsx: Annotated[Text, Says("Workbooks; the first sheet unless `sheet` says which.", default="none")] = ""
+    parquet: Annotated[Text, Says("Parquet files.", default="none")] = ""
+    dsn: Annotated[
+        Text,
+        Says(
+            "A database: `postgresql://…` or `sqlite:///file`; `${NAME}` is an environment variable, for the password.",
+            default="none",
+        ),
+    ] = ""
+    sql: Annotated[Text, Says("What to select there; may use `:from` and `:to`.", default="none")] = ""
+    connection: Annotated[Text, Says("Another connection of this pipeline: its bookings.", default="none")] = ""
+    delimiter: Annotated[Text, Says("What separates cells of a CSV file; found out when absent.", default="none")] = ""
+    encoding: Annotated[
+        Text, Says("Of a CSV file, such as `cp1252`; UTF-8 and UTF-16 are found out.", default="none")
+    ] = ""
+    decimal: Annotated[
+        Literal["", ".", ","], Says("What separates decimals; found out when absent.", default="none")
+    ] = ""
+    dates: Annotated[
+        Literal["", "iso", "dmy", "mdy", "serial"],
+        Says(
+            "In which order dates are written; found out when absent. `serial`: numbers of a spreadsheet.",
+            default="none",
+        ),
+    ] = ""
+    time_zone: Annotated[
+        str, BeforeValidator(values.time_zone), Type("time zone"), Says("Whose wall clock times without an offset are.")
+    ] = "UTC"
+    sheet: Annotated[Text, Says("Sheet of a workbook.", default="the first one")] = ""
+    header_row: Annotated[Count, Field(ge=1, le=1000), Says("The row that holds the names of the columns.")] = 1
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Which of the kinds of source are given; it has to be one."""
+        return tuple(name for name in ("csv", "xlsx", "parquet", "dsn", "connection") if getattr(self, name))
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcileTable:
+    """One comparison with another system."""
+
+    here: Annotated[
+        Text, Says("What is compared of this copy; `:from` and `:to` are the days of the window, both included.")
+    ] = "select * from marts.fct_bookings where was_sold and coalesce(travel_date, booking_date) between :from and :to"
+    there: Annotated[ThereTable, Says("The other side.")]
+    keys: Annotated[
+        tuple[Annotated[str, BeforeValidator(_key)], ...],
+        Field(min_length=1, max_length=9),
+        Type('list of "here=there"'),
+        Says("What says that two rows are the same booking, the surest first; `a+b=c+d` takes columns together."),
+    ]
+    fields: Annotated[
+        Mapping[str, Text], Type("table: column here = column there"), Says("What is compared of two rows.")
+    ] = field(default_factory=dict)
+    map: Annotated[
+        Mapping[str, Mapping[str, Annotated[tuple[str, ...], BeforeValidator(_meanings)]]],
+        Type("table: column here = { value there = value or values here }"),
+        Says("What values there mean here."),
+    ] = field(default_factory=dict)
+    tolerance: Annotated[
+        Mapping[str, Annotated[Decimal, BeforeValidator(_tolerance)]],
+        Type("table: currency = amount"),
+        Says("How far apart amounts may be; `default` for currencies that are not named."),
+    ] = field(default_factory=dict)
+    relative: Annotated[
+        Number, Field(ge=0, le=1), Says("The same as a share of the amount here; the larger one counts.")
+    ] = 0.0
+    window: Annotated[Days, Type("days"), Says("Which days are compared, seen from today.")] = _WINDOW
+    date: Annotated[Text, Says("The column here whose day has to be in the window.")] = "travel_date"
+    grace: Annotated[
+        Seconds, Says("A difference is too fresh to tell when a side changed so shortly before the other one was made.")
+    ] = 7200.0
+    changed: Annotated[Text, Says("The column there that says when a row last changed.", default="none")] = ""
+    strip: Annotated[
+        str,
+        BeforeValidator(_pattern),
+        Type("regular expression"),
+        Says("What keys may begin with that is no part of them.", default="none"),
+    ] = ""
+    fail_on: Annotated[
+        str,
+        BeforeValidator(_limits),
+        Type("list of limits"),
+        Says("What makes it end with exit code 3: limits such as `mismatched>0, abs_amount_eur>100`."),
+    ] = "differences>0"
+    html: Annotated[Text, Says("A page written by every run, relative to the project.", default="none")] = ""
+    xlsx: Annotated[Text, Says("A workbook written by every run.", default="none")] = ""
+    csv: Annotated[Text, Says("A CSV file written by every run.", default="none")] = ""
+    after_sync: Annotated[Switch, Says("`serve` runs it after every pull that ended and was published.")] = True
+    notify: Annotated[
+        Text,
+        Says("A command, or an https address, that is told of new differences as JSON.", default="none"),
+    ] = ""
+
+    def limits(self) -> list[tuple[str, Decimal]]:
+        """`fail_on` as measures and what they may be at most."""
+        parts = [part.partition(">") for part in self.fail_on.split(",") if part.strip()]
+        return [(measure.strip(), Decimal(above.strip())) for measure, _, above in parts]
+
+    def key_columns(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """`keys` as columns here and there."""
+        found = []
+        for text in self.keys:
+            here, _, there = text.partition("=")
+            found.append((_columns(here), _columns(there or here)))
+        return found
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split("+"))

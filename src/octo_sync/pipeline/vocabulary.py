@@ -1,0 +1,65 @@
+"""The words in which keys are described: types with their units, what a key means, how values are read.
+
+What is written in a file is a text, a number, a list or a table; here it becomes a value of the right type, or a sentence.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, StrictBool, StrictInt
+
+from octo_sync.model import Horizon
+from octo_sync.pipeline import values
+
+__all__ = [
+    "FORBID",
+    "Age",
+    "Bytes",
+    "Count",
+    "Cron",
+    "Days",
+    "Name",
+    "Number",
+    "Says",
+    "Seconds",
+    "Switch",
+    "Text",
+    "Type",
+    "number",
+]
+
+FORBID = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """How the documentation calls a type."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """What a key means; `default` where the real one is computed."""
+
+    text: str
+    default: str | None = None
+
+
+def number(value: object) -> float:
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:  # noqa: PLR2004 - inf, nan
+        raise ValueError("expected a number")
+    return float(value)
+
+
+Text = Annotated[str, BeforeValidator(values.plain_text), Type("text")]
+Name = Annotated[str, BeforeValidator(values.name), Type("name")]
+Seconds = Annotated[float, BeforeValidator(values.duration), Type("duration")]
+Age = Annotated[float, BeforeValidator(values.age), Type("duration")]
+Bytes = Annotated[int, BeforeValidator(values.size), Type("size")]
+Count = Annotated[StrictInt, Type("whole number")]
+Switch = Annotated[StrictBool, Type("true or false")]
+Number = Annotated[float, BeforeValidator(number), Type("number")]
+Days = Annotated[Horizon, BeforeValidator(lambda value: value if isinstance(value, Horizon) else values.horizon(value))]
+Cron = Annotated[str, BeforeValidator(values.cron), Type("cron expression")]

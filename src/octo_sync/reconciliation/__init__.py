@@ -1,0 +1,48 @@
+"""Comparing this copy with another system's rows: pure, in memory, with exact arithmetic.
+
+`model` the nouns · `sides` both sides as tables · `matching` which rows belong together · `comparing` what differs in a pair ·
+`items` what a person looks at · `naming` what that is called · `reasons` and `alone` why, in a sentence · `rows` what single
+rows say · `totals` the money, explained to zero · `limits` what fails a run · `engine` puts it together.
+"""
+
+from octo_sync.reconciliation.engine import Facts, breaches, reconcile
+from octo_sync.reconciliation.model import (
+    Acceptance,
+    Bucket,
+    Difference,
+    ExplainedMoney,
+    FieldRule,
+    Item,
+    KeyRule,
+    Kind,
+    Limit,
+    Outcome,
+    Rules,
+    Side,
+    SideTotal,
+    Tolerance,
+)
+from octo_sync.reconciliation.sides import kind_of, kinds, wall
+
+__all__ = [
+    "Acceptance",
+    "Bucket",
+    "Difference",
+    "ExplainedMoney",
+    "Facts",
+    "FieldRule",
+    "Item",
+    "KeyRule",
+    "Kind",
+    "Limit",
+    "Outcome",
+    "Rules",
+    "Side",
+    "SideTotal",
+    "Tolerance",
+    "breaches",
+    "kind_of",
+    "kinds",
+    "reconcile",
+    "wall",
+]

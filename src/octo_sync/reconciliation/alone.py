@@ -1,0 +1,92 @@
+"""Why one side has no row, or has more than one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from octo_sync.model import Window
+from octo_sync.reconciliation.reasons import Reason, moment
+from octo_sync.reconciliation.rows import Row, exact
+
+__all__ = ["LoneCase", "why_alone", "why_extra"]
+
+_UNSOLD = ("ON_HOLD", "EXPIRED", "PENDING", "REJECTED")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoneCase:
+    """A row that only one side has. `known` are bookings of the copy with a key of it, wherever they travel."""
+
+    row: Row
+    window: Window
+    known: Sequence[Row] = ()
+    compared: frozenset[str] = frozenset()
+    """Those of the known bookings that are among the rows here, by `booking_uuid`."""
+    is_covered: bool | None = None
+    is_owed: bool = False
+
+
+def why_alone(case: LoneCase, *, is_here: bool) -> Reason:
+    """Why the other side has no such row."""
+    return _why_missing_there(case) if is_here else _why_missing_here(case)
+
+
+def _why_missing_there(case: LoneCase) -> Reason:
+    status = str(case.row.get("status") or "").upper()
+    if case.row.get("is_test"):
+        return "test_booking", "It is a test booking."
+    if status in _UNSOLD:
+        return "hold_expired", f"It is {status} here and was never sold; leave it out of the query of `here`."
+    if status == "CANCELLED":
+        when = moment(case.row.get("utc_cancelled_at"))
+        return (
+            "cancelled_here",
+            f"Cancelled here{f' at {when}' if when else ''}; the other side may drop what is cancelled.",
+        )
+    return "unknown_there", "No row there has a key of it."
+
+
+def _why_missing_here(case: LoneCase) -> Reason:  # noqa: PLR0911 - one return per reason
+    if case.is_owed:
+        return "notification_not_landed", "A notification about it was received and is not landed yet."
+    for known in sorted(case.known, key=lambda each: each["booking_uuid"] in case.compared):
+        if known["booking_uuid"] in case.compared:
+            return (
+                "one_more",
+                "Bookings here with the same reference have rows of their own there; this row is one more.",
+            )
+        status, day = str(known.get("status") or "").upper(), known.get("local_date")
+        if known.get("is_deleted"):
+            return "deleted_here", "The service says that it does not exist any more; the copy keeps it as deleted."
+        if known.get("is_test"):
+            return "test_booking", "It is a test booking, which the marts leave out."
+        if status in _UNSOLD:
+            return "hold_expired", f"It is {status} here and was never sold."
+        if isinstance(day, date) and not case.window.start <= day <= case.window.end:
+            return "other_day", f"Here it travels on {day}, outside of {case.window}."
+        return "left_out", f"It is here ({status}, {f'travels on {day}' if day else 'open-dated'}), and the query of `here` leaves it out."
+    if case.is_covered is False:
+        return "not_covered", "The copy has not verified all bookings of that month; a full pull may bring it."
+    return "unknown_here", "No booking here has a key of it."
+
+
+def why_extra(here: Sequence[Row], there: Sequence[Row], amount: tuple[str, str] | None) -> Reason:
+    """What a group of rows with one key is; `amount` are the columns of the first amount, here and there."""
+    one, many, names = (here, there, amount) if len(here) == 1 else (there, here, amount[::-1] if amount else None)
+    count = len(many)
+    if len(one) == 1 and names is not None:
+        whole = exact(one[0].get(names[0]))
+        parts = [exact(row.get(names[1])) for row in many]
+        if whole is not None and all(part is not None for part in parts):
+            if sum(part for part in parts if part is not None) == whole:
+                return "split", f"{count} rows with one key, which together make up the amount: it was split."
+            if all(part == whole for part in parts):
+                return (
+                    "entered_twice",
+                    f"{count} rows with one key, each with the whole amount: it was entered {_times(count)}.",
+                )
+    return "same_key", f"{len(here)} rows here and {len(there)} there have the same key."
+
+
+def _times(count: int) -> str:
+    return {2: "twice"}.get(count, f"{count} times")

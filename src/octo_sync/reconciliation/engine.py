@@ -1,0 +1,119 @@
+"""The comparison from two tables to an outcome: match, compare, explain, close.
+
+Matching and comparing are SQL over whole sides; only items that a person may want to look at become objects.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from octo_sync.reconciliation.comparing import DIFFERS, WITHIN, compare
+from octo_sync.reconciliation.items import MOST_ITEMS, MOST_SETTLED, Facts, Maker
+from octo_sync.reconciliation.limits import breaches
+from octo_sync.reconciliation.matching import match, telling
+from octo_sync.reconciliation.model import Acceptance, Bucket, Item, Outcome, Rules, Side
+from octo_sync.reconciliation.sides import kinds, load
+from octo_sync.reconciliation.totals import explained, must_close, totals
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+
+__all__ = ["MOST_ITEMS", "MOST_SETTLED", "Facts", "breaches", "reconcile"]
+
+
+def reconcile(
+    rules: Rules,
+    here: "pa.Table",
+    there: "pa.Table",
+    *,
+    sides: tuple[Side, Side],
+    place: Callable[[int], str],
+    facts: Facts,
+    acceptances: Sequence[Acceptance] = (),
+) -> Outcome:
+    """Compare two sides.
+
+    Args:
+        rules: How.
+        here: The rows of this copy; the type of a column says how its field is compared.
+        there: The other side's rows with the columns that `rules` names, typed alike; beside each instant `NAME.wall`.
+        sides: What the two are called and how old they are, here first.
+        place: Where a row there was read, by its number.
+        facts: What else the copy knows.
+        acceptances: Differences that somebody lets be.
+
+    Raises:
+        ReconcileError: The rules do not fit the rows, nearly nothing fits, or the arithmetic does not close.
+    """
+    types = kinds(rules, here.schema)
+    with closing(load(rules, types, here, there)) as db:
+        match(db, rules)
+        compare(db, rules, types)
+        _sort(db, rules)
+        maker = Maker(rules, types, here, there, sides, place, facts, {a.key: a for a in acceptances})
+        made = maker.items(db)
+        counts = _assign(db, made)
+        money, parts = totals(db, rules, types), explained(db, rules, types)
+    must_close(rules, money, parts)
+    return Outcome(
+        rules=rules, here=sides[0], there=sides[1], kinds=types, items=list(made.values()), counts=counts, totals=money,
+        explained=parts,
+    )  # fmt: skip
+
+
+def _sort(db: duckdb.DuckDBPyConnection, rules: Rules) -> None:
+    """What the rows alone say: `plain (item, bucket, rule, normalised)`, for every item but the pairs that are the same."""
+    verdicts = [f"v{i}" for i in range(len(rules.fields))] + [f"x{i}" for i in range(len(rules.keys))]
+    db.execute(
+        "create table plain as select item, case when outside then 'out_of_window' "  # noqa: S608 - our own names
+        f"when {DIFFERS} in ({', '.join(verdicts)}) then 'mismatched' "
+        f"when {WITHIN} in ({', '.join(verdicts)}) then 'matched_within_tolerance' "
+        "else 'matched' end as bucket, rule, normalised from odd"
+    )
+    ids = [f"count(distinct coalesce(n{i}, '')) filter (side = '{side}')" for i in range(len(rules.keys)) for side in "ht"]
+    apart = [
+        f"(grouped.rule = {key} and greatest({', '.join(ids[2 * i + j] for i in telling(rules, key) for j in (0, 1))}) > 1)"
+        for key in range(len(rules.keys))
+        if telling(rules, key)
+    ]
+    columns = ", ".join(["day", "id", *(f"{letter}{i}" for i in range(len(rules.keys)) for letter in "kn")])
+    raw = " ".join(f"when {i} then count(distinct k{i})" for i in range(len(rules.keys)))
+    db.execute(
+        "insert into plain select item, case "  # noqa: S608 - our own names
+        "when max(day) < $start or min(day) > $until then 'out_of_window' "
+        "when count(*) filter (side = 'h') = 0 then 'missing_here' "
+        "when count(*) filter (side = 't') = 0 then 'missing_there' "
+        # Nobody can say which of several bookings is meant.
+        f"when count(distinct id) > 1 or {' or '.join([*apart, 'false'])} then 'ambiguous' "
+        "when count(*) filter (side = 'h') > 1 and count(*) filter (side = 't') > 1 then 'ambiguous' "
+        "when count(*) filter (side = 'h') > 1 then 'duplicate_here' "
+        "else 'duplicate_there' end, rule, coalesce(case rule "
+        f"{raw} end > 1, false) from ("
+        f"select member.item, member.side, {columns} from member join h using (rid) where side = 'h' union all "
+        f"select member.item, member.side, {columns} from member join t using (rid) where side = 't') "
+        "join grouped using (item) group by item, rule",
+        {"start": rules.window.start, "until": rules.window.end},
+    )
+
+
+def _assign(db: duckdb.DuckDBPyConnection, made: Mapping[int, Item]) -> dict[Bucket, int]:
+    """The last word on every item but plain matches, `bucket (item, bucket)`; how many items each bucket has."""
+    import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
+
+    said = pa.table(
+        [pa.array(made.keys(), pa.int64()), pa.array([str(item.bucket) for item in made.values()], pa.string())],
+        names=["item", "bucket"],
+    )
+    db.register("said", said)
+    db.execute(
+        "create table bucket as select item, coalesce(said.bucket, plain.bucket) as bucket "
+        "from plain left join said using (item)"
+    )
+    db.unregister("said")
+    counted = db.execute(
+        "select bucket, count(*)::bigint from (select bucket from bucket union all "
+        "select 'matched' from pair anti join plain on plain.item = 2 * pair.h) group by 1"
+    ).fetchall()
+    return {Bucket(bucket): n for bucket, n in counted}

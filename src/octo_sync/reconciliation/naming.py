@@ -1,0 +1,102 @@
+"""What items are called: the same today and tomorrow, whatever other rows come and go, and no two the same."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+import duckdb
+
+from octo_sync.reconciliation.model import Rules
+from octo_sync.reconciliation.rows import Row, shown
+
+__all__ = ["keys"]
+
+_Rows = tuple[tuple[Row, ...], tuple[Row, ...]]
+
+
+def keys(
+    db: duckdb.DuckDBPyConnection,
+    rules: Rules,
+    rids: Mapping[int, tuple[Sequence[int], Sequence[int]]],
+    items: Mapping[int, _Rows],
+) -> dict[int, str]:
+    """The key of each item, by number: its first key's name and value, by a row here if there is one.
+
+    Where several items have that value (an order's reference), each gets a mark made of all its keys; items that not even
+    these tell apart are counted.
+
+    Args:
+        db: Both sides, matched.
+        rules: Whose keys.
+        rids: Numbers of the rows of each item, here and there.
+        items: The rows.
+    """
+    names, named = {}, defaultdict(list)
+    for number, (here, there) in items.items():
+        names[number] = _without_key(rules, here, there)
+        for side, rows, numbers in (("h", here, rids[number][0]), ("t", there, rids[number][1])):
+            hit = next(
+                ((i, j) for i in range(len(rules.keys)) for j, row in enumerate(rows) if _value(rules, i, side, row)),
+                None,
+            )
+            if hit is not None:
+                i, j = hit
+                names[number] = f"{rules.keys[i].name}={_value(rules, i, side, rows[j])}"
+                named[side, i].append((number, numbers[j]))
+                break
+    for (side, i), owners in named.items():
+        for number in _shared(db, side, i, owners):
+            names[number] += f" #{_mark(rules, *items[number])}"
+    seen: Counter[str] = Counter()
+    for number, name in names.items():
+        seen[name] += 1
+        if seen[name] > 1:
+            names[number] = f"{name} ({seen[name]})"
+    return names
+
+
+def _value(rules: Rules, key: int, side: str, row: Row) -> str:
+    """A key of a row as people read it; '' when a part of it is blank."""
+    columns = rules.keys[key].here if side == "h" else rules.keys[key].there
+    parts = [(shown(row.get(column)) or "").strip() for column in columns]
+    return "+".join(parts) if all(parts) else ""
+
+
+def _shared(db: duckdb.DuckDBPyConnection, side: str, key: int, owners: Sequence[tuple[int, int]]) -> list[int]:
+    """Those of the items `(number, row)` that are not the only ones with their value of a key."""
+    import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
+
+    numbers, rids = zip(*owners, strict=True)
+    db.register("owners", pa.table([pa.array(numbers, pa.int64()), pa.array(rids, pa.int64())], names=["item", "rid"]))
+    rows = " union all ".join(
+        f"select '{letter}' as side, rid, n{key} as key from {letter} where n{key} in (select key from mine)"  # noqa: S608 - our own names
+        for letter in "ht"
+    )
+    found = db.execute(
+        f"with mine as (select owners.item, n{key} as key from owners join {side} using (rid)), rows as materialized ({rows}), "  # noqa: S608 - our own names
+        "owned as (select key, 2 * pair.h as item from rows join pair on rows.side = 'h' and rows.rid = pair.h "
+        "union all select key, 2 * pair.h from rows join pair on rows.side = 't' and rows.rid = pair.t "
+        "union all select key, member.item from rows join member using (side, rid)) "
+        "select item from mine where key in (select key from owned group by key having count(distinct item) > 1)"
+    ).fetchall()
+    db.unregister("owners")
+    return [number for (number,) in found]
+
+
+def _mark(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> str:
+    columns = [c for key in rules.keys for c in (key.here if here else key.there)]
+    columns += ["connection_id", "booking_uuid"] if here else []
+    return _hash(sorted(repr([shown(row.get(column)) for column in columns]) for row in here or there))
+
+
+def _without_key(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> str:
+    """The name of an item without any key: its booking, else its compared values."""
+    uuid = next((row["booking_uuid"] for row in here if row.get("booking_uuid")), None)
+    if uuid is not None:
+        return f"booking_uuid={uuid}"
+    columns = [f.here if here else f.there for f in rules.fields]
+    return f"row={_hash(sorted(repr([shown(row.get(column)) for column in columns]) for row in here or there))}"
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:12]

@@ -1,0 +1,82 @@
+"""What single rows say: small readings of values that items, names and reasons share."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from octo_sync.reconciliation.model import Rules
+
+__all__ = ["Row", "currency_of", "day_of", "exact", "instant", "meant", "shown", "total"]
+
+Row = Mapping[str, Any]
+
+
+def shown(value: object) -> str | None:
+    """A value as results hold it: amounts without needless zeros, instants in UTC."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return str(value).lower()
+        case Decimal():
+            return f"{value.normalize():f}" if value else "0"
+        case datetime() if value.tzinfo is not None:
+            return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        case datetime() | date():
+            return value.isoformat()
+        case _:
+            return str(value)
+
+
+def instant(value: object) -> datetime | None:
+    """A moment in UTC; one without a zone is meant in UTC."""
+    if not isinstance(value, datetime):
+        return None
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def exact(value: object) -> Decimal | None:
+    """An amount of whatever type as a decimal."""
+    return Decimal(str(value)) if value is not None else None
+
+
+def day_of(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> date | None:
+    """The day that decides whether an item is in the window: here's, else there's."""
+    for rows, name in ((here, rules.date), (there, rules.date_there)):
+        for row in rows:
+            value = row.get(name) if name else None
+            if isinstance(value, datetime):
+                return value.date()
+            if isinstance(value, date):
+                return value
+    return None
+
+
+def currency_of(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> str | None:
+    """The currency of an item: here's, else there's."""
+    rule = next((f for f in rules.fields if f.here == rules.currency), None)
+    if rule is None:
+        return next((str(row["currency"]).strip().upper() for row in here if row.get("currency")), None)
+    for rows, name in ((here, rule.here), (there, rule.there)):
+        for row in rows:
+            text = str(row[name] or "").strip().upper()
+            if text:
+                return text
+    return None
+
+
+def total(rows: Sequence[Row], name: str | None) -> Decimal | None:
+    """The sum of a column; None when no row has a value."""
+    values = [Decimal(str(row[name])) for row in rows if name and row.get(name) is not None]
+    return sum(values, Decimal(0)) if values else None
+
+
+def meant(mapping: Mapping[str, tuple[str, ...]] | None, value: object) -> tuple[str, ...] | None:
+    """What a value there stands for here: None without a mapping, `()` when the mapping does not name it."""
+    if mapping is None or value is None:
+        return None
+    wanted = str(value).strip().upper()
+    return tuple(
+        here.strip().upper() for there, values in mapping.items() if there.strip().upper() == wanted for here in values
+    )

@@ -1,0 +1,271 @@
+"""`octo-sync reconcile`: a ledger made of the sandbox's own state, compared on the command line and from Python."""
+
+import csv
+import datetime as dt
+import json
+import stat
+from decimal import Decimal
+
+import pandas as pd
+import pytest
+from tests.cli.conftest import finish, wait_until
+
+import octo_sync
+
+HEADS = ("octo_uuid", "no", "state", "gross", "currency", "day")
+SECTION = """
+[reconcile.ledger]
+there = {{ csv = "ledger*.csv" }}
+keys = ["booking_uuid=octo_uuid", "supplier_reference=no"]
+fields = {{ status = "state", retail_amount = "gross", currency = "currency", travel_date = "day" }}
+map.status = {{ OK = ["CONFIRMED", "REDEEMED"], XX = "CANCELLED" }}
+window = "-90d..+365d"
+{more}
+"""
+
+
+def books(service):
+    """What a ledger holds: what was sold, and what was sold and cancelled since; in the sandbox's own words."""
+    today = dt.date.today()
+    window = today - dt.timedelta(days=90), today + dt.timedelta(days=365)
+    found = []
+    for booking in service.control("GET", "/state")["bookings"]:
+        sold = booking["status"] in ("CONFIRMED", "REDEEMED", "NOSHOW")
+        sold = sold or (booking["status"] == "CANCELLED" and booking["utc_confirmed_at"])
+        if sold and not booking["test"] and window[0] <= dt.date.fromisoformat(booking["local_date"]) <= window[1]:
+            gross = "" if booking["retail"] is None else str(Decimal(booking["retail"]).scaleb(-booking["precision"]))
+            found.append(
+                {
+                    "octo_uuid": booking["uuid"],
+                    "no": booking["supplier_reference"] or "",
+                    "state": "XX" if booking["status"] == "CANCELLED" else "OK",
+                    "gross": gross.replace(".", ","),
+                    "currency": booking["currency"],
+                    "day": "" if booking["freesale"] else booking["local_date"],
+                }
+            )
+    assert len(found) > 50
+    return sorted(found, key=lambda row: row["octo_uuid"])
+
+
+def write(program, rows, name="ledger.csv"):
+    with (program.directory / name).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, HEADS, delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def ask_for(program, more=""):
+    path = program.directory / "pipelines" / "shop.toml"
+    path.write_text(path.read_text() + SECTION.format(more=more))
+
+
+def said(program, *words):
+    done = program("reconcile", *words, "--json")
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)["reconciliations"][0]
+
+
+@pytest.fixture
+def books_now(service):
+    return books(service)
+
+
+def test_a_ledger_that_says_the_same_is_matched_wholly(project, books_now):
+    ask_for(project)
+    write(project, books_now)
+
+    code, document = said(project, "ledger")
+
+    assert (code, document["counts"]) == (0, {"matched": len(books_now)})
+    text = project.ok("reconcile", "ledger")
+    assert "No difference" in text
+    assert "within the limits" in text
+
+
+def test_differences_are_found_aged_shown_accepted_and_resolved(project, books_now):
+    ask_for(project)
+    priced = [row for row in books_now if row["gross"] not in ("", "0")]
+    wrong, gone = priced[3], priced[7]
+    write(project, [r | ({"gross": "0,01"} if r is wrong else {}) for r in books_now if r is not gone])
+
+    code, document = said(project, "ledger")
+
+    assert code == 3
+    assert document["counts"] == {"matched": len(books_now) - 2, "mismatched": 1, "missing_there": 1}
+    assert document["breached"]
+    key = f"booking_uuid={wrong['octo_uuid']}"
+    shown = project.json("sql", "select * from marts.recon_open order by bucket")["rows"]
+    assert [(row["recon_key"], row["bucket"], row["field"]) for row in shown] == [
+        (key, "mismatched", "retail_amount"),
+        (f"booking_uuid={gone['octo_uuid']}", "missing_there", ""),
+    ]
+    assert all(row["is_new"] for row in shown)
+
+    again = project("reconcile")
+    assert again.returncode == 3
+    assert "0 new" in again.stdout
+
+    accepted = project.ok("reconcile", "accept", key, "--note", "a voucher", "--until", "2999-12-31")
+    assert "until 2999-12-31" in accepted
+    code, document = said(project, "ledger")
+    assert (code, document["counts"]["accepted"]) == (3, 1)
+    project.ok("reconcile", "accept", key, "--note", "a voucher", "--until", "2020-01-31")
+    assert said(project, "ledger")[1]["counts"]["mismatched"] == 1, "what was accepted until a day is open after it"
+    project.ok("reconcile", "unaccept", key)
+
+    write(project, books_now)
+    assert said(project, "ledger")[0] == 0
+    assert project.json("sql", "select * from marts.recon_open")["rows"] == []
+    kept = project.json("sql", "select resolved_at_utc from ops.recon_results")["rows"]
+    assert len(kept) == 2
+    assert all(row["resolved_at_utc"] for row in kept)
+    [listed] = project.json("reconcile", "list")["reconciliations"]
+    assert (listed["name"], listed["verdict"], listed["open"]) == ("ledger", "ok", 0)
+
+
+def test_files_are_written_for_their_owner_alone(project, books_now):
+    ask_for(project, 'html = "reports/every.html"')
+    write(project, books_now[1:])
+
+    done = project("reconcile", "ledger", "--html", "l.html", "--xlsx", "l.xlsx", "--csv", "l.csv")
+
+    assert done.returncode == 3
+    for name in ("l.html", "l.xlsx", "l.csv", "reports/every.html"):
+        path = project.directory / name
+        assert path.stat().st_size > 300
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert books_now[0]["octo_uuid"] in (project.directory / "l.csv").read_text()
+    assert books_now[0]["octo_uuid"] in (project.directory / "l.html").read_text()
+
+
+def test_a_dry_run_keeps_nothing_and_tells_nobody(project, books_now):
+    ask_for(project, 'notify = "cp /dev/stdin told.json"')
+    write(project, books_now[1:])
+
+    assert project("reconcile", "ledger", "--dry-run").returncode == 3
+    assert not (project.directory / "told.json").exists()
+    assert project.json("reconcile", "list")["reconciliations"][0]["verdict"] == "never"
+
+    assert project("reconcile", "ledger").returncode == 3
+    told = json.loads((project.directory / "told.json").read_text())
+    assert (told["event"], told["count"]) == ("reconcile.new_differences", 1)
+    (project.directory / "told.json").unlink()
+    assert project("reconcile", "ledger").returncode == 3
+    assert not (project.directory / "told.json").exists(), "what is known is no news"
+
+
+def test_a_hook_that_fails_is_said_and_changes_nothing(project, books_now):
+    ask_for(project, 'notify = "false"')
+    write(project, books_now[1:])
+
+    done = project("reconcile", "ledger")
+
+    assert done.returncode == 3
+    assert "The hook of ledger failed: false ended with 1" in done.stderr
+    assert project.json("reconcile", "list")["reconciliations"][0]["open"] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("", "ledger.csv"),
+        ("octo_uuid;no;state;gross;currency\n", "day"),
+        ("octo_uuid;no;state;gross;currency;day\nu;n;OK;EUR 12,00;EUR;2026-11-22\n", "line 2"),
+        ("octo_uuid;no;state;gross;currency;day\nu;n;OK;12,00;EUR;31.02.2026\n", "line 2"),
+        ("octo_uuid;no;state;gross;currency;day\nu;n;OK;12,00;EUR;2026-11-22\nu;n;OK\n", "line 3"),
+    ],
+)
+def test_a_ledger_that_cannot_be_read_is_refused_and_nothing_is_kept(project, body, words):
+    ask_for(project)
+    (project.directory / "ledger.csv").write_text(body)
+
+    done = project("reconcile", "ledger")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert project.json("reconcile", "list")["reconciliations"][0]["verdict"] == "never"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["nothing"], 2, "no [reconcile.nothing]"),
+        (["ledger"], 1, "no file is called"),
+        (["accept", "booking_uuid=x", "--note", "y"], 1, "No difference of ledger is open"),
+        (["accept", "booking_uuid=x", "--name", "legder", "--note", "y"], 2, 'did you mean "ledger"?'),
+        (["ledger", "--html", "page.txt"], 2, "expected a file that ends in .html"),
+    ],
+)
+def test_what_cannot_be_done_is_said(project, words, code, text):
+    ask_for(project)
+
+    done = project("reconcile", *words)
+
+    assert done.returncode == code, done.stderr
+    assert text in done.stderr
+
+
+def test_a_pipeline_without_one_says_where_to_look(looked):
+    done = looked("reconcile")
+
+    assert done.returncode == 2
+    assert "docs/reconciliation.md" in done.stderr
+
+
+def test_beside_serve_it_is_kept_and_serve_shows_it(project, books_now):
+    ask_for(project, "after_sync = false")
+    path = project.directory / "pipelines" / "shop.toml"
+    path.write_text(path.read_text() + '\n[serve]\npublish_every = "0.2s"\n')
+    write(project, books_now[1:])
+    running = project.start("serve", "--only", "worker")
+    try:
+        wait_until(lambda: project.json("status")["owner"], seconds=40)
+        assert project("reconcile", "ledger").returncode == 3
+
+        def shown():
+            rows = project.json("sql", "select recon_key from marts.recon_open")["rows"]
+            return [row["recon_key"] for row in rows]
+
+        assert wait_until(shown, seconds=40) == [f"booking_uuid={books_now[0]['octo_uuid']}"]
+    finally:
+        finish(running)
+
+
+def test_serve_compares_after_a_pull(project, books_now):
+    ask_for(project)
+    path = project.directory / "pipelines" / "shop.toml"
+    path.write_text(path.read_text() + '\n[serve]\npublish_every = "0.2s"\n\n[schedule]\nproducts = "* * * * *"\n')
+    write(project, books_now[1:])
+    running = project.start("serve", "--only", "worker")
+    try:
+        found = wait_until(
+            lambda: [r for r in project.json("reconcile", "list")["reconciliations"] if r["verdict"] != "never"],
+            seconds=100,
+        )
+        assert (found[0]["verdict"], found[0]["open"]) == ("over", 1)
+    finally:
+        finish(running)
+
+
+def test_from_python_it_gives_frames(project, books_now):
+    ask_for(project)
+    write(project, books_now[1:])
+
+    result = octo_sync.reconcile("ledger", directory=project.directory)
+
+    assert not result.differences().empty
+    assert list(result.differences()["bucket"]) == ["missing_there"]
+    assert result.counts == {"matched": len(books_now) - 1, "missing_there": 1}
+    explained, totals = result.explained(), result.totals()
+    for currency in set(totals["currency"]):
+        mine = totals[totals["currency"] == currency].set_index("side")["amount"]
+        parts = explained[explained["currency"] == currency]["difference"]
+        assert sum(parts, Decimal(0)) == mine.get("there", Decimal(0)) - mine["here"]
+
+    frame = pd.DataFrame(books_now)
+    frame["gross"] = frame["gross"].str.replace(",", ".")
+    given = octo_sync.reconcile(directory=project.directory, there=frame)
+    assert given.counts == {"matched": len(books_now)}
+    assert project.json("reconcile", "list")["reconciliations"][0]["verdict"] == "never"

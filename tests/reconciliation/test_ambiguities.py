@@ -1,0 +1,338 @@
+"""Where two readings are possible, which one is taken."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from octo_sync.errors import ReconcileError
+from octo_sync.reconciliation import comparing
+from octo_sync.reconciliation import Acceptance, FieldRule, Limit, Side, Tolerance, breaches
+from tests.reconciliation.small import NOW, Facts, buckets, compared, reasons
+
+ORDER = ("booking_uuid", "supplier_reference", "reseller_reference")
+
+
+def booking(uuid, supplier=None, reseller=None, amount="10", currency="EUR", **more):
+    return {
+        "booking_uuid": uuid, "supplier_reference": supplier, "reseller_reference": reseller,
+        "amount": Decimal(amount), "currency": currency, **more,
+    }  # fmt: skip
+
+
+# ── an order's bookings share the reseller's reference ────────────────────────────────────────────────────────────────
+
+
+def test_an_order_is_not_a_duplicate_where_one_of_its_bookings_is_missing():
+    order = [booking("u1", "B1", "R"), booking("u2", "B2", "R"), booking("u3", "B3", "R")]
+    for keys in (ORDER, ORDER[1:]):
+        assert buckets(compared(order, order[:1], keys=keys)) == {"matched": 1, "missing_there": 2}
+        assert buckets(compared(order[:1], order, keys=keys)) == {"matched": 1, "missing_here": 2}
+        assert buckets(compared(order[:2], [order[0], order[2]], keys=keys)) == {
+            "matched": 1, "missing_here": 1, "missing_there": 1,
+        }  # fmt: skip
+
+
+def test_bookings_here_without_their_own_references_are_still_two_bookings():
+    order = [booking("u1", None, "R"), booking("u2", None, "R")]
+    outcome = compared(order, [], keys=ORDER[1:], columns=["booking_uuid"])
+    assert buckets(outcome) == {"missing_there": 2}
+    assert len({item.key for item in outcome.items}) == 2
+    assert buckets(compared(order, [booking(None, None, "R")], keys=ORDER[1:], columns=["booking_uuid"])) == {"ambiguous": 1}
+    first = booking("u1", "B1", "R")
+    outcome = compared([first, order[1]], [first], keys=ORDER[1:], columns=["booking_uuid"])
+    assert buckets(outcome) == {"matched": 1, "missing_there": 1}
+
+
+def test_a_row_with_only_the_orders_reference_belongs_to_the_one_booking_that_is_left():
+    order = [booking("u1", "B1", "R"), booking("u2", "B2", "R")]
+    assert buckets(compared(order, [order[0], booking(None, None, "R")], keys=ORDER)) == {"matched": 2}
+
+
+def test_a_row_more_of_an_order_is_no_duplicate_of_any_of_its_bookings():
+    order = [booking("u1", "B1", "R"), booking("u2", "B2", "R")]
+    known = [{**each, "status": "CONFIRMED", "local_date": date(2026, 11, 3)} for each in order]
+    outcome = compared(order, [*order, booking(None, None, "R")], keys=ORDER, facts=Facts(known))
+    assert reasons(outcome) == {"reseller_reference=R": ["missing_here", "one_more"]}
+
+
+def test_two_lines_without_references_of_their_own_cannot_be_told_apart():
+    order = [booking("u1", "B1", "R"), booking("u2", "B2", "R")]
+    outcome = compared(order, [booking(None, None, "R"), booking(None, None, "R")], keys=ORDER)
+    assert buckets(outcome) == {"ambiguous": 1}
+    assert buckets(compared(order, [booking(None, None, "R")], keys=ORDER)) == {"ambiguous": 1}
+    assert buckets(compared(order[:1], [booking(None, None, "R")] * 2, keys=ORDER)) == {"duplicate_there": 1}
+    assert buckets(compared(order[:1], [booking(None, None, "R"), booking(None, "B7", "R")], keys=ORDER)) == {
+        "matched": 1, "missing_here": 1,
+    }  # fmt: skip
+
+
+# ── stronger and weaker keys ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_row_whose_stronger_key_says_another_booking_is_no_duplicate():
+    one = booking("u1", "B1", "R1")
+    outcome = compared([one], [one, booking("u9", "B1", "R1")], keys=ORDER)
+    assert buckets(outcome) == {"matched": 1, "missing_here": 1}
+    outcome = compared([one, booking("u9", "B1", "R1")], [one], keys=ORDER)
+    assert buckets(outcome) == {"matched": 1, "missing_there": 1}
+
+
+def test_a_second_line_is_a_duplicate_even_if_it_shares_a_key_only_with_the_booking_here():
+    lines = [booking("u1", None, None), booking(None, "B1", None)]
+    assert buckets(compared([booking("u1", "B1", "R1")], lines, keys=ORDER)) == {"duplicate_there": 1}
+
+
+def test_a_weaker_key_pairs_against_a_stronger_one_only_when_nothing_else_has_it():
+    one, other = booking("u1", "B1", "R1"), booking("u2", "B2", "R1")
+    outcome = compared([one], [other], keys=ORDER)
+    assert reasons(outcome) == {"booking_uuid=u1": ["mismatched", "other_reference", "other_reference"]}
+    here = [booking("u1", "B1", "R1"), booking("u3", "B3", "R1")]
+    assert buckets(compared(here, [other, here[1]], keys=ORDER)) == {"matched": 1, "missing_here": 1, "missing_there": 1}
+
+
+def test_what_only_looks_alike_is_never_paired_against_a_reference():
+    keys = (*ORDER, "day+amount")
+    one, other = booking("u1", "B1", "R1", day=date(2026, 11, 3)), booking("u2", "B2", "R2", day=date(2026, 11, 3))
+    assert buckets(compared([one], [other], keys=keys)) == {"missing_here": 1, "missing_there": 1}
+    lost = booking(None, None, None, day=date(2026, 11, 3))
+    assert buckets(compared([one], [lost], keys=keys)) == {"matched": 1}
+
+
+def test_rows_of_two_bookings_that_look_alike_are_ambiguous_and_equal_rows_there_are_duplicates():
+    one, other = booking("u1", day=date(2026, 11, 3)), booking("u2", day=date(2026, 11, 3))
+    given = {"keys": ("day+amount",), "columns": ["booking_uuid"]}
+    assert buckets(compared([one, other], [one], **given)) == {"ambiguous": 1}
+    assert buckets(compared([one], [one, one], **given)) == {"duplicate_there": 1}
+    assert buckets(compared([one, one], [one], **given)) == {"duplicate_here": 1}
+
+
+# ── how keys are written ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [("BK-17", "bk-17"), ("BK-17", "17"), ("BK-17", " BK - 0017\t"), ("17", "BK17"), ("BK-0", "0"), ("\u00a0BK-17", "17\ufeff")],
+)
+def test_a_prefix_case_zeros_and_spaces_are_no_part_of_a_key_and_a_match_says_that_they_were_needed(here, there):
+    outcome = compared([{"a": here}], [{"a": there}], keys=("a",), fields=(), strip="BK-?")
+    assert buckets(outcome) == {"matched": 1}
+    [item] = outcome.items
+    assert item.normalised
+    assert item.remark
+
+
+def test_a_prefix_is_taken_off_at_the_start_only_and_never_leaves_nothing():
+    for here, there in (("A-BK-1", "A-1"), ("BK-", ""), ("BK-", "-")):
+        outcome = compared([{"a": here}], [{"a": there}], keys=("a",), fields=(), strip="BK-")
+        assert buckets(outcome) == {"missing_here": 1, "missing_there": 1}
+    outcome = compared([{"a": "BK-"}] * 2, [{"a": "bk-"}], keys=("a",), fields=(), strip="BK-")
+    assert buckets(outcome) == {"duplicate_here": 1}
+
+
+def test_the_exact_key_is_taken_first():
+    outcome = compared([{"a": "7"}, {"a": "007"}], [{"a": "007"}, {"a": "7"}], keys=("a",), fields=())
+    assert buckets(outcome) == {"matched": 2}
+    assert outcome.items == []
+
+
+def test_a_prefix_that_is_no_regular_expression_is_refused_in_a_sentence():
+    with pytest.raises(ReconcileError, match=r"reconcile\.test: strip is no regular expression: .*BK\["):
+        compared([{"a": "1"}], [{"a": "1"}], keys=("a",), fields=(), strip="BK[")
+
+
+def test_keys_of_another_type_are_the_same_key():
+    numbers = {"types_there": {"a": pa.int64()}}
+    assert buckets(compared([{"a": "12"}], [{"a": 12}], keys=("a",), fields=(), **numbers)) == {"matched": 1}
+    assert buckets(compared([{"a": "0012"}], [{"a": 12}], keys=("a",), fields=(), **numbers)) == {"matched": 1}
+    texts = {"types_there": {"number": pa.string(), "amount": pa.string(), "day": pa.string()}}
+    assert buckets(compared([{"number": 12}], [{"number": "0012"}], keys=("number",), fields=(), **texts)) == {"matched": 1}
+    here, there = {"amount": Decimal("9.5"), "day": date(2026, 11, 3)}, {"amount": "9.50", "day": "2026-11-03"}
+    assert buckets(compared([here], [there], keys=("amount+day",), fields=(), **texts)) == {"matched": 1}
+
+
+def test_a_composite_key_follows_the_map_of_its_fields_both_ways():
+    field = FieldRule("product", "code", {"T1": ("P1", "P2"), "T2": ("P2",), "T9": ("P9",)})
+    given = {"keys": ("product+amount=code+amount",), "fields": (field,)}
+    pairs = [("P1", "T1", "matched"), ("p2", "t2 ", "matched"), ("P2", "T1", "matched"), ("P1", "T2", "mismatched")]
+    for here, there, bucket in pairs:
+        rows = [{"product": here, "amount": Decimal(1)}], [{"code": there, "amount": Decimal(1)}]
+        assert buckets(compared(*rows, **given)) == {bucket: 1}, (here, there)
+    for here, there in (("P1", "T9"), ("T1", "T1"), ("P9", "P9")):
+        rows = [{"product": here, "amount": Decimal(1)}], [{"code": there, "amount": Decimal(1)}]
+        assert buckets(compared(*rows, **given)) == {"missing_here": 1, "missing_there": 1}, (here, there)
+
+
+def test_a_map_of_a_field_goes_both_ways_and_what_it_does_not_name_stands_for_itself():
+    field = FieldRule("status", "state", {"OK": ("CONFIRMED", "REDEEMED"), "XX": ("CANCELLED",)})
+
+    def code(status, state):
+        outcome = compared([{"a": "1", "status": status}], [{"a": "1", "state": state}], keys=("a",), fields=(field,))
+        return next((d.code for item in outcome.items for d in item.differences), "matched")
+
+    assert [code(status, "ok ") for status in ("CONFIRMED", "redeemed", "CANCELLED")] == ["matched", "matched", "cancelled_here"]
+    assert code("CONFIRMED", "XX") == "cancelled_there"
+    assert code("PENDING", "pending") == "matched"
+    assert code("CONFIRMED", "confirmed") == "matched"
+    assert code("CONFIRMED", "paid") == "not_mapped"
+    assert code("CONFIRMED", None) == "empty_there"
+    assert code(None, "OK") == "empty_here"
+    # A word that the map names means what the map says, and not itself.
+    field = FieldRule("status", "state", {"CANCELLED": ("EXPIRED",)})
+    assert code("EXPIRED", "CANCELLED") == "matched"
+    assert code("CANCELLED", "CANCELLED") != "matched"
+
+
+def test_a_map_for_what_is_no_word_is_refused():
+    with pytest.raises(ReconcileError, match=r"map\.guests maps words"):
+        compared([], [], keys=("a",), fields=(FieldRule("guests", "guests", {"two": ("2",)}),))
+
+
+# ── amounts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def amounts(here, there, **given):
+    rows = [[{"a": "1", "amount": None if a is None else Decimal(a), "currency": c}] for a, c in (here, there)]
+    outcome = compared(*rows, keys=("a",), **given)
+    return buckets(outcome), [(d.field, d.code) for item in outcome.items for d in item.differences]
+
+
+def test_amounts_of_zero_and_none_are_not_the_same():
+    assert amounts(("0", "EUR"), ("0.00", "EUR"))[0] == {"matched": 1}
+    assert amounts(("0", "EUR"), (None, "EUR"))[1] == [("amount", "empty_there")]
+    assert amounts(("0", "EUR"), ("5", "EUR"))[1] == [("amount", "other_amount")]
+    assert amounts((None, "EUR"), (None, "EUR"))[0] == {"matched": 1}
+
+
+def test_a_currency_that_one_side_does_not_say_is_a_difference_and_the_amount_is_compared_all_the_same():
+    assert amounts(("5", None), ("5", None))[0] == {"matched": 1}
+    assert amounts(("5", None), ("5", "EUR"))[1] == [("currency", "empty_here")]
+    assert amounts(("5", None), ("9", "EUR"))[1] == [("amount", "other_amount"), ("currency", "empty_here")]
+    assert amounts(("5", "EUR"), ("9", "USD"))[1] == [("currency", "other_currency")]
+    assert amounts(("5", "EUR"), ("5", "eur "))[0] == {"matched": 1}
+
+
+def test_a_tolerance_is_of_a_currency_or_a_share_of_the_amount_whichever_is_more():
+    absolute = Tolerance({"EUR": Decimal("0.01")}, default=Decimal("0.5"))
+    assert amounts(("5", "EUR"), ("5.01", "EUR"), tolerance=absolute)[0] == {"matched_within_tolerance": 1}
+    assert amounts(("5", "EUR"), ("5.011", "EUR"), tolerance=absolute)[0] == {"mismatched": 1}
+    assert amounts(("5", "CHF"), ("5.5", "CHF"), tolerance=absolute)[0] == {"matched_within_tolerance": 1}
+    share = Tolerance({"EUR": Decimal("0.01")}, relative=Decimal("0.02"))
+    assert amounts(("100", "EUR"), ("102", "EUR"), tolerance=share)[0] == {"matched_within_tolerance": 1}
+    assert amounts(("-100", "EUR"), ("-98", "EUR"), tolerance=share)[0] == {"matched_within_tolerance": 1}
+    assert amounts(("100", "EUR"), ("102.01", "EUR"), tolerance=share)[0] == {"mismatched": 1}
+    assert amounts(("0.1", "EUR"), ("0.11", "EUR"), tolerance=share)[0] == {"matched_within_tolerance": 1}
+
+
+def test_limits_count_what_is_open():
+    rows = [{"a": str(i), "amount": Decimal(10), "currency": c} for i, c in enumerate(("EUR", "EUR", "JPY"))]
+    there = [rows[0] | {"amount": Decimal(4)}, rows[2] | {"amount": Decimal(3)}]
+    limits = (Limit("mismatched", Decimal(1)), Limit("missing_there", Decimal(1)), Limit("abs_amount_eur", Decimal("15.99")),
+              Limit("abs_amount_jpy", Decimal(7)), Limit("differences", Decimal(2)), Limit("new", Decimal(3)))  # fmt: skip
+    assert breaches(compared(rows, there, keys=("a",), limits=limits)) == (
+        "mismatched is 2, more than 1.", "abs_amount_eur is 16, more than 15.99.", "differences is 3, more than 2.",
+    )  # fmt: skip
+
+
+# ── nothing to compare ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_side_without_rows():
+    row = {"a": "1", "amount": Decimal(3), "currency": "EUR"}
+    nothing = compared([], [])
+    assert (nothing.items, buckets(nothing), nothing.totals, nothing.explained) == ([], {}, [], [])
+    outcome = compared([row], [])
+    assert (buckets(outcome), [t.side for t in outcome.totals]) == ({"missing_there": 1}, ["here"])
+    assert buckets(compared([], [row])) == {"missing_here": 1}
+
+
+def test_without_fields_an_amount_or_a_day_rows_are_counted():
+    outcome = compared([{"a": "1"}, {"a": "2"}], [{"a": "1"}], keys=("a",), fields=())
+    assert buckets(outcome) == {"matched": 1, "missing_there": 1}
+    assert [(part.bucket, part.field, part.rows_here, part.rows_there) for part in outcome.explained] == [
+        ("matched", "", 1, 1), ("missing_there", "", 1, 0),
+    ]  # fmt: skip
+    assert outcome.items[0].day is None
+
+
+def test_rows_without_any_key_are_alone():
+    rows = [{"guests": 1}, {"guests": 1}, {"guests": 2}]
+    outcome = compared(rows, rows, keys=("a",), fields=("guests",))
+    assert buckets(outcome) == {"missing_here": 3, "missing_there": 3}
+    assert len({item.key for item in outcome.items}) == 6
+    again = compared(rows[::-1], rows, keys=("a",), fields=("guests",))
+    assert {item.key for item in again.items} == {item.key for item in outcome.items}
+
+
+def test_a_group_outside_of_the_window_is_outside_of_it():
+    row = {"a": "1", "day": date(2027, 1, 1)}
+    outcome = compared([row], [row, row], keys=("a",), fields=("day",), date="day", date_there="day")
+    assert reasons(outcome) == {"a=1": ["out_of_window", "outside"]}
+    inside = row | {"day": date(2026, 11, 30)}
+    outcome = compared([row], [inside], keys=("a",), fields=("day",), date="day", date_there="day")
+    assert buckets(outcome) == {"mismatched": 1}
+
+
+# ── when ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_change_inside_the_grace_of_either_side_is_too_fresh():
+    def bucket(here=None, there=None, seen_here=NOW, seen_there=NOW):
+        outcome = compared(
+            [{"a": "1", "guests": 1, "utc_updated_at": here}], [{"a": "1", "guests": 2, "changed": there}], keys=("a",),
+            fields=("guests",), columns=["utc_updated_at", "changed"], changed_there="changed", grace=timedelta(hours=2),
+            sides=(Side(origin="here", rows=1, as_of=seen_here), Side(origin="there", rows=1, as_of=seen_there)),
+        )  # fmt: skip
+        [item] = outcome.items
+        assert item.found == "mismatched"
+        return str(item.bucket)
+
+    hour = timedelta(hours=1)
+    assert bucket() == "mismatched"
+    assert bucket(here=NOW - hour) == bucket(there=NOW - hour) == "too_fresh"
+    assert bucket(here=NOW - 2 * hour) == bucket(there=NOW - 2 * hour) == "mismatched"
+    # What counts is when the other side was made.
+    assert bucket(here=NOW - 5 * hour, seen_there=NOW - 4 * hour) == "too_fresh"
+    assert bucket(here=NOW - 5 * hour, seen_here=NOW - 4 * hour) == "mismatched"
+    assert bucket(there=NOW - 5 * hour, seen_here=NOW - 4 * hour) == "too_fresh"
+
+
+def test_what_was_accepted_is_accepted_until_its_day_and_not_after():
+    rows = [{"a": "1", "guests": 1}], [{"a": "1", "guests": 2}]
+    accepted = Acceptance("a=1", "agreed", "ana", NOW, until=date(2026, 11, 22))
+
+    def bucket(acceptance, now):
+        [item] = compared(*rows, keys=("a",), fields=("guests",), acceptances=[acceptance], now=now).items
+        assert (item.found, item.acceptance is None) == ("mismatched", item.bucket != "accepted")
+        return str(item.bucket)
+
+    assert bucket(accepted, datetime(2026, 11, 22, 23, 59, tzinfo=UTC)) == "accepted"
+    assert bucket(accepted, datetime(2026, 11, 23, 0, 0, tzinfo=UTC)) == "mismatched"
+    assert bucket(replace(accepted, until=None), datetime(2036, 1, 1, tzinfo=UTC)) == "accepted"
+    assert bucket(replace(accepted, key="a=2"), NOW) == "mismatched"
+
+
+def test_swapped_means_that_two_things_fit_at_least():
+    here = [{"a": "1", "amount": Decimal(3), "guests": 1}, {"a": "2", "amount": Decimal(9), "guests": 5}]
+    there = [{"a": "1", "amount": Decimal(9), "guests": 5}, {"a": "2", "amount": Decimal(3), "guests": 1}]
+    outcome = compared(here, there, keys=("a",), fields=("amount", "guests"))
+    assert {d.code for item in outcome.items for d in item.differences} == {"references_swapped"}
+    outcome = compared(here, there, keys=("a",), fields=("amount",))
+    assert {d.code for item in outcome.items for d in item.differences} == {"other_amount"}
+
+
+def test_more_differences_than_anybody_looks_at_are_refused(monkeypatch):
+    monkeypatch.setattr("octo_sync.reconciliation.items.MOST_ITEMS", 2)
+    rows = [{"a": str(i)} for i in range(3)]
+    with pytest.raises(ReconcileError, match=r"3 differences \(missing_there 3\); more than 2 .* Nothing was stored\."):
+        compared(rows, [], keys=("a",), fields=())
+
+
+def test_a_row_that_is_lost_on_the_way_is_noticed(monkeypatch):
+    monkeypatch.setattr("octo_sync.reconciliation.engine.compare", lambda db, *_: (comparing.compare(db, *_), db.execute("delete from pair")))
+    with pytest.raises(ReconcileError, match=r"does not close: (here|there), amount in EUR: the buckets hold 0 rows"):
+        compared([{"a": "1", "amount": Decimal(1), "currency": "EUR"}] , [{"a": "1", "amount": Decimal(1), "currency": "EUR"}])
+
+

@@ -1,0 +1,55 @@
+-- name: booking_coverage
+-- grain: One connection and booking date, from the first booking to the copy's today.
+-- description: Whether all bookings made on a day are known. They are listed by travel date, so every month of travel since has to have been asked for and read wholly after the day: one that was never answered leaves all days up to it in doubt.
+-- column: booking_date: Day in the business time zone.
+-- column: verified_at_utc: Of the months of travel from this day on, when the one read longest ago was read.
+-- column: months: Months of travel from this day to the copy's today that were read wholly.
+-- column: months_wanted: How many there have to be; later ones have to be complete where they were asked for.
+-- column: is_complete: Whether the day is over and every month of travel since was answered and read wholly after it.
+with began as (
+  select connection_id, min(cast(utc_created_at at time zone 'UTC' as date)) - 1 as first_day
+  from core.bookings
+  group by connection_id
+),
+days as (
+  select
+    c.connection_id,
+    c.business_time_zone,
+    c.bookings_from,
+    cast(series.day as date) as booking_date,
+    -- Where the venue's day is behind the business day, what is booked today may have travelled yesterday.
+    substr(cast(cast(series.day as date) - 1 as text), 1, 7) as first_month,
+    substr(cast(c.as_of_date as text), 1, 7) as this_month
+  from marts.dim_channel c
+  left join began on began.connection_id = c.connection_id
+  cross join lateral generate_series(
+    cast(least(began.first_day, c.bookings_from) as timestamp), cast(c.as_of_date as timestamp), interval '1 day'
+  ) as series(day)
+),
+counted as (
+  select
+    d.connection_id,
+    d.booking_date,
+    min(v.verified_at_utc) as verified_at_utc,
+    count(case when v.is_complete and v.travel_month <= d.this_month then 1 end) as months,
+    cast(
+      (cast(substr(d.this_month, 1, 4) as integer) - cast(substr(d.first_month, 1, 4) as integer)) * 12
+        + cast(substr(d.this_month, 6, 2) as integer) - cast(substr(d.first_month, 6, 2) as integer) + 1 as bigint
+    ) as months_wanted,
+    count(case when not v.is_complete then 1 end) as in_doubt,
+    d.booking_date >= d.bookings_from
+      and d.booking_date < cast(min(v.verified_at_utc) at time zone coalesce(d.business_time_zone, 'UTC') as date)
+      as is_known
+  from days d
+  left join marts.coverage v
+    on v.connection_id = d.connection_id and v.resource = 'bookings' and v.travel_month >= d.first_month
+  group by d.connection_id, d.booking_date, d.bookings_from, d.business_time_zone, d.first_month, d.this_month
+)
+select
+  connection_id,
+  booking_date,
+  verified_at_utc,
+  months,
+  months_wanted,
+  coalesce(is_known and in_doubt = 0 and months = months_wanted, false) as is_complete
+from counted
