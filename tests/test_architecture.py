@@ -1,6 +1,7 @@
 """Imports run one way, and each library has one home.
 
-    cli → serving → app → web, schedule, api → flows → octo, journal, destinations, tables, ledgers → schema, model, errors
+    cli → serving → reconciling → app → web, schedule, api → flows → octo, journal, destinations, tables, ledgers,
+    reconciliation → schema, model, errors
 
 Those in the middle do not import each other; `sandbox` is a stranger to all of them.
 """
@@ -17,7 +18,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
 NOUNS = frozenset({"model", "errors", "schema"})
-SIBLINGS = frozenset({"octo", "journal", "destinations", "tables", "ledgers"})
+SIBLINGS = frozenset({"octo", "journal", "destinations", "tables", "ledgers", "reconciliation"})
 SETTINGS = frozenset({"pipeline", "shipped"})
 FLOWS = SIBLINGS | SETTINGS | NOUNS
 SURFACES = frozenset({"web", "schedule", "api"})
@@ -40,6 +41,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "destinations": NOUNS,
     "tables": NOUNS,
     "ledgers": NOUNS,
+    "reconciliation": NOUNS,
     "pipeline": NOUNS | {"shipped", "schedule"},
     "shipped": frozenset({"errors"}),
     "schema": frozenset({"model", "errors"}),
@@ -68,7 +70,7 @@ HOMES: Mapping[str, Home] = {
     "aiohttp": Home(("octo/transport.py",)),
     "apscheduler": Home(("schedule.py",)),
     "click": Home(("cli/",)),
-    "duckdb": Home(("destinations/", "tables/")),
+    "duckdb": Home(("destinations/", "tables/", "reconciliation/")),
     "filelock": Home(("app.py", "flows/", "journal/")),
     "httpx": Home(("octo/client.py", "octo/transport.py", "hooks.py", "sandbox/deliveries.py")),
     "jinja2": Home(("web/", "flows/reconcile_html.py")),
@@ -77,7 +79,19 @@ HOMES: Mapping[str, Home] = {
     "pandas": Home(("api.py", "flows/reconcile_frames.py", "reconciling.py"), late=True),
     "prometheus_client": Home(("web/",)),
     "psycopg": Home(("destinations/", "journal/postgres.py")),
-    "pyarrow": Home(("tables/", "destinations/", "ledgers/", "api.py", "flows/export.py", "flows/export_xlsx.py")),
+    "pyarrow": Home(
+        (
+            "tables/",
+            "destinations/",
+            "ledgers/",
+            "reconciliation/",
+            "api.py",
+            "flows/export.py",
+            "flows/export_xlsx.py",
+            "flows/reconcile.py",
+            "reconciling.py",
+        )
+    ),
     "pydantic": Home(("pipeline/",)),
     "python_calamine": Home(("ledgers/workbooks.py",), late=True),
     "rich": Home(("cli/",), late=True),
@@ -230,7 +244,7 @@ PLANTED = [
     ("journal/store.py", "import duckdb", "only in destinations/"),
     ("app.py", "import apscheduler.schedulers", "only in schedule.py"),
     ("flows/work.py", "import pandas as pd", "only in api.py"),
-    ("flows/reconcile.py", "import pandas as pd", "inside the function"),
+    ("flows/reconcile_frames.py", "import pandas as pd", "inside the function"),
     ("api.py", "class A:\n    import pandas", "inside the function"),
     ("flows/work.py", "import rich", "only in cli/"),
     ("cli/sync.py", "from rich.table import Table", "inside the function"),
@@ -263,8 +277,8 @@ ALLOWED = [
     ("cli/sync.py", "def show():\n    from rich.table import Table"),
     ("cli/sandbox.py", "from octo_sync.sandbox import serve"),
     ("flows/demo.py", "from octo_sync.sandbox import Service"),
-    ("flows/reconcile.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),
-    ("flows/reconcile.py", "def frame():\n    import pandas as pd"),
+    ("flows/reconcile_frames.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),
+    ("flows/reconcile_frames.py", "def frame():\n    import pandas as pd"),
     ("flows/work.py", "from octo_sync import journal\nfrom octo_sync.pipeline import SyncSettings"),
     (
         "octo/client.py",

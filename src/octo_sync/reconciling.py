@@ -8,13 +8,13 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import SystemRandom
 from typing import TYPE_CHECKING
 
 from octo_sync import api
 from octo_sync import pipeline as settings
 from octo_sync.app import (
     SystemClock,
-    SystemRandom,
     environ,
     new_run_id,
     open_journal,
@@ -191,6 +191,6 @@ def reconcile(
 
 
 def _arrow(rows: "pd.DataFrame | pa.Table") -> "pa.Table":
-    import pyarrow as pa  # type: ignore[import-untyped] # noqa: PLC0415 - it ships no types; only where rows are handed in
+    import pyarrow as pa  # noqa: PLC0415 - only where rows are handed in
 
     return rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(rows, preserve_index=False)

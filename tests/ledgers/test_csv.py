@@ -1,6 +1,7 @@
 """A CSV file becomes typed columns, or a sentence that names file, line and column."""
 # ruff: noqa: DTZ001 - clocks as they are written have no zone
 
+import io
 import os
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from octo_sync.errors import LedgerError
-from octo_sync.ledgers import Format, Wanted, base, read_csv
+from octo_sync.ledgers import Format, Wanted, base, encoding, read_csv
 
 TEXT, GROSS, START, DAY = (
     Wanted("id", "text"),
@@ -139,6 +140,9 @@ def test_lines_are_counted_rightly_where_a_line_end_falls_between_two_pieces_of_
     read = ledger('id,note\r\n1,"a\r\n\r\nb"\r\n2,é\r\n\r\n')
 
     assert (column(read), places(read)) == (["1", "2"], ["ledger.csv, line 2", "ledger.csv, line 5"])
+    text = encoding.Text(io.BytesIO("a\r\n\r\né\rb\n\r\n".encode()), "utf-8", "end")
+    assert text.read() == "a\r\n\r\né\rb\n\r\n\nend\n".encode()
+    assert text.lines == 4
 
 
 def test_a_delimiter_at_the_end_of_each_row_is_nothing(ledger, refused):
@@ -241,6 +245,7 @@ def test_a_row_of_another_width_is_refused_with_its_line(refused, row, cells):
 @pytest.mark.parametrize("text", ['id,note\n1,x\n2,"y', 'id,note\n1,x\n2,"y\n', 'id,note\n1,x\n2,"y\n3,z\n4,z\n'])
 def test_a_quote_that_is_never_closed_is_refused_with_the_line_where_it_opens(refused, text):
     assert "ledger.csv, line 3: a quote that opens in this record is never closed" in refused(text)
+    assert "ledger.csv, line 2: a quote that opens" in refused(text.replace("1,x\n", ""))
 
 
 def test_a_file_too_large_is_refused(refused, monkeypatch):
@@ -271,11 +276,11 @@ def test_an_unknown_time_zone_is_refused(refused):
 # ── encodings ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-bom", "utf-16-be-bom"])
-def test_utf_8_and_utf_16_with_a_mark_are_read_as_they_are(ledger, encoding):
+@pytest.mark.parametrize("code", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-bom", "utf-16-be-bom"])
+def test_utf_8_and_utf_16_with_a_mark_are_read_as_they_are(ledger, code):
     text = 'id;Größe\n7é;"x\ny"\n8;ü\n'
-    marked = encoding.endswith("-bom")
-    content = ("\ufeff" * marked + text).encode(encoding.removesuffix("-bom"))
+    marked = code.endswith("-bom")
+    content = ("\ufeff" * marked + text).encode(code.removesuffix("-bom"))
 
     read = ledger(content, wanted=[TEXT, Wanted("größe", "text")])
 
@@ -290,7 +295,7 @@ def test_a_file_without_any_utf_8_is_read_as_cp1252_and_a_note_says_so(ledger):
     assert read.notes == ("ledger.csv was read as cp1252, because it is not UTF-8.",)
 
 
-def test_a_file_that_mixes_encodings_is_refused_with_line_and_column(refused):
+def test_a_file_that_mixes_encodings_is_refused_with_line_and_column(refused, monkeypatch):
     content = "id;name;x\n7;Café;\n".encode() + "8;Café;\n".encode("cp1252")
 
     assert refused(content) == (
@@ -298,6 +303,8 @@ def test_a_file_that_mixes_encodings_is_refused_with_line_and_column(refused):
         "anew in one, or set encoding."
     )
     assert 'line 3, column "name"' in refused(b"\xef\xbb\xbf" + content)
+    monkeypatch.setattr("octo_sync.ledgers.encoding._CHUNK", 1)
+    assert "it mixes encodings" in refused(content)
 
 
 def test_what_is_neither_needs_the_encoding_to_be_set(ledger, refused):

@@ -148,6 +148,8 @@ def test_without_psycopg_the_sentence_says_what_to_install(monkeypatch):
 @pytest.fixture
 def postgres(postgres_database):
     with psycopg.connect(postgres_database, autocommit=True) as connection:
+        connection.execute(f"alter database {connection.info.dbname} set timezone = 'Asia/Tokyo'")
+        connection.execute("create sequence numbers")
         connection.execute(
             "create table bookings (id uuid, no text, gross numeric(12, 2), start timestamptz, plain timestamp, day date, "
             "paid boolean, pax int, note jsonb)"
@@ -185,6 +187,8 @@ def test_postgres_values_keep_their_types(postgres):
             "pax": 2,
         }
     ]
+    shown = read(postgres, "select start::text as id from bookings where no = '007'").rows.column("id").to_pylist()
+    assert shown == ["2026-11-05 12:30:00+00"], "clocks that the query writes are UTC, whatever the server's zone"
     server = postgres.split("@")[1]
     assert ledger.origin == f"select at postgresql://{server}"
 
@@ -194,6 +198,7 @@ def test_postgres_values_keep_their_types(postgres):
     [
         "delete from bookings",
         "with gone as (delete from bookings returning *) select * from gone",
+        "select nextval('numbers') as id",
         "select 1 as id; delete from bookings",
         "select 1 as id; commit; delete from bookings",
         "select set_config('default_transaction_read_only', 'off', false) as id; commit; delete from bookings",
@@ -203,6 +208,7 @@ def test_postgres_writes_nothing_whatever_the_query_says(postgres, statement):
     assert refused(postgres, statement).startswith("select at postgresql://")
     with psycopg.connect(postgres) as connection:
         assert connection.execute("select count(*) from bookings").fetchone() == (2,)
+        assert connection.execute("select is_called from numbers").fetchone() == (False,)
 
 
 def test_postgres_refusals_are_sentences(postgres):

@@ -164,7 +164,7 @@ def edited(path, *pairs):
 
 def test_an_error_is_found_wherever_the_sheet_is_cut_and_however_it_is_written(book, monkeypatch):
     path = book(["id", "gross"], *[[str(number), number] for number in range(50)], ["x", "#REF!"])
-    for size in (1, 7, 100, 1000):
+    for size in (1, 7, *range(100, 300, 7)):
         monkeypatch.setattr("octo_sync.ledgers.workbooks._CHUNK", size)
         assert 'row 52, column "gross": the cell shows #REF!' in refused(path, ID, GROSS)
     edited(path, b'r="B52" t="e"', b"t='e'", b'r="B52" ', b"")

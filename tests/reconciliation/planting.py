@@ -167,7 +167,9 @@ class Planter:
             local = datetime.combine(day, datetime.min.time()) + timedelta(minutes=15 * rng.randrange(32, 80))
             pax = rng.randint(1, 6)
             digits = DIGITS[currency]
-            retail = Decimal(rng.randrange(20, 400) * pax * 10 ** max(digits, 2) + rng.randrange(10**digits)).scaleb(-digits)
+            retail = Decimal(rng.randrange(20, 400) * pax * 10 ** max(digits, 2) + rng.randrange(10**digits)).scaleb(
+                -digits
+            )
             product = rng.choice(PRODUCTS)
             moment = local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
             if self.claim(product, moment, retail):
@@ -263,7 +265,9 @@ def fault(name: str) -> Callable[[Fault], Fault]:
     return register
 
 
-def item(here: Sequence[Row], there: Sequence[Row], bucket: str, *codes: tuple[str, str], normalised: bool = False) -> Items:
+def item(
+    here: Sequence[Row], there: Sequence[Row], bucket: str, *codes: tuple[str, str], normalised: bool = False
+) -> Items:
     return [(list(here), list(there), bucket, frozenset(codes), normalised)]
 
 
@@ -282,7 +286,9 @@ def apart(booking: Row, rows: Sequence[Row]) -> Items:
     return items + [each for row in rows for each in item([], [row], "missing_here", ("", "unknown_here"))]
 
 
-def differs(p: Planter, b: Row, *codes: tuple[str, str], in_key: bool = False, bucket: str = "mismatched") -> Expected | None:
+def differs(
+    p: Planter, b: Row, *codes: tuple[str, str], in_key: bool = False, bucket: str = "mismatched"
+) -> Expected | None:
     """A pair whose fields differ. `in_key`: a part of the composite key is among them."""
     [row] = p.ledger[str(b["booking_uuid"])]
     if in_key and not p.claim(next(iter(CODES.get(str(row["code"]), (row["code"],)))), row["start_utc"], row["gross"]):
@@ -292,7 +298,9 @@ def differs(p: Planter, b: Row, *codes: tuple[str, str], in_key: bool = False, b
     return by_key(items, apart(b, [row]) if in_key else items)
 
 
-def changed(field_: str, code: str, value: Callable[[Row], object], when: Callable[[Row], bool] = lambda _: True) -> Fault:
+def changed(
+    field_: str, code: str, value: Callable[[Row], object], when: Callable[[Row], bool] = lambda _: True
+) -> Fault:
     """A fault that puts another value into one column of the ledger."""
     column = {"retail_amount": "gross", "net_amount": "net", "status": "state", "currency": "cur", "pax_count": "pax",
               "product_code": "code"}[field_]  # fmt: skip
@@ -311,13 +319,17 @@ def has_cents(b: Row) -> bool:
     return Decimal("0.06") < rest < Decimal("0.94")
 
 
+def not_whole_then(b: Row) -> bool:
+    return b["currency"] == "JPY" or (gross(b) + 3 * unit(b)) % 1 != 0
+
+
 def gross(b: Row) -> Decimal:
     return b["retail_amount"]
 
 
 FAULTS |= {
     "amount": changed("retail_amount", "other_amount", lambda b: gross(b) + 7 + 77 * unit(b)),
-    "few units": changed("retail_amount", "off_by_a_little", lambda b: gross(b) + 3 * unit(b)),
+    "few units": changed("retail_amount", "off_by_a_little", lambda b: gross(b) + 3 * unit(b), not_whole_then),
     "rounding": changed("retail_amount", "rounded", lambda b: round(gross(b)) + Decimal(0), has_cents),
     "net for gross": changed("retail_amount", "commission_left_out", lambda b: b["net_amount"]),
     "gross in the net column": changed("net_amount", "gross_for_net", gross),
@@ -326,7 +338,9 @@ FAULTS |= {
     "tax left out": changed("retail_amount", "tax_left_out", lambda b: gross(b) - b["tax_amount"]),
     "refund": changed("retail_amount", "sign_turned", lambda b: -gross(b)),
     "hundredfold": changed("retail_amount", "minor_units", lambda b: 100 * gross(b)),
-    "smallest units": changed("retail_amount", "minor_units", lambda b: 1000 * gross(b), lambda b: b["currency"] == "BHD"),
+    "smallest units": changed(
+        "retail_amount", "minor_units", lambda b: 1000 * gross(b), lambda b: b["currency"] == "BHD"
+    ),
     "currency": changed("currency", "other_currency", lambda _: "USD"),
     "cancelled after last sync": changed("status", "cancelled_there", lambda _: "XX"),
     "status without a map": changed("status", "not_mapped", lambda _: "on request"),
@@ -630,7 +644,9 @@ def _(p, b, _order):
     part = round(gross(b) * Decimal("0.3"), b["currency_precision"])
     rows.append(rows[0] | {"gross": part})
     rows[0]["gross"] -= part
-    if b["status"] != "CONFIRMED" or not all(p.claim(b["product_code"], b["utc_start_at"], row["gross"]) for row in rows):
+    if b["status"] != "CONFIRMED" or not all(
+        p.claim(b["product_code"], b["utc_start_at"], row["gross"]) for row in rows
+    ):
         rows[:] = [p.entry(b)]
         return None
     return by_key(item([b], rows, "duplicate_there", ("", "split")), apart(b, rows))
@@ -645,9 +661,7 @@ def left_out(code: str, bucket: str = "missing_here", **values: object) -> Fault
         rows = p.ledger[b["booking_uuid"]]
         p.gone.add(b["booking_uuid"])
         b |= values
-        return by_key(
-            item([], rows, bucket, ("", code)), item([], rows, "missing_here", ("", "unknown_here"))
-        )
+        return by_key(item([], rows, bucket, ("", code)), item([], rows, "missing_here", ("", "unknown_here")))
 
     return plant
 
@@ -690,5 +704,3 @@ def _(p, b, _order):
 def planted(seed: int, bookings: int = 50_000, per_fault: int = 12) -> Planted:
     """A world with faults in it."""
     return Planter(seed, bookings, per_fault).plant()
-
-

@@ -29,7 +29,7 @@ class Facts:
     def bookings(self, column, values):
         return [row for row in self.known if row[column] in values]
 
-    def versions(self, uuids):
+    def versions(self, _uuids):
         return {}
 
     def owed(self, uuids):
@@ -40,7 +40,9 @@ class Facts:
         return True
 
 
-def table(columns: Sequence[str], rows: Sequence[Mapping[str, object]], types: Mapping[str, pa.DataType] = TYPES) -> pa.Table:
+def table(
+    columns: Sequence[str], rows: Sequence[Mapping[str, object]], types: Mapping[str, pa.DataType] = TYPES
+) -> pa.Table:
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     return pa.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows], schema)
 
@@ -55,7 +57,9 @@ def key(text: str) -> KeyRule:
     return KeyRule(tuple(here.split("+")), tuple((there or here).split("+")))
 
 
-def compared(here, there, *, keys=("a", "b"), fields=("amount", "currency"), facts=None, sides=None, acceptances=(), **given) -> Outcome:
+def compared(
+    here, there, *, keys=("a", "b"), fields=("amount", "currency"), facts=None, sides=None, acceptances=(), **given
+) -> Outcome:
     """Both sides as lists of rows; `given` are rules, `columns` more columns and `types_there` other types there."""
     rules_keys = tuple(key(each) for each in keys)
     rules_fields = tuple(each if isinstance(each, FieldRule) else FieldRule(each, each) for each in fields)

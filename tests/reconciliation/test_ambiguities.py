@@ -6,11 +6,10 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from tests.reconciliation.small import NOW, Facts, buckets, compared, reasons
 
 from octo_sync.errors import ReconcileError
-from octo_sync.reconciliation import comparing
-from octo_sync.reconciliation import Acceptance, FieldRule, Limit, Side, Tolerance, breaches
-from tests.reconciliation.small import NOW, Facts, buckets, compared, reasons
+from octo_sync.reconciliation import Acceptance, FieldRule, Limit, Side, Tolerance, breaches, comparing
 
 ORDER = ("booking_uuid", "supplier_reference", "reseller_reference")
 
@@ -40,7 +39,9 @@ def test_bookings_here_without_their_own_references_are_still_two_bookings():
     outcome = compared(order, [], keys=ORDER[1:], columns=["booking_uuid"])
     assert buckets(outcome) == {"missing_there": 2}
     assert len({item.key for item in outcome.items}) == 2
-    assert buckets(compared(order, [booking(None, None, "R")], keys=ORDER[1:], columns=["booking_uuid"])) == {"ambiguous": 1}
+    assert buckets(compared(order, [booking(None, None, "R")], keys=ORDER[1:], columns=["booking_uuid"])) == {
+        "ambiguous": 1
+    }
     first = booking("u1", "B1", "R")
     outcome = compared([first, order[1]], [first], keys=ORDER[1:], columns=["booking_uuid"])
     assert buckets(outcome) == {"matched": 1, "missing_there": 1}
@@ -55,7 +56,9 @@ def test_a_row_more_of_an_order_is_no_duplicate_of_any_of_its_bookings():
     order = [booking("u1", "B1", "R"), booking("u2", "B2", "R")]
     known = [{**each, "status": "CONFIRMED", "local_date": date(2026, 11, 3)} for each in order]
     outcome = compared(order, [*order, booking(None, None, "R")], keys=ORDER, facts=Facts(known))
-    assert reasons(outcome) == {"reseller_reference=R": ["missing_here", "one_more"]}
+    [(name, said)] = reasons(outcome).items()
+    assert said == ["missing_here", "one_more"]
+    assert name.startswith("reseller_reference=R #")
 
 
 def test_two_lines_without_references_of_their_own_cannot_be_told_apart():
@@ -90,7 +93,11 @@ def test_a_weaker_key_pairs_against_a_stronger_one_only_when_nothing_else_has_it
     outcome = compared([one], [other], keys=ORDER)
     assert reasons(outcome) == {"booking_uuid=u1": ["mismatched", "other_reference", "other_reference"]}
     here = [booking("u1", "B1", "R1"), booking("u3", "B3", "R1")]
-    assert buckets(compared(here, [other, here[1]], keys=ORDER)) == {"matched": 1, "missing_here": 1, "missing_there": 1}
+    assert buckets(compared(here, [other, here[1]], keys=ORDER)) == {
+        "matched": 1,
+        "missing_here": 1,
+        "missing_there": 1,
+    }
 
 
 def test_what_only_looks_alike_is_never_paired_against_a_reference():
@@ -114,7 +121,14 @@ def test_rows_of_two_bookings_that_look_alike_are_ambiguous_and_equal_rows_there
 
 @pytest.mark.parametrize(
     ("here", "there"),
-    [("BK-17", "bk-17"), ("BK-17", "17"), ("BK-17", " BK - 0017\t"), ("17", "BK17"), ("BK-0", "0"), ("\u00a0BK-17", "17\ufeff")],
+    [
+        ("BK-17", "bk-17"),
+        ("BK-17", "17"),
+        ("BK-17", " BK - 0017\t"),
+        ("17", "BK17"),
+        ("BK-0", "0"),
+        ("\u00a0BK-17", "17\ufeff"),
+    ],
 )
 def test_a_prefix_case_zeros_and_spaces_are_no_part_of_a_key_and_a_match_says_that_they_were_needed(here, there):
     outcome = compared([{"a": here}], [{"a": there}], keys=("a",), fields=(), strip="BK-?")
@@ -139,7 +153,7 @@ def test_the_exact_key_is_taken_first():
 
 
 def test_a_prefix_that_is_no_regular_expression_is_refused_in_a_sentence():
-    with pytest.raises(ReconcileError, match=r"reconcile\.test: strip is no regular expression: .*BK\["):
+    with pytest.raises(ReconcileError, match=r"reconcile\.test: strip = 'BK\[' is no regular expression \(missing \]"):
         compared([{"a": "1"}], [{"a": "1"}], keys=("a",), fields=(), strip="BK[")
 
 
@@ -148,7 +162,9 @@ def test_keys_of_another_type_are_the_same_key():
     assert buckets(compared([{"a": "12"}], [{"a": 12}], keys=("a",), fields=(), **numbers)) == {"matched": 1}
     assert buckets(compared([{"a": "0012"}], [{"a": 12}], keys=("a",), fields=(), **numbers)) == {"matched": 1}
     texts = {"types_there": {"number": pa.string(), "amount": pa.string(), "day": pa.string()}}
-    assert buckets(compared([{"number": 12}], [{"number": "0012"}], keys=("number",), fields=(), **texts)) == {"matched": 1}
+    assert buckets(compared([{"number": 12}], [{"number": "0012"}], keys=("number",), fields=(), **texts)) == {
+        "matched": 1
+    }
     here, there = {"amount": Decimal("9.5"), "day": date(2026, 11, 3)}, {"amount": "9.50", "day": "2026-11-03"}
     assert buckets(compared([here], [there], keys=("amount+day",), fields=(), **texts)) == {"matched": 1}
 
@@ -172,7 +188,11 @@ def test_a_map_of_a_field_goes_both_ways_and_what_it_does_not_name_stands_for_it
         outcome = compared([{"a": "1", "status": status}], [{"a": "1", "state": state}], keys=("a",), fields=(field,))
         return next((d.code for item in outcome.items for d in item.differences), "matched")
 
-    assert [code(status, "ok ") for status in ("CONFIRMED", "redeemed", "CANCELLED")] == ["matched", "matched", "cancelled_here"]
+    assert [code(status, "ok ") for status in ("CONFIRMED", "redeemed", "CANCELLED")] == [
+        "matched",
+        "matched",
+        "cancelled_here",
+    ]
     assert code("CONFIRMED", "XX") == "cancelled_there"
     assert code("PENDING", "pending") == "matched"
     assert code("CONFIRMED", "confirmed") == "matched"
@@ -331,8 +351,11 @@ def test_more_differences_than_anybody_looks_at_are_refused(monkeypatch):
 
 
 def test_a_row_that_is_lost_on_the_way_is_noticed(monkeypatch):
-    monkeypatch.setattr("octo_sync.reconciliation.engine.compare", lambda db, *_: (comparing.compare(db, *_), db.execute("delete from pair")))
+    monkeypatch.setattr(
+        "octo_sync.reconciliation.engine.compare",
+        lambda db, *_: (comparing.compare(db, *_), db.execute("delete from pair")),
+    )
     with pytest.raises(ReconcileError, match=r"does not close: (here|there), amount in EUR: the buckets hold 0 rows"):
-        compared([{"a": "1", "amount": Decimal(1), "currency": "EUR"}] , [{"a": "1", "amount": Decimal(1), "currency": "EUR"}])
-
-
+        compared(
+            [{"a": "1", "amount": Decimal(1), "currency": "EUR"}], [{"a": "1", "amount": Decimal(1), "currency": "EUR"}]
+        )

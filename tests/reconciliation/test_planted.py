@@ -5,10 +5,10 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from tests.reconciliation.planting import CODES, END, LEDGER_AS_OF, NOW, START, STATES, VARIANTS, Found, planted
 
 from octo_sync.model import Window
 from octo_sync.reconciliation import FieldRule, KeyRule, Rules, Side, Tolerance, reconcile
-from tests.reconciliation.planting import CODES, END, LEDGER_AS_OF, NOW, START, STATES, VARIANTS, Found, planted
 
 UUID = KeyRule(("booking_uuid",), ("octo_uuid",))
 SUPPLIER = KeyRule(("supplier_reference",), ("booking_no",))
@@ -83,9 +83,9 @@ def test_among_50_000_bookings_every_planted_fault_is_found_and_explained_and_no
     assert large.invisible >= 10  # equal to what is right, so that nobody could tell
 
 
-@pytest.mark.parametrize("seed", range(2, 8))
+@pytest.mark.parametrize("seed", range(2, 5))
 def test_wherever_the_faults_are_planted(seed):
-    world = planted(seed, bookings=6_000, per_fault=10)
+    world = planted(seed, bookings=4_000, per_fault=10)
     for variant in VARIANTS:
         outcome = check(world, variant)
         by_side = Counter()

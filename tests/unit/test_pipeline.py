@@ -3,6 +3,7 @@
 import math
 import tomllib
 from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -250,7 +251,8 @@ def test_other_programs_variables_are_left_alone(read):
 
 def test_every_key_has_a_setting_with_an_origin(read):
     pipeline = read()
-    leaves = {key.dotted.replace("NAME", "acme") for key in KEYS.values() if not key.table and "token" not in key.path}
+    every = [key for key in KEYS.values() if not key.table and "token" not in key.path]
+    leaves = {key.dotted.replace("NAME", "acme") for key in every if key.path[0] != "reconcile"}
 
     assert set(pipeline.settings) == leaves | {"connections.acme.token"}
     assert pipeline.origin("connections.acme.base_url") == "pipeline file"
@@ -902,3 +904,62 @@ def test_a_mistake_in_one_table_does_not_hide_one_about_files(mistakes):
     found = mistakes('destination = "core.duckdb"\n' + MINIMAL.replace("https://", "ftp://"))
     assert any(m.startswith("destination") for m in found)
     assert any(m.startswith("connections.acme.base_url") for m in found)
+
+
+LEDGER = (
+    MINIMAL
+    + """
+[reconcile.ledger]
+there = { csv = "ledger-*.csv", time_zone = "Europe/Lisbon" }
+keys = ["booking_uuid=octo_uuid", "supplier_reference + travel_date = no + day", "reseller_reference"]
+fields = { status = "state", retail_amount = "gross" }
+map.status = { OK = ["CONFIRMED", "REDEEMED"], XX = "CANCELLED" }
+tolerance = { EUR = 0.01, JPY = 0, default = 0.001 }
+fail_on = "mismatched>0, abs_amount_eur > 100.50"
+"""
+)
+
+
+def test_a_reconciliation_is_read_with_its_defaults(read):
+    pipeline = read(LEDGER)
+    ledger = pipeline.reconciliations["ledger"]
+
+    assert ledger.key_columns() == [
+        (("booking_uuid",), ("octo_uuid",)),
+        (("supplier_reference", "travel_date"), ("no", "day")),
+        (("reseller_reference",), ("reseller_reference",)),
+    ]
+    assert ledger.map == {"status": {"OK": ("CONFIRMED", "REDEEMED"), "XX": ("CANCELLED",)}}
+    assert ledger.tolerance == {"EUR": Decimal("0.01"), "JPY": Decimal(0), "default": Decimal("0.001")}
+    assert ledger.limits() == [("mismatched", Decimal(0)), ("abs_amount_eur", Decimal("100.50"))]
+    assert (str(ledger.window), ledger.grace, ledger.there.kinds) == ("-35d..+0d", 7200.0, ("csv",))
+    assert pipeline.origin("reconcile.ledger.fail_on") == "pipeline file"
+    assert pipeline.origin("reconcile.ledger.there.sheet") == "default"
+    assert read().reconciliations == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('csv = "ledger-*.csv"', 'csv = "a.csv", xlsx = "b.xlsx"', "csv and xlsx given; expected one of"),
+        ('csv = "ledger-*.csv", ', "", "nothing given; expected one of"),
+        ('csv = "ledger-*.csv"', 'dsn = "sqlite:///x.db"', "expected dsn and sql together"),
+        ('csv = "ledger-*.csv"', 'connection = "acne"', 'there is no connection "acne", did you mean "acme"?'),
+        ('csv = "ledger-*.csv"', 'cvs = "a.csv"', 'no such key, did you mean "csv"?'),
+        ("map.status", "map.state", "expected a column that `fields` compares"),
+        ("EUR = 0.01", "eur = 0.01", 'expected a currency such as "EUR", or default'),
+        ("EUR = 0.01", "EUR = -1", "expected an amount of 0 or more"),
+        ("mismatched>0", "mismatch>0", 'did you mean "mismatched"?'),
+        ("mismatched>0", "mismatched", "expected a list such as"),
+        ('"booking_uuid=octo_uuid"', '"a+b=c"', "expected a column here and one there"),
+        ('"booking_uuid=octo_uuid"', '"=octo_uuid"', "expected a column here and one there"),
+        ("fail_on", 'strip = "("\nfail_on', "expected a regular expression"),
+    ],
+)
+def test_a_mistake_in_a_reconciliation_is_named_with_its_key(mistakes, before, after, words):
+    assert before in LEDGER
+    found = mistakes(LEDGER.replace(before, after, 1))
+
+    assert len(found) == 1, found
+    assert found[0].startswith("reconcile.ledger")
+    assert words in found[0]

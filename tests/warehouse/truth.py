@@ -497,9 +497,7 @@ def recon_open(results, runs):
     answer = []
     for row in results:
         seen = row["last_seen_at_utc"].date()
-        in_force = row["accepted_note"] is not None and (
-            row["accepted_until"] is None or row["accepted_until"] >= seen
-        )
+        in_force = row["accepted_note"] is not None and (row["accepted_until"] is None or row["accepted_until"] >= seen)
         if row["resolved_at_utc"] is not None or in_force:
             continue
         days = (seen - row["first_seen_at_utc"].date()).days

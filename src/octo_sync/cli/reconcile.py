@@ -14,7 +14,7 @@ from octo_sync.errors import ConfigError, OctoSyncError
 if TYPE_CHECKING:
     from octo_sync.journal import Journal
     from octo_sync.model import Window
-    from octo_sync.pipeline import Pipeline
+    from octo_sync.pipeline import Pipeline, ThereTable
 
 
 class _Group(click.Group):
@@ -121,13 +121,13 @@ def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
     runs = {}
     if journal:
         with journal:
-            runs = {each: last[0] for each in loaded.reconciliations if (last := journal.reconciliation_runs(each, 1))}
+            runs = {each: run for each in loaded.reconciliations for run in journal.reconciliation_runs(each, 1)}
     for each, table in loaded.reconciliations.items():
         last = runs.get(each)
         rows.append(
             (
                 each,
-                f"{table.there.kinds[0]} {getattr(table.there, table.there.kinds[0]) if table.there.kinds[0] != 'dsn' else ''}".strip(),
+                _source(table.there),
                 str(table.window),
                 last.ended_at if last else None,
                 last.verdict if last else "never",
@@ -185,6 +185,12 @@ def unaccept(key: str, name: str | None, directory: Path, pipeline: str | None) 
         journal.unaccept_difference(which, key)
     click.echo(f"looked at again  {key} of {which}")
     return 0
+
+
+def _source(there: "ThereTable") -> str:
+    """What the other side is. An address is not repeated: it may hold a password."""
+    [kind] = there.kinds
+    return "database" if kind == "dsn" else f"{kind} {getattr(there, kind)}"
 
 
 def _until(day: date | None) -> str:

@@ -17,7 +17,7 @@ from octo_sync.errors import WarehouseError, WarehouseLocked
 from octo_sync.flows.ports import Ports
 from octo_sync.pipeline import CareSettings
 
-__all__ = ["Caretaker", "Rewritten", "care", "is_worth_it", "retain"]
+__all__ = ["Caretaker", "Rewritten", "care", "is_worth_it", "retain", "thin_deliveries"]
 
 log = logging.getLogger("octo_sync")
 
@@ -53,10 +53,15 @@ def retain(ports: Ports, now: datetime) -> int:
         now - timedelta(seconds=keep) if keep else None
         for keep in (settings.raw, settings.runs, settings.availability_history)
     )
-    gone = ports.journal.prune_deliveries(now - timedelta(seconds=ports.pipeline.webhooks.keep))
+    gone = thin_deliveries(ports, now)
     if runs is not None:
         gone += ports.journal.prune_runs(runs) + ports.journal.prune_reconciliations(runs)
     return gone + ports.warehouse.prune(raw_before=raw, runs_before=runs, history_before=history)
+
+
+def thin_deliveries(ports: Ports, now: datetime) -> int:
+    """Remove deliveries that are older than they are kept; how many. Cheap, so that it may be done every minute. Blocking."""
+    return ports.journal.prune_deliveries(now - timedelta(seconds=ports.pipeline.webhooks.keep))
 
 
 def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:

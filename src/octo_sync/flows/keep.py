@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from math import inf
 
 from octo_sync.errors import OctoSyncError, ServiceError
-from octo_sync.flows.care import Caretaker, retain
+from octo_sync.flows.care import Caretaker, thin_deliveries
 from octo_sync.flows.erase import Eraser
 from octo_sync.flows.mark import availability_subjects, booking_windows, documents, mark
 from octo_sync.flows.ports import Ports
@@ -61,7 +61,7 @@ class Keeper:
         new_run_id: Names the pulls of schedules.
         actions: Make subjects clean that have no rows, such as the subscription.
         say: Told in a sentence what a person wants to know: which services do not answer, which pulls are over.
-        published: Called, blocking, with the first copy that readers have after a pull: what compares it with others.
+        published: Called, blocking, when a pull has ended and readers have what it brought: what compares it with others.
 
     `idle` is set while nothing is due.
     """
@@ -88,7 +88,9 @@ class Keeper:
         self._rows_published = -1
         """Readers are owed a copy at the start too: whoever was killed after a landing has not published it."""
         self._was_pulled = False
-        self._published, self._pull_ended = published, False
+        self._published = published
+        self._pull_ended = self._is_shown = False
+        """Whether a pull has ended that nothing was compared after, and whether readers have what landed."""
         self._revision_published = ports.journal.reconciliation_revision()
         """Of comparisons that the copy shows; another process may have made one meanwhile."""
         self._published_at = self._looked_after_at = -inf
@@ -235,7 +237,7 @@ class Keeper:
             marked = bool(mark(ports, holds, Source.TIMER)) or marked
         if is_time:
             self._looked_after_at = self._time()
-            retain(ports, now)
+            thin_deliveries(ports, now)
             marked = self._verify_old(now) or marked
             self._mind_silence()
         return (marked or is_time) and self._is_due()
@@ -321,10 +323,10 @@ class Keeper:
         if self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled):
             self._published_at, self._rows_published = self._time(), self._worker.lander.totals.rows
             self._revision_published = self.ports.journal.reconciliation_revision()
-            was_pulled = self._pull_ended
-            if await self.publish() and was_pulled and self._published is not None:
-                self._pull_ended = False
-                await asyncio.to_thread(self._published)
+            self._is_shown = await self.publish()
+        if self._pull_ended and self._is_shown and not self._owes_readers and self._published is not None:
+            self._pull_ended = False
+            await asyncio.to_thread(self._published)
 
     def _ever_pulled(self) -> bool:
         """Whether any pull has ended here: before that a copy would be a small part of the whole. Blocking.

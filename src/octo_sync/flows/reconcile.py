@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -275,17 +276,11 @@ def _rules(name: str, table: ReconcileTable, window: Window, now: datetime) -> "
         date=table.date,
         date_there=table.fields.get(table.date),
         changed_there=table.changed or None,
-        tolerance=Tolerance(absolute, *([default] if default is not None else []), relative=_exact(table.relative)),
+        tolerance=Tolerance(absolute, default or Decimal(0), Decimal(str(table.relative))),
         grace=timedelta(seconds=table.grace),
         strip=table.strip or None,
         limits=tuple(Limit(measure, above) for measure, above in table.limits()),
     )
-
-
-def _exact(share: float) -> Any:  # noqa: ANN401 - a Decimal
-    from decimal import Decimal  # noqa: PLC0415
-
-    return Decimal(str(share))
 
 
 def _with_day(rules: "Rules", types: "Mapping[str, Kind]") -> "Rules":

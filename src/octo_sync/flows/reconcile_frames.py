@@ -40,7 +40,8 @@ class Reconciled:
             _DIFFERENCES,
             [
                 (
-                    item.key, str(item.bucket), d.field, d.here_value, d.there_value, d.delta_amount, d.currency, d.reason, d.code,
+                    item.key, str(item.bucket), d.field, d.here_value, d.there_value, d.delta_amount, d.currency, d.reason,
+                    d.code,
                     item.rule, item.normalised, item.booking_uuid, item.connection, item.day, "; ".join(item.places) or None,
                     d.first_seen_at, d.is_new, item.acceptance.note if item.acceptance else None,
                 )
@@ -56,7 +57,7 @@ class Reconciled:
             [
                 (total.side, total.currency, total.rows, name or None, amount)
                 for total in self.outcome.totals
-                for name, amount in (total.amounts or {"": None}).items()
+                for name, amount in total.amounts.items() or [("", None)]
             ],
         )
 
@@ -77,7 +78,7 @@ class Reconciled:
                 )
                 for e in self.outcome.explained
             ],
-        )
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         outcome = self.outcome

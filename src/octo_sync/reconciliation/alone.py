@@ -64,7 +64,10 @@ def _why_missing_here(case: LoneCase) -> Reason:  # noqa: PLR0911 - one return p
             return "hold_expired", f"It is {status} here and was never sold."
         if isinstance(day, date) and not case.window.start <= day <= case.window.end:
             return "other_day", f"Here it travels on {day}, outside of {case.window}."
-        return "left_out", f"It is here ({status}, {f'travels on {day}' if day else 'open-dated'}), and the query of `here` leaves it out."
+        return (
+            "left_out",
+            f"It is here ({status}, {f'travels on {day}' if day else 'open-dated'}), and the query of `here` leaves it out.",
+        )
     if case.is_covered is False:
         return "not_covered", "The copy has not verified all bookings of that month; a full pull may bring it."
     return "unknown_here", "No booking here has a key of it."

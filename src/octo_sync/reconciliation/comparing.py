@@ -1,8 +1,8 @@
 """What differs between the two rows of a pair.
 
-`odd` is the table of the pairs that are not simply the same: `(item, h, t, rule, normalised, outside, v0, v1, …, x0, x1, …)`. One
-verdict `v` per compared field, then one `x` per key, which is `DIFFERS` when both sides have that key and it is another one;
-`outside` says that both rows travel outside of the window.
+`odd` is the table of the pairs that are not simply the same: `(item, h, t, rule, normalised, outside, v0, v1, …, x0, x1, …)`.
+There is a verdict `v` per compared field, then an `x` per key, which is `DIFFERS` when both sides have that key and not the
+same; `outside` says that both rows travel outside of the window.
 """
 
 from collections.abc import Mapping
@@ -47,13 +47,13 @@ def compare(db: duckdb.DuckDBPyConnection, rules: Rules, types: Mapping[str, Kin
     verdicts = [f"v{i} in ({WITHIN}, {DIFFERS})" for i in range(len(rules.fields))]
     verdicts += [f"x{i} = {DIFFERS}" for i in range(len(rules.keys))]
     statement = (
-        "create table odd as select * from ("  # noqa: S608 - our own names
+        "create table odd as select * from ("
         "select 2 * pair.h as item, pair.h, pair.t, pair.rule, pair.normalised, "
         f"coalesce({outside}, false) as outside, {', '.join(columns)} "
         "from pair join h on h.rid = pair.h join t on t.rid = pair.t left join tolerance on tolerance.currency = h.cur "
         f"{' '.join(joins)}) where normalised or outside or {' or '.join(verdicts)}"
     )
-    given = {"start": rules.window.start, "until": rules.window.end}
+    given: dict[str, object] = {"start": rules.window.start, "until": rules.window.end}
     if "amount" in types.values():
         given |= {"default": rules.tolerance.default, "relative": rules.tolerance.relative}
     db.execute(statement, given)

@@ -67,35 +67,40 @@ def _sort(db: duckdb.DuckDBPyConnection, rules: Rules) -> None:
     """What the rows alone say: `plain (item, bucket, rule, normalised)`, for every item but the pairs that are the same."""
     verdicts = [f"v{i}" for i in range(len(rules.fields))] + [f"x{i}" for i in range(len(rules.keys))]
     db.execute(
-        "create table plain as select item, case when outside then 'out_of_window' "  # noqa: S608 - our own names
+        "create table plain as select item, case when outside then 'out_of_window' "
         f"when {DIFFERS} in ({', '.join(verdicts)}) then 'mismatched' "
         f"when {WITHIN} in ({', '.join(verdicts)}) then 'matched_within_tolerance' "
         "else 'matched' end as bucket, rule, normalised from odd"
     )
-    ids = [f"count(distinct coalesce(n{i}, '')) filter (side = '{side}')" for i in range(len(rules.keys)) for side in "ht"]
     apart = [
-        f"(grouped.rule = {key} and greatest({', '.join(ids[2 * i + j] for i in telling(rules, key) for j in (0, 1))}) > 1)"
+        f"(grouped.rule = {key} and ({' or '.join(_several(i, side) for i in telling(rules, key) for side in 'ht')}))"
         for key in range(len(rules.keys))
         if telling(rules, key)
     ]
     columns = ", ".join(["day", "id", *(f"{letter}{i}" for i in range(len(rules.keys)) for letter in "kn")])
-    raw = " ".join(f"when {i} then count(distinct k{i})" for i in range(len(rules.keys)))
+    raw = " ".join(f"when {i} then min(k{i}) <> max(k{i})" for i in range(len(rules.keys)))
     db.execute(
-        "insert into plain select item, case "  # noqa: S608 - our own names
+        "insert into plain select item, case "
         "when max(day) < $start or min(day) > $until then 'out_of_window' "
         "when count(*) filter (side = 'h') = 0 then 'missing_here' "
         "when count(*) filter (side = 't') = 0 then 'missing_there' "
         # Nobody can say which of several bookings is meant.
-        f"when count(distinct id) > 1 or {' or '.join([*apart, 'false'])} then 'ambiguous' "
+        f"when coalesce(min(id) <> max(id), false) or {' or '.join([*apart, 'false'])} then 'ambiguous' "
         "when count(*) filter (side = 'h') > 1 and count(*) filter (side = 't') > 1 then 'ambiguous' "
         "when count(*) filter (side = 'h') > 1 then 'duplicate_here' "
         "else 'duplicate_there' end, rule, coalesce(case rule "
-        f"{raw} end > 1, false) from ("
+        f"{raw} end, false) from ("
         f"select member.item, member.side, {columns} from member join h using (rid) where side = 'h' union all "
         f"select member.item, member.side, {columns} from member join t using (rid) where side = 't') "
         "join grouped using (item) group by item, rule",
         {"start": rules.window.start, "until": rules.window.end},
     )
+
+
+def _several(key: int, side: str) -> str:
+    """Whether the rows of one side have more than one value of a key, of which none is one too."""
+    values = f"(coalesce(n{key}, '')) filter (side = '{side}')"
+    return f"coalesce(min{values} <> max{values}, false)"
 
 
 def _assign(db: duckdb.DuckDBPyConnection, made: Mapping[int, Item]) -> dict[Bucket, int]:

@@ -28,10 +28,10 @@ MOST_SETTLED = 1_000
 _LOOK_UP = ("booking_uuid", "supplier_reference", "reseller_reference")
 """Keys by which a booking of the copy is found wherever it travels."""
 _HELPFUL = (
-    "connection_id", "booking_uuid", "supplier_reference", "reseller_reference", "status", "is_test", "product_name", "option_name",
-    "travel_date", "local_start_at", "utc_start_at", "booking_date", "utc_created_at", "utc_updated_at", "utc_cancelled_at",
-    "utc_expires_at", "currency", "currency_precision", "retail_amount", "net_amount", "tax_amount", "unit_count", "pax_count",
-    "verified_at_utc",
+    "connection_id", "booking_uuid", "supplier_reference", "reseller_reference", "status", "is_test", "product_name",
+    "option_name", "travel_date", "local_start_at", "utc_start_at", "booking_date", "utc_created_at", "utc_updated_at",
+    "utc_cancelled_at", "utc_expires_at", "currency", "currency_precision", "retail_amount", "net_amount", "tax_amount",
+    "unit_count", "pax_count", "verified_at_utc",
 )  # fmt: skip
 """Columns here that reasons and readers look at, where the query gives them."""
 
@@ -40,8 +40,11 @@ class Facts(Protocol):
     """What the copy remembers beyond the rows of `here`."""
 
     def bookings(self, column: str, values: Collection[str]) -> Sequence[Mapping[str, Any]]:
-        """Bookings with one of the values in `booking_uuid`, `supplier_reference` or `reseller_reference`, whatever they are and
-        wherever they travel: these three, `connection_id`, `status`, `is_test`, `is_deleted` and `local_date`."""
+        """Bookings with one of the values in a column, whatever they are and wherever they travel.
+
+        The column is `booking_uuid`, `supplier_reference` or `reseller_reference`. Each booking has these three,
+        `connection_id`, `status`, `is_test`, `is_deleted` and `local_date`.
+        """
         ...
 
     def versions(self, uuids: Collection[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -159,7 +162,7 @@ class Maker:
             )
         settled = ", ".join(f"'{bucket}'" for bucket in Bucket if not bucket.is_difference)
         db.execute(
-            "create temp table chosen as select * from plain "  # noqa: S608 - our own names
+            "create temp table chosen as select * from plain "
             f"qualify bucket not in ({settled}) or row_number() over (partition by bucket order by item) <= {MOST_SETTLED}"
         )
         chosen = db.execute("select item, bucket, rule, normalised from chosen order by item").fetchall()
@@ -193,7 +196,7 @@ class Maker:
         parts = [f"v{i}, h.f{i}, t.f{i}" for i in range(len(self.rules.fields))]
         parts += [f"x{i}, h.k{i}, t.k{i}" for i in range(len(self.rules.keys))]
         found = db.execute(
-            f"select item, {', '.join(parts)} from odd semi join chosen using (item) "  # noqa: S608 - our own names
+            f"select item, {', '.join(parts)} from odd semi join chosen using (item) "
             "join h on h.rid = odd.h join t on t.rid = odd.t"
         ).fetchall()
         return {row[0]: row[1:] for row in found}

@@ -75,7 +75,10 @@ class KeyRule:
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """One field that is compared: the column here and the one there. `mapping` says which values here a value there stands for."""
+    """One field that is compared: the column here and the one there.
+
+    `mapping` says which values here a value there stands for.
+    """
 
     here: str
     there: str
@@ -96,7 +99,7 @@ class Limit:
     """What fails a run: more than `above` in `measure`.
 
     A measure is a bucket (items), `differences` (items of all buckets that are differences), `new` (differences first seen in
-    this run), or `abs_amount_eur` (the sum of |there − here| over all differences of one currency).
+    this run), or `abs_amount_eur` (the sum of |there - here| over all differences of one currency).
     """
 
     measure: str
@@ -158,7 +161,7 @@ class SideTotal:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedMoney:
-    """What one bucket adds to the difference of one currency: rows and money on both sides, and there minus here."""
+    """What one bucket adds to the difference of one currency: rows and money on both sides, and there less here."""
 
     bucket: Bucket
     currency: str | None

@@ -31,19 +31,17 @@ def keys(
         rids: Numbers of the rows of each item, here and there.
         items: The rows.
     """
-    names, named = {}, defaultdict(list)
+    names: dict[int, str] = {}
+    named: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
     for number, (here, there) in items.items():
-        names[number] = _without_key(rules, here, there)
-        for side, rows, numbers in (("h", here, rids[number][0]), ("t", there, rids[number][1])):
-            hit = next(
-                ((i, j) for i in range(len(rules.keys)) for j, row in enumerate(rows) if _value(rules, i, side, row)),
-                None,
-            )
-            if hit is not None:
-                i, j = hit
-                names[number] = f"{rules.keys[i].name}={_value(rules, i, side, rows[j])}"
-                named[side, i].append((number, numbers[j]))
-                break
+        side = "h" if _first(rules, "h", here) else "t"
+        found = _first(rules, side, here if side == "h" else there)
+        if found is None:
+            names[number] = _without_key(rules, here, there)
+        else:
+            key, value, place = found
+            names[number] = f"{rules.keys[key].name}={value}"
+            named[side, key].append((number, rids[number][0 if side == "h" else 1][place]))
     for (side, i), owners in named.items():
         for number in _shared(db, side, i, owners):
             names[number] += f" #{_mark(rules, *items[number])}"
@@ -55,6 +53,15 @@ def keys(
     return names
 
 
+def _first(rules: Rules, side: str, rows: Sequence[Row]) -> tuple[int, str, int] | None:
+    """The first key that any of the rows has: its number, its smallest value, and the place of the row that has it."""
+    for key in range(len(rules.keys)):
+        values = [(value, place) for place, row in enumerate(rows) if (value := _value(rules, key, side, row))]
+        if values:
+            return key, *min(values)
+    return None
+
+
 def _value(rules: Rules, key: int, side: str, row: Row) -> str:
     """A key of a row as people read it; '' when a part of it is blank."""
     columns = rules.keys[key].here if side == "h" else rules.keys[key].there
@@ -64,20 +71,20 @@ def _value(rules: Rules, key: int, side: str, row: Row) -> str:
 
 def _shared(db: duckdb.DuckDBPyConnection, side: str, key: int, owners: Sequence[tuple[int, int]]) -> list[int]:
     """Those of the items `(number, row)` that are not the only ones with their value of a key."""
-    import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
+    import pyarrow as pa  # type: ignore[import-untyped] # noqa: PLC0415 - only a comparison needs it
 
     numbers, rids = zip(*owners, strict=True)
     db.register("owners", pa.table([pa.array(numbers, pa.int64()), pa.array(rids, pa.int64())], names=["item", "rid"]))
     rows = " union all ".join(
-        f"select '{letter}' as side, rid, n{key} as key from {letter} where n{key} in (select key from mine)"  # noqa: S608 - our own names
+        f"select '{letter}' as side, rid, n{key} as key from {letter} where n{key} in (select key from mine)"
         for letter in "ht"
     )
     found = db.execute(
-        f"with mine as (select owners.item, n{key} as key from owners join {side} using (rid)), rows as materialized ({rows}), "  # noqa: S608 - our own names
+        f"with mine as (select owners.item, n{key} as key from owners join {side} using (rid)), rows as materialized ({rows}), "
         "owned as (select key, 2 * pair.h as item from rows join pair on rows.side = 'h' and rows.rid = pair.h "
         "union all select key, 2 * pair.h from rows join pair on rows.side = 't' and rows.rid = pair.t "
         "union all select key, member.item from rows join member using (side, rid)) "
-        "select item from mine where key in (select key from owned group by key having count(distinct item) > 1)"
+        "select item from mine where key in (select key from owned group by key having min(item) <> max(item))"
     ).fetchall()
     db.unregister("owners")
     return [number for (number,) in found]

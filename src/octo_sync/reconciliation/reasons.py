@@ -168,10 +168,9 @@ def tax_left_out(case: FieldCase) -> str:
 
 
 def rounded(case: FieldCase) -> str:
-    if _amounts(case) and case.t == case.t.to_integral_value() and case.h != case.h.to_integral_value():
-        if abs(case.t - case.h) < 1:
-            return "It was rounded to whole units there."
-    return ""
+    if not _amounts(case) or case.t % 1 != 0 or case.h % 1 == 0:
+        return ""
+    return "It was rounded to whole units there." if abs(case.t - case.h) < 1 else ""
 
 
 def off_by_a_little(case: FieldCase) -> str:
@@ -292,7 +291,7 @@ def why_reference(pair: PairCase, key: str) -> Reason:
 
 def _said(case: FieldCase) -> tuple[str, ...]:
     """What the value there means here."""
-    return case.meant if case.meant else (str(case.t).upper(),)
+    return case.meant or (str(case.t).upper(),)
 
 
 def _amounts(case: FieldCase) -> bool:
@@ -310,6 +309,7 @@ def _former(case: FieldCase) -> str:
 
 
 def moment(value: object) -> str:
+    """A moment as sentences say it; '' for what is none."""
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if isinstance(value, datetime) else ""
 
 

@@ -1,8 +1,8 @@
 """The two sides in the form in which they are matched: tables `h` and `t` with short column names, in a DuckDB in memory.
 
 `rid` is the row's number in its side; `k0, k1, …` are the keys and `n0, n1, …` what is left of them without white space, case,
-leading zeros and a prefix; `id` is the booking that a row here is, null there; `f0, f1, …` are the compared fields; `cur` is the
-currency, `day` the day that the window looks at. A user's column names never become part of a statement.
+leading zeros and a prefix; `id` is the booking that a row here is, null there; `f0, f1, …` are the compared fields; `cur` is
+the currency, `day` the day that the window looks at. A user's column names never become part of a statement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,8 +38,8 @@ def kinds(rules: Rules, here: "pa.Schema") -> dict[str, Kind]:
     for field in rules.fields:
         if field.mapping is not None and found[field.here] != "text":
             raise ReconcileError(
-                f"reconcile.{rules.name}: map.{field.here} maps words, and {field.here!r} of `here` is {here.field(field.here).type}; "
-                "cast it to text in the query, or leave the map out."
+                f"reconcile.{rules.name}: map.{field.here} maps words, and {field.here!r} of `here` is "
+                f"{here.field(field.here).type}; cast it to text in the query, or leave the map out."
             )
     return found
 
@@ -111,8 +111,11 @@ def _check_strip(db: duckdb.DuckDBPyConnection, rules: Rules, given: Mapping[str
     try:
         db.execute("select regexp_matches('', $strip)", given).fetchall()
     except duckdb.InvalidInputException as error:
-        reason = str(error).removeprefix("Invalid Input Error: ").replace(given["strip"], rules.strip or "")
-        raise ReconcileError(f"reconcile.{rules.name}: strip is no regular expression: {reason}.") from None
+        reason = str(error).removeprefix("Invalid Input Error: ").split(": ")[0]
+        raise ReconcileError(
+            f"reconcile.{rules.name}: strip = {rules.strip!r} is no regular expression ({reason}); it is the beginning of a "
+            'key that is no part of it, such as "BK-?".'
+        ) from None
 
 
 def _rules_as_tables(db: duckdb.DuckDBPyConnection, rules: Rules) -> None:
@@ -196,7 +199,9 @@ class _Columns:
                 currency = name
         yield _Column("cur", currency, f"upper({_TRIMMED})" if currency else "cast(null as varchar)")
         day = self.rules.date if is_here else self.rules.date_there
-        yield _Column("day", day if day in schema.names else None, f"cast({'{}' if day in schema.names else 'null'} as date)")
+        yield _Column(
+            "day", day if day in schema.names else None, f"cast({'{}' if day in schema.names else 'null'} as date)"
+        )
 
     def _part(self, here: str, there: str, *, is_here: bool) -> _Part:
         kind = kind_of(self.rules, self.here, here)
@@ -271,7 +276,7 @@ def _table(
         [pa.array(range(rows.num_rows), pa.int64()), *(_array(rows, source) for source in short)],
         names=["rid", *short.values()],
     )
-    made = [f"{c.sql.format(short.get(c.source, ''))} as {c.name}" for c in columns]
+    made = [f"{c.sql.format(short[c.source] if c.source else '')} as {c.name}" for c in columns]
     parts = {(key.normal, j): f"{key.normal}_{j}" for key in keys for j in range(len(key.parts))}
     texts = [f"{p.sql.format(short[p.source])} as t_{parts[k.normal, j]}" for k in keys for j, p in enumerate(k.parts)]
     bares = [f"{_bare(f't_{part}')} as b_{part}" for part in parts.values()]
@@ -285,7 +290,7 @@ def _table(
         joined += [f"{' || chr(31) || '.join(raw)} as {key.raw}"] if key.raw else []
     db.register("incoming", arrow)
     db.execute(
-        f"create table {name} as select rid, {', '.join([*(c.name for c in columns), *joined])} from ("  # noqa: S608 - our own names, see above
+        f"create table {name} as select rid, {', '.join([*(c.name for c in columns), *joined])} from ("
         f"select *, {', '.join(bares)} from (select rid, {', '.join([*made, *texts])} from incoming))",
         given or None,
     )

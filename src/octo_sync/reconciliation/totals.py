@@ -22,7 +22,7 @@ def totals(db: duckdb.DuckDBPyConnection, rules: Rules, types: Mapping[str, Kind
     sums = "".join(f", coalesce(sum(f{i}), 0)" for i in amounts.values())
     found = []
     for side, table in (("here", "h"), ("there", "t")):
-        rows = db.execute(f"select cur, count(*){sums} from {table} group by cur order by cur nulls last").fetchall()  # noqa: S608 - our own names
+        rows = db.execute(f"select cur, count(*){sums} from {table} group by cur order by cur nulls last").fetchall()
         found += [
             SideTotal("here" if side == "here" else "there", row[0], row[1], dict(zip(amounts, row[2:], strict=True)))
             for row in rows
@@ -41,7 +41,7 @@ def explained(db: duckdb.DuckDBPyConnection, rules: Rules, types: Mapping[str, K
     found: dict[tuple[str | None, Bucket], dict[str, tuple[int, tuple[Decimal, ...]]]] = defaultdict(dict)
     for side in "ht":
         rows = db.execute(
-            f"select s.cur, coalesce(bucket.bucket, 'matched'), count(*){sums} from {side} s join ("  # noqa: S608 - our own names
+            f"select s.cur, coalesce(bucket.bucket, 'matched'), count(*){sums} from {side} s join ("
             f"select {side} as rid, 2 * h as item from pair union all select rid, item from member where side = '{side}'"
             ") using (rid) left join bucket using (item) group by 1, 2"
         ).fetchall()

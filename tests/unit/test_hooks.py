@@ -1,0 +1,92 @@
+"""A hook is told once, within bounds, and its failure changes nothing."""
+
+import http.server
+import json
+import sys
+import threading
+
+import pytest
+
+from octo_sync import hooks
+
+NEWS = {"event": "reconcile.new_differences", "count": 2}
+
+
+@pytest.fixture
+def listener():
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            length = int(self.headers["Content-Length"])
+            self.server.told.append((self.path, self.headers["Content-Type"], json.loads(self.rfile.read(length))))
+            self.send_response(self.server.answer)
+            self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.told, server.answer = [], 204
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    server.url = f"http://127.0.0.1:{server.server_port}/hooks/secret-path"
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_address_gets_the_document_by_post(listener):
+    assert hooks.tell(listener.url, NEWS) is None
+    assert listener.told == [("/hooks/secret-path", "application/json", NEWS)]
+
+
+@pytest.mark.parametrize("answer", [302, 404, 500])
+def test_an_address_that_does_not_take_it_is_said_without_its_path(listener, answer):
+    listener.answer = answer
+
+    problem = hooks.tell(listener.url, NEWS)
+
+    assert problem == f"127.0.0.1 answered {answer}"
+    assert len(listener.told) == 1, "a hook is told once and not sent elsewhere"
+
+
+def test_an_address_where_nobody_is_is_said_without_its_path(listener):
+    listener.server_close()
+
+    problem = hooks.tell(listener.url, NEWS)
+
+    assert problem.startswith("127.0.0.1 did not answer")
+    assert "secret" not in problem
+
+
+def test_a_command_gets_the_document_on_its_standard_input(tmp_path):
+    target = tmp_path / "told with spaces.json"
+
+    assert (
+        hooks.tell(
+            f"{sys.executable} -c 'import sys; open(sys.argv[1], \"w\").write(sys.stdin.read())' '{target}'", NEWS
+        )
+        is None
+    )
+    assert json.loads(target.read_text()) == NEWS
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (f"{sys.executable} -c 'raise SystemExit(7)'", "ended with 7"),
+        (f"{sys.executable} -c 'import sys; sys.exit(\"no room\")'", "ended with 1: no room"),
+        ("no-such-command-anywhere", "No such file"),
+        ("'unfinished", "ValueError"),
+        ("   ", "there is no command in it"),
+    ],
+)
+def test_a_command_that_fails_is_said(command, words):
+    assert words in hooks.tell(command, NEWS)
+
+
+def test_a_command_that_hangs_is_ended(monkeypatch):
+    monkeypatch.setattr(hooks, "_WITHIN", 0.2)
+
+    assert "took longer than" in hooks.tell(f"{sys.executable} -c 'input(); import time; time.sleep(60)'", NEWS)
