@@ -101,7 +101,9 @@ def test_the_example_says_the_defaults_where_it_does_not_say_otherwise(tmp_path)
     example, default = load(EXAMPLE, **arguments), load(bare, **arguments)
 
     own = {key for key in example.settings if key.startswith("reconcile.ledger.")}
-    differ = {key for key in example.settings.keys() - own if example.settings[key].value != default.settings[key].value}
+    differ = {
+        key for key in example.settings.keys() - own if example.settings[key].value != default.settings[key].value
+    }
 
     assert differ == {f"schedule.{name}" for name in _NO_DEFAULT}
 

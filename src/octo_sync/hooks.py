@@ -19,7 +19,7 @@ _WITHIN = 30.0
 
 
 def tell(target: str, document: Mapping[str, Any]) -> str | None:
-    """Tell a command (JSON on its standard input) or an `https://` address (JSON by POST); what went wrong, or None. Blocking."""
+    """Tell a command (JSON on its standard input) or an address (JSON by POST); what went wrong, or None. Blocking."""
     body = json.dumps(document, ensure_ascii=False, default=str).encode()
     try:
         problem = _post(target, body) if target.startswith(("https://", "http://")) else _run(target, body)

@@ -361,3 +361,45 @@ def test_who_is_stopped_while_the_warehouse_is_away_stops(tmp_path):
         server.remove()
     assert code == 128 + signal.SIGTERM
     assert took < 10
+
+
+def test_a_ledger_is_compared_with_what_is_on_the_server_and_the_result_is_shown_there(program, looked, server):
+    """The ledger is what the DuckDB copy says, but for one booking that it lost and one that it has at another price."""
+    from_duckdb = (
+        "select booking_uuid as id, retail_amount as gross, currency from fct_bookings where was_sold order by 1"
+    )
+    rows = [row for row in looked.json("sql", from_duckdb, "--limit", "0")["rows"] if row["gross"]]
+    wrong = rows[3] | {"gross": "0.01"}
+    lines = ["id,gross,currency", *(f"{r['id']},{r['gross']},{r['currency']}" for r in [wrong, *rows[:3], *rows[5:]])]
+    (program.directory / "ledger.csv").write_text("\n".join(lines) + "\n")
+    file = program.directory / "pipelines" / "shop.toml"
+    before = file.read_text()
+    file.write_text(
+        before
+        + """
+[reconcile.ledger]
+here = "select * from marts.fct_bookings where was_sold and retail_amount <> 0"
+there = { csv = "ledger.csv" }
+keys = ["booking_uuid=id"]
+fields = { retail_amount = "gross", currency = "currency" }
+window = "-60d..+60d"
+"""
+    )
+    try:
+        done = program("reconcile", "ledger", "--json")
+        shown = json.loads(program("sql", "select recon_key, bucket from marts.recon_open order by 2", "--json").stdout)
+    finally:
+        file.write_text(before)
+
+    assert done.returncode == 3, done.stderr
+    counts = json.loads(done.stdout)["reconciliations"][0]["counts"]
+    assert {bucket: count for bucket, count in counts.items() if count} == {
+        "matched": len(rows) - 2,
+        "mismatched": 1,
+        "missing_there": 1,
+    }
+    assert [(row["recon_key"], row["bucket"]) for row in shown["rows"]] == [
+        (f"booking_uuid={rows[3]['id']}", "mismatched"),
+        (f"booking_uuid={rows[4]['id']}", "missing_there"),
+    ]
+    assert server[1]["PGPASSWORD"] not in done.stdout + done.stderr

@@ -72,6 +72,14 @@ def test_two_lines_without_references_of_their_own_cannot_be_told_apart():
     }  # fmt: skip
 
 
+def test_a_booking_without_a_reference_of_its_own_and_lines_that_have_one_are_ambiguous():
+    one = {"b": "R"}
+    for lines in ([{"a": "8", "b": "R"}, {"a": "9", "b": "R"}], [{"a": "8", "b": "R"}, {"b": "R"}]):
+        assert buckets(compared([one], lines, fields=())) == {"ambiguous": 1}
+        assert buckets(compared(lines, [one], fields=())) == {"ambiguous": 1}
+    assert buckets(compared([one], [one, one], fields=())) == {"duplicate_there": 1}
+
+
 # ── stronger and weaker keys ──────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -41,7 +41,7 @@ _OTHER_CONNECTION = (
 _BOOKINGS = {
     column: (
         "select connection_id, booking_uuid, supplier_reference, reseller_reference, status, is_test, is_deleted, "  # noqa: S608 - one of three names
-        f"local_date from core.bookings where {column} in (select unnest($wanted))"
+        f"local_date from core.bookings where {column} in (select unnest(cast($wanted as text[])))"
     )
     for column in ("booking_uuid", "supplier_reference", "reseller_reference")
 }
@@ -336,7 +336,7 @@ class _Facts:
         found: dict[str, list[Mapping[str, Any]]] = {}
         if uuids:
             rows = self.reader.query(
-                "select * from core.booking_history where booking_uuid in (select unnest($wanted)) "
+                "select * from core.booking_history where booking_uuid in (select unnest(cast($wanted as text[]))) "
                 "order by connection_id, booking_uuid, version_no",
                 {"wanted": list(uuids)},
             )

@@ -429,7 +429,9 @@ class RetentionSettings:
     raw: Annotated[Age, Says("Payloads as received; the newest one of each record is always kept; 0: for ever.")] = (
         400 * 86400.0
     )
-    runs: Annotated[Age, Says("Runs, comparisons with other systems, and differences once they are settled; 0: for ever.")] = 400 * 86400.0
+    runs: Annotated[
+        Age, Says("Runs, comparisons with other systems, and differences once they are settled; 0: for ever.")
+    ] = 400 * 86400.0
     availability_history: Annotated[
         Age, Says("Former versions of departures; the newest one of each is always kept; 0: for ever.")
     ] = 400 * 86400.0
@@ -532,7 +534,8 @@ def _keys(table: type[Any], path: tuple[str, ...] = ()) -> Iterator[Key]:
             yield from _keys(typing.cast("type[Any]", base), here)
             continue
         if typing.get_origin(base) is dict and path == ():
-            yield Key(here, True, base, "tables", "required" if default == "required" else "", says.text)  # noqa: FBT003 - a dataclass field
+            wanted = "required" if default == "required" else ""
+            yield Key(here, True, base, "tables", wanted, says.text)  # noqa: FBT003 - a dataclass field
             inner = typing.get_args(base)[1]
             yield Key((*here, "*"), True, inner, "table", "", (inner.__doc__ or "").partition("\n")[0])  # noqa: FBT003
             yield from _keys(inner, (*here, "*"))

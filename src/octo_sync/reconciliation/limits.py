@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from octo_sync.reconciliation.model import Bucket, Outcome
+from octo_sync.reconciliation.rows import plain
 
 __all__ = ["breaches"]
 
@@ -13,7 +14,7 @@ def breaches(outcome: Outcome) -> tuple[str, ...]:
     for limit in outcome.rules.limits:
         value = _measured(outcome, limit.measure)
         if value > limit.above:
-            found.append(f"{limit.measure} is {value.normalize():f}, more than {limit.above.normalize():f}.")
+            found.append(f"{limit.measure} is {plain(value)}, more than {plain(limit.above)}.")
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from octo_sync.reconciliation.rows import Row, exact
+from octo_sync.reconciliation.rows import Row, exact, plain
 
 __all__ = ["FieldCase", "PairCase", "Reason", "because", "moment", "why_reference"]
 
@@ -135,14 +135,14 @@ def minor_units(case: FieldCase) -> str:
 def commission_left_out(case: FieldCase) -> str:
     net = exact(case.pair.here.get("net_amount"))
     if case.field in ("retail_amount", "original_amount") and _amounts(case) and net is not None and case.t == net:
-        return f"The amount there equals the net amount here, {_plain(net)}: the commission was left out."
+        return f"The amount there equals the net amount here, {plain(net)}: the commission was left out."
     return ""
 
 
 def gross_for_net(case: FieldCase) -> str:
     gross = exact(case.pair.here.get("retail_amount"))
     if case.field == "net_amount" and _amounts(case) and gross is not None and case.t == gross:
-        return f"The net amount there equals the retail amount here, {_plain(gross)}: the commission was not taken off."
+        return f"The net amount there equals the retail amount here, {plain(gross)}: the commission was not taken off."
     return ""
 
 
@@ -150,20 +150,20 @@ def price_changed(case: FieldCase) -> str:
     if case.kind != "amount":
         return ""
     former = _former(case)
-    return f"The price was {_plain(case.t)} here until {former}; it changed after booking." if former else ""
+    return f"The price was {plain(case.t)} here until {former}; it changed after booking." if former else ""
 
 
 def tax_added(case: FieldCase) -> str:
     tax = exact(case.pair.here.get("tax_amount"))
     if _amounts(case) and tax and case.t == case.h + tax:
-        return f"The amount there is larger by the tax here, {_plain(tax)}: tax was added once more."
+        return f"The amount there is larger by the tax here, {plain(tax)}: tax was added once more."
     return ""
 
 
 def tax_left_out(case: FieldCase) -> str:
     tax = exact(case.pair.here.get("tax_amount"))
     if _amounts(case) and tax and case.t == case.h - tax:
-        return f"The amount there is smaller by the tax here, {_plain(tax)}: tax was left out."
+        return f"The amount there is smaller by the tax here, {plain(tax)}: tax was left out."
     return ""
 
 
@@ -257,7 +257,7 @@ def other_product(case: FieldCase) -> str:
 def other_amount(case: FieldCase) -> str:
     if not _amounts(case):
         return ""
-    return f"There it is {_plain(abs(case.t - case.h))} {'more' if case.t > case.h else 'less'}."
+    return f"There it is {plain(abs(case.t - case.h))} {'more' if case.t > case.h else 'less'}."
 
 
 _FIELD_RULES: Sequence[Callable[[FieldCase], str]] = (
@@ -311,10 +311,6 @@ def _former(case: FieldCase) -> str:
 def moment(value: object) -> str:
     """A moment as sentences say it; '' for what is none."""
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if isinstance(value, datetime) else ""
-
-
-def _plain(value: Decimal) -> str:
-    return f"{value.normalize():f}"
 
 
 def _days(days: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from octo_sync.reconciliation.model import Rules
 
-__all__ = ["Row", "currency_of", "day_of", "exact", "instant", "meant", "shown", "total"]
+__all__ = ["Row", "currency_of", "day_of", "exact", "instant", "meant", "plain", "shown", "total"]
 
 Row = Mapping[str, Any]
 
@@ -20,13 +20,19 @@ def shown(value: object) -> str | None:
         case bool():
             return str(value).lower()
         case Decimal():
-            return f"{value.normalize():f}" if value else "0"
+            return plain(value)
         case datetime() if value.tzinfo is not None:
             return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
         case datetime() | date():
             return value.isoformat()
         case _:
             return str(value)
+
+
+def plain(value: Decimal) -> str:
+    """An amount with all of its digits and no needless zeros; `normalize` would round to 28 digits."""
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def instant(value: object) -> datetime | None:
