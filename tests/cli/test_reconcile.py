@@ -142,6 +142,62 @@ def test_files_are_written_for_their_owner_alone(project, books_now):
     assert books_now[0]["octo_uuid"] in (project.directory / "l.html").read_text()
 
 
+def test_without_a_reference_columns_are_taken_together(project, books_now):
+    """Days as a person writes them, in a column that only the key names."""
+    path = project.directory / "pipelines" / "shop.toml"
+    section = SECTION.format(more="").replace(', travel_date = "day"', "")
+    keys = '["booking_uuid=octo_uuid", "supplier_reference=no"]'
+    path.write_text(
+        path.read_text() + section.replace(keys, '["travel_date+retail_amount+currency=day+gross+currency"]')
+    )
+    once = {}
+    for row in books_now:
+        once.setdefault((row["day"], row["gross"], row["currency"]), []).append(row)
+    single = [rows[0] for key, rows in once.items() if len(rows) == 1 and all(key)]
+    assert len(single) > 10
+    write(
+        project, [r | {"day": f"{dt.date.fromisoformat(r['day']):%d.%m.%Y}", "octo_uuid": "", "no": ""} for r in single]
+    )
+
+    _, document = said(project, "ledger")
+
+    assert document["counts"]["matched"] == len(single)
+    assert set(document["counts"]) == {"matched", "missing_there"}
+
+
+def test_another_connection_is_a_side_too(project, books_now):
+    """The connection's own bookings are the other side, so that each has its counterpart."""
+    path = project.directory / "pipelines" / "shop.toml"
+    path.write_text(
+        path.read_text()
+        + """
+[reconcile.mirror]
+there = { connection = "shop" }
+keys = ["booking_uuid", "supplier_reference"]
+fields = { status = "status", retail_amount = "retail_amount", travel_date = "travel_date", utc_start_at = "utc_start_at" }
+window = "-40d..+40d"
+"""
+    )
+
+    code, document = said(project)
+
+    assert (code, set(document["counts"])) == (0, {"matched"})
+    assert document["counts"]["matched"] >= len(books_now)
+
+
+def test_the_window_may_be_one_of_booking_dates(project, books_now):
+    ask_for(project, 'date = "booking_date"')
+    write(project, books_now)
+    today = dt.datetime.now(dt.UTC).date()
+
+    _, document = said(project, "ledger", "--travel", f"{today - dt.timedelta(days=40)}..{today}")
+
+    made = "select count(*) as n from fct_bookings where was_sold and booking_date between current_date - 40 and current_date"
+    here = sum(document["counts"].get(bucket, 0) for bucket in ("matched", "missing_there"))
+    assert here == project.json("sql", made)["rows"][0]["n"]
+    assert document["counts"]["matched"] > 0
+
+
 def test_a_dry_run_keeps_nothing_and_tells_nobody(project, books_now):
     ask_for(project, 'notify = "cp /dev/stdin told.json"')
     write(project, books_now[1:])

@@ -935,6 +935,9 @@ def test_a_reconciliation_is_read_with_its_defaults(read):
     assert (str(ledger.window), ledger.grace, ledger.there.kinds) == ("-35d..+0d", 7200.0, ("csv",))
     assert pipeline.origin("reconcile.ledger.fail_on") == "pipeline file"
     assert pipeline.origin("reconcile.ledger.there.sheet") == "default"
+    assert "was_sold and coalesce(travel_date, booking_date) between :from and :to" in ledger.query
+    by_booking = read(LEDGER + 'date = "booking_date"').reconciliations["ledger"]
+    assert "was_sold and booking_date between :from and :to" in by_booking.query
     assert read().reconciliations == {}
 
 

@@ -91,10 +91,10 @@ def compare(
     table = table_of(pipeline, name)
     days = window or table.window.window(now.astimezone(_zone(pipeline)).date())
     rules = _rules(name, table, days, now)
-    rows = _select(reader, table.here, {"from": days.start, "to": days.end})
+    rows = _select(reader, table.query, {"from": days.start, "to": days.end})
     types = kinds(rules, rows.schema)
     rules = _with_day(rules, types)
-    ledger = _there(pipeline, table, rules, types, reader, environ, there)
+    ledger = _there(pipeline, table, rules, _wanted(rules, types, rows.schema), reader, environ, there)
     facts = _Facts(reader, journal, days)
     accepted = journal.acceptances(name) if journal is not None else ()
     outcome = reconcile(
@@ -284,10 +284,10 @@ def _rules(name: str, table: ReconcileTable, window: Window, now: datetime) -> "
 
 
 def _with_day(rules: "Rules", types: "Mapping[str, Kind]") -> "Rules":
-    """Where no column there is the day of travel, a start says it: its day on the wall there."""
+    """Where no column there is the day of travel, a start says it: its day on the wall there. Other days have no stand-in."""
     from octo_sync.reconciliation import wall  # noqa: PLC0415 - only a comparison needs it
 
-    if rules.date_there is None:
+    if rules.date_there is None and rules.date == "travel_date":
         start: FieldRule | None = next((f for f in rules.fields if types[f.here] == "instant"), None)
         if start is not None:
             return replace(rules, date_there=wall(start.there))
@@ -393,14 +393,14 @@ def _there(
     pipeline: Pipeline,
     table: ReconcileTable,
     rules: "Rules",
-    types: "Mapping[str, Kind]",
+    wanted: "Sequence[Wanted]",
     reader: Reader,
     environ: Mapping[str, str],
     given: "pa.Table | None",
 ) -> "Ledger":
     from octo_sync import ledgers  # noqa: PLC0415 - only a comparison needs it
 
-    wanted, form, source = _wanted(rules, types), _format(table), table.there
+    form, source = _format(table), table.there
     days = {"from": rules.window.start, "to": rules.window.end}
     if given is not None:
         return ledgers.of_table(given, "the rows that were handed in", wanted, form)
@@ -419,15 +419,17 @@ def _there(
     raise ConfigError(f"reconcile.{rules.name}.there: expected one of csv, xlsx, parquet, dsn, connection.")
 
 
-def _wanted(rules: "Rules", types: "Mapping[str, Kind]") -> "list[Wanted]":
+def _wanted(rules: "Rules", types: "Mapping[str, Kind]", here: "pa.Schema") -> "list[Wanted]":
     from octo_sync.ledgers import Wanted  # noqa: PLC0415 - only a comparison needs it
+    from octo_sync.reconciliation import kind_of  # noqa: PLC0415 - the same
 
     found = {each.there: Wanted(each.there, types[each.here]) for each in rules.fields}
     if rules.changed_there:
         found.setdefault(rules.changed_there, Wanted(rules.changed_there, "instant"))
     for key in rules.keys:
-        for name in key.there:
-            found.setdefault(name, Wanted(name, "text"))
+        for ours, name in zip(key.here, key.there, strict=True):
+            # References are texts, whatever a spreadsheet takes them for; of columns taken together some are days or amounts.
+            found.setdefault(name, Wanted(name, kind_of(rules, here, ours) if len(key.here) > 1 else "text"))
     return list(found.values())
 
 

@@ -148,6 +148,8 @@ def reconciliations(file: PipelineFile | None, mistakes: list[str]) -> None:
         if there.connection and file and there.connection not in file.connections:
             hint = values.suggest(there.connection, file.connections)
             mistakes.append(f"{key}.there.connection: there is no connection {say.found(there.connection)}{hint}")
+        if not table.here and table.date not in {"travel_date", "booking_date"}:
+            mistakes.append(f"{key}.date: {say.found(table.date)} needs a query in `here` that gives such a column")
         for each in table.map:
             if each not in table.fields:
                 hint = values.suggest(each, table.fields)

@@ -129,8 +129,12 @@ class ReconcileTable:
     """One comparison with another system."""
 
     here: Annotated[
-        Text, Says("What is compared of this copy; `:from` and `:to` are the days of the window, both included.")
-    ] = "select * from marts.fct_bookings where was_sold and coalesce(travel_date, booking_date) between :from and :to"
+        Text,
+        Says(
+            "What is compared of this copy; in SQL; `:from` and `:to` are the window's days, both included.",
+            default="what was sold and travels in the window",
+        ),
+    ] = ""
     there: Annotated[ThereTable, Says("The other side.")]
     keys: Annotated[
         tuple[Annotated[str, BeforeValidator(_key)], ...],
@@ -155,7 +159,9 @@ class ReconcileTable:
         Number, Field(ge=0, le=1), Says("The same as a share of the amount here; the larger one counts.")
     ] = 0.0
     window: Annotated[Days, Type("days"), Says("Which days are compared, seen from today.")] = _WINDOW
-    date: Annotated[Text, Says("The column here whose day has to be in the window.")] = "travel_date"
+    date: Annotated[
+        Text, Says("The column here whose day has to be in the window: `travel_date`, `booking_date` or one of `here`.")
+    ] = "travel_date"
     grace: Annotated[
         Seconds, Says("A difference is too fresh to tell when a side changed so shortly before the other one was made.")
     ] = 7200.0
@@ -180,6 +186,12 @@ class ReconcileTable:
         Text,
         Says("A command, or an https address, that is told of new differences as JSON.", default="none"),
     ] = ""
+
+    @property
+    def query(self) -> str:
+        """`here`, or what is compared without it: what was sold, open-dated bookings by the day on which they were made."""
+        day = "booking_date" if self.date == "booking_date" else "coalesce(travel_date, booking_date)"
+        return self.here or f"select * from marts.fct_bookings where was_sold and {day} between :from and :to"  # noqa: S608 - one of two texts
 
     def limits(self) -> list[tuple[str, Decimal]]:
         """`fail_on` as measures and what they may be at most."""
