@@ -73,15 +73,22 @@ def test_what_only_looks_imports_neither_journal_nor_client(looked, words):
     } == set()
 
 
-def test_help_takes_less_than_150_ms_of_processor_time(empty):
-    best = 1.0
-    for _ in range(5):
-        before = os.times()
-        empty("--help", real=True)
-        after = os.times()
-        best = min(best, after.children_user + after.children_system - before.children_user - before.children_system)
+def test_help_takes_little_more_than_what_it_cannot_do_without(empty):
+    """Processor time beside that of Python with click alone, measured in turns: machines differ, and so do moments."""
 
-    assert best < 0.15
+    def spent(start):
+        before = os.times()
+        start()
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    floor = [sys.executable, "-c", "import click, pathlib, shutil, importlib.metadata"]
+    rounds = [
+        (spent(lambda: empty("--help", real=True)), spent(lambda: subprocess.run(floor, check=True, env=CLEAN)))
+        for _ in range(7)
+    ]
+
+    assert min(help_ for help_, _ in rounds) < 2 * min(alone for _, alone in rounds)
 
 
 def test_the_package_alone_imports_nothing_heavy():
