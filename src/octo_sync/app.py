@@ -194,7 +194,7 @@ def _journal_and_warehouse(
         warehouse = open_warehouse(pipeline, clock, patient=patient)
         stack.callback(warehouse.close)
         seq, fence = warehouse.highest_numbers()
-        if seq > journal.last_number() or fence > lease.fence:
+        if seq > journal.last_number():
             # It was restored from an older state by hand, or lost commits: what it takes for landed may have changed since.
             # Marked before it is lifted, so that a kill in between leaves it to be noticed again.
             log.warning("action=journal_older marked=%d", mark_everything(journal, pipeline, clock))

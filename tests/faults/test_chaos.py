@@ -141,9 +141,9 @@ def test_a_process_that_was_stopped_keeps_its_right_and_two_processes_receive_wh
             copy.ready(second, port=other)
             sandbox.faults({"fault": "latency", "seconds": 0.3})
             sandbox.change(random.Random(1), 20)
-            until(lambda: copy.owed() > 3, 10, "something to do")
+            until(lambda: copy.owed() > 3, 60, "something to do")
             # Stopped in the middle of a transaction it keeps everybody out of the journal: the other one answers 503 then.
-            until(lambda: stop(first.pid) or copy.is_writable() or go_on(first.pid), 10, "between two transactions")
+            until(lambda: stop(first.pid) or copy.is_writable() or go_on(first.pid), 60, "between two transactions")
             (copy.directory / "octo.journal.sqlite.lock").unlink()
             began = time.monotonic()
             number = 0
@@ -164,7 +164,7 @@ def test_a_process_that_was_stopped_keeps_its_right_and_two_processes_receive_wh
             first.kill()
             died = time.monotonic()
             sandbox.change(random.Random(2), 5)
-            until(lambda: copy.owed() > 0 or sandbox.deliveries()["idle"], 10, "something to do")
+            until(lambda: copy.owed() > 0 or sandbox.deliveries()["idle"], 60, "something to do")
             url = f"http://127.0.0.1:{copy.port}"
             # Its address is that of the one that died: somebody sends what comes there to the other one.
             assert copy.deliver(canonical(body | {"mark": "after"}), secret, port=other)[0] == 200
