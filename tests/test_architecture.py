@@ -100,7 +100,7 @@ HOMES: Mapping[str, Home] = {
     "stamina": Home(("octo/",)),
     "starlette": Home(("web/", "sandbox/")),
     "uvicorn": Home(("web/", "sandbox/")),
-    "xlsxwriter": Home(("flows/export_xlsx.py", "flows/reconcile_xlsx.py"), late=True),
+    "xlsxwriter": Home(("flows/export_xlsx.py",), late=True),
     "yarl": Home(("octo/transport.py",)),
 }
 

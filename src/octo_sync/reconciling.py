@@ -23,10 +23,9 @@ from octo_sync.app import (
     run_until_done,
 )
 from octo_sync.errors import LeaseHeld, OctoSyncError, WarehouseError
-from octo_sync.flows.publish import publish
+from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.flows.reconcile import compare, drill, news, store, table_of, write
 from octo_sync.flows.reconcile_frames import Reconciled
-from octo_sync.flows.sync import mirror
 from octo_sync.hooks import tell
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, Window
@@ -142,9 +141,7 @@ def show(pipeline: Pipeline) -> bool:
 
     async def run() -> bool:
         async with open_project(pipeline, command="reconcile") as project:
-            contacts = pipeline.publish.path.with_suffix(".private.duckdb") if pipeline.publish.contacts else None
-            mirror(project.ports)
-            publish(project.warehouse, pipeline.directory, pipeline.publish.path, contacts=contacts)
+            mirror_and_publish(project.ports)
         return True
 
     if not pipeline.publish.enabled:

@@ -5,6 +5,7 @@
 
 import contextlib
 import http.client
+import itertools
 import os
 import random
 import subprocess
@@ -81,7 +82,15 @@ def test_a_thousand_changes_among_faults_and_kills_end_equal_within_a_minute(see
                 time.sleep(0.1)
                 if step % 10 == 0:
                     counting()
-            fired = sandbox.control("GET", "/faults")["fired"]
+            # A slow machine asks less in the same time: it gets more of the same, until nothing was spared it.
+            for step in itertools.count(CHANGES // AT_ONCE):
+                fired = sandbox.control("GET", "/faults")["fired"]
+                missing = {fault["fault"] for fault in FAULTS} - set(fired)
+                if not missing:
+                    break
+                assert step < 10 * CHANGES // AT_ONCE, f"faults that never happened: {missing}; those that did: {fired}"
+                sandbox.traffic(1, seed=f"chaos/{seed}/{step}")
+                time.sleep(0.1)
             ended = time.monotonic()
             sandbox.faults()
             # What was lost, and what nobody is told of, is healed by the next pull: the one that was missed meanwhile.
@@ -99,9 +108,6 @@ def test_a_thousand_changes_among_faults_and_kills_end_equal_within_a_minute(see
             with program:
                 pass
         assert code == 143
-        # A slow machine asks less in the same time, and the rarest fault may not come up.
-        missing = {fault["fault"] for fault in FAULTS} - set(fired)
-        assert len(missing) <= 1, f"faults that never happened: {missing}; those that did: {fired}"
         assert "Traceback" not in copy.log.read_text(), copy.log.read_text()[-4000:]
         print(  # noqa: T201 - the figures of the docs
             f"\nseed {seed}: {CHANGES} changes, {sum(copy.stored().values())} deliveries, {sum(fired.values())} faults, "

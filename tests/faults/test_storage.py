@@ -4,10 +4,16 @@ import os
 import resource
 import shutil
 import subprocess
+from hashlib import sha256
 
+import pyarrow as pa
 import pytest
 from tests.faults.test_kill import finish
 from tests.flows.harness import Project
+from tests.flows.reconcile_outcome import outcome
+
+from octo_sync.flows.export import ExportError, export
+from octo_sync.flows.reconcile import write
 
 
 @pytest.fixture
@@ -118,3 +124,31 @@ def test_a_directory_where_a_file_belongs_is_said_in_one_sentence(tmp_path, serv
     (copy.directory / name).mkdir()
     code, said, errors = finish(copy)
     assert name in assert_one_clear_error(code, said, errors)
+
+
+def assert_nothing_was_written(target, error):
+    assert str(target) in str(error.value)
+    assert "No space left" in str(error.value)
+    assert target.read_text() == "yesterday's"
+    assert sorted(path.name for path in target.parent.iterdir()) == ["ballast", target.name]
+
+
+@pytest.mark.parametrize("form", ["html", "xlsx", "csv"])
+def test_a_report_that_finds_no_room_says_where_and_yesterdays_stays(disk, form):
+    (target := disk / f"ledger.{form}").write_text("yesterday's")
+    fill(disk, 0)
+    with pytest.raises(ExportError) as error:
+        write(outcome(), target)
+    assert_nothing_was_written(target, error)
+
+
+@pytest.mark.parametrize("leave", [0, 200_000])
+@pytest.mark.parametrize("form", ["parquet", "xlsx", "csv", "json", "jsonl"])
+def test_an_export_that_finds_no_room_says_where_and_yesterdays_stays(disk, form, leave):
+    (target := disk / f"bookings.{form}").write_text("yesterday's")
+    fill(disk, leave)
+    # Texts that no format makes much smaller.
+    rows = pa.table({"text": [sha256(str(n).encode()).hexdigest() for n in range(20_000)]})
+    with pytest.raises(ExportError) as error:
+        export(rows.to_reader(1_000), target, form, force=True)
+    assert_nothing_was_written(target, error)

@@ -171,10 +171,10 @@ def _pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told]":
     """The full pull, then real webhooks, then the read copy: what `sync` and `serve` do, one after the other."""
     from octo_sync.app import open_project, run_until_done  # noqa: PLC0415 - commands start fast
     from octo_sync.cli.progress import shown  # noqa: PLC0415
+    from octo_sync.flows.mirror import mirror_and_publish  # noqa: PLC0415
     from octo_sync.flows.ports import Progress  # noqa: PLC0415
-    from octo_sync.flows.publish import publish  # noqa: PLC0415
     from octo_sync.flows.pull import Scope  # noqa: PLC0415
-    from octo_sync.flows.sync import mirror, sync  # noqa: PLC0415
+    from octo_sync.flows.sync import sync  # noqa: PLC0415
 
     progress = Progress()
 
@@ -183,8 +183,7 @@ def _pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told]":
             result = await sync(project.ports, Scope(), command="demo", publishing=False)
         told = await acts.be_told(loaded, control)
         async with open_project(loaded, command="demo") as project:
-            mirror(project.ports)
-            result.published = publish(project.warehouse, loaded.directory, loaded.publish.path)
+            result.published = mirror_and_publish(project.ports)
         return result, told
 
     with shown(progress, lines=False):

@@ -57,16 +57,10 @@ def _run(loaded: "Pipeline") -> "Published":
     import asyncio  # noqa: PLC0415 - commands start fast
 
     from octo_sync.app import open_project, run_until_done  # noqa: PLC0415
-    from octo_sync.flows.publish import publish  # noqa: PLC0415
-    from octo_sync.flows.sync import mirror  # noqa: PLC0415
-
-    contacts = loaded.publish.path.with_suffix(".private.duckdb") if loaded.publish.contacts else None
+    from octo_sync.flows.mirror import mirror_and_publish  # noqa: PLC0415
 
     async def run() -> "Published":
         async with open_project(loaded, command="publish") as project:
-            await asyncio.to_thread(mirror, project.ports)
-            return await asyncio.to_thread(
-                publish, project.warehouse, loaded.directory, loaded.publish.path, contacts=contacts
-            )
+            return await asyncio.to_thread(mirror_and_publish, project.ports)
 
     return run_until_done(run())

@@ -34,7 +34,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class ExportError(OctoSyncError):
-    """The rows do not fit into a file of this format."""
+    """The rows do not fit into a file of this format, or it cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,8 @@ def writing(target: Path, *, force: bool) -> Iterator[Path]:
     Folders on the way to the target are made.
 
     Raises:
-        ConfigError: The target is there and `force` is not said, or it cannot be written.
+        ConfigError: The target is there and `force` is not said, or no file can be made there.
+        ExportError: The disk is full, or fails.
     """
     _free(target, force=force)
     try:
@@ -111,6 +112,9 @@ def writing(target: Path, *, force: bool) -> Iterator[Path]:
             os.fsync(file.fileno())
         _free(target, force=force)
         fresh.replace(target)
+    except OSError as error:
+        why = error.strerror or error
+        raise ExportError(f"{target} cannot be written: {why}. What was there before is as it was.") from None
     finally:
         fresh.unlink(missing_ok=True)
 

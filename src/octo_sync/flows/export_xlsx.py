@@ -7,7 +7,7 @@ dates (1900 to 9999) cannot hold is a text too, never another value.
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from octo_sync.flows.export import Writer
 
-__all__ = ["workbook"]
+__all__ = ["opened", "workbook"]
 
 ROWS, COLUMNS, TEXT = 1_048_576, 16_384, 32_767
 """What a sheet can hold: rows with the head, columns, characters of a cell."""
@@ -39,13 +39,29 @@ def workbook(path: Path, schema: "pa.Schema", *, title: str, decimals: Mapping[s
     Raises:
         ConfigError: XlsxWriter is not installed.
         ExportError: There are more rows or columns, or a longer text, than a sheet can hold.
+        OSError: It cannot be written.
+    """
+    if len(schema) > COLUMNS:
+        raise ExportError(f"A sheet holds {COLUMNS:,} columns and this has {len(schema):,}; take csv or parquet.")
+    with opened(path) as book:
+        sheet = _Sheet(book, schema, title, decimals)
+        yield sheet.write
+        sheet.finish()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A workbook of XlsxWriter in which nothing becomes a formula or a link; the file is whole when the block ends well.
+
+    Raises:
+        ConfigError: XlsxWriter is not installed.
+        OSError: It cannot be written.
     """
     try:
         import xlsxwriter  # noqa: PLC0415 - an extra that few need
+        from xlsxwriter.exceptions import XlsxFileError  # noqa: PLC0415 - the same
     except ImportError:
         raise ConfigError("Writing xlsx needs XlsxWriter: pip install 'octo-sync[xlsx]'.") from None
-    if len(schema) > COLUMNS:
-        raise ExportError(f"A sheet holds {COLUMNS:,} columns and this has {len(schema):,}; take csv or parquet.")
     # Rows wait in a file of the library's until the end: in a folder that is the owner's alone, gone afterwards.
     waiting = Path(tempfile.mkdtemp(prefix=f"{path.name}.", dir=path.parent))
     try:
@@ -60,11 +76,18 @@ def workbook(path: Path, schema: "pa.Schema", *, title: str, decimals: Mapping[s
             },
         )
         try:
-            sheet = _Sheet(book, schema, title, decimals)
-            yield sheet.write
-            sheet.finish()
-        finally:
-            book.close()
+            yield book
+        except BaseException:
+            # Closing would write what is half done, and fail in its turn where the disk is full.
+            book.fileclosed = True
+            for sheet in book.worksheets():
+                with suppress(OSError):
+                    sheet.row_data_fh.close()
+            raise
+        book.close()
+    except XlsxFileError as error:
+        # The library wraps what the system said.
+        raise OSError(*getattr(error.args[0], "args", (str(error),))) from None
     finally:
         shutil.rmtree(waiting, ignore_errors=True)
 

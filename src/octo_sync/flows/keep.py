@@ -15,11 +15,10 @@ from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows.care import Caretaker, thin_deliveries
 from octo_sync.flows.erase import Eraser
 from octo_sync.flows.mark import availability_subjects, booking_windows, documents, mark
+from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.flows.ports import Ports
-from octo_sync.flows.publish import publish
 from octo_sync.flows.settle import settle
 from octo_sync.flows.silence import silences
-from octo_sync.flows.sync import mirror
 from octo_sync.flows.upkeep import THINNED, due_holds, due_verifications, known_bookings
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.model import Claim, Source, Subject, SubjectKind
@@ -350,13 +349,8 @@ class Keeper:
 
     async def publish(self) -> bool:
         """Build marts, run checks, swap the read copy; whether it is there. A failure is written down, the old copy stays."""
-        settings = self.ports.pipeline.publish
-        contacts = settings.path.with_suffix(".private.duckdb") if settings.contacts else None
         try:
-            await asyncio.to_thread(mirror, self.ports)
-            published = await asyncio.to_thread(
-                publish, self.ports.warehouse, self.ports.pipeline.directory, settings.path, contacts=contacts
-            )
+            published = await asyncio.to_thread(mirror_and_publish, self.ports)
         except OctoSyncError as error:
             log.warning("action=publish_failed run=%s error=%s", self.ports.run_id, error)
             return False

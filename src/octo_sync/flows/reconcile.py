@@ -180,12 +180,12 @@ def _is_kept(item: "Item") -> bool:
 
 
 def write(outcome: "Outcome", path: Path, *, detail: "Callable[[Item], Drill] | None" = None) -> None:
-    """Write an outcome as the file's name says: `.html`, `.xlsx`, `.csv` or `.json`.
+    """Write an outcome as the file's name says: `.html`, `.xlsx` or `.csv`.
 
     Raises:
-        ConfigError: It has another ending, or cannot be written.
+        ConfigError: It has another ending, or no file can be made there.
+        ExportError: The disk is full, or a sheet cannot hold it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     match path.suffix.lower():
         case ".html":
             from octo_sync.flows.reconcile_html import write_html  # noqa: PLC0415 - only when asked for

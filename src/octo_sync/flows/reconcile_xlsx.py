@@ -4,17 +4,14 @@ Nothing of the data becomes a formula or a link. Texts, ids among them, are text
 dates (from 1900) cannot hold is a text too, never another value. Instants are in UTC, as the heads say.
 """
 
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from octo_sync.errors import ConfigError
 from octo_sync.flows.export import ExportError, writing
-from octo_sync.flows.export_xlsx import ROWS, TEXT
+from octo_sync.flows.export_xlsx import ROWS, TEXT, opened
 from octo_sync.flows.reconcile_words import (
     BUCKETS,
     COLUMNS,
@@ -58,35 +55,18 @@ def write_xlsx(outcome: Outcome, path: Path) -> None:
         ConfigError: XlsxWriter is not installed, or the path cannot be written.
         ExportError: There are more rows, or a longer text, than a sheet can hold.
     """
-    try:
-        import xlsxwriter  # noqa: PLC0415 - an extra that few need
-    except ImportError:
-        raise ConfigError("Writing xlsx needs XlsxWriter: pip install 'octo-sync[xlsx]'.") from None
-    with writing(path, force=True) as fresh:
-        # Rows wait in a file of the library's until the end: in a folder that is the owner's alone, gone afterwards.
-        waiting = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        options = {
-            "constant_memory": True,
-            "tmpdir": str(waiting),
-            "strings_to_formulas": False,
-            "strings_to_urls": False,
-            "strings_to_numbers": False,
-        }
-        try:
-            with xlsxwriter.Workbook(str(fresh), options) as book:
-                formats: dict[str, Any] = {}
-                _summary(book, formats, outcome)
-                _controls(book, formats, outcome)
-                for bucket in BUCKETS:
-                    items = [item for item in outcome.items if item.bucket is bucket]
-                    if items:
-                        heads = [_NAMES.get(name, name) for name in _OF_BUCKET]
-                        sheet = _Sheet(book, formats, bucket.value, heads, keep=1)
-                        for item, difference in pairs(items):
-                            sheet.row(_typed(outcome, cells(outcome, item, difference)))
-                        sheet.finish()
-        finally:
-            shutil.rmtree(waiting, ignore_errors=True)
+    with writing(path, force=True) as fresh, opened(fresh) as book:
+        formats: dict[str, Any] = {}
+        _summary(book, formats, outcome)
+        _controls(book, formats, outcome)
+        for bucket in BUCKETS:
+            items = [item for item in outcome.items if item.bucket is bucket]
+            if items:
+                heads = [_NAMES.get(name, name) for name in _OF_BUCKET]
+                sheet = _Sheet(book, formats, bucket.value, heads, keep=1)
+                for item, difference in pairs(items):
+                    sheet.row(_typed(outcome, cells(outcome, item, difference)))
+                sheet.finish()
 
 
 def _summary(book: Any, formats: dict[str, Any], outcome: Outcome) -> None:  # noqa: ANN401 - the library's
