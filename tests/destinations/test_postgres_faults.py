@@ -58,8 +58,8 @@ def at_send(monkeypatch, act):
     """Do something once, in the middle of a landing: its first table is written, its last is not."""
     done, real = [], Workbench._send
 
-    def send(self, session, table):
-        count = real(self, session, table)
+    def send(self, session, table, filled):
+        count = real(self, session, table, filled)
         if count and not done:
             done.append(table)
             act(session)

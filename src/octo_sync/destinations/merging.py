@@ -303,24 +303,25 @@ class Merger:
             )
         else:
             ask, subject_key, misses, newer = "p.resource", "p.subject_key", "1", ""
-        self._run(
+        missed = self._run(
             f"create or replace temp table missed as select t.connection_id, {key} as key, {ask} as resource, "
             f"{subject_key} as subject_key, {misses} as misses, max(p.request_seq) as request_seq "
             f"from {target} t join ({scope}) p on {_equal(table.scope, 't', 'p')}{self._within(table)} "
             f"where not t.is_deleted and not exists (select 1 from {incoming} i where {_equal(table.key, 't', 'i')}){newer} "
             f"group by all"
         )
-        self.absent += self._run("select count(*) from missed")
-        self._run(
-            f"update {absences} a set misses = a.misses + m.misses, request_seq = m.request_seq from missed m "
-            f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key "
-            f"and m.request_seq > a.request_seq"
-        )
-        self._run(
-            f"insert into {absences} select connection_id, '{table.full_name}', key, resource, subject_key, misses, "
-            f"request_seq, landing_now() from missed m where not exists (select 1 from {absences} a "
-            f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key)"
-        )
+        self.absent += missed
+        if missed:
+            self._run(
+                f"update {absences} a set misses = a.misses + m.misses, request_seq = m.request_seq from missed m "
+                f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key "
+                f"and m.request_seq > a.request_seq"
+            )
+            self._run(
+                f"insert into {absences} select connection_id, '{table.full_name}', key, resource, subject_key, misses, "
+                f"request_seq, landing_now() from missed m where not exists (select 1 from {absences} a "
+                f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key)"
+            )
         if not table.own_subject and self._run(
             f"select count(*) from {absences} where table_name = '{table.full_name}'"
         ):
