@@ -260,7 +260,7 @@ def test_limits_count_what_is_open():
     limits = (Limit("mismatched", Decimal(1)), Limit("missing_there", Decimal(1)), Limit("abs_amount_eur", Decimal("15.99")),
               Limit("abs_amount_jpy", Decimal(7)), Limit("differences", Decimal(2)), Limit("new", Decimal(3)))  # fmt: skip
     assert breaches(compared(rows, there, keys=("a",), limits=limits)) == (
-        "mismatched is 2, more than 1.", "abs_amount_eur is 16, more than 15.99.", "differences is 3, more than 2.",
+        "2 mismatched, at most 1 allowed", "EUR 16 of differences, at most 15.99 allowed", "3 differences, at most 2 allowed",
     )  # fmt: skip
 
 

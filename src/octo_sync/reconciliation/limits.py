@@ -9,13 +9,21 @@ __all__ = ["breaches"]
 
 
 def breaches(outcome: Outcome) -> tuple[str, ...]:
-    """The limits that an outcome passes, each a sentence."""
+    """The limits that an outcome passes, each in words without a full stop."""
     found = []
     for limit in outcome.rules.limits:
         value = _measured(outcome, limit.measure)
         if value > limit.above:
-            found.append(f"{limit.measure} is {plain(value)}, more than {plain(limit.above)}.")
+            found.append(f"{_said(limit.measure, plain(value))}, at most {plain(limit.above)} allowed")
     return tuple(found)
+
+
+def _said(measure: str, value: str) -> str:
+    """`9 differences`, `3 new differences`, `5 missing there`, `EUR 12.50 of differences`."""
+    if measure.startswith("abs_amount_"):
+        return f"{measure.removeprefix('abs_amount_').upper()} {value} of differences"
+    words = {"differences": "differences", "new": "new differences"}.get(measure, measure.replace("_", " "))
+    return f"{value} {words.removesuffix('s') if value == '1' and words.endswith('differences') else words}"
 
 
 def _measured(outcome: Outcome, measure: str) -> Decimal:
