@@ -1,6 +1,6 @@
 """Imports run one way, and each library has one home.
 
-    cli → serving → reconciling → app → web, schedule, api → flows → octo, journal, destinations, tables, ledgers,
+    cli → serving → reconciling, notifying → app → web, schedule, api → flows → octo, journal, destinations, tables, ledgers,
     reconciliation → schema, model, errors
 
 Those in the middle do not import each other; `sandbox` is a stranger to all of them.
@@ -27,11 +27,13 @@ SURFACES = frozenset({"web", "schedule", "api"})
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "": SURFACES | SETTINGS | NOUNS | {"reconciling"},
     "__main__": frozenset({"cli"}),
-    "cli": frozenset({"", "app", "serving", "reconciling", "flows", "sandbox"}) | SURFACES | FLOWS,
+    "cli": frozenset({"", "app", "serving", "reconciling", "notifying", "logs", "flows", "sandbox"}) | SURFACES | FLOWS,
     "app": frozenset({"flows", "sandbox"}) | SURFACES | FLOWS,
-    "serving": frozenset({"app", "flows", "reconciling"}) | SURFACES | FLOWS,
+    "serving": frozenset({"", "app", "flows", "reconciling", "notifying"}) | SURFACES | FLOWS,
     "reconciling": frozenset({"app", "flows", "hooks"}) | SURFACES | FLOWS,
+    "notifying": frozenset({"app", "flows", "hooks"}) | FLOWS,
     "hooks": frozenset(),
+    "logs": frozenset(),
     "web": frozenset({"flows"}) | FLOWS,
     "schedule": NOUNS,
     "api": frozenset({"flows"}) | FLOWS,
@@ -89,6 +91,8 @@ HOMES: Mapping[str, Home] = {
             "flows/export.py",
             "flows/export_xlsx.py",
             "flows/reconcile.py",
+            "flows/reconcile_here.py",
+            "flows/reconcile_there.py",
             "reconciling.py",
         )
     ),

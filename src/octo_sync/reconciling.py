@@ -24,8 +24,10 @@ from octo_sync.app import (
 )
 from octo_sync.errors import LeaseHeld, OctoSyncError, WarehouseError
 from octo_sync.flows.mirror import mirror_and_publish
-from octo_sync.flows.reconcile import compare, drill, news, store, table_of, write
+from octo_sync.flows.reconcile import compare, table_of, write
 from octo_sync.flows.reconcile_frames import Reconciled
+from octo_sync.flows.reconcile_here import drill
+from octo_sync.flows.reconcile_keeping import news, store
 from octo_sync.hooks import tell
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, Window

@@ -1,0 +1,147 @@
+"""This copy's side of a comparison: the rows, what the copy knows beyond them, and how sure it is of them."""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.destinations.reading import Reader
+from octo_sync.journal import Journal
+from octo_sync.model import Subject, SubjectKind, Window
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+
+    from octo_sync.flows.reconcile_html import Drill
+    from octo_sync.ledgers import Ledger
+    from octo_sync.reconciliation import Item, Side
+
+__all__ = ["Facts", "drill", "select", "sides"]
+
+_PARAMETER = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?<![:\w]):(from|to)\b", re.DOTALL)
+_QUOTED = re.compile(rb'"([^"\\]{1,100})"')
+"""Texts in a body: a notification holds the uuid of what it is about, at a place that depends on its envelope."""
+_MOST = 20
+"""Versions and deliveries of one booking that are worth showing."""
+_BOOKINGS = {
+    column: (
+        "select connection_id, booking_uuid, supplier_reference, reseller_reference, status, is_test, is_deleted, "  # noqa: S608 - one of three names
+        f"local_date from core.bookings where {column} in (select unnest(cast($wanted as text[])))"
+    )
+    for column in ("booking_uuid", "supplier_reference", "reseller_reference")
+}
+
+
+def select(reader: Reader, sql: str, values: Mapping[str, Any]) -> "pa.Table":
+    """Rows of a statement in which `:from` and `:to` are days."""
+    used: dict[str, Any] = {}
+
+    def parameter(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        used[found[1]] = values[found[1]]
+        return f"${found[1]}"
+
+    text = _PARAMETER.sub(parameter, sql)
+    return reader.batches(text, used).read_all()
+
+
+@dataclass(slots=True)
+class Facts:
+    """See `reconciliation.Facts`: answered by the copy that readers have, and by the journal."""
+
+    reader: Reader
+    journal: Journal | None
+    window: Window
+    _months: dict[str, bool] | None = field(default=None)
+
+    def bookings(self, column: str, values: Collection[str]) -> Sequence[Mapping[str, Any]]:
+        """Bookings of the copy, wherever they travel, whose column has one of the values."""
+        if not values:
+            return ()
+        rows = self.reader.query(_BOOKINGS[column], {"wanted": list(values)})
+        return [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
+
+    def versions(self, uuids: Collection[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """What each booking was, oldest first."""
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        if uuids:
+            rows = self.reader.query(
+                "select * from core.booking_history where booking_uuid in (select unnest(cast($wanted as text[]))) "
+                "order by connection_id, booking_uuid, version_no",
+                {"wanted": list(uuids)},
+            )
+            for row in rows.rows:
+                version = dict(zip(rows.columns, row, strict=True))
+                found.setdefault(str(version["booking_uuid"]), []).append(version)
+        return found
+
+    def owed(self, uuids: Collection[str]) -> Collection[str]:
+        """Those of the bookings about which something was told and is not landed."""
+        if self.journal is None or not uuids:
+            return ()
+        connections = {backlog.connection for backlog in self.journal.backlog() if backlog.dirty}
+        wanted = [Subject(c, SubjectKind.BOOKING, (uuid,)) for c in connections for uuid in uuids]
+        return {subject.parts[0] for subject in self.journal.dirty_among(wanted)}
+
+    def is_covered(self, day: date) -> bool | None:
+        """Whether the bookings of the day's month were answered wholly; None where it was never asked for."""
+        return self.months.get(f"{day:%Y-%m}")
+
+    @property
+    def months(self) -> Mapping[str, bool]:
+        """Per month of the window that was ever asked for: whether every connection's bookings were answered wholly."""
+        if self._months is None:
+            rows = self.reader.query(
+                "select travel_month, min(case when is_complete then 1 else 0 end) from marts.coverage "
+                "where resource = 'bookings' group by travel_month"
+            )
+            self._months = {month: bool(complete) for month, complete in rows.rows}
+        return self._months
+
+    def seen(self) -> datetime | None:
+        """The oldest moment at which a month of the window was verified; None where none was."""
+        rows = self.reader.query(
+            "select min(verified_at_utc) from marts.coverage "
+            "where resource = 'bookings' and travel_month between $first and $last",
+            {"first": f"{self.window.start:%Y-%m}", "last": f"{self.window.end:%Y-%m}"},
+        )
+        return rows.rows[0][0] if rows.rows else None
+
+
+def sides(reader: Reader, facts: Facts, here: "pa.Table", ledger: "Ledger") -> "tuple[Side, Side]":
+    """How large, how old and how complete both sides are."""
+    from octo_sync.reconciliation import Side  # noqa: PLC0415 - only a comparison needs it
+
+    seen = facts.seen()
+    covered = [facts.months.get(month) for month in facts.window.months()]
+    complete = None if not facts.months else all(covered)
+    ours = Side(origin=reader.name, rows=here.num_rows, as_of=seen, verified_from=seen, complete=complete)
+    return ours, Side(origin=ledger.origin, rows=ledger.rows.num_rows, as_of=ledger.as_of)
+
+
+def drill(reader: Reader, journal: Journal | None) -> "Callable[[Item], Drill]":
+    """What the copy remembers of an item's booking: its versions and the notifications about it."""
+    from octo_sync.flows.reconcile_html import Drill  # noqa: PLC0415 - only when asked for
+
+    def detail(item: "Item") -> "Drill":
+        if item.booking_uuid is None:
+            return Drill(versions=(), deliveries=())
+        rows = reader.query(
+            "select valid_from_utc, valid_to_utc, status, local_date, retail_amount, net_amount, currency, pax_count, "
+            "changed_fields, source from core.booking_history where booking_uuid = $uuid and connection_id = $connection "
+            "order by version_no desc",
+            {"uuid": item.booking_uuid, "connection": item.connection},
+            limit=_MOST,
+        )
+        versions = [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
+        return Drill(versions=versions, deliveries=told.get(item.booking_uuid.encode(), [])[-_MOST:])
+
+    told: dict[bytes, list[Mapping[str, Any]]] = {}
+    for each in journal.all_deliveries() if journal is not None else ():
+        for text in set(_QUOTED.findall(each.body)):
+            told.setdefault(text, []).append(
+                {"received_at": each.received_at, "type": each.type, "state": each.reading}
+            )
+    return detail

@@ -1,0 +1,111 @@
+"""What a comparison found, kept in the journal and aged from run to run; and what is news."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.journal import FoundDifference, Journal
+
+if TYPE_CHECKING:
+    from octo_sync.reconciliation import Difference, Item, Outcome
+
+__all__ = ["news", "store"]
+
+
+def store(journal: Journal, outcome: "Outcome", *, run_id: str, started_at: datetime, now: datetime) -> "Outcome":
+    """Age and keep what was found; the outcome with the ages, what is new, and the limits that it passes.
+
+    Raises:
+        JournalError: It cannot be written, or there are too many; nothing was stored.
+    """
+    from octo_sync.reconciliation import breaches  # noqa: PLC0415 - only a comparison needs it
+
+    rules = outcome.rules
+    known = {(d.key, d.bucket, d.field): d.first_seen_at for d in journal.open_differences(rules.name)}
+    aged = replace(outcome, items=[_aged(item, known, now) for item in outcome.items])
+    aged = replace(aged, breached=breaches(aged))
+    journal.store_reconciliation(
+        rules.name,
+        run_id=run_id,
+        started_at=started_at,
+        window=rules.window,
+        here_origin=outcome.here.origin,
+        there_origin=outcome.there.origin,
+        counts={str(bucket): count for bucket, count in outcome.counts.items()},
+        totals=[
+            {
+                "side": total.side,
+                "currency": total.currency,
+                "rows": total.rows,
+                "amounts": {name: str(amount) for name, amount in total.amounts.items()},
+            }
+            for total in outcome.totals
+        ],
+        verdict="over" if aged.breached else "ok",
+        found=[_found(item, each) for item in outcome.items if _is_kept(item) for each in item.differences],
+        now=now,
+    )
+    [run] = journal.reconciliation_runs(rules.name, 1)
+    return replace(aged, resolved=run.resolved_differences)
+
+
+def _aged(item: "Item", known: Mapping[tuple[str, str, str], datetime], now: datetime) -> "Item":
+    """With since when each difference is known; one that nobody has to look at has no age."""
+    if not _is_kept(item):
+        return replace(item, differences=tuple(replace(d, is_new=False) for d in item.differences))
+    since = [(d, known.get((item.key, str(item.found), d.field))) for d in item.differences]
+    return replace(
+        item, differences=tuple(replace(d, first_seen_at=seen or now, is_new=seen is None) for d, seen in since)
+    )
+
+
+def _found(item: "Item", difference: "Difference") -> FoundDifference:
+    return FoundDifference(
+        key=item.key,
+        bucket=str(item.found),
+        field=difference.field,
+        rule=item.rule,
+        connection=item.connection,
+        booking_uuid=item.booking_uuid,
+        here_value=difference.here_value,
+        there_value=difference.there_value,
+        delta_amount=difference.delta_amount,
+        currency=difference.currency,
+        reason=difference.reason,
+        code=difference.code,
+        day=item.day,
+    )
+
+
+def _is_kept(item: "Item") -> bool:
+    """What somebody has to look at, or has looked at. What is too fresh to tell is told when it is not."""
+    return item.bucket.is_difference or item.acceptance is not None
+
+
+def news(outcome: "Outcome") -> dict[str, Any] | None:
+    """What a hook is told: the differences first seen in this run; None when there are none."""
+    new = [
+        {
+            "key": item.key,
+            "bucket": str(item.bucket),
+            "field": difference.field,
+            "here": difference.here_value,
+            "there": difference.there_value,
+            "currency": difference.currency,
+            "reason": difference.reason,
+        }
+        for item in outcome.items
+        if item.bucket.is_difference
+        for difference in item.differences
+        if difference.is_new
+    ]
+    if not new:
+        return None
+    return {
+        "event": "reconcile.new_differences",
+        "reconciliation": outcome.rules.name,
+        "window": str(outcome.rules.window),
+        "count": len(new),
+        "differences": new[:100],
+    }
