@@ -196,6 +196,8 @@ def test_the_window_may_be_one_of_booking_dates(project, books_now):
     here = sum(document["counts"].get(bucket, 0) for bucket in ("matched", "missing_there"))
     assert here == project.json("sql", made)["rows"][0]["n"]
     assert document["counts"]["matched"] > 0
+    # What was booked outside of it is no difference, whenever it travels.
+    assert set(document["counts"]) <= {"matched", "missing_there", "out_of_window"}
 
 
 def test_a_dry_run_keeps_nothing_and_tells_nobody(project, books_now):

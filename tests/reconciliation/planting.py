@@ -233,7 +233,7 @@ class Planter:
         self.facts.known += [
             {
                 **{n: b[n] for n in ("connection_id", "booking_uuid", "supplier_reference", "reseller_reference", "status")},
-                "local_date": b["travel_date"], "is_test": b.get("is_test", False), "is_deleted": b.get("is_deleted", False),
+                "local_date": b["travel_date"], "booking_date": b.get("booking_date"), "is_test": b.get("is_test", False), "is_deleted": b.get("is_deleted", False),
             }
             for order in self.orders
             for b in order
@@ -672,6 +672,9 @@ FAULTS |= {
     "never sold here": left_out("hold_expired", status="EXPIRED"),
     "left out by the query": left_out("left_out"),
     "travels on another day here": left_out("other_day", "out_of_window", travel_date=END + timedelta(days=40)),
+    "open-dated and booked before the window": left_out(
+        "other_day", "out_of_window", travel_date=None, booking_date=START - timedelta(days=1)
+    ),
 }
 
 

@@ -26,8 +26,11 @@ _MOST = 20
 """Versions and deliveries of one booking that are worth showing."""
 _BOOKINGS = {
     column: (
-        "select connection_id, booking_uuid, supplier_reference, reseller_reference, status, is_test, is_deleted, "  # noqa: S608 - one of three names
-        f"local_date from core.bookings where {column} in (select unnest(cast($wanted as text[])))"
+        "select b.connection_id, b.booking_uuid, b.supplier_reference, b.reseller_reference, b.status, b.is_test, "  # noqa: S608 - one of three names
+        "b.is_deleted, b.local_date, "
+        "cast(b.utc_created_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as booking_date "
+        "from core.bookings b left join core.connections c on c.connection_id = b.connection_id "
+        f"where b.{column} in (select unnest(cast($wanted as text[])))"
     )
     for column in ("booking_uuid", "supplier_reference", "reseller_reference")
 }

@@ -24,6 +24,8 @@ class LoneCase:
     """Those of the known bookings that are among the rows here, by `booking_uuid`."""
     is_covered: bool | None = None
     is_owed: bool = False
+    date: str = "travel_date"
+    """What the window is about, as `Rules.date` says."""
 
 
 def why_alone(case: LoneCase, *, is_here: bool) -> Reason:
@@ -55,7 +57,8 @@ def _why_missing_here(case: LoneCase) -> Reason:  # noqa: PLR0911 - one return p
                 "one_more",
                 "Bookings here with the same reference have rows of their own there; this row is one more.",
             )
-        status, day = str(known.get("status") or "").upper(), known.get("local_date")
+        status = str(known.get("status") or "").upper()
+        day, does = _in_time(case, known)
         if known.get("is_deleted"):
             return "deleted_here", "The service says that it does not exist any more; the copy keeps it as deleted."
         if known.get("is_test"):
@@ -63,14 +66,22 @@ def _why_missing_here(case: LoneCase) -> Reason:  # noqa: PLR0911 - one return p
         if status in _UNSOLD:
             return "hold_expired", f"It is {status} here and was never sold."
         if isinstance(day, date) and not case.window.start <= day <= case.window.end:
-            return "other_day", f"Here it travels on {day}, outside of {case.window}."
+            return "other_day", f"Here it {does} {day}, outside of {case.window}."
         return (
             "left_out",
-            f"It is here ({status}, {f'travels on {day}' if day else 'open-dated'}), and the query of `here` leaves it out.",
+            f"It is here ({status}, {does} {day}), and the query of `here` leaves it out.",
         )
     if case.is_covered is False:
         return "not_covered", "The copy has not verified all bookings of that month; a full pull may bring it."
     return "unknown_here", "No booking here has a key of it."
+
+
+def _in_time(case: LoneCase, known: Row) -> tuple[object, str]:
+    """The day by which a booking is in the window or not, and what it does on it; without a travel date it is the booking's."""
+    travels, booked = known.get("local_date"), known.get("booking_date")
+    if case.date == "booking_date":
+        return booked, "was booked on"
+    return (travels, "travels on") if travels is not None else (booked, "is open-dated and was booked on")
 
 
 def why_extra(here: Sequence[Row], there: Sequence[Row], amount: tuple[str, str] | None) -> Reason:

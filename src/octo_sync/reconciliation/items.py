@@ -43,7 +43,7 @@ class Facts(Protocol):
         """Bookings with one of the values in a column, whatever they are and wherever they travel.
 
         The column is `booking_uuid`, `supplier_reference` or `reseller_reference`. Each booking has these three,
-        `connection_id`, `status`, `is_test`, `is_deleted` and `local_date`.
+        `connection_id`, `status`, `is_test`, `is_deleted`, `local_date` (null when open-dated) and `booking_date`.
         """
         ...
 
@@ -270,7 +270,7 @@ class Maker:
                 covered[day] = self.facts.is_covered(day)
             bookings = known.get(each.number, ())
             cases[each.number] = alone.LoneCase(
-                row=(h or t)[0], window=self.rules.window, known=bookings, compared=compared,
+                row=(h or t)[0], window=self.rules.window, date=self.rules.date, known=bookings, compared=compared,
                 is_owed=named.get(each.number) in owed or any(str(booking["booking_uuid"]) in owed for booking in bookings),
                 is_covered=covered.get(day) if day is not None else None,
             )  # fmt: skip

@@ -240,7 +240,7 @@ def guests_changed(case: FieldCase) -> str:
 def other_guests(case: FieldCase) -> str:
     if case.field in ("pax_count", "unit_count"):
         more = int(case.t - case.h)
-        return f"There {abs(more)} {'guest' if abs(more) == 1 else 'guests'} {'more' if more > 0 else 'fewer'}."
+        return f"{abs(more)} {'guest' if abs(more) == 1 else 'guests'} {'more' if more > 0 else 'fewer'} there."
     return ""
 
 
