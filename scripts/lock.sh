@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Write requirements.lock: every package of every group, for every platform, with hashes and without addresses.
+# Write requirements.lock: every package of every group, for every platform, with hashes and without addresses. And
+# deploy/docker/requirements.lock: the same of what the image runs, which ships with the program.
 #
-#   scripts/lock.sh            write it
-#   scripts/lock.sh --check    fail if it is not what would be written
+#   scripts/lock.sh            write them
+#   scripts/lock.sh --check    fail if they are not what would be written
 #
 # The resolution is fixed by pyproject.toml alone: its requirements, and the date in [tool.uv] exclude-newer. It is made in
 # an empty folder, so that an older uv.lock of this checkout cannot colour it.
@@ -18,24 +19,35 @@ inputs() {
   uv run --quiet --no-project --python '>=3.11' python "$root/scripts/lock_inputs.py" "$root/pyproject.toml"
 }
 
-{
-  echo "# Written by scripts/lock.sh; do not edit. All groups and extras, all platforms, hashes, no addresses."
-  echo "# Install with: uv pip install --require-hashes -r requirements.lock"
-  echo "# inputs: sha256:$(inputs)"
-  # From inside the folder, so that no other project's or checkout's settings apply.
-  (cd "$work/octo-sync" && env -u VIRTUAL_ENV uv export --quiet --no-header --no-annotate --no-emit-project \
-    --all-groups --all-extras --format requirements-txt)
-} > "$work/requirements.lock"
-
-if grep -nE '://|^-|@ ' "$work/requirements.lock"; then
-  echo "lock: an address or an option would be written; look at [tool.uv] and at your own settings" >&2
-  exit 1
-fi
-if [[ "${1:-}" == "--check" ]]; then
-  diff -u "$root/requirements.lock" "$work/requirements.lock" || {
-    echo "lock: requirements.lock is not current; run scripts/lock.sh" >&2
+# write FILE WHAT OPTION…
+write() {
+  local file="$1" what="$2"
+  shift 2
+  mkdir -p "$(dirname "$work/$file")"
+  {
+    echo "# Written by scripts/lock.sh; do not edit. $what, all platforms, hashes, no addresses."
+    echo "# Install with: uv pip install --require-hashes -r requirements.lock"
+    echo "# inputs: sha256:$(inputs)"
+    # From inside the folder, so that no other project's or checkout's settings apply.
+    (cd "$work/octo-sync" && env -u VIRTUAL_ENV uv export --quiet --no-header --no-annotate --no-emit-project \
+      "$@" --format requirements-txt)
+  } > "$work/$file"
+  if grep -nE '://|^-|@ ' "$work/$file"; then
+    echo "lock: an address or an option would be written; look at [tool.uv] and at your own settings" >&2
     exit 1
-  }
-else
-  cp "$work/requirements.lock" "$root/requirements.lock"
-fi
+  fi
+}
+
+write requirements.lock "All groups and extras" --all-groups --no-group docs --all-extras
+write deploy/docker/requirements.lock "What the image of octo-sync runs" --no-default-groups --extra postgres --extra xlsx
+
+for file in requirements.lock deploy/docker/requirements.lock; do
+  if [[ "${1:-}" == "--check" ]]; then
+    diff -u "$root/$file" "$work/$file" || {
+      echo "lock: $file is not current; run scripts/lock.sh" >&2
+      exit 1
+    }
+  else
+    cp "$work/$file" "$root/$file"
+  fi
+done

@@ -75,7 +75,7 @@ HOMES: Mapping[str, Home] = {
     "duckdb": Home(("destinations/", "tables/", "reconciliation/")),
     "filelock": Home(("app.py", "flows/", "journal/")),
     "httpx": Home(("octo/client.py", "octo/transport.py", "hooks.py", "sandbox/deliveries.py")),
-    "jinja2": Home(("web/", "flows/reconcile_html.py")),
+    "jinja2": Home(("web/", "flows/deploy.py", "flows/reconcile_html.py")),
     "msgspec": Home(("octo/", "tables/", "destinations/", "flows/fetch.py", "flows/export.py", "sandbox/")),
     "numpy": Home(("destinations/",), late=True),
     "pandas": Home(("api.py", "flows/reconcile_frames.py", "reconciling.py"), late=True),

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from scripts.lock_inputs import digest
 
 ROOT = Path(__file__).resolve().parent.parent
-CODE = (".py", ".md", ".sql", ".j2")
+CODE = (".py", ".md", ".sql", ".j2", ".css", ".js", ".svg", ".txt")
 
 # What lies around in a checkout that somebody works in.
 LITTER = (
@@ -38,6 +38,9 @@ LITTER = (
     "src/octo_sync/.DS_Store",
     "tests/octo.duckdb",
     "spool/bodies.ndjson",
+    "deploy/docker/secrets/octo",
+    "deploy/docker/octo-sync.env",
+    "deploy/acme.token",
 )
 WANTED = ("warehouse/marts/planted.sql", "warehouse/custom/README.md", "pipelines/planted.toml")
 
@@ -45,7 +48,7 @@ WANTED = ("warehouse/marts/planted.sql", "warehouse/custom/README.md", "pipeline
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
     copy = tmp_path_factory.mktemp("checkout") / "octo-sync"
-    for name in ("src", "pipelines", "warehouse"):
+    for name in ("src", "pipelines", "warehouse", "deploy"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
@@ -92,15 +95,17 @@ def _expected(checkout):
     code = _below(checkout, "src/octo_sync", CODE, ("py.typed",))
     pipelines = {path.name for path in (checkout / "pipelines").glob("*.toml")}
     warehouse = _below(checkout, "warehouse", (".sql",), ("README.md",))
-    return code, pipelines, warehouse
+    deploy = _below(checkout, "deploy", (".j2", ".sql", ".json", ".yml"), ("requirements.lock",))
+    return code, pipelines, warehouse, deploy
 
 
 def test_the_wheel_holds_the_package_the_pipelines_and_the_warehouse_and_nothing_else(checkout, wheel_files):
-    code, pipelines, warehouse = _expected(checkout)
+    code, pipelines, warehouse, deploy = _expected(checkout)
     expected = (
         {f"octo_sync/{name}" for name in code}
         | {f"octo_sync/_pipelines/{name}" for name in pipelines}
         | {f"octo_sync/_warehouse/{name}" for name in warehouse}
+        | {f"octo_sync/_deploy/{name}" for name in deploy}
     )
 
     assert {name for name in wheel_files if ".dist-info/" not in name} == expected
@@ -109,16 +114,20 @@ def test_the_wheel_holds_the_package_the_pipelines_and_the_warehouse_and_nothing
         "octo_sync/_pipelines/sandbox.toml",
         "octo_sync/_pipelines/example.toml",
         "octo_sync/_warehouse/marts/planted.sql",
+        "octo_sync/_deploy/systemd/octo-sync.service.j2",
+        "octo_sync/_deploy/docker/.dockerignore.j2",
+        "octo_sync/_deploy/docker/requirements.lock",
     } <= wheel_files
     assert any(name.endswith("licenses/LICENSE") for name in wheel_files)
 
 
 def test_the_sdist_holds_the_sources_of_the_wheel_and_what_a_build_needs(checkout, sdist_files):
-    code, pipelines, warehouse = _expected(checkout)
+    code, pipelines, warehouse, deploy = _expected(checkout)
     expected = (
         {f"src/octo_sync/{name}" for name in code}
         | {f"pipelines/{name}" for name in pipelines}
         | {f"warehouse/{name}" for name in warehouse}
+        | {f"deploy/{name}" for name in deploy}
         | {"README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", "PKG-INFO"}
     )
 
@@ -154,6 +163,7 @@ def test_an_installed_wheel_finds_its_pipelines_and_its_warehouse(wheel, tmp_pat
         "from octo_sync.shipped import local_or_shipped, shipped\n"
         "print(shipped('pipelines'), shipped('warehouse'), find('sandbox', Path.cwd()), sep='\\n')\n"
         "print(*local_or_shipped('warehouse', Path.cwd(), 'marts/planted.sql').values())\n"
+        "print(shipped('deploy'))\n"
     )
     (tmp_path / "empty").mkdir()
     environ = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
@@ -168,6 +178,7 @@ def test_an_installed_wheel_finds_its_pipelines_and_its_warehouse(wheel, tmp_pat
         str(package / "_warehouse"),
         str(package / "_pipelines/sandbox.toml"),
         str(package / "_warehouse/marts/planted.sql"),
+        str(package / "_deploy"),
     ]
 
 
@@ -196,9 +207,9 @@ def _locked():
 
 
 def _direct():
-    """Every requirement in pyproject.toml, whatever its group."""
+    """Every requirement in pyproject.toml that is locked: those of all groups but `docs`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    groups = project["dependency-groups"].values()
+    groups = [group for name, group in project["dependency-groups"].items() if name != "docs"]
     extras = project["project"]["optional-dependencies"].values()
     lines = [*project["project"]["dependencies"], *(line for group in (*groups, *extras) for line in group)]
     return [Requirement(line) for line in lines if isinstance(line, str)]

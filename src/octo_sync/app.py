@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from octo_sync import api
@@ -31,6 +32,7 @@ from octo_sync.flows.privacy import Privacy
 from octo_sync.flows.publish import CheckFailed, apply_marts, run_checks
 from octo_sync.flows.pull import Scope
 from octo_sync.flows.rebuild import Rebuilt, rebuild
+from octo_sync.flows.status import Status, status
 from octo_sync.flows.verify import Claims, LiveResult, claims, verify_live
 from octo_sync.journal import Journal, Lease, locked
 from octo_sync.model import Clock, Connection, Window
@@ -38,9 +40,14 @@ from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables, nouns
 
+if TYPE_CHECKING:
+    from octo_sync.web.dashboard.source import Source
+
 __all__ = [
     "Project",
     "SystemClock",
+    "alive",
+    "dashboard_source",
     "environ",
     "finish_placing",
     "lock_path",
@@ -79,6 +86,19 @@ def new_run_id(clock: Clock, random: Random) -> str:
 def new_token(size: int) -> str:
     """A url-safe text from so many random bytes, for addresses and secrets that nobody can guess."""
     return secrets.token_urlsafe(size)
+
+
+def alive(pid: int, host: str) -> bool:
+    """Whether a process still runs; one on another machine counts as running."""
+    if host != socket.gethostname():
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def private_path(pipeline: Pipeline) -> Path:
@@ -460,6 +480,25 @@ def verify_claims(pipeline: Pipeline) -> Claims:
 def published(pipeline: Pipeline) -> Path | str:
     """What is there to be read: the read copy, or the address of a PostgreSQL warehouse."""
     return pipeline.destination if isinstance(pipeline.destination, str) else pipeline.publish.path
+
+
+def dashboard_source(pipeline: Pipeline, clock: Clock) -> "Source":
+    """Where the dashboard gets its rows: what is published, and how the project is from the journal."""
+    from octo_sync.schedule import next_time  # noqa: PLC0415 - only where pages are made
+    from octo_sync.web.dashboard.source import Source  # noqa: PLC0415 - the same
+
+    def how_it_is() -> Status:
+        known = Journal.exists(pipeline.journal)
+        with open_journal(pipeline, clock) if known else contextlib.nullcontext() as journal:
+            return status(pipeline, journal, None, clock=clock, alive=alive, next_time=next_time)
+
+    return Source(
+        published(pipeline),
+        pipeline.directory,
+        now=clock.now,
+        status=how_it_is,
+        stale_after=pipeline.notify.stale_after,
+    )
 
 
 def _rows_here(pipeline: Pipeline, scratch: Path) -> Path:

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["tell"]
+__all__ = ["ping", "tell"]
 
 log = logging.getLogger("octo_sync")
 
@@ -27,6 +27,21 @@ def tell(target: str, document: Mapping[str, Any]) -> str | None:
         problem = f"{type(error).__name__}: {error}"
     if problem is not None:
         log.warning("action=hook_failed event=%s error=%s", document.get("event"), problem)
+    return problem
+
+
+def ping(address: str) -> str | None:
+    """Call an address that waits to be called; what went wrong, or None. Blocking."""
+    import httpx  # noqa: PLC0415 - only where there is such an address
+
+    try:
+        answer = httpx.get(address, timeout=_WITHIN, follow_redirects=False)
+        problem = None if answer.is_success else f"{httpx.URL(address).host} answered {answer.status_code}"
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        # Not its text: the address is the secret.
+        problem = f"it did not answer: {type(error).__name__}"
+    if problem is not None:
+        log.warning("action=ping_failed error=%s", problem)
     return problem
 
 

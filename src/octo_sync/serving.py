@@ -8,20 +8,25 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+import platform
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from importlib.metadata import version
 from random import Random, SystemRandom
 
-from octo_sync.app import Project, SystemClock, new_run_id, new_token, open_journal, open_project
+from octo_sync import __version__
+from octo_sync.app import Project, SystemClock, dashboard_source, new_run_id, new_token, open_journal, open_project
 from octo_sync.errors import ConfigError, JournalError, LeaseHeld, OctoSyncError, WriterFenced
 from octo_sync.flows.keep import PARTS, Keeper
+from octo_sync.flows.measure import Gauges, Requests
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.receive import Inbox, Routing
 from octo_sync.flows.subscribe import check, close_gap
 from octo_sync.journal import Journal, Received
 from octo_sync.model import Claim, Clock, SubjectKind
+from octo_sync.notifying import Notifier
 from octo_sync.pipeline import Pipeline
 from octo_sync.schedule import Schedules
 from octo_sync.web.doors import Doors
@@ -33,9 +38,13 @@ __all__ = ["PROGRAM_PARTS", "Events", "Means", "serve"]
 
 log = logging.getLogger("octo_sync")
 
-PROGRAM_PARTS = frozenset({"receiver", "worker"})
+PROGRAM_PARTS = frozenset({"receiver", "worker", "dashboard"})
 _WATCH_EVERY = 0.2
 """Seconds between two looks at whether another process has marked something."""
+_DOWNLOAD, _VISITORS = 900.0, 100
+"""Seconds that an answer of the dashboard may take, downloads included, and connections to it at the same time."""
+_TOLD_WITHIN = 0.5
+"""Seconds that a stop waits for notices that are being told."""
 _AGAIN, _AGAIN_CAP = 1.0, 30.0
 """Seconds until a project that could not be opened is tried again: at first, and at most."""
 
@@ -47,6 +56,8 @@ class Events:
     say: Callable[[str], object] = lambda _: None
     listening: Callable[[str], object] = lambda _: None
     """Told the receiver's address when it takes deliveries."""
+    showing: Callable[[str], object] = lambda _: None
+    """Told the dashboard's address when it can be looked at."""
     keeping: Callable[[Keeper], object] = lambda _: None
     """Told the keeper when this process has become the writer."""
 
@@ -79,17 +90,35 @@ async def serve(
     clock, random, events = clock or SystemClock(), random or SystemRandom(), events or Events()
     means = means or Means()
     os.umask(0o077)
+    if parts == {"dashboard"}:
+        # It writes nothing, so it needs no journal, and works where there is none.
+        async with _dashboard(pipeline, clock, events, means):
+            await _wait_for_ever()
     wake = asyncio.Event()
     time_zones: dict[tuple[str, str], str] = {}
+    requests = Requests()
     async with contextlib.AsyncExitStack() as stack:
         # One for both: two connections would wait for each other's locks.
         journal = stack.enter_context(open_journal(pipeline, clock))
         receiving: contextlib.AbstractAsyncContextManager[object] | None = None
         if "receiver" in parts:
-            receiving = _receiver(pipeline, journal, Routing(pipeline, clock, time_zones), wake, events, means)
+            routing = Routing(pipeline, clock, time_zones)
+            receiving = _receiver(pipeline, journal, routing, wake, events, means, _gauges(pipeline, clock, requests))
             await receiving.__aenter__()
+        if "dashboard" in parts and pipeline.dashboard.enabled:
+            try:
+                await stack.enter_async_context(_dashboard(pipeline, clock, events, means))
+            except ConfigError as error:
+                # Nobody's bookings wait for pages.
+                events.say(f"{error} There is no dashboard; everything else runs.")
+        notifier = Notifier(
+            pipeline, stack.enter_context(contextlib.closing(Journal(pipeline.journal, clock=clock))), clock
+        )
+        stack.callback(notifier.finish, _TOLD_WITHIN)
+        if "worker" in parts and notifier.looks:
+            stack.push_async_callback(_cancelled, asyncio.create_task(_notice(notifier, pipeline.notify.check_every)))
         worker = asyncio.create_task(
-            _work(pipeline, journal, clock, random, time_zones, wake, events, means)
+            _work(pipeline, journal, clock, random, time_zones, wake, events, means, requests, notifier)
             if "worker" in parts
             else _wait_for_ever()
         )
@@ -111,31 +140,68 @@ async def _cancelled(task: "asyncio.Task[None]") -> None:
 
 
 @contextlib.asynccontextmanager
+async def _dashboard(pipeline: Pipeline, clock: Clock, events: Events, means: Means) -> AsyncIterator[None]:
+    """The dashboard, listening for as long as the block runs."""
+    from octo_sync.web.dashboard import dashboard_app  # noqa: PLC0415 - templates and pages, which a worker alone can do without
+
+    settings = pipeline.dashboard
+    app = dashboard_app(
+        dashboard_source(pipeline, clock),
+        host=settings.address[0],
+        allow_hosts=settings.allow_hosts,
+        token=pipeline.dashboard_token,
+    )
+    limits = replace(pipeline.webhooks, bind=settings.bind, request_timeout=_DOWNLOAD, max_connections=_VISITORS)
+    try:
+        async with means.server(app, limits, stop_within=pipeline.serve.stop_within, key="dashboard.bind") as server:
+            events.showing(server.url)
+            yield
+    finally:
+        app.close()
+
+
+@contextlib.contextmanager
+def _gauges(pipeline: Pipeline, clock: Clock, requests: Requests) -> Iterator[Gauges]:
+    """What `/metrics` says of the journal; read on a connection of its own, which is made when somebody asks."""
+    size = None
+    if isinstance(pipeline.destination, str):
+        from octo_sync.destinations.postgres_session import size_of  # noqa: PLC0415 - its driver is an extra
+
+        size = partial(size_of, pipeline.destination)
+    build = __version__, platform.python_version(), version("duckdb")
+    with contextlib.closing(Journal(pipeline.journal, clock=clock)) as journal:
+        yield Gauges(pipeline, journal, clock, build=build, requests=requests, size=size)
+
+
+@contextlib.asynccontextmanager
 async def _receiver(
-    pipeline: Pipeline, journal: Journal, routing: Routing, wake: asyncio.Event, events: Events, means: Means
+    pipeline: Pipeline,
+    journal: Journal,
+    routing: Routing,
+    wake: asyncio.Event,
+    events: Events,
+    means: Means,
+    measuring: contextlib.AbstractContextManager[Gauges],
 ) -> AsyncIterator[None]:
     """The receiver, listening for as long as the block runs."""
 
     def committed(_: Sequence[Received]) -> None:
         wake.set()
 
-    def backlog() -> dict[tuple[str, str], int]:
-        # Nothing owed is a zero, so that alerts and graphs have something to look at.
-        nothing = {(c.name, str(kind)): 0 for c in pipeline.connections for kind in SubjectKind}
-        return nothing | {(b.connection, str(b.kind)): b.dirty for b in journal.backlog()}
-
     inbox = Inbox(journal, routing, committed)
     doors = Doors(journal)
-    metrics = Metrics(backlog)
-    app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
     stop_within = pipeline.serve.stop_within
-    try:
-        async with means.server(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
-            events.listening(server.url)
-            yield
-    finally:
-        await doors.close()
-        await inbox.close()
+    with measuring as gauges:
+        metrics = Metrics(gauges.read)
+        app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
+        try:
+            async with means.server(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
+                events.listening(server.url)
+                yield
+        finally:
+            await metrics.close()
+            await doors.close()
+            await inbox.close()
 
 
 async def _work(
@@ -147,6 +213,8 @@ async def _work(
     wake: asyncio.Event,
     events: Events,
     means: Means,
+    requests: Requests,
+    notifier: Notifier,
 ) -> None:
     """Own the project and keep its copy; whenever that cannot be, say so once and try again."""
     said, pause = "", _AGAIN
@@ -158,7 +226,8 @@ async def _work(
             async with opening as project:
                 said, pause = "", _AGAIN
                 project.ports.time_zones = time_zones
-                await _keep(project.ports, clock, random, wake, events, means)
+                requests.follow({name: client.stats for name, client in project.ports.clients.items()})
+                await _keep(project.ports, clock, random, wake, events, means, notifier)
         except ConfigError:
             raise
         except (LeaseHeld, WriterFenced):
@@ -181,11 +250,25 @@ def _writer(journal: Journal) -> str:
     return f"Another octo-sync process{name} works on this project"
 
 
-async def _keep(ports: Ports, clock: Clock, random: Random, wake: asyncio.Event, events: Events, means: Means) -> None:
+async def _keep(
+    ports: Ports,
+    clock: Clock,
+    random: Random,
+    wake: asyncio.Event,
+    events: Events,
+    means: Means,
+    notifier: Notifier,
+) -> None:
     journal, pipeline = ports.journal, ports.pipeline
-    actions = {SubjectKind.SUBSCRIPTION: _subscription(ports, events, means)}
+    actions = {SubjectKind.SUBSCRIPTION: _subscription(ports, events, means, notifier)}
     keeper = Keeper(
-        ports, wake, partial(new_run_id, clock, random), actions, events.say, partial(_reconcile, ports, clock, events)
+        ports,
+        wake,
+        partial(new_run_id, clock, random),
+        actions,
+        events.say,
+        partial(_reconcile, ports, clock, events),
+        notifier.all_is_well,
     )
     schedules = _schedules(keeper, wake, events, means)
     await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
@@ -230,7 +313,17 @@ def _reconcile(ports: Ports, clock: Clock, events: Events) -> None:
         events.say(f"reconcile {name}: {outcome.differences:,} differences, {new:,} of them new{over}")
 
 
-def _subscription(ports: Ports, events: Events, means: Means) -> Callable[[Claim], Awaitable[None]]:
+async def _notice(notifier: Notifier, every: float) -> None:
+    """Look now and then whether anything is to be told."""
+    while True:
+        try:
+            await asyncio.to_thread(notifier.look)
+        except OctoSyncError as error:
+            log.warning("action=notice_failed error=%s", error)
+        await asyncio.sleep(every)
+
+
+def _subscription(ports: Ports, events: Events, means: Means, notifier: Notifier) -> Callable[[Claim], Awaitable[None]]:
     """Makes a connection's subscription as it should be, and says so when that is news."""
     said: dict[str, str] = {}
 
@@ -245,6 +338,8 @@ def _subscription(ports: Ports, events: Events, means: Means) -> Callable[[Claim
             return
         if await asyncio.to_thread(close_gap, ports, name, ensured.endpoint.endpoint):
             events.say(f"{name}: what changed while nobody was told is not known, so everything is asked for.")
+            text = f"{name}: the subscription for webhooks was deleted or edited at the service and is mended; "
+            notifier.tell("subscription_lost", name, f"{text}everything is asked for once.", mended=True)
 
     return subscription
 

@@ -1,7 +1,7 @@
-"""The `pipelines/` and `warehouse/` folders that come with the program, and the user's own beside them.
+"""The `pipelines/`, `warehouse/` and `deploy/` folders that come with the program, and the user's own beside them.
 
-In a wheel they lie inside the package, in a checkout at its root. A file of the same relative path in the working
-directory wins, one by one, so that a user can change a single mart and keep receiving the others.
+In a wheel they lie inside the package, in a checkout at its root. A pipeline or a file of the warehouse with the same
+relative path in the working directory wins, one by one, so that a user can change a single mart and keep receiving the others.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from octo_sync.errors import ConfigError
 
 __all__ = ["Kind", "local_or_shipped", "shipped"]
 
-Kind = Literal["pipelines", "warehouse"]
+Kind = Literal["pipelines", "warehouse", "deploy"]
 
 
 def shipped(kind: Kind) -> Path:

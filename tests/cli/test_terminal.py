@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import time
+import tomllib
 
 import pytest
 from tests.cli.conftest import CLEAN
@@ -30,6 +31,8 @@ def on_a_terminal(program, *words, environment=None, width=100, typed=()):
         stdout=follower,
         stderr=follower,
         close_fds=True,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - so that Ctrl-C is a signal
     )
     os.close(follower)
     seen, answers, end = b"", list(typed), time.monotonic() + 60
@@ -136,11 +139,49 @@ def test_data_cannot_give_orders_to_a_terminal(looked):
     assert "\x07" not in seen
 
 
-def test_init_asks_for_what_is_missing(empty, service):
-    code, seen = on_a_terminal(empty, "init", "--no-test", typed=[service.base_url, "acme", "ACME_TOKEN", ""])
+def test_init_asks_four_things(empty, service):
+    code, seen = on_a_terminal(
+        empty, "init", "--no-test", "--name", "acme", typed=[service.base_url, "ACME_TOKEN", "", "03:30 Europe/Lisbon"]
+    )
 
     assert code == 0, seen
-    assert 'env = "ACME_TOKEN"' in (empty.directory / "pipelines/acme.toml").read_text()
+    questions = re.findall(r"^.*: (?=http|ACME|03|\r?$)", ESCAPES.sub("", seen), re.MULTILINE)
+    assert len(questions) == 4, seen
+    document = tomllib.loads((empty.directory / "pipelines/acme.toml").read_text())
+    assert document["connections"]["acme"]["token"] == {"env": "ACME_TOKEN"}
+    assert document["destination"] == "octo.duckdb"
+    assert document["schedule"] == {"time_zone": "Europe/Lisbon", "full": "30 3 * * *"}
+
+
+def test_init_asks_again_when_an_answer_is_wrong_and_repeats_no_token(empty, service):
+    (empty.directory / "acme.token").write_text("sandbox-token-a")
+    typed = ["htp:/x", service.base_url, "sk-live/12345", "./acme.token", "postgresql", "duckdb", "25:00", "none"]
+
+    code, seen = on_a_terminal(empty, "init", "--no-test", "--name", "acme", typed=typed)
+
+    assert code == 0, seen
+    for wrong in (
+        "expected an address such as",
+        "or the path of a file, such as ./acme.token",
+        "expected its address, such as postgresql://",
+        "expected a time of the day",
+    ):
+        assert wrong in seen
+    assert "sk-live" not in seen.replace("sk-live/12345\n", "", 1), "the terminal shows it once, while it is typed"
+    text = (empty.directory / "pipelines/acme.toml").read_text()
+    assert 'token = { file = "./acme.token" }' in text
+    assert "# [schedule]" in text
+    assert 'destination = "octo.duckdb"' in text
+
+
+@pytest.mark.parametrize("answered", range(4))
+def test_ctrl_c_at_a_question_of_init_leaves_nothing(empty, service, answered):
+    typed = [service.base_url, "ACME_TOKEN", "", ""][:answered]
+
+    code, seen = on_a_terminal(empty, "init", "--name", "acme", "-C", "deep/er", typed=[*typed, "\x03"])
+
+    assert code == 130, seen
+    assert list(empty.directory.iterdir()) == []
 
 
 def test_dropping_asks_first(fresh, service):

@@ -212,6 +212,13 @@ def without_closed(tables):
         keep(table, lambda r: (r["product_id"], r["option_id"], r["availability_id"]) not in closed)(tables)
 
 
+def without_cancelled(tables):
+    cancelled = {row["booking_uuid"] for row in tables["core.bookings"] if row["status"] == "CANCELLED"}
+    for table, rows in tables.items():
+        if rows and "booking_uuid" in rows[0]:
+            keep(table, lambda r: r["booking_uuid"] not in cancelled)(tables)
+
+
 def without_tests(tables):
     tests = {row["booking_uuid"] for row in tables["core.bookings"] if row["is_test"]}
     for table, rows in tables.items():
@@ -283,6 +290,7 @@ QUIRK_CASES = {
     "supplier_path_prefix": (True, TOLD, {}),
     "supplier_path_prefix/in the address": (True, faithful, {"path": "/suppliers/sup_octo_sandbox"}),
     "booking_date_is_creation": (True, faithful, {"bookings": (-95, 30)}),
+    "cancelled_not_listed": (True, without_cancelled, {}),
     "unit_items_keep_on_hold": (True, each("core.booking_unit_items", status="ON_HOLD"), {}),
     "dehydrated_bookings": (True, NO_HYDRATION, {}),
     "closed_days_omitted": (True, without_closed, {}),

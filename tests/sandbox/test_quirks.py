@@ -82,6 +82,15 @@ def booking_date_is_creation(box):
     assert any(row["availability"]["localDateTimeStart"] > "2026-11-11" for row in rows if row["availability"])
 
 
+def cancelled_not_listed(box):
+    whole = box.get(WINDOW).json()
+    cancelled = [row for row in whole if row["status"] == "CANCELLED"]
+    assert cancelled
+    box.quirks(cancelled_not_listed=True)
+    assert box.get(WINDOW).json() == [row for row in whole if row["status"] != "CANCELLED"]
+    assert box.get(f"/bookings/{cancelled[0]['uuid']}").json()["status"] == "CANCELLED"
+
+
 def unit_items_keep_on_hold(box):
     box.quirks(unit_items_keep_on_hold=True)
     rows = box.get(WINDOW).json()

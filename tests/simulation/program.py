@@ -53,7 +53,12 @@ class Program(Process):
         )
         events = serving.Events(say=partial(world.said, self), keeping=self._keeping)
         running = serving.serve(
-            world.pipeline, events=events, clock=world.machine_clock, random=world.program_random(), means=means
+            world.pipeline,
+            parts=serving.PROGRAM_PARTS - {"dashboard"},
+            events=events,
+            clock=world.machine_clock,
+            random=world.program_random(),
+            means=means,
         )
         self.main = world.loop.create_task(running, context=self.context(), name=self.name)
         self.main.add_done_callback(self._ended)

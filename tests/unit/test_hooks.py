@@ -22,6 +22,12 @@ def listener():
             self.send_header("Location", "http://127.0.0.1:1/elsewhere")
             self.end_headers()
 
+        def do_GET(self):
+            self.server.told.append((self.path, "GET", None))
+            self.send_response(self.server.answer)
+            self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+            self.end_headers()
+
         def log_message(self, *_):
             pass
 
@@ -90,3 +96,26 @@ def test_a_command_that_hangs_is_ended(monkeypatch):
     monkeypatch.setattr(hooks, "_WITHIN", 0.2)
 
     assert "took longer than" in hooks.tell(f"{sys.executable} -c 'input(); import time; time.sleep(60)'", NEWS)
+
+
+def test_a_dead_mans_switch_is_called(listener):
+    assert hooks.ping(listener.url) is None
+    assert listener.told == [("/hooks/secret-path", "GET", None)]
+
+
+@pytest.mark.parametrize("answer", [302, 404, 500])
+def test_a_dead_mans_switch_that_does_not_take_the_call_is_logged_without_its_path(listener, caplog, answer):
+    listener.answer = answer
+
+    assert hooks.ping(listener.url) == f"127.0.0.1 answered {answer}"
+    assert len(listener.told) == 1
+    assert "action=ping_failed" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_dead_mans_switch_that_is_not_there_is_logged_without_its_address(listener, caplog):
+    listener.server_close()
+
+    for address in (listener.url, "https://secret.invalid/x", "http://[secret"):
+        assert hooks.ping(address).startswith("it did not answer")
+    assert "secret" not in caplog.text

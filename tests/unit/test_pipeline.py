@@ -254,7 +254,7 @@ def test_every_key_has_a_setting_with_an_origin(read):
     every = [key for key in KEYS.values() if not key.table and "token" not in key.path]
     leaves = {key.dotted.replace("NAME", "acme") for key in every if key.path[0] != "reconcile"}
 
-    assert set(pipeline.settings) == leaves | {"connections.acme.token"}
+    assert set(pipeline.settings) == leaves | {"connections.acme.token", "dashboard.token"}
     assert pipeline.origin("connections.acme.base_url") == "pipeline file"
     assert pipeline.origin("connections.acme.token") == "pipeline file"
     with pytest.raises(KeyError):

@@ -107,7 +107,7 @@ async def receiver(tmp_path):
             clock = process.Clock()
             journal = journal or stack.enter_context(process.opened(tmp_path, clock))
             inbox, doors = Inbox(journal, Routing(pipeline, clock)), Doors(journal)
-            metrics = Metrics(lambda: {("acme", "booking"): journal.dirty_count()})
+            metrics = Metrics(lambda: {"octo_sync_backlog_subjects": {("acme", "booking"): journal.dirty_count()}})
             app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
             stack.push_async_callback(inbox.close)
             stack.push_async_callback(doors.close)

@@ -6,7 +6,7 @@
 -- column: product_key: One column to join products on.
 -- column: product_name: Title, else internal name, else id.
 -- column: bookings: All bookings made, whatever became of them.
--- column: sold: Those CONFIRMED or REDEEMED.
+-- column: sold: Those CONFIRMED, REDEEMED or NOSHOW.
 -- column: cancelled: Those CANCELLED.
 -- column: pax: People in the sold ones, where known.
 -- column: sold_without_pax: Sold ones of which nothing says how many people they admit.

@@ -153,15 +153,20 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
         click.echo("octo-sync: aborted" if asked else f"octo-sync: interrupted; {_left(state)}", err=True)
         code = 130
     except KeyboardInterrupt:
-        click.echo(f"octo-sync: interrupted; {_left(state)}", err=True)
+        if not state.get("log_format"):
+            click.echo(f"octo-sync: interrupted; {_left(state)}", err=True)
         code = 130
     except _Terminated:
-        click.echo(f"octo-sync: terminated; {_left(state)}", err=True)
+        if not state.get("log_format"):
+            click.echo(f"octo-sync: terminated; {_left(state)}", err=True)
         code = 143
     except errors.OctoSyncError as error:
         if debug:
             raise
-        _say(error, starts=state.get("command") in _STARTING)
+        if state.get("log_format"):
+            _log(error)
+        else:
+            _say(error, starts=state.get("command") in _STARTING)
         code = exit_code(error)
     except SystemExit as stop:
         if not isinstance(stop.__context__, BrokenPipeError):
@@ -203,6 +208,13 @@ def _mistaken(mistake: click.ClickException) -> None:
     context = mistake.ctx if isinstance(mistake, click.UsageError) else None
     hint = f" ({context.command_path} --help)" if context else ""
     click.echo(f"octo-sync: error: {mistake.format_message()}{hint}", err=True)
+
+
+def _log(error: errors.OctoSyncError) -> None:
+    """The end of a command whose stderr is log lines."""
+    import logging  # noqa: PLC0415 - only where log lines are wanted
+
+    logging.getLogger("octo_sync").error("action=ended error=%s", error)
 
 
 def _say(error: errors.OctoSyncError, *, starts: bool) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import logging
 import math
 import os
 import shutil
@@ -28,14 +29,18 @@ __all__ = [
     "label",
     "line",
     "listed",
+    "logs",
     "note",
     "quiet",
     "rows_text",
     "say",
     "styled",
     "terminal_width",
+    "trouble",
     "write_rows",
 ]
+
+log = logging.getLogger("octo_sync")
 
 SCHEMA_VERSION = 1
 """Of every JSON document; grows when a field changes its meaning."""
@@ -65,9 +70,24 @@ def quiet() -> bool:
     return bool((click.get_current_context().find_root().obj or {}).get("quiet"))
 
 
+def logs() -> bool:
+    """Whether log lines are written on stderr, so that remarks have to be some."""
+    return bool((click.get_current_context().find_root().obj or {}).get("log_format"))
+
+
+def trouble(text: str) -> None:
+    """What went wrong, on stderr, also when only errors and data are wanted."""
+    if logs():
+        log.warning("action=trouble message=%s", text.strip())
+    else:
+        click.echo(text, err=True)
+
+
 def note(text: str) -> None:
     """A remark for a person, on stderr."""
-    if not quiet():
+    if logs():
+        log.info("action=note message=%s", text)
+    elif not quiet():
         width = shutil.get_terminal_size().columns if sys.stderr.isatty() else None
         click.echo("\n".join("\n".join(folded(each, width)) for each in text.split("\n")), err=True)
 

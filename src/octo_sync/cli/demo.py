@@ -75,6 +75,7 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
         result, told = _pull(loaded, control)
         proof = _prove(loaded, control)
         compared = _reconcile(loaded, control)
+    report = _show(loaded)
     well = result.status == "ok" and result.published is not None and not result.published.failed
     code = 0 if well and told.complete and not proof.differences and compared.well else 1
     if json_:
@@ -90,11 +91,13 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
                 "seconds": result.seconds,
                 "webhooks": asdict(told),
                 "reconcile": asdict(compared),
+                "report": str(report),
             },
         )
     else:
         _report(result, told, loaded, proof, directory)
         _compared(compared)
+        _line("Report", str(report))
         _next(
             directory,
             f"octo-sync sandbox serve --seed {seed} --bookings {bookings} --products {products} --days {days}",
@@ -252,6 +255,25 @@ def _reconcile(loaded: "Pipeline", control: str) -> _Compared:
     )
 
 
+def _show(loaded: "Pipeline") -> Path:
+    """Publish what was compared too, and write the Overview of it."""
+    from octo_sync.app import SystemClock, open_project, run_until_done  # noqa: PLC0415 - commands start fast
+    from octo_sync.cli.report import write  # noqa: PLC0415
+    from octo_sync.flows.reconcile_mirror import mirror_reconciliations  # noqa: PLC0415
+    from octo_sync.web.dashboard import Source  # noqa: PLC0415
+
+    async def publish() -> None:
+        async with open_project(loaded, command="demo") as project:
+            mirror_reconciliations(project.ports)
+            # Marts and checks are as they were a second ago: nothing else has landed.
+            project.warehouse.publish(loaded.publish.path)
+
+    run_until_done(publish())
+    target = loaded.directory / "report.html"
+    write(Source(loaded.publish.path, loaded.directory, now=SystemClock().now), target)
+    return target
+
+
 def _compared(compared: _Compared) -> None:
     words = " · ".join(f"{count} {word}" for word, count in compared.planted.items())
     _line("Reconcile", f"exports/ledger.csv   {compared.matched:,} matched · {words}")
@@ -320,7 +342,7 @@ def _next(directory: Path, service: str) -> None:
         (f"octo-sync tables {where}", "what is in it"),
         (f"octo-sync reconcile {where} --html ledger.html", "the copy against a ledger"),
         (service, "the service alone, to sync again and again"),
-        (f"octo-sync serve {where}", "beside it: webhooks and schedules"),
+        (f"octo-sync serve {where} --open", "beside it: the dashboard, webhooks and schedules"),
         ("octo-sync init", "connect your own OCTO service"),
     ):
         click.echo(f"  uv run {what}    {console.styled('# ' + why, dim=True)}")

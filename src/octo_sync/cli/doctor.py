@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,11 @@ from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError, OctoSyncError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from octo_sync.flows.conformance_probe import KnownBooking
     from octo_sync.flows.doctor import Finding
+    from octo_sync.flows.doctor_service import Examined
     from octo_sync.model import Connection
     from octo_sync.pipeline import Pipeline
 
@@ -21,28 +25,61 @@ __all__ = ["command", "exit_code", "look_at_services", "report"]
 
 @click.command()
 @options.pipeline_options
-@click.option("--offline", is_flag=True, help="Call no service.")
+@click.option("--offline", is_flag=True, help="Call nobody.")
+@click.option("--quick", is_flag=True, help="Only whether services work: five calls each, and no look at what they do.")
 @options.as_json
-def command(pipeline: str | None, directory: Path, *, offline: bool, json_: bool) -> int:
-    """Check machine, files, clock, tokens and services, and say what mends them.
+def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool, json_: bool) -> int:
+    """Check machine, files, clock, tokens and services, what services really do, and say what mends it.
 
-    A service costs at most five calls, and nothing is written. Exit code 1 = something failed, 4 = a token was refused.
+    A service costs at most twelve calls, and nothing is written. Exit code 1 = something failed, 4 = a token was refused.
     """
-    found = [*_machine(), *_project(pipeline, directory, offline=offline)]
+    found, examined = _project(pipeline, directory, offline=offline, quick=quick)
+    found = [*_machine(), *found]
     if json_:
         console.document(
             "doctor",
             {
                 "ok": exit_code(found) == 0,
                 "findings": [
-                    {"area": f.area, "name": f.name, "level": f.level, "text": f.text, "fix": f.fix or None}
+                    {
+                        "area": f.area,
+                        "name": f.name,
+                        "level": f.level,
+                        "text": f.text,
+                        "consequence": f.consequence or None,
+                        "fix": f.fix or None,
+                    }
                     for f in found
                 ],
+                "services": [_conformance(each) for each in examined if each.checks],
             },
         )
     else:
         report(found)
     return exit_code(found)
+
+
+def _conformance(examined: "Examined") -> dict[str, Any]:
+    from octo_sync.flows.conformance import score  # noqa: PLC0415 - commands start fast
+
+    passed, applicable = score(examined.checks)
+    return {
+        "connection": examined.connection,
+        "passed": passed,
+        "applicable": applicable,
+        "unknown": len(examined.checks) - applicable,
+        "calls": examined.calls,
+        "checks": [
+            {
+                "name": c.name,
+                "result": c.result,
+                "text": c.text,
+                "consequence": c.consequence or None,
+                "fix": c.fix or None,
+            }
+            for c in examined.checks
+        ],
+    }
 
 
 def exit_code(found: "list[Finding]") -> int:
@@ -54,14 +91,21 @@ def exit_code(found: "list[Finding]") -> int:
 
 def report(found: "list[Finding]") -> None:
     """One line a finding, and below it what mends it."""
-    colours = {"ok": "green", "warn": "yellow", "fail": "red"}
+    colours = {"ok": "green", "unknown": "blue", "warn": "yellow", "fail": "red"}
+    words = {"unknown": "?"}
     area = ""
     for finding in found:
         if finding.area != area:
             area = finding.area
             click.echo(console.styled(area, bold=True))
-        word = console.styled(f"{finding.level:<4}", fg=colours[finding.level], bold=finding.level != "ok")
+        word = console.styled(
+            f"{words.get(finding.level, finding.level):<4}",
+            fg=colours[finding.level],
+            bold=finding.level in {"warn", "fail"},
+        )
         console.say(console.clean(finding.text), head=f"  {word}  {finding.name:<20} ")
+        if finding.consequence:
+            console.say(console.clean(finding.consequence), head=f"        {'':<20} ")
         if finding.fix:
             click.echo(f"        {'':<20} {console.styled('→ ' + console.clean(finding.fix), fg='cyan')}")
     failed, warned = (sum(f.level == level for f in found) for level in ("fail", "warn"))
@@ -75,10 +119,32 @@ def _machine() -> "list[Finding]":
     from octo_sync.cli.version import versions  # noqa: PLC0415 - commands start fast
     from octo_sync.flows.doctor import machine  # noqa: PLC0415
 
-    return machine(tuple(sys.version_info[:3]), versions())
+    return machine(tuple(sys.version_info[:3]), versions(), zones=_zones())
 
 
-def _project(name: str | None, directory: Path, *, offline: bool) -> "list[Finding]":
+def _zones() -> str:
+    """Where Python takes time zones from, and of which edition they are: the system's files go before the package."""
+    import zoneinfo  # noqa: PLC0415 - commands start fast
+    from importlib import metadata  # noqa: PLC0415
+
+    for folder in map(Path, zoneinfo.TZPATH):
+        if not (folder / "Europe").is_dir():
+            continue
+        for name in ("tzdata.zi", "+VERSION", "version"):
+            if (folder / name).is_file():
+                with (folder / name).open(encoding="ascii", errors="replace") as file:
+                    edition = file.readline().removeprefix("# version").strip()
+                return f"edition {edition[:20]}, from {folder}"
+        return f"from {folder}, which does not say of which edition"
+    try:
+        return f"edition {metadata.version('tzdata')}, from the package tzdata"
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _project(
+    name: str | None, directory: Path, *, offline: bool, quick: bool
+) -> "tuple[list[Finding], list[Examined]]":
     from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
     from octo_sync.flows.doctor import Finding  # noqa: PLC0415
 
@@ -87,17 +153,69 @@ def _project(name: str | None, directory: Path, *, offline: bool) -> "list[Findi
         loaded, missing = options.without_tokens(path, directory)
     except ConfigError as error:
         fix = "octo-sync init" if not error.mistakes else "correct the file, then octo-sync config validate"
-        return [
+        wrong = [
             Finding("pipeline", "file", "fail", str(error), fix),
             *(Finding("pipeline", "mistake", "fail", mistake) for mistake in error.mistakes),
         ]
+        return wrong, []
     found = [Finding("pipeline", "file", "ok", f"{path} is valid" if not missing else str(path))]
     found += [Finding("pipeline", "warning", "warn", warning) for warning in loaded.warnings]
     found += [Finding("pipeline", "token", "fail", mistake, _token_fix(mistake)) for mistake in missing]
     found += _files(loaded, path)
-    if not offline:
-        without = {c.name for c in loaded.connections if any(m.startswith(f"connections.{c.name}.") for m in missing)}
-        found += look_at_services(loaded, without=without)
+    if offline:
+        return found, []
+    without = {c.name for c in loaded.connections if any(m.startswith(f"connections.{c.name}.") for m in missing)}
+    examined = _examine(loaded, without=without, quick=quick)
+    found += [f for each in examined for f in _of_service(each)] + _untold(without)
+    found += _webhooks(loaded)
+    return found, examined
+
+
+def _of_service(examined: "Examined") -> "list[Finding]":
+    """What was found of a service, with what it does and its score."""
+    from octo_sync.flows.conformance import score  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor import Finding, Level  # noqa: PLC0415
+
+    name, levels = examined.connection, {"passed": "ok", "differs": "warn", "unknown": "unknown"}
+    found = [f for f in examined.findings if f.name != "subscriptions"] if examined.checks else examined.findings
+    for check in examined.checks:
+        level: Level = levels[check.result]  # type: ignore[assignment]
+        found.append(Finding(name, check.name, level, check.text, check.fix, consequence=check.consequence))
+    if examined.checks:
+        passed, applicable = score(examined.checks)
+        untold = len(examined.checks) - applicable
+        more = f"; {untold} could not be told" if untold else ""
+        found.append(Finding(name, "conformance", "ok", f"{passed} of {applicable} as the copy would wish{more}"))
+    return found
+
+
+def _untold(without: Collection[str]) -> "list[Finding]":
+    from octo_sync.flows.doctor import Finding  # noqa: PLC0415 - commands start fast
+
+    return [Finding(name, "calls", "warn", "was not asked: it has no token") for name in sorted(without)]
+
+
+def _webhooks(loaded: "Pipeline") -> "list[Finding]":
+    """Whether the address that services are given reaches our receiver."""
+    if not loaded.webhooks.url:
+        return []
+    from octo_sync.app import SystemClock, alive, new_token  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor_service import certificate_finding  # noqa: PLC0415
+    from octo_sync.flows.doctor_webhook import reach, webhook_findings  # noqa: PLC0415
+    from octo_sync.journal import Journal  # noqa: PLC0415
+    from octo_sync.octo.client import trusted  # noqa: PLC0415
+
+    clock, serves = SystemClock(), False
+    if Journal.exists(loaded.journal):
+        with Journal.open(loaded.journal, clock=clock) as journal:
+            lease = journal.lease()
+        serves = bool(
+            lease and lease.released_at is None and lease.owner.startswith("serve") and alive(lease.pid, lease.host)
+        )
+    reached = reach(loaded.webhooks.url, new_token(24), trusted())
+    found = webhook_findings(loaded.webhooks.url, reached, serves=serves)
+    if reached.certificate_ends is not None:
+        found.append(certificate_finding("webhooks", reached.certificate_ends, clock.now()))
     return found
 
 
@@ -107,8 +225,7 @@ def _token_fix(mistake: str) -> str:
 
 
 def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
-    from octo_sync.app import SystemClock, finish_placing  # noqa: PLC0415 - commands start fast
-    from octo_sync.cli.status import alive  # noqa: PLC0415
+    from octo_sync.app import SystemClock, alive, finish_placing  # noqa: PLC0415 - commands start fast
     from octo_sync.flows.doctor import Finding, files  # noqa: PLC0415
     from octo_sync.flows.privacy_rule import rule  # noqa: PLC0415
     from octo_sync.journal import Journal  # noqa: PLC0415
@@ -177,23 +294,51 @@ def _storage(path: Path) -> str:
 
 
 def look_at_services(loaded: "Pipeline", *, without: Collection[str] = ()) -> "list[Finding]":
-    """Ask every service of the pipeline, side by side."""
+    """Ask every service of the pipeline whether it works, side by side; a few calls each."""
+    return [f for each in _examine(loaded, without=without, quick=True) for f in each.findings] + _untold(without)
+
+
+def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "list[Examined]":
     import asyncio  # noqa: PLC0415 - commands start fast
     from random import SystemRandom  # noqa: PLC0415
 
     from octo_sync.app import SystemClock, run_until_done  # noqa: PLC0415
-    from octo_sync.flows.doctor import Finding, service, with_little_patience  # noqa: PLC0415
-    from octo_sync.octo.client import OctoClient  # noqa: PLC0415
+    from octo_sync.flows.doctor_service import service, with_little_patience  # noqa: PLC0415
+    from octo_sync.flows.doctor_webhook import certificate_of  # noqa: PLC0415
+    from octo_sync.octo.client import OctoClient, trusted  # noqa: PLC0415
 
     clock = SystemClock()
+    known = {} if quick else _known_as_cancelled(loaded)
 
-    async def one(connection: "Connection") -> "list[Finding]":
+    async def certificate(host: str, port: int) -> "datetime | str":
+        return await asyncio.to_thread(certificate_of, host, port, trusted())
+
+    async def one(connection: "Connection") -> "Examined":
         async with OctoClient(with_little_patience(connection), clock=clock, random=SystemRandom()) as client:
-            return await service(client, clock=clock)
+            cancelled = known.get(connection.name)
+            return await service(client, clock=clock, quick=quick, cancelled=cancelled, certificate=certificate)
 
-    async def every() -> "list[Finding]":
-        asked = [c for c in loaded.connections if c.name not in without]
-        return [f for findings in await asyncio.gather(*map(one, asked)) for f in findings]
+    async def every() -> "list[Examined]":
+        return await asyncio.gather(*(one(c) for c in loaded.connections if c.name not in without))
 
-    skipped = [Finding(name, "calls", "warn", "was not asked: it has no token") for name in sorted(without)]
-    return run_until_done(every()) + skipped
+    return run_until_done(every())
+
+
+def _known_as_cancelled(loaded: "Pipeline") -> "dict[str, KnownBooking]":
+    """A booking of each connection that the copy knows as cancelled, the one that was cancelled last."""
+    import contextlib  # noqa: PLC0415 - commands start fast
+
+    from octo_sync import api  # noqa: PLC0415
+    from octo_sync.app import published  # noqa: PLC0415
+    from octo_sync.flows.conformance_probe import KnownBooking  # noqa: PLC0415
+
+    where, rows = published(loaded), []
+    if isinstance(where, str) or where.exists():
+        # Without a copy it is not known, and that is said.
+        with contextlib.suppress(OctoSyncError), api.open(where) as copy:
+            rows = copy.sql(
+                "select connection_id, booking_uuid, local_date, cast(utc_created_at at time zone 'UTC' as date) "
+                "from core.bookings where status = 'CANCELLED' and not is_deleted and local_date is not null "
+                "and utc_created_at is not null order by utc_cancelled_at, booking_uuid"
+            ).rows()
+    return {connection: KnownBooking(uuid, travel, created) for connection, uuid, travel, created in rows}

@@ -1,9 +1,11 @@
 """`octo-sync init`: a pipeline file, and a first look at the service."""
 
 import re
+import shlex
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import click
@@ -25,7 +27,7 @@ destination = {destination}
 
 [connections.{name}]
 base_url = {url}
-token = {{ env = "{token_env}" }}  # where the token is, never the token itself; or {{ file = "…" }}
+token = {token}  # where the token is, never the token itself: {{ env = "NAME" }} or {{ file = "path" }}
 # capabilities = ["pricing", "content", "extras"]
 # languages = ["en"]                    # asked for in this order
 # business_time_zone = "Europe/Lisbon"  # whose days booking_date counts; travel dates are always the venue's
@@ -37,14 +39,17 @@ availability = "0d..+365d"              # travel dates whose availability is kep
 
 # Without a schedule `octo-sync serve` pulls nothing by itself. With webhooks it is needed too: nobody is notified of other
 # tokens' bookings or of sold seats.
-# [schedule]                            # cron: minute, hour, day of month, month, day of week
-# time_zone = "UTC"                     # whose clock is meant
-# full = "0 3 * * *"                    # everything in the horizon, every night at three
-# near = "0 * * * *"                    # what takes place in the next 30 days, every hour
-
+{schedule}
 # [webhooks]                            # docs/webhooks.md
 # url = "https://hooks.example.com/octo"    # the public address that reaches the receiver of `octo-sync serve`
 # bind = "127.0.0.1:8787"               # where it listens on this machine, behind a reverse proxy
+"""
+
+_SCHEDULE = """\
+{mark}[schedule]                            {pad}# cron: minute, hour, day of month, month, day of week
+{mark}{zone:<37} {pad}# whose clock is meant
+{mark}{full:<37} {pad}# everything in the horizon, every night
+# near = "0 * * * *"                    # what takes place in the next 30 days, every hour
 """
 
 
@@ -53,12 +58,23 @@ availability = "0d..+365d"              # travel dates whose availability is kep
 @click.option(
     "--token-env", metavar="NAME", help="The environment variable that holds the token; never the token itself."
 )
+@click.option(
+    "--token-file",
+    metavar="PATH",
+    help="The file that holds the token, relative to the project; never the token itself.",
+)
 @click.option("--name", help="Name of the pipeline and its connection.  [default: from the address]")
 @click.option(
     "--destination",
     metavar="FILE|ADDRESS",
     help="The warehouse: a DuckDB file, or a PostgreSQL address such as postgresql://octo@db.example/analytics, without "
     "its password.  [default: octo.duckdb]",
+)
+@click.option(
+    "--nightly",
+    metavar="TIME",
+    help="Pull everything every night at this time, such as 03:00 (UTC) or '03:00 Europe/Lisbon'; none: not by itself.  "
+    "[default: none]",
 )
 @click.option(
     "-C",
@@ -72,8 +88,10 @@ availability = "0d..+365d"              # travel dates whose availability is kep
 def command(
     url: str | None,
     token_env: str | None,
+    token_file: str | None,
     name: str | None,
     destination: str | None,
+    nightly: str | None,
     directory: Path,
     *,
     yes: bool,
@@ -81,31 +99,26 @@ def command(
 ) -> int:
     """Write a pipeline file for your service, and test the connection.
 
-    On a terminal it asks for what is not given. Exit code 1 = the service does not answer, 4 = it refuses the token; the
-    file stays in both cases.
+    On a terminal it asks for what is not given: the address, where the token is, the warehouse, and when to pull every night.
+    Exit code 1 = the service does not answer, 4 = it refuses the token; the file stays in both cases.
     """
     from octo_sync.app import stdin_is_terminal  # noqa: PLC0415 - commands start fast
     from octo_sync.pipeline import values  # noqa: PLC0415
 
     asking = stdin_is_terminal()
-    if not asking and not (url and token_env):
-        raise click.UsageError("Give --url and --token-env, because nobody can be asked here.")
+    if token_env is not None and token_file is not None:
+        raise click.UsageError("Give --token-env or --token-file, not both.")
+    if not asking and not (url and (token_env or token_file)):
+        raise click.UsageError("Give --url and --token-env or --token-file, because nobody can be asked here.")
     url = url or _ask("Base address of the service", "", values.service_url)
-    name = name or (_ask("Name of the pipeline", _name_of(url), values.name) if asking else _name_of(url))
-    name = _checked("--name", name, values.name)
-    if token_env is None:
-        default = f"{name.upper().replace('-', '_')}_TOKEN"
-        token_env = _ask(
-            "Environment variable that holds the token (its name, not the token)", default, values.variable_name
-        )
-    # What was given may be the token itself: the error does not repeat it.
-    token_env = _checked("--token-env", token_env, values.variable_name)
-    if destination is None:
-        destination = (
-            _ask("Warehouse (a DuckDB file, or a postgresql:// address)", _WAREHOUSE, values.plain_text)
-            if asking
-            else _WAREHOUSE
-        )
+    name = _checked("--name", name or _name_of(url), values.name)
+    token = _token(token_env, token_file, name, directory)
+    if destination is None and asking:
+        destination = _ask("Warehouse (a DuckDB file, or postgresql://…)", _WAREHOUSE, _warehouse)
+    destination = _checked("--destination", destination or _WAREHOUSE, _warehouse)
+    if nightly is None and asking:
+        nightly = _ask("Pull everything every night at (UTC; 03:00 Europe/Lisbon; none)", "03:00", _nightly)
+    schedule = _schedule(_checked("--nightly", nightly or "none", _nightly))
     path = directory / "pipelines" / f"{name}.toml"
     if path.exists() and not yes:
         if not asking:
@@ -115,15 +128,106 @@ def command(
         destination=_toml(destination),
         name=name,
         url=_toml(url.rstrip("/")),
-        token_env=token_env,
+        token=token.toml,
+        schedule=schedule,
         channel=_line(f'# channel = "{name}"', "what reports call these sales"),
         allow=_allow(url),
     )
     missing = _write(path, directory, text)
     click.echo(f"{console.styled('wrote', fg='green', bold=True)}  {path}")
     code = 0 if no_test else _test(path, directory, missing)
-    _next(path, directory, token_env, missing=bool(missing))
+    _next(path, directory, token, missing=bool(missing))
     return code
+
+
+class _Token(NamedTuple):
+    """Where a token is: how the pipeline file says it, and how it gets there."""
+
+    toml: str
+    step: str
+    """The command that puts it there; empty where the service manager does."""
+    why: str
+
+
+def _token(variable: str | None, file: str | None, name: str, directory: Path) -> _Token:
+    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
+
+    if variable is None and file is None:
+        default = f"{name.upper().replace('-', '_')}_TOKEN"
+        answer = _ask(
+            "Where its token is (NAME of a variable, or path of a file)",
+            default,
+            partial(_place, directory=directory),
+        )
+        variable, file = (None, answer) if _is_path(answer, directory) else (answer, None)
+    if file is not None:
+        # What was given may be the token itself, here as well: the error does not repeat it.
+        file = _checked("--token-file", file, partial(_file, directory=directory))
+        step = "" if file.startswith(_MANAGED) else f"install -m 0600 /dev/stdin {shlex.quote(str(directory / file))}"
+        return _Token(f"{{ file = {_toml(file)} }}", step, "then paste the token, Ctrl-D")
+    variable = _checked("--token-env", variable or "", values.variable_name)
+    return _Token(f'{{ env = "{variable}" }}', f"export {variable}=…", "or a line in .env beside the file")
+
+
+_MANAGED = "$CREDENTIALS_DIRECTORY/"
+
+
+def _is_path(text: str, directory: Path) -> bool:
+    """Whether it says that it is one; a token may have a slash too."""
+    return text.startswith(("/", "./", "../", "~/", _MANAGED)) or ("/" in text and (directory / text).is_file())
+
+
+def _place(value: object, directory: Path) -> str:
+    """A variable's name or a file's path."""
+    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
+
+    if isinstance(value, str) and _is_path(value, directory):
+        return _file(value, directory)
+    try:
+        return values.variable_name(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or the path of a file, such as ./acme.token") from None
+
+
+def _file(value: object, directory: Path) -> str:
+    if not isinstance(value, str) or not (_is_path(value, directory) or (directory / value).is_file()):
+        raise ValueError("expected the path of a file that is there, or one that begins with / or ./")
+    return str(Path(value).expanduser()) if value.startswith("~/") else value
+
+
+def _warehouse(value: object) -> str:
+    """A DuckDB file or a PostgreSQL address; `duckdb` means the usual file."""
+    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
+
+    text = values.plain_text(value).strip()
+    if text.lower() == "duckdb":
+        return _WAREHOUSE
+    if text.lower() in {"postgres", "postgresql"} or ("://" in text and not text.startswith(("postgresql://", "${"))):
+        raise ValueError(
+            "expected its address, such as postgresql://octo@db.example:5432/analytics, without a password"
+        )
+    return text
+
+
+def _nightly(value: object) -> str:
+    """`none`, or a time of the day and a time zone, `03:00 UTC`."""
+    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
+
+    text = values.plain_text(value).strip()
+    if text.lower() == "none":
+        return "none"
+    time, _, zone = text.partition(" ")
+    if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d", time, re.ASCII):
+        raise ValueError("expected a time of the day such as 03:00 or 03:00 Europe/Lisbon, or none")
+    return f"{time} {values.time_zone(zone.strip() or 'UTC')}"
+
+
+def _schedule(nightly: str) -> str:
+    """The table, ready to be used, or as a comment."""
+    time, _, zone = ("3:00 UTC" if nightly == "none" else nightly).partition(" ")
+    hour, minute = map(int, time.split(":"))
+    mark, pad = ("# ", "") if nightly == "none" else ("", "  ")
+    return _SCHEDULE.format(mark=mark, pad=pad, zone=f'time_zone = "{zone}"', full=f'full = "{minute} {hour} * * *"')
 
 
 def _ask(question: str, default: str, check: "Callable[[object], str]") -> str:
@@ -184,19 +288,21 @@ def _allow(url: str) -> str:
 
 def _write(path: Path, directory: Path, text: str) -> tuple[str, ...]:
     """Check the file beside its place, then put it there; the mistakes about its token, which may come later."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.stem}.new.toml")
+    made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+    draft = path.with_name(f".{path.stem}.new")  # no pipeline's name, should it ever be left behind
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(text, encoding="utf-8")
         _, missing = options.without_tokens(draft, directory)
         draft.replace(path)
     except ConfigError as error:
-        wrong = tuple(m for m in error.mistakes if ".token: the environment variable" not in m)
+        wrong = tuple(m for m in error.mistakes if ".token: " not in m)
         raise ConfigError(f"{path} would not be valid; nothing was written.", mistakes=wrong) from None
     finally:
         draft.unlink(missing_ok=True)
         with suppress(OSError):
-            path.parent.rmdir()  # only when it is empty
+            for folder in made:
+                folder.rmdir()  # only when it is empty
     return missing
 
 
@@ -213,8 +319,8 @@ def _test(path: Path, directory: Path, missing: tuple[str, ...]) -> int:
     return exit_code(found)
 
 
-def _next(path: Path, directory: Path, token_env: str, *, missing: bool) -> None:
-    where = "" if directory == Path() else f" -C {directory}"
+def _next(path: Path, directory: Path, token: _Token, *, missing: bool) -> None:
+    where = "" if directory == Path() else f" -C {shlex.quote(str(directory))}"
     several = len(list(path.parent.glob("*.toml"))) > 1
     which = f" {path.stem}" if several else ""
     option = f" -p {path.stem}" if several else ""
@@ -224,9 +330,10 @@ def _next(path: Path, directory: Path, token_env: str, *, missing: bool) -> None
         (f"octo-sync sync{which}{where}", "make the copy"),
         (f"octo-sync tables{option}{where}", "what is in it"),
         (f"octo-sync serve{which}{where}", "keep it fresh: [schedule] and [webhooks] in the file"),
+        (f"octo-sync deploy systemd{which}{where}", "run that on a server; or docker, k8s, cron"),
     ]
-    if missing:
-        steps.insert(0, (f"export {token_env}=…", "or a line in .env beside the file"))
+    if missing and token.step:
+        steps.insert(0, (token.step, token.why))
     click.echo("\nNext")
     width = max(len(step) for step, _ in steps)
     for step, why in steps:

@@ -24,8 +24,10 @@ __all__ = [
     "Places",
     "as_form",
     "as_json",
+    "begin_logging",
     "did_you_mean",
     "load_pipeline",
+    "log_format",
     "open_copy",
     "open_journal",
     "pipeline_options",
@@ -36,6 +38,8 @@ __all__ = [
     "without_tokens",
 ]
 
+_TOLD = ("notify.on_stale: ", "notify.on_quarantine: ", "notify.on_subscription_lost: ", "notify.ping: ")
+"""How mistakes about who is told begin; what only looks tells nobody."""
 FORMATS = ("table", "json", "jsonl", "csv", "md")
 
 
@@ -97,6 +101,33 @@ def environ() -> Mapping[str, str]:
     return os.environ  # noqa: TID251 - as told
 
 
+def log_format(function: F) -> F:
+    """`--log-format`, for commands that run while nobody watches."""
+    return click.option(
+        "--log-format",
+        "log_format_",
+        type=click.Choice(["text", "json"]),
+        help="Write log lines on stderr, or one JSON object a line, in place of sentences.  [default: log_format]",
+    )(function)
+
+
+def begin_logging(loaded: "Pipeline") -> None:
+    """Write log lines as the pipeline wants them; from now on remarks for a person are among them."""
+    if loaded.log_format == "sentences":
+        return
+    import logging  # noqa: PLC0415 - commands start fast
+
+    from octo_sync.logs import show  # noqa: PLC0415
+
+    state = click.get_current_context().find_root().obj or {}
+    state["log_format"] = loaded.log_format
+    secrets = [c.token.reveal() for c in loaded.connections]
+    # Of an address the path is the secret; a command is none.
+    secrets += [told.reveal() for told in loaded.told.values() if "://" in told.reveal()]
+    level = logging.DEBUG if state.get("debug") else logging.WARNING if state.get("quiet") else logging.INFO
+    show(loaded.log_format, secrets=secrets, level=level)
+
+
 def show_logs() -> None:
     """Log lines on stderr with `--debug`; otherwise a command says itself what matters."""
     import logging  # noqa: PLC0415 - commands start fast
@@ -125,11 +156,17 @@ def without_tokens(path: Path, directory: Path, **flags: object) -> "tuple[Pipel
         return load(environ()), ()
     except ConfigError as error:
         mistakes = error.mistakes
-        if not mistakes or not all(".token: " in m and m.startswith("connections.") for m in mistakes):
+        about_tokens = [m for m in mistakes if ".token: " in m and m.startswith(("connections.", "dashboard."))]
+        if not mistakes or len(about_tokens) + sum(m.startswith(_TOLD) for m in mistakes) < len(mistakes):
             raise
     names = tomllib.loads(path.read_text(encoding="utf-8-sig"))["connections"]
     missing = [n for n in names if any(m.startswith(f"connections.{n}.token: ") for m in mistakes)]
     stand_in = {f"OCTO_SYNC_CONNECTIONS__{n.upper().replace('-', '_')}__TOKEN": "no-token" for n in missing}
+    if any(m.startswith("dashboard.") for m in mistakes):
+        stand_in |= {"OCTO_SYNC_DASHBOARD__TOKEN": "no-token"}
+    for key in _TOLD:
+        if any(m.startswith(key) for m in mistakes):
+            stand_in[f"OCTO_SYNC_{key.removesuffix(': ').replace('.', '__').upper()}"] = "https://stand-in.invalid/"
     return load({**environ(), **stand_in}), mistakes
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octo_sync.cli.console import quiet
+from octo_sync.cli.console import logs, quiet
 
 if TYPE_CHECKING:
     from octo_sync.flows.ports import Progress
@@ -21,7 +21,7 @@ _ORDER = ("supplier", "products", "product", "availability", "bookings", "bookin
 @contextlib.contextmanager
 def shown(progress: "Progress", *, lines: bool = True) -> Iterator[None]:
     """Show how far a run is, on stderr, while the block runs; without a terminal one line a resource, if `lines`."""
-    if quiet():
+    if quiet() or logs():
         yield
     elif sys.stderr.isatty() and not os.environ.get("CI"):  # noqa: TID251 - a terminal's convention
         with _bars(progress):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from octo_sync.cli import console, options
+from octo_sync.errors import ConfigError
 
 if TYPE_CHECKING:
     from octo_sync.flows.keep import Keeper
@@ -16,30 +17,79 @@ if TYPE_CHECKING:
 @options.pipeline_options
 @click.option(
     "--only",
-    type=click.Choice(["receiver", "worker"]),
-    help="Only take deliveries, or only work; several processes may share one project.",
+    type=click.Choice(["receiver", "worker", "dashboard"]),
+    help="Only take deliveries, only work, or only show; several processes may share one project.",
 )
 @click.option("--bind", metavar="HOST:PORT", help="Where the receiver listens.  [default: webhooks.bind]")
-def command(pipeline: str | None, directory: Path, *, only: str | None, bind: str | None) -> int:
+@click.option("--dashboard", metavar="HOST:PORT", help="Where the dashboard listens.  [default: dashboard.bind]")
+@click.option("--open", "open_", is_flag=True, help="Open the dashboard in a browser.")
+@options.log_format
+def command(
+    pipeline: str | None,
+    directory: Path,
+    *,
+    only: str | None,
+    bind: str | None,
+    dashboard: str | None,
+    open_: bool,
+    log_format_: str | None,
+) -> int:
     """Keep the copy fresh until stopped: webhooks, schedules, timers and publishing in one process.
 
     Ctrl-C or SIGTERM takes no new deliveries, finishes the landing in hand and ends within serve.stop_within.
     """
-    loaded = options.load_pipeline(directory, pipeline, **{"webhooks.bind": bind})
+    if open_ and only in ("receiver", "worker"):
+        raise click.UsageError(f"--open shows the dashboard, and --only {only} has none.")
+    flags = {"webhooks.bind": bind, "dashboard.bind": dashboard, "log_format": log_format_}
+    loaded = _for_the_dashboard(pipeline, directory, flags) if only == "dashboard" else None
+    loaded = loaded or options.load_pipeline(directory, pipeline, **flags)
+    options.begin_logging(loaded)
     for warning in loaded.warnings:
         console.note(f"warning: {warning}")
     from octo_sync.app import run_until_done  # noqa: PLC0415 - commands start fast
     from octo_sync.serving import PROGRAM_PARTS, Events, serve  # noqa: PLC0415
 
-    _plan(loaded, receives=only != "worker", works=only != "receiver")
-    events = Events(say=_say, listening=lambda url: _listening(url, loaded), keeping=_keeping)
+    _plan(loaded, receives=only in (None, "receiver"), works=only in (None, "worker"))
+    events = Events(
+        say=_say,
+        listening=lambda url: _listening(url, loaded),
+        showing=lambda url: _showing(url, open_=open_),
+        keeping=_keeping,
+    )
     parts = frozenset({only}) if only else PROGRAM_PARTS
     run_until_done(serve(loaded, parts=parts, events=events), stop_within=loaded.serve.stop_within)
     return 0
 
 
+def _for_the_dashboard(name: str | None, directory: Path, flags: "dict[str, str | None]") -> "Pipeline":
+    """The pipeline without the services' tokens, which pages do not need; the dashboard's own it must have."""
+    from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
+
+    path = pipeline.find(name, directory)
+    loaded, missing = options.without_tokens(path, directory, **flags)
+    if own := tuple(mistake for mistake in missing if mistake.startswith("dashboard.")):
+        raise ConfigError(f"The dashboard's token cannot be had ({path}).", mistakes=own)
+    return loaded
+
+
+def _showing(url: str, *, open_: bool) -> None:
+    _say(f"dashboard on {url}")
+    if open_:
+        import threading  # noqa: PLC0415 - commands start fast
+
+        # A browser that is started may take as long as it likes.
+        threading.Thread(target=_open, args=(url,), daemon=True).start()
+
+
+def _open(url: str) -> None:
+    import webbrowser  # noqa: PLC0415 - commands start fast
+
+    if not webbrowser.open(url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")):
+        _say(f"no browser was found here; open {url}")
+
+
 def _say(sentence: str) -> None:
-    console.note(f"{console.clock_time()}  {sentence}")
+    console.note(sentence if console.logs() else f"{console.clock_time()}  {sentence}")
 
 
 def _listening(url: str, loaded: "Pipeline") -> None:

@@ -1,7 +1,5 @@
 """`octo-sync status`: how fresh and complete the copy is, and what is owed."""
 
-import os
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +12,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from octo_sync.flows.status import Running, Status
-    from octo_sync.journal import Run
+    from octo_sync.journal import DifferenceCount, Run
 
-__all__ = ["alive", "command"]
+__all__ = ["command"]
 
 
 @click.command()
@@ -30,8 +28,9 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
 
     Works while a sync is running: it reads the journal and the read copy only. AGE is a duration such as 90m, 26h or 2d.
     """
-    from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
+    from octo_sync.app import SystemClock, alive  # noqa: PLC0415 - commands start fast
     from octo_sync.flows.status import as_document, status  # noqa: PLC0415
+    from octo_sync.schedule import next_time  # noqa: PLC0415
 
     seconds = _seconds(limit)
     project = options.places(directory, pipeline)
@@ -39,7 +38,7 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
     copy = options.open_copy(project) if project.has_published else None
     try:
         ask = (lambda sql: copy.sql(sql).rows()) if copy else None
-        found = status(project.pipeline, journal, ask, clock=SystemClock(), alive=alive)
+        found = status(project.pipeline, journal, ask, clock=SystemClock(), alive=alive, next_time=next_time)
     finally:
         if copy:
             copy.close()
@@ -57,19 +56,6 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
         if stale:
             click.echo(f"octo-sync: stale: {', '.join(stale)} was not verified within {limit}", err=True)
     return 3 if stale else 0
-
-
-def alive(pid: int, host: str) -> bool:
-    """Whether a process still runs; one on another machine counts as running."""
-    if host != socket.gethostname():
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _seconds(limit: str | None) -> float | None:
@@ -117,6 +103,7 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
         console.label("Running", f"{now_running.owner} (pid {now_running.pid} on {now_running.host}), since {since}")
     _last_run(found, now)
     _readers(published, now)
+    _next_runs(found, now)
     for connection in found.connections:
         fresh = "not everything was verified yet"
         if connection.age is None:
@@ -129,6 +116,7 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
     if found.pii:
         console.label("Personal", console.styled(found.pii.text, fg="green" if found.pii.is_settled else "yellow"))
     _webhooks(found, now)
+    _differences(found, now)
     _kinds(found, now)
     for connection in found.connections:
         for reason in connection.held:
@@ -136,6 +124,35 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
     left_alone = sum(c.quarantined for c in found.connections)
     if left_alone:
         console.note(f"{left_alone} in quarantine: octo-sync quarantine")
+
+
+def _next_runs(found: "Status", now: "datetime") -> None:
+    if not found.next_runs:
+        return
+    coming = sorted((n for n in found.next_runs if n.at is not None), key=lambda n: (n.at, n.name))
+    text = " · ".join(f"{n.name} in {console.age_text((n.at - now).total_seconds())}" for n in coming if n.at)
+    serves = found.running is not None and found.running.owner.partition(",")[0] == "serve"
+    if not serves:
+        late = [n.name for n in found.next_runs if n.late]
+        missed = f"; missed: {', '.join(late)}" if late else ""
+        text += console.styled(f" · only while octo-sync serve runs{missed}", fg="yellow")
+    console.label("Next runs", text)
+
+
+def _differences(found: "Status", now: "datetime") -> None:
+    by_name: dict[str, list[DifferenceCount]] = {}
+    for each in found.differences:
+        by_name.setdefault(each.name, []).append(each)
+    for name, counts in by_name.items():
+        accepted = sum(c.accepted for c in counts)
+        left = [(c.bucket.replace("_", " "), c.open - c.accepted) for c in counts if c.open > c.accepted]
+        text = f"{name}  {sum(count for _, count in left):,} open"
+        if left:
+            oldest = console.age_text((now - min(c.oldest for c in counts if c.open > c.accepted)).total_seconds())
+            text += f": {', '.join(f'{count:,} {bucket}' for bucket, count in left)}, the oldest for {oldest}"
+        if accepted:
+            text += f" · {accepted:,} accepted"
+        console.label("Differences", text)
 
 
 def _webhooks(found: "Status", now: "datetime") -> None:

@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from octo_sync.cli import console, options
+from octo_sync.errors import OctoSyncError
+
+_TOLD_WITHIN = 60.0
+"""Seconds that notices may take at the end of a run."""
 
 if TYPE_CHECKING:
     from octo_sync.flows.pull import Scope
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--no-publish", is_flag=True, help="Leave the read copy as it is.")
 @click.option("--dry-run", is_flag=True, help="Say what would be asked for; call no service and write nothing.")
+@options.log_format
 @options.as_json
 def command(
     pipeline: str | None,
@@ -38,6 +43,7 @@ def command(
     allow_deletions: bool,
     no_publish: bool,
     dry_run: bool,
+    log_format_: str | None,
     json_: bool,
 ) -> int:
     """Fetch everything that the pipeline keeps until the copy is complete, then publish it for reading.
@@ -48,7 +54,8 @@ def command(
     from octo_sync.flows.pull import Scope  # noqa: PLC0415 - commands start fast
 
     window = options.travel_window(travel)
-    loaded = options.load_pipeline(directory, pipeline)
+    loaded = options.load_pipeline(directory, pipeline, log_format=log_format_)
+    options.begin_logging(loaded)
     for warning in loaded.warnings:
         console.note(f"warning: {warning}")
     scope = Scope(only=frozenset(only), travel=window, full=full)
@@ -77,7 +84,32 @@ def _run(loaded: "Pipeline", scope: "Scope", *, allow_deletions: bool, publishin
             return await sync(project.ports, scope, command="sync", publishing=publishing)
 
     with shown(progress):
-        return run_until_done(run())
+        result = run_until_done(run())
+    _notify(loaded, result, scope, publishing=publishing)
+    return result
+
+
+def _notify(loaded: "Pipeline", result: "SyncResult", scope: "Scope", *, publishing: bool) -> None:
+    """Tell who wants to know, and call the dead-man's switch after a full pull whose result readers have."""
+    if not loaded.told:
+        return
+    from contextlib import suppress  # noqa: PLC0415 - commands start fast
+
+    from octo_sync.app import SystemClock, open_journal  # noqa: PLC0415
+    from octo_sync.notifying import Notifier  # noqa: PLC0415
+
+    clock = SystemClock()
+    with open_journal(loaded, clock) as journal:
+        notifier = Notifier(loaded, journal, clock)
+        # The run is over and its result stands, whatever becomes of notices.
+        with suppress(OctoSyncError):
+            notifier.look()
+        has_readers = publishing and loaded.publish.enabled
+        is_shown = result.published is not None and not result.published.failed
+        is_full = not scope.only and scope.travel is None and not result.troubles
+        if is_full and result.status in ("ok", "partial") and (is_shown or not has_readers):
+            notifier.all_is_well()
+        notifier.finish(_TOLD_WITHIN)
 
 
 def _dry_run(loaded: "Pipeline", scope: "Scope", *, json_: bool) -> int:
@@ -143,28 +175,25 @@ def report(result: "SyncResult", loaded: "Pipeline") -> None:
         f"(run {result.run_id}{', taken up' if result.resumed else ''})"
     )
     for trouble in result.troubles:
-        click.echo(f"  {trouble.connection}: {trouble.error}", err=True)
+        console.trouble(f"  {trouble.connection}: {trouble.error}")
     troubled = {trouble.connection for trouble in result.troubles}
     others = [(subject, why) for subject, why in result.failed.items() if subject.split(":")[0] not in troubled]
     for subject, why in others[:10]:
-        click.echo(f"  {subject}: {why}", err=True)
+        console.trouble(f"  {subject}: {why}")
     if len(others) > 10:  # noqa: PLR2004 - as many as above
-        click.echo(f"  … and {len(others) - 10} more", err=True)
+        console.trouble(f"  … and {len(others) - 10} more")
     for entry in result.quarantined[:10]:
-        click.echo(
-            f"  quarantine  {entry.connection}:{entry.resource} {entry.key} {entry.path or ''}: {entry.reason}",
-            err=True,
+        console.trouble(
+            f"  quarantine  {entry.connection}:{entry.resource} {entry.key} {entry.path or ''}: {entry.reason}"
         )
     more = len(result.quarantined) - 10
     if more > 0:
-        click.echo(f"  … and {more} more: octo-sync quarantine", err=True)
+        console.trouble(f"  … and {more} more: octo-sync quarantine")
     if result.published is None:
         return
     if result.published.failed:
         for failed in result.published.failed:
-            click.echo(
-                f"  check {failed.check.name} returned {len(failed.rows.rows)} rows; nothing was published", err=True
-            )
+            console.trouble(f"  check {failed.check.name} returned {len(failed.rows.rows)} rows; nothing was published")
         return
     click.echo(
         f"    published {options.published_name(loaded)} ({console.bytes_text(result.published.size or 0)}) · "

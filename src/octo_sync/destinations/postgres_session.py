@@ -14,7 +14,7 @@ from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
 if TYPE_CHECKING:
     import psycopg as driver
 
-__all__ = ["Passing", "connect", "examine", "place", "translated"]
+__all__ = ["Passing", "connect", "examine", "place", "size_of", "translated"]
 
 _SESSION = {
     "application_name": "octo-sync",
@@ -141,6 +141,25 @@ def examine(address: str) -> tuple[str, bool]:
     except Passing as passing:
         raise passing.error from passing.__cause__
     return str(version), bool(may_create)
+
+
+def size_of(address: str) -> int:
+    """Bytes of our schemas' tables with their indexes.
+
+    Raises:
+        WarehouseError: It cannot be reached, or refuses us.
+    """
+    try:
+        with contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session:
+            sql = (
+                "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_catalog.pg_class c "
+                "join pg_catalog.pg_namespace n on n.oid = c.relnamespace "
+                "where n.nspname in ('core', 'marts', 'ops', 'private', 'raw') and c.relkind in ('r', 'm')"
+            )
+            row = session.execute(sql).fetchone()
+    except Passing as passing:
+        raise passing.error from passing.__cause__
+    return int(row[0]) if row else 0
 
 
 @contextlib.contextmanager

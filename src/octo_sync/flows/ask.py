@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo
 from octo_sync.errors import QueryError
 from octo_sync.flows.publish import SqlFile, sql_files
 
-__all__ = ["TYPES", "Parameter", "Question", "Value", "find", "questions", "values"]
+__all__ = ["TYPES", "Parameter", "Question", "Value", "filled", "find", "parameters_of", "questions", "values"]
 
 Value = date | datetime | int | Decimal | str
 TYPES = ("date", "instant", "integer", "number", "text")
@@ -67,13 +67,15 @@ class Question:
         return tuple(p.name for p in self.parameters if not p.default)
 
 
-def questions(directory: Path) -> list[Question]:
+def questions(directory: Path, folder: str = "questions") -> list[Question]:
     """The questions that came with the program, a project's own in their place or beside them; by number, then name.
+
+    `folder` is the one of `warehouse/`: what the dashboard asks is written the same way.
 
     Raises:
         QueryError: A header is wrong.
     """
-    found = [_read(file) for file in sql_files(directory, "questions")]
+    found = [_read(file) for file in sql_files(directory, folder)]
     return sorted(found, key=lambda q: (q.number is None, q.number or 0, q.name))
 
 
@@ -82,13 +84,10 @@ def _read(file: SqlFile) -> Question:
     if not number.isdigit():
         number, name = "", file.path.stem
     asked = _QUESTION.search(file.text)
-    parameters = tuple(Parameter(*match) for match in _PARAMETER.findall(file.text))
-    for line in re.findall(r"^--\s*parameter:.*$", file.text, re.MULTILINE):
-        if not (match := _PARAMETER.match(line)) or match[2] not in TYPES:
-            raise QueryError(
-                f"{file.where}: {line.strip()!r} is not `-- parameter: name: type: default: meaning` "
-                f"with a type of {', '.join(TYPES)}."
-            )
+    try:
+        parameters = parameters_of(file.text)
+    except QueryError as error:
+        raise QueryError(f"{file.where}: {error}") from None
     return Question(
         number=int(number) if number else None,
         name=name,
@@ -97,6 +96,20 @@ def _read(file: SqlFile) -> Question:
         parameters=parameters,
         file=file,
     )
+
+
+def parameters_of(text: str) -> tuple[Parameter, ...]:
+    """What the headers of a query say that it wants to know.
+
+    Raises:
+        QueryError: A header is wrong.
+    """
+    for line in re.findall(r"^--\s*parameter:.*$", text, re.MULTILINE):
+        if not (match := _PARAMETER.match(line)) or match[2] not in TYPES:
+            raise QueryError(
+                f"{line.strip()!r} is not `-- parameter: name: type: default: meaning` with a type of {', '.join(TYPES)}."
+            )
+    return tuple(Parameter(*match) for match in _PARAMETER.findall(text))
 
 
 def find(known: Sequence[Question], wanted: str) -> Question | None:
@@ -120,13 +133,27 @@ def values(question: Question, given: Mapping[str, str], *, now: datetime, time_
             raise QueryError(
                 f"The question {question.name} has no parameter {name!r}; it has {', '.join(names) or 'none'}."
             )
-    found: dict[str, Value] = {}
     for parameter in question.parameters:
-        text = given.get(parameter.name, parameter.default).strip()
-        if not text:
+        if not given.get(parameter.name, parameter.default).strip():
             raise QueryError(
                 f"The question {question.name} needs {parameter.name} (--param {parameter.name}=…): {parameter.meaning}"
             )
+    return filled(question.parameters, given, now=now, time_zone=time_zone)
+
+
+def filled(
+    parameters: Sequence[Parameter], given: Mapping[str, str], *, now: datetime, time_zone: str
+) -> dict[str, Value]:
+    """The same for the parameters of any query; what is given beyond them is not looked at.
+
+    Raises:
+        QueryError: A parameter is missing, or not of its type.
+    """
+    found: dict[str, Value] = {}
+    for parameter in parameters:
+        text = given.get(parameter.name, parameter.default).strip()
+        if not text:
+            raise QueryError(f"The query needs a value for {parameter.name}: {parameter.meaning}")
         try:
             found[parameter.name] = _value(parameter.type, text, now=now, time_zone=time_zone)
         except (ValueError, OverflowError, InvalidOperation):

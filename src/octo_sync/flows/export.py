@@ -12,13 +12,14 @@ each format says of a value:
 """
 
 import csv
+import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -26,8 +27,20 @@ from octo_sync.errors import ConfigError, OctoSyncError
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+    from _typeshed import ReadableBuffer
 
-__all__ = ["FORMATS", "ExportError", "Exported", "Writer", "as_json", "as_texts", "export", "formula_safe", "writing"]
+__all__ = [
+    "FORMATS",
+    "ExportError",
+    "Exported",
+    "Writer",
+    "as_json",
+    "as_texts",
+    "export",
+    "formula_safe",
+    "pieces",
+    "writing",
+]
 
 FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -126,67 +139,113 @@ def _free(target: Path, *, force: bool) -> None:
         raise ConfigError(f"{target} is there already; --force overwrites it.")
 
 
+class _Sink(io.RawIOBase):
+    """A file that only grows, and is taken away while it does."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "ReadableBuffer") -> int:
+        piece = bytes(data)
+        self._pieces.append(piece)
+        self._size += len(piece)
+        return len(piece)
+
+    def tell(self) -> int:
+        """Where a Parquet file's parts begin is written at its end."""
+        return self._size
+
+    def take(self) -> bytes:
+        """What came since it was last asked."""
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
+def pieces(batches: "pa.RecordBatchReader", form: str) -> Iterator[bytes]:
+    """The bytes of the same file as they are made, for whoever sends it on; one of `FORMATS` but xlsx.
+
+    Raises:
+        QueryError, WarehouseError: While it is taken: the rows cannot be read to their end.
+    """
+    sink = _Sink()
+    with _streamed(sink, form, batches.schema, raw=False) as write:
+        for batch in batches:
+            write(batch)
+            yield sink.take()
+    yield sink.take()
+
+
+@contextmanager
 def _writer(
     path: Path, form: str, schema: "pa.Schema", *, raw: bool, title: str, decimals: Mapping[str, int]
-) -> AbstractContextManager[Writer]:
-    if form == "csv":
-        return _csv(path, schema, raw=raw)
-    if form == "parquet":
-        return _parquet(path, schema)
+) -> Iterator[Writer]:
     if form == "xlsx":
         from octo_sync.flows.export_xlsx import workbook  # noqa: PLC0415 - an extra that few need
 
-        return workbook(path, schema, title=title, decimals=decimals)
-    return _json(path, schema, lines=form == "jsonl")
+        with workbook(path, schema, title=title, decimals=decimals) as write:
+            yield write
+    else:
+        with path.open("wb") as file, _streamed(file, form, schema, raw=raw) as write:
+            yield write
+
+
+def _streamed(file: IO[bytes] | _Sink, form: str, schema: "pa.Schema", *, raw: bool) -> AbstractContextManager[Writer]:
+    if form == "csv":
+        return _csv(file, schema, raw=raw)
+    if form == "parquet":
+        return _parquet(file, schema)
+    return _json(file, schema, lines=form == "jsonl")
 
 
 @contextmanager
-def _csv(path: Path, schema: "pa.Schema", *, raw: bool) -> Iterator[Writer]:
+def _csv(file: IO[bytes] | _Sink, schema: "pa.Schema", *, raw: bool) -> Iterator[Writer]:
     neutral = [not raw and _is_text(field.type) for field in schema]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        # RFC 4180; with a bare line feed Python 3.11 would leave a text's carriage return unquoted, a line of its own.
-        rows = csv.writer(file, lineterminator="\r\n")
-        rows.writerow(schema.names if raw else map(formula_safe, schema.names))
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")  # type: ignore[type-var] # a file of bytes, or what acts as one
+    # RFC 4180; with a bare line feed Python 3.11 would leave a text's carriage return unquoted, a line of its own.
+    rows = csv.writer(text, lineterminator="\r\n")
+    rows.writerow(schema.names if raw else map(formula_safe, schema.names))
 
-        def write(batch: "pa.RecordBatch") -> None:
-            columns = zip(as_texts(batch), neutral, strict=True)
-            rows.writerows(zip(*(map(formula_safe, c) if safe else c for c, safe in columns), strict=True))
+    def write(batch: "pa.RecordBatch") -> None:
+        columns = zip(as_texts(batch), neutral, strict=True)
+        rows.writerows(zip(*(map(formula_safe, c) if safe else c for c, safe in columns), strict=True))
 
-        yield write
+    yield write
+    text.detach()  # all of it is written, and the file is left open to whoever opened it
 
 
 @contextmanager
-def _json(path: Path, schema: "pa.Schema", *, lines: bool) -> Iterator[Writer]:
+def _json(file: IO[bytes] | _Sink, schema: "pa.Schema", *, lines: bool) -> Iterator[Writer]:
     names = _unique(schema.names)
     encode = msgspec.json.Encoder().encode
     between = b"\n" if lines else b",\n"
-    with path.open("wb") as file:
-        begun = False
-        file.write(b"" if lines else b"[\n")
+    begun = False
+    file.write(b"" if lines else b"[\n")
 
-        def write(batch: "pa.RecordBatch") -> None:
-            nonlocal begun
-            found = [
-                encode(dict(zip(names, row, strict=True))) for row in zip(*as_texts(batch, nested=False), strict=True)
-            ]
-            if found:
-                file.write((between if begun else b"") + between.join(found))
-                begun = True
+    def write(batch: "pa.RecordBatch") -> None:
+        nonlocal begun
+        found = [encode(dict(zip(names, row, strict=True))) for row in zip(*as_texts(batch, nested=False), strict=True)]
+        if found:
+            file.write((between if begun else b"") + between.join(found))
+            begun = True
 
-        yield write
-        file.write((b"\n" if begun else b"") + (b"" if lines else b"]\n"))
+    yield write
+    file.write((b"\n" if begun else b"") + (b"" if lines else b"]\n"))
 
 
 @contextmanager
-def _parquet(path: Path, schema: "pa.Schema") -> Iterator[Writer]:
+def _parquet(file: IO[bytes] | _Sink, schema: "pa.Schema") -> Iterator[Writer]:
     from pyarrow import parquet  # noqa: PLC0415 - half a second that other formats do without
 
     # Names may occur twice in a query but not in a file that others are to read.
     renamed = _unique(schema.names)
     for i, name in enumerate(renamed):
         schema = schema.set(i, schema.field(i).with_name(name))
-    with parquet.ParquetWriter(path, schema, compression="zstd") as file:
-        yield lambda batch: file.write_batch(batch.rename_columns(renamed))
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        yield lambda batch: writer.write_batch(batch.rename_columns(renamed))
 
 
 def formula_safe(text: str | None) -> str | None:

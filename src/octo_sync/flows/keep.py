@@ -61,6 +61,7 @@ class Keeper:
         actions: Make subjects clean that have no rows, such as the subscription.
         say: Told in a sentence what a person wants to know: which services do not answer, which pulls are over.
         published: Called, blocking, when a pull has ended and readers have what it brought: what compares it with others.
+        all_is_well: Called when that was a full pull to whose end every service answered; it must not block.
 
     `idle` is set while nothing is due.
     """
@@ -73,6 +74,7 @@ class Keeper:
         actions: Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]] | None = None,
         say: Callable[[str], object] = lambda _: None,
         published: Callable[[], object] | None = None,
+        all_is_well: Callable[[], object] = lambda: None,
     ) -> None:
         self.ports, self.wake, self.idle = ports, wake, asyncio.Event()
         self._new_run_id, self._actions, self._say = new_run_id, actions or {}, say
@@ -87,7 +89,9 @@ class Keeper:
         self._rows_published = -1
         """Readers are owed a copy at the start too: whoever was killed after a landing has not published it."""
         self._was_pulled = False
-        self._published = published
+        self._published, self._all_is_well = published, all_is_well
+        self._ended_well = False
+        """Whether a full pull has ended to whose end every service answered, and nobody was told yet."""
         self._pull_ended = self._is_shown = False
         """Whether a pull has ended that nothing was compared after, and whether readers have what landed."""
         self._revision_published = ports.journal.reconciliation_revision()
@@ -310,6 +314,7 @@ class Keeper:
             }
             error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
             partial = bool(owed or error)
+            self._ended_well = self._ended_well or (pull.part == "full" and not stopped)
             self.ports.journal.end_run(pull.run_id, "partial" if partial else "ok", counts, error)
             sentences.append(
                 f"pull ({pull.part}) {'partial' if partial else 'ok'}: {counts['subjects']:,} subjects, "
@@ -323,6 +328,10 @@ class Keeper:
             self._published_at, self._rows_published = self._time(), self._worker.lander.totals.rows
             self._revision_published = self.ports.journal.reconciliation_revision()
             self._is_shown = await self.publish()
+        has_readers = self.ports.pipeline.publish.enabled
+        if self._ended_well and (not has_readers or (self._is_shown and not self._owes_readers)):
+            self._ended_well = False
+            self._all_is_well()
         if self._pull_ended and self._is_shown and not self._owes_readers and self._published is not None:
             self._pull_ended = False
             await asyncio.to_thread(self._published)

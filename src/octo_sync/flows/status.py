@@ -5,7 +5,6 @@ what is in quarantine, which is told apart.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime, timedelta
@@ -15,15 +14,19 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from octo_sync.flows.privacy_rule import Rule, rule
 from octo_sync.flows.settle import HELD
 from octo_sync.flows.silence import silences
+from octo_sync.flows.subscribe import TOLD_AT
 from octo_sync.flows.subscription_steps import REMOVED
 from octo_sync.flows.upkeep import THINNED
-from octo_sync.journal import Journal, QuarantineEntry, Run, SubjectRow
+from octo_sync.journal import DifferenceCount, Journal, QuarantineEntry, Run
 from octo_sync.model import Clock, Horizon, SubjectKind, Window
 from octo_sync.pipeline import Horizons, Pipeline
 
 __all__ = [
+    "PULLED",
+    "SCHEDULED",
     "ConnectionStatus",
     "KindStatus",
+    "NextRun",
     "Running",
     "Status",
     "WebhookStatus",
@@ -32,11 +35,15 @@ __all__ = [
     "status",
 ]
 
-_PULLED = (SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
+PULLED = (SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
 """The kinds a full pull marks; the others are asked for one by one, when something says so."""
+SCHEDULED = ("full", "near", "products", "availability", "bookings", "publish")
+"""What `[schedule]` may name, in the order in which it is shown."""
 _DEFAULT = Horizons(bookings=Horizon(-90, 365), availability=Horizon(0, 365), near=Horizon(0, 30))
 
 Ask = Callable[[str], Sequence[tuple[Any, ...]]]
+NextTime = Callable[[str, str, datetime], datetime | None]
+"""The first instant after another one that a cron expression means, seen from a time zone."""
 
 
 @dataclass(slots=True)
@@ -53,6 +60,15 @@ class KindStatus:
     newest: datetime | None = None
     covered: Window | None = None
     incomplete: int = 0
+    unverified_since: datetime | None = None
+    """Since when the oldest of those that were never verified is wanted."""
+    oldest_mark: datetime | None = None
+    """Since when the oldest of what is owed is wanted."""
+
+    def staleness(self, now: datetime) -> float | None:
+        """How old this may be, in seconds: since the oldest verification, and since what has none yet is wanted."""
+        since = [at for at in (self.oldest, self.unverified_since) if at is not None]
+        return (now - min(since)).total_seconds() if since else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +100,11 @@ class ConnectionStatus:
     """None where no address is open, so that pulls do the work alone."""
     webhooks_removed_at: datetime | None = None
     """When a person removed the subscription; until `subscriptions ensure` none is made again."""
+    was_told: bool = False
+    """Whether it ever had a subscription."""
+    staleness: float | None = None
+    """How old anything of the horizon may be, in seconds; what was never verified counts since it is wanted. None: nothing
+    was ever asked for."""
 
     @property
     def backlog(self) -> int:
@@ -94,6 +115,12 @@ class ConnectionStatus:
     def quarantined(self) -> int:
         """Subjects and records that were left alone."""
         return sum(k.quarantined for k in self.kinds.values())
+
+    @property
+    def has_lost_subscription(self) -> bool:
+        """Whether it had a subscription and has none, though nobody removed it; what cannot be asked now counts as there."""
+        has_one = self.webhooks is not None and self.webhooks.subscription_id is not None
+        return self.was_told and not has_one and self.webhooks_removed_at is None
 
     def stale(self, limit: float) -> bool:
         """Whether something in the horizon was not verified within `limit` seconds."""
@@ -110,6 +137,17 @@ class Running:
     since: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """One schedule: when `serve` runs it next (None: never), when it ran last, and whether a time has passed since then."""
+
+    name: str
+    expression: str
+    at: datetime | None
+    last_at: datetime | None
+    late: bool
+
+
 @dataclass(slots=True)
 class Status:
     """The whole project."""
@@ -120,6 +158,9 @@ class Status:
     quarantine: list[QuarantineEntry]
     pii: Rule | None
     """None where there is no pipeline file to say it."""
+    next_runs: list[NextRun] = field(default_factory=list)
+    differences: list[DifferenceCount] = field(default_factory=list)
+    """What comparisons with other systems found and is open, per reconciliation and bucket."""
 
 
 def status(
@@ -129,6 +170,8 @@ def status(
     *,
     clock: Clock,
     alive: Callable[[int, str], bool],
+    next_time: NextTime | None = None,
+    silent: Mapping[str, timedelta] | None = None,
 ) -> Status:
     """Look at everything.
 
@@ -138,6 +181,9 @@ def status(
         ask: Runs SQL on the read copy; None when there is none.
         clock: Now.
         alive: Whether a process (id, host) still runs; an owner that was killed is none.
+        next_time: What cron expressions mean; None leaves out when schedules run next.
+        silent: Which webhooks are quiet and for how long, where somebody knows; None: it is looked up, in two weeks of
+            deliveries.
     """
     found: dict[str, ConnectionStatus] = {}
     if pipeline is not None:
@@ -146,7 +192,7 @@ def status(
     if journal is not None:
         _subjects(pipeline, journal, found, clock)
         _quarantine(quarantine, found)
-        _webhooks(pipeline, journal, found, clock)
+        _webhooks(pipeline, journal, found, clock, silent)
     if ask is not None:
         _coverage(ask, found)
     runs = journal.runs(1) if journal else []
@@ -155,51 +201,85 @@ def status(
     if lease and lease.released_at is None and alive(lease.pid, lease.host):
         running = Running(lease.owner, lease.pid, lease.host, lease.acquired_at)
     pii = rule(pipeline, journal) if pipeline else None
-    return Status(list(found.values()), runs[0] if runs else None, running, quarantine, pii)
+    next_runs = _next_runs(pipeline, journal, clock.now(), next_time) if pipeline and next_time else []
+    differences = journal.difference_counts() if journal else []
+    return Status(list(found.values()), runs[0] if runs else None, running, quarantine, pii, next_runs, differences)
 
 
 def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, ConnectionStatus], clock: Clock) -> None:
     now = clock.now()
-    by_connection: dict[str, list[SubjectRow]] = defaultdict(list)
-    for row in journal.subjects():
-        by_connection[row.subject.connection].append(row)
-    for name, rows in sorted(by_connection.items()):
-        if pipeline is not None and name not in found:
-            continue  # a connection that the pipeline no longer has
-        connection = found.setdefault(name, ConnectionStatus(name))
-        windows = _windows(pipeline, name, now)
-        for row in rows:
-            if not _kept(pipeline, row):
-                continue
-            kind = connection.kinds.setdefault(str(row.subject.kind), KindStatus(str(row.subject.kind)))
-            if row.dirty and row.quarantined_at is None:
-                kind.owed += 1
-                kind.due += row.due_at is None or row.due_at <= now
-            if row.quarantined_at is None and _in_horizon(row, windows):
-                kind.subjects += 1
-                _verified(kind, row.landed_at)
-    for connection in found.values():
-        pulled = [connection.kinds[k] for k in _PULLED if k in connection.kinds]
+    if pipeline is None:
+        found.update({name: ConnectionStatus(name) for name in journal.connection_names()})
+    for name, connection in found.items():
+        availability, bookings = (_months(window) for window in _windows(pipeline, name, now))
+        keeps = pipeline.products.get(name) if pipeline else None
+        counts = journal.kind_counts(
+            name,
+            now,
+            availability=availability,
+            bookings=bookings,
+            include=keeps.include if keeps else (),
+            exclude=keeps.exclude if keeps else (),
+        )
+        for count in counts:
+            connection.kinds[str(count.kind)] = KindStatus(
+                str(count.kind),
+                count.subjects,
+                count.verified,
+                count.owed,
+                count.due,
+                oldest=count.oldest,
+                newest=count.newest,
+                unverified_since=count.unverified_since,
+                oldest_mark=count.oldest_mark,
+            )
+        pulled = [connection.kinds[k] for k in PULLED if k in connection.kinds]
         oldest = [k.oldest for k in pulled if k.oldest]
         connection.age = (now - min(oldest)).total_seconds() if oldest else None
         connection.complete = bool(oldest) and all(k.verified == k.subjects for k in pulled)
+        connection.staleness = max((s for k in pulled if (s := k.staleness(now)) is not None), default=None)
 
 
-def _webhooks(pipeline: Pipeline | None, journal: Journal, found: Mapping[str, ConnectionStatus], clock: Clock) -> None:
+def _next_runs(pipeline: Pipeline, journal: Journal | None, now: datetime, next_time: NextTime) -> list[NextRun]:
+    found, zone = [], pipeline.schedule.time_zone
+    for name in SCHEDULED:
+        expression = getattr(pipeline.schedule, name)
+        if not expression:
+            continue
+        noted = journal.setting(f"schedule {name}") if journal else None
+        last = datetime.fromisoformat(noted) if noted else None
+        after = next_time(expression, zone, last) if last else None
+        found.append(
+            NextRun(name, expression, next_time(expression, zone, now), last, late=after is not None and after <= now)
+        )
+    return found
+
+
+def _webhooks(
+    pipeline: Pipeline | None,
+    journal: Journal,
+    found: Mapping[str, ConnectionStatus],
+    clock: Clock,
+    silent: Mapping[str, timedelta] | None,
+) -> None:
     now = clock.now()
-    silent = silences(journal, list(found), clock, after=pipeline.webhooks.silence_after if pipeline else 0.0)
+    if silent is None:
+        silent = silences(journal, list(found), clock, after=pipeline.webhooks.silence_after if pipeline else 0.0)
     for name, each in found.items():
         removed = journal.setting(REMOVED, connection=name)
         each.webhooks_removed_at = datetime.fromisoformat(removed) if removed else None
+        each.was_told = journal.setting(TOLD_AT, connection=name) is not None
+    subscriptions: dict[str, str | None] = {}
     for row in journal.endpoints():
-        if row.connection not in found:
-            continue
-        counts = journal.delivery_counts(now - timedelta(days=1), connection=row.connection)
-        thinned = journal.setting(THINNED, connection=row.connection)
-        pause = silent.get(row.connection)
-        found[row.connection].webhooks = WebhookStatus(
-            subscription_id=row.subscription_id,
-            last_delivery_at=journal.last_delivery_at(row.connection),
+        # While a subscription moves to a new address, the former one still has its number.
+        subscriptions[row.connection] = row.subscription_id or subscriptions.get(row.connection)
+    for name in found.keys() & subscriptions.keys():
+        counts = journal.delivery_counts(now - timedelta(days=1), connection=name)
+        thinned = journal.setting(THINNED, connection=name)
+        pause = silent.get(name)
+        found[name].webhooks = WebhookStatus(
+            subscription_id=subscriptions[name],
+            last_delivery_at=journal.last_delivery_at(name),
             last_day=sum(c.deliveries for c in counts),
             odd=sum(c.odd for c in counts),
             silent=pause.total_seconds() if pause else None,
@@ -207,15 +287,8 @@ def _webhooks(pipeline: Pipeline | None, journal: Journal, found: Mapping[str, C
         )
 
 
-def _verified(kind: KindStatus, at: datetime | None) -> None:
-    if at is None:
-        return
-    kind.verified += 1
-    kind.oldest = min(kind.oldest or at, at)
-    kind.newest = max(kind.newest or at, at)
-
-
-def _windows(pipeline: Pipeline | None, connection: str, now: datetime) -> Mapping[SubjectKind, Window]:
+def _windows(pipeline: Pipeline | None, connection: str, now: datetime) -> tuple[Window, Window]:
+    """The horizons of availability and of bookings, as days."""
     zone = (
         next((c.business_time_zone for c in pipeline.connections if c.name == connection), "UTC") if pipeline else "UTC"
     )
@@ -224,20 +297,11 @@ def _windows(pipeline: Pipeline | None, connection: str, now: datetime) -> Mappi
     except (ZoneInfoNotFoundError, ValueError, OSError):
         today = now.date()
     horizons = pipeline.horizons if pipeline else _DEFAULT
-    return {
-        SubjectKind.AVAILABILITY: horizons.availability.window(today),
-        SubjectKind.BOOKINGS: horizons.bookings.window(today),
-    }
+    return horizons.availability.window(today), horizons.bookings.window(today)
 
 
-def _kept(pipeline: Pipeline | None, row: SubjectRow) -> bool:
-    keeps = pipeline.products.get(row.subject.connection) if pipeline else None
-    return row.subject.kind is not SubjectKind.AVAILABILITY or keeps is None or keeps.keeps(row.subject.parts[0])
-
-
-def _in_horizon(row: SubjectRow, windows: Mapping[SubjectKind, Window]) -> bool:
-    window = windows.get(row.subject.kind)
-    return window is None or Window.month(row.subject.parts[-1]).clip(window) is not None
+def _months(window: Window) -> tuple[str, str]:
+    return f"{window.start:%Y-%m}", f"{window.end:%Y-%m}"
 
 
 def _quarantine(entries: Sequence[QuarantineEntry], found: dict[str, ConnectionStatus]) -> None:
@@ -273,6 +337,7 @@ def as_document(found: Status) -> dict[str, Any]:
             {
                 "name": c.name,
                 "age_seconds": c.age,
+                "staleness_seconds": c.staleness,
                 "complete": c.complete,
                 "backlog": c.backlog,
                 "quarantined": c.quarantined,
@@ -289,6 +354,7 @@ def as_document(found: Status) -> dict[str, Any]:
                         "quarantined": k.quarantined,
                         "oldest_verified_at": k.oldest,
                         "newest_verified_at": k.newest,
+                        "unverified_since": k.unverified_since,
                         "covered_from": k.covered.start if k.covered else None,
                         "covered_to": k.covered.end if k.covered else None,
                         "incomplete": k.incomplete,
@@ -297,6 +363,14 @@ def as_document(found: Status) -> dict[str, Any]:
                 ],
             }
             for c in found.connections
+        ],
+        "next_runs": [
+            {"schedule": n.name, "cron": n.expression, "next_at": n.at, "last_at": n.last_at, "late": n.late}
+            for n in found.next_runs
+        ],
+        "open_differences": [
+            {"name": d.name, "bucket": d.bucket, "open": d.open, "accepted": d.accepted, "oldest_found_at": d.oldest}
+            for d in found.differences
         ],
         "pii": None if found.pii is None else asdict(found.pii),
         "last_run": None if run is None else run_document(run),

@@ -24,14 +24,14 @@ from octo_sync.journal import EndpointRow, Journal
 from octo_sync.model import Clock, Source
 from octo_sync.octo.client import OctoClient
 
-__all__ = ["Ensured", "Listed", "Subscriber", "Tokens", "check", "close_gap"]
+__all__ = ["TOLD_AT", "Ensured", "Listed", "Subscriber", "Tokens", "check", "close_gap"]
 
 log = logging.getLogger("octo_sync")
 
 Whose = Literal["ours", "another connection's", "somebody else's"]
 State = Literal["current", "to mend", "surplus", ""]
 _NONE_HERE = frozenset({404, 405, 501})
-_TOLD_AT = "told_at_endpoint"
+TOLD_AT = "told_at_endpoint"
 """The endpoint since whose making every change was told, or everything was asked for."""
 
 
@@ -123,9 +123,9 @@ class Subscriber:
             if row.endpoint == before.endpoint:
                 turn.unwanted.add(found.subscription.id)
                 found, row = await self._steps.settle(turn)
-            if self._journal.setting(_TOLD_AT, connection=self._connection) == before.endpoint:
+            if self._journal.setting(TOLD_AT, connection=self._connection) == before.endpoint:
                 # The old address was good until the new one was: there is no gap.
-                self._journal.set_setting(_TOLD_AT, row.endpoint, connection=self._connection)
+                self._journal.set_setting(TOLD_AT, row.endpoint, connection=self._connection)
             return self._done((found, row), turn)
         except ServiceError as error:
             return self._lacking(error)
@@ -280,11 +280,11 @@ def close_gap(ports: Ports, connection: str, endpoint: str) -> bool:
     A subscription that was deleted or edited at the service is made again or mended at a new address; what changed until
     then nobody was told of. Whether it was told before. Blocking.
     """
-    before = ports.journal.setting(_TOLD_AT, connection=connection)
+    before = ports.journal.setting(TOLD_AT, connection=connection)
     if before == endpoint:
         return False
     # In this order: who is killed in between asks for it all once more.
     # Marked as a schedule does, so that a pull under way is not over before what it asked for has landed.
     mark(ports, everything(ports, [connection]), Source.SCHEDULE)
-    ports.journal.set_setting(_TOLD_AT, endpoint, connection=connection)
+    ports.journal.set_setting(TOLD_AT, endpoint, connection=connection)
     return before is not None

@@ -16,16 +16,18 @@ The class is put together from one file per concern:
 - `endpoints.py`: where webhooks are accepted
 - `erasing.py`: who was asked to be forgotten, and what goes from here
 - `reconciliations.py`: what comparisons with other systems found, since when, and what somebody lets be
+- `overview.py`: counts over all of it, for status and metrics
 - `models.py`: every table and column, every state · `migrations/`: how the tables came to be
 """
 
 from octo_sync.journal.endpoints import Endpoints
+from octo_sync.journal.overview import Overview
 from octo_sync.journal.reconciliations import Reconciliations
 
 __all__ = ["Journal"]
 
 
-class Journal(Reconciliations, Endpoints):
+class Journal(Reconciliations, Endpoints, Overview):
     """An open journal; `Journal.open(path, clock=clock)`. Synchronous and thread-safe, a context manager.
 
     Every method raises JournalError, in a sentence, when the file or the server cannot be read or written; the next call

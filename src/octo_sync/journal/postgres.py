@@ -56,6 +56,10 @@ SET enable_sort TO off; SET jit TO off
 _HAS_TABLES = (
     "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'journal' AND tablename = 'schema_version')"
 )
+_SIZE = (
+    "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_catalog.pg_class "
+    "WHERE relnamespace = 'journal'::regnamespace AND relkind = 'r'"
+)
 _DURABLE = ("on", "remote_apply")
 _TABLES = ("deliveries", "subjects", "quarantined_records", "runs", "settings", "differences", "acceptances")
 """Those that hold what may have to be forgotten."""
@@ -198,6 +202,10 @@ class PostgresServer:
         for table in _TABLES:
             connection.exec_driver_sql(f"VACUUM (FULL) {table}")
         return True
+
+    def size(self, connection: Connection) -> int:
+        """Bytes of the tables and their indexes."""
+        return int(connection.exec_driver_sql(_SIZE).scalar_one())
 
     # ── the write-ahead log is the server's ───────────────────────────────────────────────────────────────────────
 

@@ -13,12 +13,15 @@ __all__ = [
     "Backlog",
     "Delivery",
     "DeliveryCount",
+    "DifferenceCount",
     "EndStatus",
     "EndpointRow",
     "FoundDifference",
     "Freshness",
+    "KindCount",
     "LeaseRow",
     "Months",
+    "QuarantineCount",
     "QuarantineEntry",
     "Received",
     "ReconciliationRun",
@@ -92,6 +95,47 @@ class Freshness:
     """Of these: landed at least once."""
     last_landed_at: datetime | None
     oldest_landed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindCount:
+    """What the subjects of one kind at one connection come to; the first five inside the horizon, without the quarantined."""
+
+    kind: SubjectKind
+    subjects: int
+    verified: int
+    """Of these: landed at least once."""
+    oldest: datetime | None
+    newest: datetime | None
+    """When the one longest ago, and the last one, was verified."""
+    unverified_since: datetime | None
+    """Since when the oldest of those that never landed is wanted."""
+    owed: int
+    due: int
+    oldest_mark: datetime | None
+    """Of what is owed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantineCount:
+    """How many entries one resource of one connection has in quarantine."""
+
+    connection: str
+    resource: str
+    entries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceCount:
+    """What is open in one bucket of one reconciliation."""
+
+    name: str
+    bucket: str
+    open: int
+    accepted: int
+    """Of these: somebody lets them be."""
+    oldest: datetime
+    """When the oldest was first found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

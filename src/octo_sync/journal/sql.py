@@ -15,6 +15,7 @@ __all__ = [
     "CLAIM",
     "DELIVERIES_AFTER",
     "DELIVERY_COUNTS",
+    "DIFFERENCE_COUNTS",
     "DIRTY_COUNT",
     "DROP_TIMERS",
     "FAILED",
@@ -22,6 +23,7 @@ __all__ = [
     "FORGET",
     "FORGET_FIRED_TIMERS",
     "FRESHNESS",
+    "KIND_COUNTS",
     "KNOWN_OPTIONS",
     "LANDED",
     "LAST_DELIVERIES",
@@ -31,10 +33,12 @@ __all__ = [
     "NEXT_NUMBERS",
     "POSTPONE_TIMERS",
     "PRUNE_DELIVERIES",
+    "QUARANTINE_COUNTS",
     "QUARANTINE_RECORD",
     "QUARANTINE_SUBJECT",
     "RECEIVE",
     "RESOLVE_DIFFERENCES",
+    "RUNS_AFTER",
     "STORE_DIFFERENCES",
     "SUBJECTS_PAGE",
 ]
@@ -250,6 +254,56 @@ GROUP BY connection, kind ORDER BY connection, min(kind_rank)
 FRESHNESS = """
 SELECT connection, kind, count(*), count(*) FILTER (WHERE landed_seq > 0), max(landed_at), min(landed_at)
 FROM subjects GROUP BY connection, kind ORDER BY connection, min(kind_rank)
+"""
+
+# What the subjects of one connection (?1) come to, by kind: ?2 now, ?3 and ?4 the first and last month of availability, ?5 and
+# ?6 of bookings, ?7 and ?8 products whose availability alone is, or is not, kept (JSON arrays or null). Counted inside the
+# horizon and without what is in quarantine: subjects, verified ones, oldest and newest verification, since when the oldest
+# unverified one is wanted. Then, wherever it lies: owed, due, the oldest unanswered mark.
+KIND_COUNTS = """
+SELECT kind, count(*) FILTER (WHERE counts), count(landed_at) FILTER (WHERE counts),
+  min(landed_at) FILTER (WHERE counts), max(landed_at) FILTER (WHERE counts),
+  min(marked_at) FILTER (WHERE counts AND landed_at IS NULL),
+  count(*) FILTER (WHERE owed), count(*) FILTER (WHERE owed AND (due_at IS NULL OR due_at <= ?2)),
+  min(marked_at) FILTER (WHERE owed)
+FROM (
+  SELECT kind, landed_at, marked_at, due_at,
+    quarantined_at IS NULL AND CASE kind
+      WHEN 'availability' THEN month BETWEEN ?3 AND ?4 WHEN 'bookings' THEN month BETWEEN ?5 AND ?6
+      ELSE 1 = 1 END AS counts,
+    quarantined_at IS NULL AND wanted_seq > landed_seq AS owed
+  FROM subjects
+  WHERE connection = ?1 AND (kind <> 'availability'
+    OR ((CAST(?7 AS TEXT) IS NULL OR json_extract("key", '$[0]') IN (SELECT value FROM json_each(?7)))
+      AND (CAST(?8 AS TEXT) IS NULL OR json_extract("key", '$[0]') NOT IN (SELECT value FROM json_each(?8)))))
+) AS looked
+GROUP BY kind
+"""
+
+# What is left alone, per connection and resource: ?1 an empty text, which every instant is greater than.
+QUARANTINE_COUNTS = """
+SELECT connection, resource, sum(entries) FROM (
+  SELECT connection, kind AS resource, count(*) AS entries
+  FROM subjects INDEXED BY subjects_quarantined WHERE quarantined_at > ?1 GROUP BY connection, kind
+  UNION ALL
+  SELECT connection, resource, count(*) AS entries FROM quarantined_records GROUP BY connection, resource
+) AS both_kinds GROUP BY connection, resource ORDER BY connection, resource
+"""
+
+# Open differences per reconciliation and bucket: all, those that somebody lets be, and when the oldest was first seen. An
+# acceptance holds up to its last day, as in marts.recon_open.
+DIFFERENCE_COUNTS = """
+SELECT d.name, d.bucket, count(*),
+  count(*) FILTER (WHERE a.id IS NOT NULL AND (a.until IS NULL OR a.until >= substr(d.last_seen_at, 1, 10))),
+  min(d.first_seen_at)
+FROM differences d LEFT JOIN acceptances a ON a.name = d.name AND a."key" = d."key"
+WHERE d.resolved_at IS NULL GROUP BY d.name, d.bucket ORDER BY d.name, d.bucket
+"""
+
+# Runs after a number (?1), and others by number (?2, a JSON array).
+RUNS_AFTER = """
+SELECT id, command, status FROM runs
+WHERE id > ?1 OR id IN (SELECT CAST(value AS BIGINT) FROM json_each(?2)) ORDER BY id
 """
 
 # One page of all subjects after (?1, ?2, ?3), by connection, kind and key: ?4 connection or null, ?5 kind or null, ?6

@@ -157,6 +157,15 @@ class SQLiteFile:
         busy, _, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         return not busy
 
+    def size(self, connection: Connection) -> int:
+        """Bytes of the file and of its log."""
+        del connection
+        found = 0
+        for file in (self.place, wal_of(self.place)):
+            with suppress(FileNotFoundError):
+                found += file.stat().st_size
+        return found
+
     # ── the one writer ────────────────────────────────────────────────────────────────────────────────────────────
 
     def writer_lock(self, path: Path) -> "FileLease":

@@ -89,6 +89,9 @@ class Database(Protocol):
     def compact(self, connection: Connection) -> bool:
         """Rewrite it without the bytes of what was deleted; whether nobody stood in the way."""
 
+    def size(self, connection: Connection) -> int:
+        """Bytes that it takes."""
+
     def writer_lock(self, path: Path) -> WriterLock:
         """The lock of the warehouse's one writer; `path` is for those that need a file."""
 

@@ -43,7 +43,7 @@ from octo_sync.octo.endpoints import Call
 from octo_sync.octo.operations import Operations
 from octo_sync.octo.quirks import capability_header
 
-__all__ = ["Answer", "Call", "OctoClient", "Reply", "Stats"]
+__all__ = ["Answer", "Call", "OctoClient", "Reply", "Stats", "trusted"]
 
 try:
     USER_AGENT = f"octo-sync/{version('octo-sync')}"
@@ -364,6 +364,11 @@ class OctoClient(Operations):
     def _sealed(self, call: Call) -> str:
         what = "was not sent, because this token has been refused before"
         return self._voice.say(call, what, f"check the token ({self.connection.token.origin}) and start again")
+
+
+def trusted() -> ssl.SSLContext:
+    """Whom clients believe: the certificates that came with the program, nothing from the environment."""
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def _transport(base: str, *, trust_env: bool) -> httpx.AsyncBaseTransport:

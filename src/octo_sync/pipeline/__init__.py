@@ -14,6 +14,8 @@ finds the words · `load` puts it together.
 from octo_sync.pipeline.keys import (
     OPERATIONS,
     CareSettings,
+    DashboardSettings,
+    NotifySettings,
     RetentionSettings,
     Schedule,
     ServeSettings,
@@ -35,7 +37,9 @@ from octo_sync.pipeline.reconciling import ReconcileTable, ThereTable
 __all__ = [
     "OPERATIONS",
     "CareSettings",
+    "DashboardSettings",
     "Horizons",
+    "NotifySettings",
     "Pipeline",
     "ProductFilter",
     "PublishSettings",

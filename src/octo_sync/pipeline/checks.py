@@ -7,19 +7,30 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from octo_sync.errors import ConfigError
 from octo_sync.model import Limits, Secret
 from octo_sync.pipeline import mistakes as say
 from octo_sync.pipeline import values
-from octo_sync.pipeline.keys import CAPABILITIES, PipelineFile, SyncSettings, WebhookSettings
+from octo_sync.pipeline.keys import (
+    CAPABILITIES,
+    DashboardSettings,
+    NotifySettings,
+    PipelineFile,
+    SyncSettings,
+    Target,
+    WebhookSettings,
+)
 from octo_sync.pipeline.layers import Layers
 from octo_sync.pipeline.tokens import resolve
 
 __all__ = [
     "beside",
     "connections",
+    "dashboard",
     "destination",
+    "notify",
     "paths",
     "read_path",
     "reconciliations",
@@ -93,6 +104,65 @@ def webhooks(document: Mapping[str, object], mistakes: list[str]) -> None:
         mistakes.append(
             f"webhooks.request_timeout: found {whole:g} s; expected at least webhooks.header_timeout, which is {head:g} s"
         )
+
+
+def dashboard(
+    document: Mapping[str, object], directory: Path, layers: Layers, mistakes: list[str]
+) -> Secret | None:
+    """The token of the dashboard, if it has one; beyond this machine it must."""
+    table = document.get("dashboard")
+    if not isinstance(table, Mapping):
+        return None
+    try:
+        bind = values.host_and_port(table.get("bind", DashboardSettings().bind))
+    except ValueError:
+        return None  # its own mistake
+    here = values.is_loopback(f"http://{bind}")
+    token = table.get("token")
+    if isinstance(token, Mapping):
+        try:
+            return resolve(token, directory, layers, local=here)
+        except ValueError as error:
+            mistakes.append(f"dashboard.token: {error}")
+    elif token is None and not here and table.get("enabled", True) is not False:
+        mistakes.append(
+            f"dashboard.bind: found {say.found(bind)}, which others can reach; expected dashboard.token too, such as "
+            '{ env = "DASHBOARD_TOKEN" }, or an address of this machine alone'
+        )
+    return None
+
+
+def notify(settings: NotifySettings, directory: Path, layers: Layers, mistakes: list[str]) -> dict[str, Secret]:
+    """Who is told, by key; addresses are secrets, and never repeated."""
+    found: dict[str, Secret] = {}
+    for key in ("on_stale", "on_quarantine", "on_subscription_lost", "ping"):
+        target: Target = getattr(settings, key)
+        if not any(target):
+            continue
+        told = Secret(target.text, "pipeline file")
+        if not target.text:
+            try:
+                told = resolve(target._asdict(), directory, layers, local=False, what="command or address")
+            except ValueError as error:
+                mistakes.append(f"notify.{key}: {error}")
+                continue
+        if why := _wrong_address(told.reveal(), settings.allow_hosts, only_address=key == "ping"):
+            mistakes.append(f"notify.{key}: {why}")
+        found[key] = told
+    return found
+
+
+def _wrong_address(text: str, allow_hosts: tuple[str, ...], *, only_address: bool) -> str | None:
+    if not text.startswith(("https://", "http://")):
+        return 'expected an address such as "https://ping.example.com/…"' if only_address else None
+    try:
+        host = urlsplit(text).hostname
+    except ValueError:
+        host = None
+    if not host or re.search(r"[\s\\]", text):
+        return "expected an address with a host, without spaces"
+    why = "whoever reads the address on its way can tell the same; a host named in notify.allow_hosts may be told over http"
+    return values.refuse_address(text, allow_http=False, allow_hosts=allow_hosts, why_https=why)
 
 
 def _quiet_url(value: object) -> str | None:

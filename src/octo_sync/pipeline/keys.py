@@ -9,7 +9,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, with_config
 
@@ -40,12 +40,15 @@ __all__ = [
     "OPERATIONS",
     "CareSettings",
     "ConnectionTable",
+    "DashboardSettings",
     "Key",
+    "NotifySettings",
     "PipelineFile",
     "RetentionSettings",
     "Schedule",
     "ServeSettings",
     "SyncSettings",
+    "Target",
     "WebhookSettings",
 ]
 
@@ -129,6 +132,32 @@ def _template(value: object) -> str:
     if text.count("{token}") != 1:
         raise ValueError('expected a text with "{token}" in it once, such as "{token}/1234"')
     return text
+
+
+class Target(NamedTuple):
+    """Somebody who is told: a command or an address, or where that is written because it is a secret."""
+
+    text: str = ""
+    env: str = ""
+    file: str = ""
+
+    def __repr__(self) -> str:
+        # An address may be a secret.
+        return f"Target({'set' if any(self) else ''})"
+
+
+_NOBODY = Target()
+
+
+def _target(value: object) -> Target:
+    if isinstance(value, Target):
+        return value
+    if isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"env", "file"}:
+        [(place, name)] = value.items()
+        return Target(**{str(place): variable_name(name) if place == "env" else values.plain_text(name)})
+    if isinstance(value, str):
+        return Target(text=values.plain_text(value))
+    raise ValueError('expected a command, an https address, { env = "NAME_OF_A_VARIABLE" } or { file = "path" }')
 
 
 Capability = Annotated[str, BeforeValidator(_capability)]
@@ -399,6 +428,39 @@ class WebhookSettings:
 
 @with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DashboardSettings:
+    """The dashboard: what the read copy says, as pages; see docs/dashboard.md."""
+
+    enabled: Annotated[Switch, Says("Whether `serve` shows it.")] = True
+    bind: Annotated[
+        str,
+        BeforeValidator(values.host_and_port),
+        Type("host:port"),
+        Says(
+            "Where it listens, another port than the receiver's, so that who publishes the one does not publish the "
+            "other; beyond this machine only with a token. Port 0 takes a free one."
+        ),
+    ] = "127.0.0.1:8788"
+    token: Annotated[
+        TokenTable,
+        BeforeValidator(_reference),
+        Says("Where the token is that a browser is asked for, as the password of any user; never the token itself."),
+    ] = TokenTable()
+    allow_hosts: Annotated[
+        tuple[Text, ...],
+        Type("list of hosts"),
+        Says("Names by which browsers may call it, beside this machine's own and the one in `bind`."),
+    ] = ()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """`bind` as host and port."""
+        host, _, port = self.bind.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
     """How `serve` runs."""
 
@@ -406,6 +468,36 @@ class ServeSettings:
     stop_within: Annotated[
         Seconds, Field(ge=0.1), Says("How long a stop waits for the landing in hand and for answers.")
     ] = 5.0
+
+
+Told = Annotated[Target, BeforeValidator(_target), Type("command or address, or { env } or { file }")]
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifySettings:
+    """Who is told when something needs a person, each once until it is over; see docs/monitoring.md."""
+
+    on_stale: Annotated[
+        Told, Says("Told when a part of the horizon was not verified for `stale_after`.", default="none")
+    ] = _NOBODY
+    on_quarantine: Annotated[
+        Told, Says("Told when something new is left alone because it keeps failing or does not fit.", default="none")
+    ] = _NOBODY
+    on_subscription_lost: Annotated[
+        Told, Says("Told when a subscription for webhooks is gone, mended or not.", default="none")
+    ] = _NOBODY
+    ping: Annotated[
+        Told,
+        Says(
+            "An address that is called after each full pull whose result readers have: a dead-man's switch.", default="none"
+        ),
+    ] = _NOBODY
+    stale_after: Annotated[Seconds, Says("How old the oldest verification may become.")] = 26 * 3600.0
+    check_every: Annotated[Seconds, Field(ge=0.1), Says("How often `serve` looks.")] = 30.0
+    allow_hosts: Annotated[
+        tuple[Text, ...], Type("list of hosts"), Says("Hosts of addresses that may be private, and may be told over http.")
+    ] = ()
 
 
 @with_config(FORBID)
@@ -457,6 +549,13 @@ class PipelineFile:
             "`${NAME}`, a variable."
         ),
     ] = "octo.journal.sqlite"
+    log_format: Annotated[
+        Literal["sentences", "text", "json"],
+        Says(
+            "What `serve` and `sync` write on stderr: sentences for a person, log lines of `action=… key=value`, or one JSON "
+            "object a line."
+        ),
+    ] = "sentences"
     pii: Annotated[
         Literal["keep", "hash", "drop"],
         Says(
@@ -472,7 +571,9 @@ class PipelineFile:
     publish: Annotated[PublishTable, Says("The read copy.")] = PublishTable()
     schedule: Annotated[Schedule, Says("When.")] = Schedule()
     webhooks: Annotated[WebhookSettings, Says("Notifications.")] = WebhookSettings()
+    dashboard: Annotated[DashboardSettings, Says("Pages.")] = DashboardSettings()
     serve: Annotated[ServeSettings, Says("How `serve` runs.")] = ServeSettings()
+    notify: Annotated[NotifySettings, Says("Who is told.")] = NotifySettings()
     care: Annotated[CareSettings, Says("How files are kept small.")] = CareSettings()
     retention: Annotated[RetentionSettings, Says("How long what is not the copy itself is kept.")] = RetentionSettings()
     reconcile: Annotated[

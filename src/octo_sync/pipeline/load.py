@@ -16,11 +16,14 @@ from octo_sync.pipeline import mistakes as say
 from octo_sync.pipeline.keys import (
     CareSettings,
     ConnectionTable,
+    DashboardSettings,
+    NotifySettings,
     PipelineFile,
     RetentionSettings,
     Schedule,
     ServeSettings,
     SyncSettings,
+    Target,
     WebhookSettings,
 )
 from octo_sync.pipeline.layers import Layers, dotenv, merge
@@ -102,7 +105,14 @@ class Pipeline:
     publish: PublishSettings
     schedule: Schedule
     webhooks: WebhookSettings
+    dashboard: DashboardSettings
+    dashboard_token: Secret | None
+    """What a browser has to know; None where anybody on this machine may look."""
     serve: ServeSettings
+    notify: NotifySettings
+    told: Mapping[str, Secret]
+    """Who is told, by the key of `notify`: a command or an address."""
+    log_format: Literal["sentences", "text", "json"]
     care: CareSettings
     retention: RetentionSettings
     reconciliations: Mapping[str, ReconcileTable]
@@ -210,13 +220,15 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
     tokens, warnings = checks.connections(merged.document, directory, layers, mistakes)
     checks.spans(merged.document, mistakes)
     checks.webhooks(merged.document, mistakes)
+    shown_to = checks.dashboard(merged.document, directory, layers, mistakes)
+    told = checks.notify(file.notify, directory, layers, mistakes) if file else {}
     checks.schedule(merged.document, mistakes)
     checks.reconciliations(file, mistakes)
     files = file or _files_alone(merged.document)
     if files is not None:
-        told = len(mistakes)
+        before = len(mistakes)
         files = addresses.filled(files, layers, mistakes)
-        if len(mistakes) == told:
+        if len(mistakes) == before:
             checks.paths(files, directory, mistakes)
     if mistakes or file is None or files is None:
         wrong = tuple(dict.fromkeys(mistakes))
@@ -244,11 +256,16 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         publish=PublishSettings(enabled=file.publish.enabled, contacts=file.publish.contacts, path=read_path),
         schedule=file.schedule,
         webhooks=file.webhooks,
+        dashboard=file.dashboard,
+        dashboard_token=shown_to,
         serve=file.serve,
+        notify=file.notify,
+        told=told,
+        log_format=file.log_format,
         care=file.care,
         retention=file.retention,
         reconciliations=file.reconcile,
-        settings=_settings(file, name, read_path, tokens, merged.origins),
+        settings=_settings(file, name, read_path, tokens, shown_to, told, merged.origins),
         warnings=(*merged.warnings, *warnings),
     )
 
@@ -305,6 +322,8 @@ def _settings(
     name: str,
     read_path: Path,
     tokens: Mapping[str, Secret],
+    shown_to: Secret | None,
+    told: Mapping[str, Secret],
     origins: Mapping[tuple[str, ...], str],
 ) -> dict[str, Setting]:
     """Every key's value in force, flat."""
@@ -321,11 +340,18 @@ def _settings(
             if here in {("connections",), ("reconcile",)}:
                 for own, below in value.items():
                     walk(below, (*here, own))
-            elif each.name == "token":
-                told = next(
+            elif each.name == "token" or isinstance(value, Target):
+                where = next(
                     (origins[(*here, part)] for part in ("env", "file") if (*here, part) in origins), origin(here)
                 )
-                flat[say.dotted(here)] = Setting(repr(tokens[path[-1]]), told)
+                secret = (
+                    told.get(each.name)
+                    if isinstance(value, Target)
+                    else shown_to
+                    if path == ("dashboard",)
+                    else tokens[path[-1]]
+                )
+                flat[say.dotted(here)] = Setting(repr(secret) if secret else None, where)
             elif is_dataclass(value) and not isinstance(value, Horizon | type):
                 walk(value, here)
             else:

@@ -29,7 +29,7 @@ _BOUNDS = {
 }
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 # Below these keys nothing a user wrote is repeated: it may be a secret in the wrong place.
-_SILENT = frozenset({"token", "headers"})
+_SILENT = frozenset({"token", "headers", "notify"})
 
 
 def dotted(path: Sequence[object]) -> str:

@@ -13,8 +13,12 @@ _LARGEST = 64 * 1024
 _MANAGED = "$CREDENTIALS_DIRECTORY/"
 
 
-def resolve(table: Mapping[str, object], directory: Path, layers: Layers, *, local: bool) -> Secret:
+def resolve(
+    table: Mapping[str, object], directory: Path, layers: Layers, *, local: bool, what: str = "token"
+) -> Secret:
     """The token that `{ env, default, template }` or `{ file, template }` points at; `local` permits a default.
+
+    `what` is what sentences call it.
 
     Raises:
         ValueError: It cannot be had; says what was expected.
@@ -32,11 +36,11 @@ def resolve(table: Mapping[str, object], directory: Path, layers: Layers, *, loc
         if not held and default:
             held, origin = default, f"default of {env}"
         if not held:
-            raise ValueError(f"{where} is not set; expected it to hold the token")
+            raise ValueError(f"{where} is not set; expected it to hold the {what}")
     try:
         token = header_text(held.strip())
     except ValueError:
-        raise ValueError(f"{where} holds no token; expected printable ASCII on one line") from None
+        raise ValueError(f"{where} holds no {what}; expected printable ASCII on one line") from None
     return Secret((template or "{token}").replace("{token}", token), origin)
 
 

@@ -94,6 +94,8 @@ class BookingRoutes:
         token = call.token
         if not token.sees_all:
             found = [booking for booking in found if booking.token == token.name]
+        if self._service.quirks["cancelled_not_listed"]:
+            found = [booking for booking in found if booking.status != "CANCELLED"]
         if not self._service.quirks["test_bookings_in_feed"]:
             found = [booking for booking in found if booking.test == call.test]
         return ok(self._service.booking_bytes.array(found, call.view))

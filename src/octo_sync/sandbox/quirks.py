@@ -28,6 +28,7 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("always_on", [], "Capabilities that are active whether asked for or not.", "Q6"),
     Quirk("supplier_path_prefix", False, "Only paths below /suppliers/{id} exist.", "Q7"),
     Quirk("booking_date_is_creation", False, "localDate filters of GET /bookings mean the creation date in UTC.", "Q9"),
+    Quirk("cancelled_not_listed", False, "GET /bookings leaves cancelled bookings out; their own address shows them.", "2.2"),
     Quirk("unit_items_keep_on_hold", False, "Unit items are shown ON_HOLD whatever became of the booking.", "Q13"),
     Quirk("dehydrated_bookings", False, "Bookings lack product, option and unit.", "Q15"),
     Quirk("closed_days_omitted", False, "Availability and calendar leave CLOSED rows out.", "Q17"),

@@ -1,54 +1,193 @@
-"""What can be scraped: counts and times of the receiver, in a registry of its own."""
+"""What can be scraped: the receiver's own counts, and what a look at the journal says, in a registry of its own.
 
+`CATALOGUE` has every metric with its labels and meaning: what is exposed, `docs/metrics.md`, the dashboard and the alert rules
+in `deploy/` are held against it. A scrape waits for no one: the journal is read at most every few seconds, beside the scrape,
+and what a slow one says comes with the next.
+"""
+
+import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-__all__ = ["Metrics"]
+from octo_sync.errors import OctoSyncError
+
+__all__ = ["CATALOGUE", "Described", "Metrics", "Read"]
+
+log = logging.getLogger("octo_sync")
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
-Backlog = Callable[[], Mapping[tuple[str, str], int]]
+_READ_FOR = 5.0
+"""Seconds that a look at the journal is good for, however many scrape."""
+_WAIT = 0.8
+"""Seconds that a scrape waits for a look that is under way."""
+_SHOWN_FOR = 120.0
+"""Seconds after which the last look is no longer shown: old numbers would hide that nobody looks."""
+
+Read = Callable[[], Mapping[str, Mapping[tuple[str, ...], float]]]
+"""Metric of `CATALOGUE` → label values → value. Blocking; it raises an OctoSyncError when it cannot look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One metric. A counter's samples end in `_total`."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    labels: tuple[str, ...]
+    meaning: str
+
+    @property
+    def shown(self) -> str:
+        """As queries spell it."""
+        return f"{self.name}_total" if self.kind == "counter" else self.name
+
+
+_OWN = (
+    Described(
+        "octo_sync_deliveries",
+        "counter",
+        ("connection", "result"),
+        "Deliveries: stored, odd (stored, not as agreed), unauthorized, too_large, busy, failed (answered 503), cut.",
+    ),
+    Described(
+        "octo_sync_connections_refused",
+        "counter",
+        ("reason",),
+        "Connections ended before a request was whole: slow, head_too_large, too_many.",
+    ),
+    Described("octo_sync_acknowledge_seconds", "histogram", (), "From the head of a delivery to its acknowledgement."),
+    Described("octo_sync_commit_deliveries", "histogram", (), "Deliveries that one transaction made durable."),
+)
+_ABOUT_THE_LOOK = (
+    Described(
+        "octo_sync_journal_readable",
+        "gauge",
+        (),
+        "Whether the last look at the journal succeeded: 1, or 0 and the reason is logged.",
+    ),
+    Described("octo_sync_read_age_seconds", "gauge", (), "How old the numbers are that were read from the journal."),
+)
+_READ = (
+    Described(
+        "octo_sync_build_info", "gauge", ("version", "python", "duckdb"), "Always 1; the versions are its labels."
+    ),
+    Described(
+        "octo_sync_last_success_timestamp_seconds",
+        "gauge",
+        ("connection", "kind"),
+        "When anything of this kind was last fetched and landed, as Unix time.",
+    ),
+    Described(
+        "octo_sync_staleness_seconds",
+        "gauge",
+        ("connection", "kind"),
+        "The staleness bound: the age of the oldest verification in the horizon. What was never verified counts since it is "
+        "wanted; +Inf before anything was asked for.",
+    ),
+    Described(
+        "octo_sync_unverified_subjects",
+        "gauge",
+        ("connection", "kind"),
+        "Subjects in the horizon that were never verified; what is in quarantine is not among them.",
+    ),
+    Described("octo_sync_backlog_subjects", "gauge", ("connection", "kind"), "Subjects that are owed a look."),
+    Described(
+        "octo_sync_lag_seconds",
+        "gauge",
+        ("connection", "kind"),
+        "How long the oldest of what is owed has been waiting; 0: nothing is.",
+    ),
+    Described(
+        "octo_sync_quarantine_entries",
+        "gauge",
+        ("connection", "kind"),
+        "Subjects and records that were left alone, held deletions too.",
+    ),
+    Described(
+        "octo_sync_runs",
+        "counter",
+        ("command", "result"),
+        "Runs that ended since this process began, in whichever process: ok, partial, failed, interrupted, killed. Pulls of "
+        "schedules are `pull`.",
+    ),
+    Described(
+        "octo_sync_requests",
+        "counter",
+        ("connection", "code"),
+        "Requests of this process to services, by status code; `none` got no answer.",
+    ),
+    Described(
+        "octo_sync_subscription_held",
+        "gauge",
+        ("connection",),
+        "Whether a connection that had a subscription for webhooks has one: 0 is a loss that could not be mended.",
+    ),
+    Described(
+        "octo_sync_webhook_silence_seconds",
+        "gauge",
+        ("connection",),
+        "How long a connection has been quiet, once that is longer than its own rhythm explains; 0 until then.",
+    ),
+    Described(
+        "octo_sync_last_delivery_timestamp_seconds",
+        "gauge",
+        ("connection",),
+        "When the last delivery came, as Unix time.",
+    ),
+    Described(
+        "octo_sync_reconcile_open",
+        "gauge",
+        ("name", "bucket"),
+        "Open differences with another system, without those that somebody accepted.",
+    ),
+    Described(
+        "octo_sync_reconcile_last_run_timestamp_seconds",
+        "gauge",
+        ("name",),
+        "When the last comparison ended, as Unix time.",
+    ),
+    Described(
+        "octo_sync_published_timestamp_seconds",
+        "gauge",
+        (),
+        "When the read copy was last published, as Unix time; only for files.",
+    ),
+    Described(
+        "octo_sync_warehouse_bytes",
+        "gauge",
+        ("file",),
+        "Size of `warehouse`, `private` and `read copy`; on PostgreSQL all is `warehouse`.",
+    ),
+    Described("octo_sync_journal_bytes", "gauge", (), "Size of the journal with its write-ahead log."),
+)
+CATALOGUE: Mapping[str, Described] = {each.name: each for each in (*_READ, *_ABOUT_THE_LOOK, *_OWN)}
 
 
 class Metrics:
-    """The receiver's counters.
+    """The receiver's counters, and the look at the journal.
 
     Args:
-        backlog: Dirty subjects per (connection, kind), asked at each scrape, in the scrape's own thread.
+        read: Looks at the journal; None: only the receiver's counters are shown.
     """
 
-    def __init__(self, backlog: Backlog | None = None) -> None:
+    def __init__(self, read: Read | None = None) -> None:
         self._registry = CollectorRegistry()
-        self._deliveries = Counter(
-            "octo_sync_deliveries",
-            "Deliveries: stored, odd (stored, not as agreed), unauthorized, too_large, busy, failed (answered 503), cut.",
-            ["connection", "result"],
-            registry=self._registry,
-        )
-        self._refusals = Counter(
-            "octo_sync_connections_refused",
-            "Connections ended before a request was whole: slow, head_too_large, too_many.",
-            ["reason"],
-            registry=self._registry,
-        )
-        self._seconds = Histogram(
-            "octo_sync_acknowledge_seconds",
-            "From the head of a delivery to its acknowledgement.",
-            buckets=_SECONDS,
-            registry=self._registry,
-        )
-        self._sizes = Histogram(
-            "octo_sync_commit_deliveries",
-            "Deliveries that one transaction made durable.",
-            buckets=_SIZES,
-            registry=self._registry,
-        )
-        if backlog is not None:
-            self._registry.register(_Backlog(backlog))
+        deliveries, refusals, seconds, sizes = _OWN
+        self._deliveries = Counter(deliveries.name, deliveries.meaning, deliveries.labels, registry=self._registry)
+        self._refusals = Counter(refusals.name, refusals.meaning, refusals.labels, registry=self._registry)
+        self._seconds = Histogram(seconds.name, seconds.meaning, buckets=_SECONDS, registry=self._registry)
+        self._sizes = Histogram(sizes.name, sizes.meaning, buckets=_SIZES, registry=self._registry)
+        self._looks = None if read is None else _Looks(read)
+        if self._looks is not None:
+            self._registry.register(self._looks)
         self.committed: Callable[[float], None] = self._sizes.observe
         self._children: dict[tuple[str, str], Callable[[], None]] = {}
 
@@ -67,23 +206,77 @@ class Metrics:
         """A connection was ended."""
         self._refusals.labels(reason).inc()
 
-    def page(self) -> bytes:
-        """Everything, as Prometheus reads it. Blocking, because of the backlog."""
-        return generate_latest(self._registry)
+    async def page(self) -> bytes:
+        """Everything, as Prometheus reads it; within a second, whatever the journal does."""
+        if self._looks is not None:
+            await self._looks.refresh()
+        return await asyncio.to_thread(generate_latest, self._registry)
+
+    async def close(self) -> None:
+        """Wait for a look that is under way."""
+        if self._looks is not None:
+            await self._looks.close()
 
 
-class _Backlog(Collector):
-    def __init__(self, backlog: Backlog) -> None:
-        self._backlog = backlog
+class _Looks(Collector):
+    """What the last look said; one look at a time."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._looking: asyncio.Task[None] | None = None
+        self._values: Mapping[str, Mapping[tuple[str, ...], float]] = {}
+        self._looked_at = self._begun_at = float("-inf")
+        self._readable = True
+        self._age = 0.0
+
+    async def refresh(self) -> None:
+        """Look, unless that was done a moment ago; wait for it a moment at most."""
+        loop = asyncio.get_running_loop()
+        if self._looking is None and loop.time() - self._begun_at >= _READ_FOR:
+            self._begun_at = loop.time()
+            self._looking = loop.create_task(self._look())
+        if self._looking is not None:
+            await asyncio.wait([self._looking], timeout=_WAIT)
+        self._age = loop.time() - self._looked_at
+        if self._age > _SHOWN_FOR:
+            self._values = {}
+
+    async def close(self) -> None:
+        """Wait for what is being read."""
+        if self._looking is not None:
+            await asyncio.wait([self._looking])
+
+    async def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            self._values = await asyncio.to_thread(self._read)
+        except Exception as error:  # noqa: BLE001 - a mistake of ours must not hide the receiver's own counts
+            if self._readable:
+                told = str(error) if isinstance(error, OctoSyncError) else type(error).__name__
+                log.warning("action=metrics_unread error=%s", told)
+            # What is not known is not shown: a number that stands still looks like a good one.
+            self._values, self._readable = {}, False
+        else:
+            self._looked_at, self._readable = loop.time(), True
+        finally:
+            self._looking = None
 
     def collect(self) -> Iterable[Metric]:
-        """The gauge, as of now."""
-        gauge = GaugeMetricFamily(
-            "octo_sync_backlog_subjects", "Subjects that are owed a look.", labels=["connection", "kind"]
-        )
-        for (connection, kind), count in self._backlog().items():
-            gauge.add_metric([connection, kind], count)
-        yield gauge
+        """The last look's numbers."""
+        values = self._values
+        for each in _READ:
+            samples = values.get(each.name)
+            if samples is None:
+                continue
+            family = GaugeMetricFamily if each.kind == "gauge" else CounterMetricFamily
+            metric = family(each.name, each.meaning, labels=each.labels)
+            for labels, value in samples.items():
+                metric.add_metric(labels, value)
+            yield metric
+        readable, age = _ABOUT_THE_LOOK
+        yield GaugeMetricFamily(readable.name, readable.meaning, value=float(self._readable))
+        if values:
+            yield GaugeMetricFamily(age.name, age.meaning, value=max(0.0, self._age))
 
     def describe(self) -> Iterable[Metric]:
         """Nothing is asked before the first scrape."""

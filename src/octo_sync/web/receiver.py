@@ -143,7 +143,7 @@ class Receiver:
 
     async def _metrics_page(self, request: Request) -> Response:
         del request
-        page = await asyncio.to_thread(self._metrics.page)
+        page = await self._metrics.page()
         return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

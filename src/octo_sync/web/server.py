@@ -26,6 +26,8 @@ _KEEP_ALIVE = 15
 _LOOKS_PER_TIMEOUT = 10
 _SHORTEST_LOOK = 0.01
 
+_CHOOSING = {"webhooks.bind": "--bind HOST:PORT", "dashboard.bind": "--dashboard HOST:PORT"}
+
 _SLOW = b"408 Request Timeout", "slow"
 _HEAD_TOO_LARGE = b"431 Request Header Fields Too Large", "head_too_large"
 _TOO_MANY = b"503 Service Unavailable\r\nretry-after: 5", "too_many"
@@ -152,6 +154,7 @@ class WebServer:
         app: The application.
         limits: `[webhooks]`: where to listen, sizes, times, connections.
         stop_within: Seconds that a stop waits for answers in hand.
+        key: The key of the pipeline file that says where to listen, for errors.
         refused: Told the reason whenever a connection is ended before its request was whole.
 
     `async with WebServer(…) as server:` listens when it is entered, and stops accepting, finishes the answers in hand and
@@ -164,6 +167,7 @@ class WebServer:
         limits: WebhookSettings,
         *,
         stop_within: float = 5.0,
+        key: str = "webhooks.bind",
         refused: Callable[[str], object] = lambda _: None,
     ) -> None:
         config = _Config(
@@ -189,7 +193,7 @@ class WebServer:
             max_connections=limits.max_connections,
             refused=refused,
         )
-        self._server, self._bounds, self._address = _Uvicorn(config), config.bounds, limits.address
+        self._server, self._bounds, self._address, self._key = _Uvicorn(config), config.bounds, limits.address, key
         self._tasks: list[asyncio.Task[Any]] = []
         self.url = ""
         """Where it listens, with the port that was really taken."""
@@ -200,7 +204,7 @@ class WebServer:
         Raises:
             ConfigError: The address cannot be had.
         """
-        sock = _bound(*self._address)
+        sock = _bound(*self._address, self._key)
         host, port = sock.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         loop = asyncio.get_running_loop()
@@ -242,13 +246,13 @@ class WebServer:
                     connection.look(now)
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bound(host: str, port: int, key: str) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError:
-        raise ConfigError(f"webhooks.bind: {host} is no address of this machine.") from None
+        raise ConfigError(f"{key}: {host} is no address of this machine.") from None
     # Named, because asyncio turns Nagle's delay off only then; without it a small answer takes 40 ms.
     sock = socket.socket(family, kind, protocol)
     try:
@@ -257,7 +261,7 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         sock.close()
         raise ConfigError(
-            f"webhooks.bind: cannot listen on {host}:{port}: {error.strerror or error}. End what listens there (it "
-            "may be another `octo-sync serve`), or choose another address: --bind HOST:PORT."
+            f"{key}: cannot listen on {host}:{port}: {error.strerror or error}. End what listens there (it may be "
+            f"another `octo-sync serve`), or choose another address: {_CHOOSING.get(key, key)}."
         ) from None
     return sock

@@ -1,0 +1,89 @@
+"""`octo-sync deploy`: print files that run octo-sync on a server."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from octo_sync.cli import console, options
+
+if TYPE_CHECKING:
+    from octo_sync.flows.deploy import Host, Values
+
+TARGETS = ("systemd", "docker", "k8s", "cron", "caddy", "nginx", "monitoring")
+"""A test compares them with the folders of `deploy/`; named here so that help starts fast."""
+
+
+@click.command()
+@click.argument("target", type=click.Choice(TARGETS))
+@options.pipeline_options
+@click.option(
+    "--to", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write the files there instead."
+)
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+def command(target: str, pipeline: str | None, directory: Path, to: Path | None, *, force: bool) -> int:
+    """Print the files that run octo-sync under systemd, Docker, Kubernetes or cron, behind nginx or Caddy, and watch it.
+
+    Paths, addresses, limits and times are those of the pipeline file; without one they are examples. No secret is in them.
+    """
+    from octo_sync.flows import deploy  # noqa: PLC0415 - commands start fast
+
+    made = deploy.files(target, _values(pipeline, directory))
+    if to is not None:
+        for path in deploy.write(made, to, force=force):
+            click.echo(f"{console.styled('wrote', fg='green', bold=True)}  {path}")
+        return 0
+    short = [file for file in made if file.name != deploy.LOCK]
+    for file in short:
+        if len(made) > 1:
+            click.echo(f"# ---- {file.name} ----")
+        click.echo(file.text.rstrip("\n") + "\n" * (2 if len(made) > 1 and file is not short[-1] else 1), nl=False)
+    if len(short) < len(made):
+        console.note(f"{deploy.LOCK} belongs to them too, and is long: --to DIR writes it beside the others.")
+    return 0
+
+
+def _values(name: str | None, directory: Path) -> "Values":
+    """What is filled in: from the pipeline file where there is one."""
+    import tomllib  # noqa: PLC0415 - commands start fast
+
+    from octo_sync import pipeline  # noqa: PLC0415
+    from octo_sync.flows import deploy  # noqa: PLC0415
+
+    if name is None and not list((directory / "pipelines").glob("*.toml")):
+        console.note("There is no pipeline file here, so the values are examples; octo-sync init writes one.")
+        place = deploy.PROJECT if directory == Path() else directory.absolute()
+        return deploy.values(None, {}, _host(place), place)
+    path = pipeline.find(name, directory)
+    # What a secret is, is of no matter here, and it need not be set: each has a stand-in.
+    options.show_logs()
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        document = {}  # loading it says what is wrong
+    loaded = pipeline.load(
+        path, directory=directory, environ=deploy.stand_ins(document, options.environ()), overrides={}
+    )
+    for warning in loaded.warnings:
+        console.note(f"warning: {warning}")
+    place = directory.absolute()
+    return deploy.values(loaded, document, _host(place), place)
+
+
+def _host(directory: Path) -> "Host":
+    """This machine, as far as units and crontabs have to know it."""
+    from octo_sync.flows.deploy import Host  # noqa: PLC0415 - commands start fast
+
+    beside = Path(sys.executable).with_name("octo-sync")
+    owner = ""
+    if directory.exists():
+        try:
+            owner = directory.owner()
+        except (KeyError, NotImplementedError):
+            owner = ""  # an id without a name, or a system without either
+    return Host(
+        program=beside if beside.exists() else Path(sys.argv[0]).absolute(),
+        python=Path(sys.base_prefix),
+        user="" if owner == "root" else owner,
+    )

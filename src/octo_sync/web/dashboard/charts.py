@@ -1,0 +1,175 @@
+"""From rows to what ECharts draws: pure functions that give plain data, no functions in it.
+
+Colours are names of the style sheet, `var(--…)`; the script puts in what they are in the theme of the moment. Texts of the
+data are plain strings everywhere: `tip` on a value is what its tooltip says, in words that were made here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["CLOSED", "FILL_LEGEND", "SERIES", "SOLD_OUT", "UNKNOWN", "bars", "heat_map", "lines", "shares_across"]
+
+SERIES = tuple(f"var(--series-{n})" for n in range(1, 9))
+_GRID = {"left": 8, "right": 16, "top": 36, "bottom": 8, "containLabel": True}
+_POINTS = 20
+"""Points of a line that are drawn one by one at most; a lone one between gaps would be lost without."""
+_FEW = 8
+_FEW_LABELS = {"interval": 0, "width": 48, "overflow": "break"}
+"""Each of a few bars has its name, in several lines where it is long."""
+_NARROW_LABELS = {"hideOverlap": True}
+
+CLOSED, UNKNOWN, SOLD_OUT = -2.0, -1.0, 2.0
+"""What a cell of the heat map can be beside a share of 0 to 1."""
+_CROSS = "\N{MULTIPLICATION SIGN}"
+_CLASSES = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))
+FILL_LEGEND = (
+    *((f"fill-{n}", f"{low * 100:.0f}-{high * 100:.0f} %") for n, (low, high) in enumerate(_CLASSES, start=1)),
+    ("sold-out", "● sold out"),
+    ("closed", f"{_CROSS} closed"),
+    ("unknown", "? capacity unknown"),
+)
+"""What the colours of the heat map mean: a class of the style sheet, and words."""
+
+
+def bars(
+    names: Sequence[str],
+    series: Mapping[str, Sequence[float | None]],
+    *,
+    stacked: bool = True,
+    percent: bool = False,
+    faint_from: int | None = None,
+) -> dict[str, Any]:
+    """Upright bars: one group for each of `names`, one colour for each series; from index `faint_from` on they are fainter."""
+    made = []
+    for number, (label, values) in enumerate(series.items()):
+        data: list[Any] = list(values)
+        if faint_from is not None:
+            data = [
+                value if i < faint_from or value is None else {"value": value, "itemStyle": {"opacity": 0.55}}
+                for i, value in enumerate(values)
+            ]
+        made.append(
+            {
+                "type": "bar",
+                "name": label,
+                "data": data,
+                "barMaxWidth": 28,
+                "color": SERIES[number % len(SERIES)],
+                **({"stack": "all"} if stacked else {}),
+            }
+        )
+    return _framed(names, made, legend=len(series) > 1, percent=percent)
+
+
+def lines(
+    names: Sequence[str],
+    series: Mapping[str, Sequence[float | None]],
+    *,
+    percent: bool = False,
+    dashed: frozenset[str] = frozenset(),
+) -> dict[str, Any]:
+    """One line for each series; a value that is not known is a gap. Those in `dashed` are not over yet."""
+    made = [
+        {
+            "type": "line",
+            "name": label,
+            "data": list(values),
+            "color": SERIES[number % len(SERIES)],
+            "symbolSize": 6,
+            "showSymbol": len(names) <= _POINTS,
+            "lineStyle": {"width": 2, "type": "dashed" if label in dashed else "solid"},
+        }
+        for number, (label, values) in enumerate(series.items())
+    ]
+    return _framed(names, made, legend=len(series) > 1, percent=percent)
+
+
+def _framed(names: Sequence[str], series: list[dict[str, Any]], *, legend: bool, percent: bool) -> dict[str, Any]:
+    return {
+        "grid": {**_GRID, "top": 40 if legend else 16},
+        "legend": {"show": legend, "type": "scroll", "top": 0, "left": 0},
+        "tooltip": {"trigger": "axis", "confine": True},
+        "xAxis": {
+            "type": "category",
+            "data": list(names),
+            "axisLabel": _FEW_LABELS if len(names) <= _FEW else _NARROW_LABELS,
+        },
+        "yAxis": {"type": "value", "minInterval": 0 if percent else 1},
+        "series": series,
+        "percent": percent,
+    }
+
+
+def shares_across(names: Sequence[str], series: Mapping[str, tuple[str, Sequence[int]]]) -> dict[str, Any]:
+    """Lying bars, stacked: one for each of `names`, from the top; a series has a colour and its counts."""
+    return {
+        "grid": {**_GRID, "top": 40},
+        "legend": {"show": True, "type": "scroll", "top": 0, "left": 0},
+        "tooltip": {"trigger": "axis", "axisPointer": {"type": "shadow"}, "confine": True},
+        "xAxis": {"type": "value", "minInterval": 1},
+        "yAxis": {
+            "type": "category",
+            "inverse": True,
+            "data": list(names),
+            "axisLabel": {"width": 130, "overflow": "truncate"},
+        },
+        "series": [
+            {"type": "bar", "stack": "all", "name": label, "data": list(counts), "color": color, "barMaxWidth": 18}
+            for label, (color, counts) in series.items()
+        ],
+    }
+
+
+def heat_map(
+    columns: Sequence[str], rows: Sequence[str], cells: Sequence[tuple[int, int, float, str]]
+) -> dict[str, Any]:
+    """A map of shares: each cell is column, row, value and what its tooltip says.
+
+    A value is 0 to 1, or CLOSED, UNKNOWN or SOLD_OUT, which have a sign of their own besides their colour.
+    """
+    signs = {
+        SOLD_OUT: {"show": True, "formatter": "●", "color": "var(--sign-inverse)"},
+        CLOSED: {"show": True, "formatter": _CROSS},
+        UNKNOWN: {"show": True, "formatter": "?"},
+    }
+    data = [
+        {
+            "value": [x, y, value],
+            "tip": tip,
+            **({"label": signs[value]} if value in signs else {}),
+        }
+        for x, y, value, tip in cells
+    ]
+    return {
+        "grid": {"left": 8, "right": 8, "top": 8, "bottom": 8, "containLabel": True},
+        "tooltip": {"trigger": "item", "confine": True},
+        "xAxis": {"type": "category", "data": list(columns), "axisLabel": _NARROW_LABELS, "splitArea": {"show": False}},
+        "yAxis": {
+            "type": "category",
+            "inverse": True,
+            "data": list(rows),
+            "axisLabel": {"width": 130, "overflow": "truncate"},
+        },
+        "visualMap": {
+            "type": "piecewise",
+            "show": False,  # a list beside the picture says it, which is there without a script and on any screen
+            "pieces": [
+                *(
+                    {"gte": low, **({"lte": high} if high == 1 else {"lt": high}), "color": f"var(--fill-{n})"}
+                    for n, (low, high) in enumerate(_CLASSES, start=1)
+                ),
+                {"value": SOLD_OUT, "color": "var(--sold-out)"},
+                {"value": CLOSED, "color": "var(--closed)"},
+                {"value": UNKNOWN, "color": "var(--unknown)"},
+            ],
+        },
+        "series": [
+            {
+                "type": "heatmap",
+                "data": data,
+                "label": {"show": False, "color": "var(--sign)", "fontSize": 10},
+                "itemStyle": {"borderWidth": 1, "borderColor": "var(--panel)"},
+                "progressive": 0,
+            }
+        ],
+    }

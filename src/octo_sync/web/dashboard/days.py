@@ -1,0 +1,24 @@
+"""Days and months of the calendar."""
+
+from datetime import date, timedelta
+
+__all__ = ["DAY", "month_end", "month_start", "months"]
+
+DAY = timedelta(days=1)
+
+
+def month_start(day: date, ahead: int = 0) -> date:
+    """The first day of the month that is so many months ahead of the day's."""
+    number = day.year * 12 + day.month - 1 + ahead
+    return date(number // 12, number % 12 + 1, 1)
+
+
+def month_end(day: date, ahead: int = 0) -> date:
+    """The last day of it."""
+    return month_start(day, ahead + 1) - DAY
+
+
+def months(first: date, last: date) -> list[str]:
+    """`YYYY-MM` of every month from that of `first` to that of `last`."""
+    count = (last.year - first.year) * 12 + last.month - first.month + 1
+    return [f"{month_start(first, n):%Y-%m}" for n in range(count)]

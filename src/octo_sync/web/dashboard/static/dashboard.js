@@ -1,0 +1,150 @@
+// The theme, and the charts: everything else on the pages is there without a script.
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  const KEY = "octo-sync-theme";
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  function kept() {
+    try {
+      const value = localStorage.getItem(KEY);
+      return value === "light" || value === "dark" ? value : null;
+    } catch {
+      return null; // a file, or storage that is switched off
+    }
+  }
+  function keep(value) {
+    try {
+      localStorage.setItem(KEY, value);
+    } catch {
+      // it holds for this page then
+    }
+  }
+  const current = () => root.dataset.theme || (dark.matches ? "dark" : "light");
+  if (kept()) root.dataset.theme = kept(); // before anything is painted
+
+  const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  // `var(--name)` in an option becomes the colour that it is now.
+  function resolved(value) {
+    if (typeof value === "string") {
+      const named = /^var\((--[a-z0-9-]+)\)$/.exec(value);
+      return named ? color(named[1]) : value;
+    }
+    if (Array.isArray(value)) return value.map(resolved);
+    if (value && typeof value === "object") {
+      return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, resolved(inner)]));
+    }
+    return value;
+  }
+  function theme() {
+    const ink = color("--ink"), soft = color("--soft"), line = color("--line"), panel = color("--panel");
+    const axis = {
+      axisLine: { lineStyle: { color: line } },
+      axisTick: { lineStyle: { color: line } },
+      axisLabel: { color: soft },
+      splitLine: { lineStyle: { color: line } },
+      nameTextStyle: { color: soft },
+    };
+    return {
+      textStyle: { color: ink, fontFamily: getComputedStyle(document.body).fontFamily },
+      categoryAxis: { ...axis, splitLine: { show: false } },
+      valueAxis: axis,
+      legend: { textStyle: { color: ink }, pageTextStyle: { color: soft }, pageIconColor: soft },
+      visualMap: { textStyle: { color: ink } },
+      tooltip: { backgroundColor: panel, borderColor: line, textStyle: { color: ink } },
+    };
+  }
+  // Tooltips are drawn as text, never as HTML; `{a|b}` would be a style to them.
+  const plain = (text) => String(text).replaceAll("{", "\u2774").replaceAll("|", "\u2223");
+  const percent = (value) => `${Math.round(value * 1000) / 10} %`;
+
+  function completed(option) {
+    const made = resolved(option);
+    const shares = made.percent;
+    delete made.percent;
+    made.animation = false;
+    const tooltip = made.tooltip;
+    tooltip.renderMode = "richText";
+    if (tooltip.trigger === "item") {
+      tooltip.formatter = (at) => plain((at.data && at.data.tip) || at.name);
+    } else {
+      tooltip.formatter = (all) =>
+        [
+          plain(all[0].name),
+          ...all
+            .filter((each) => each.value !== null && each.value !== undefined && each.value !== "-")
+            .map((each) => `${plain(each.seriesName)}: ${shares ? percent(each.value) : Number(each.value).toLocaleString("en")}`),
+        ].join("\n");
+    }
+    if (shares) made.yAxis.axisLabel = { ...made.yAxis.axisLabel, formatter: percent };
+    return made;
+  }
+
+  const PAPER = 660; // pixels that a page of paper has room for
+  let printing = false;
+  const drawn = new Map();
+  let charts = [];
+  function draw() {
+    if (!window.echarts) return;
+    for (const each of charts) {
+      const place = document.getElementById(each.id);
+      if (!place) continue;
+      drawn.get(each.id)?.dispose();
+      place.style.height = `${each.height}px`;
+      place.style.minWidth = each.width && !printing ? `${each.width}px` : "";
+      const chart = echarts.init(place, theme(), { renderer: "svg", width: printing ? PAPER : undefined });
+      chart.setOption(completed(each.option));
+      drawn.set(each.id, chart);
+    }
+  }
+
+  function label(button) {
+    const other = current() === "dark" ? "light" : "dark";
+    button.textContent = other === "dark" ? "Dark" : "Light";
+    button.setAttribute("aria-label", `Use the ${other} theme`);
+  }
+  document.addEventListener("DOMContentLoaded", () => {
+    const block = document.getElementById("charts");
+    charts = block ? JSON.parse(block.textContent) : [];
+    draw();
+    root.dataset.height = String(root.scrollHeight); // for who draws the page to a picture
+    const button = document.getElementById("theme");
+    button.hidden = false;
+    label(button);
+    button.addEventListener("click", () => {
+      root.dataset.theme = current() === "dark" ? "light" : "dark";
+      keep(root.dataset.theme);
+      label(button);
+      draw();
+    });
+    dark.addEventListener("change", () => {
+      label(button);
+      draw();
+    });
+    let wait = 0;
+    addEventListener("resize", () => {
+      clearTimeout(wait);
+      wait = setTimeout(() => drawn.forEach((chart) => chart.resize()), 100);
+    });
+    // Paper is white and narrow, whatever the screen is.
+    let before;
+    addEventListener("beforeprint", () => {
+      before = root.dataset.theme;
+      root.dataset.theme = "light";
+      printing = true;
+      draw();
+    });
+    addEventListener("afterprint", () => {
+      if (before) root.dataset.theme = before;
+      else delete root.dataset.theme;
+      printing = false;
+      draw();
+    });
+    document.getElementById("q")?.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      event.target.form.requestSubmit();
+    });
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  });
+})();

@@ -1,0 +1,100 @@
+// What a page that is shown is like: what is wrong with it, and how much there is of each thing.
+() => {
+  const wrong = [];
+  const shown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
+  const called = (element) => {
+    const by = element.getAttribute("aria-labelledby");
+    const labelled = by && by.split(/\s+/).map((id) => document.getElementById(id)?.textContent ?? "").join(" ");
+    return (element.getAttribute("aria-label") || labelled || element.getAttribute("alt") || element.getAttribute("title") || "").trim();
+  };
+  const told = (element) => `${element.tagName.toLowerCase()}#${element.id}.${element.className}: ${element.textContent.trim().slice(0, 40)}`;
+
+  // Width: the page itself never scrolls sideways; what is wide does so in its own box.
+  const page = document.scrollingElement;
+  if (page.scrollWidth > innerWidth) {
+    const past = [...document.body.querySelectorAll("*")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1);
+    wrong.push(`the page is ${page.scrollWidth} wide: ${past.slice(0, 3).map(told).join(" / ")}`);
+  }
+  for (const box of document.querySelectorAll(".scroll, .box, pre")) {
+    if (box.tabIndex < 0) wrong.push(`a box that scrolls cannot be reached by keyboard: ${told(box)}`);
+  }
+
+  // Names.
+  for (const each of document.querySelectorAll("img, svg, figure, [role=img], [role=region], [role=group], nav")) {
+    const inside = each.tagName === "svg" && each.closest("[role=img]");
+    if (!inside && !each.closest("[aria-hidden=true]") && !called(each)) wrong.push(`no name: ${told(each)}`);
+  }
+  for (const each of document.querySelectorAll("input, select, textarea, button")) {
+    const label = [...(each.labels ?? [])].map((l) => l.textContent).join("") || (each.tagName === "BUTTON" && each.textContent);
+    if (!(label || called(each)).trim()) wrong.push(`no label: ${told(each)}`);
+  }
+  for (const each of document.querySelectorAll("a")) {
+    if (!each.textContent.trim() && !called(each)) wrong.push(`a link without words: ${each.href}`);
+    if (!/^(https?:|#)/.test(each.href)) wrong.push(`a strange link: ${each.href}`);
+  }
+  for (const each of document.querySelectorAll("table")) {
+    if (!each.caption?.textContent.trim()) wrong.push(`a table without a caption: ${told(each)}`);
+    if ([...each.querySelectorAll("th")].some((th) => !th.scope)) wrong.push(`a heading without scope: ${told(each)}`);
+  }
+  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+  for (const id of new Set(ids)) if (ids.filter((each) => each === id).length > 1) wrong.push(`twice: #${id}`);
+
+  // Headings.
+  const levels = [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].map((h) => Number(h.tagName[1]));
+  if (levels.filter((l) => l === 1).length !== 1 || levels[0] !== 1) wrong.push(`headings begin ${levels.slice(0, 3)}`);
+  levels.forEach((level, i) => {
+    if (i && level > levels[i - 1] + 1) wrong.push(`h${levels[i - 1]} is followed by h${level}`);
+  });
+
+  // Nothing that the policy forbids and a browser would only complain about.
+  for (const each of document.querySelectorAll("body [onclick], body [onerror], body [onload], body script:not([type])")) {
+    wrong.push(`runs: ${told(each)}`);
+  }
+
+  // Contrast of every text with what is behind it (WCAG 2: 4.5, large text 3).
+  const parsed = (text) => {
+    const [r, g, b, a = 1] = (text.match(/[\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
+    return { r, g, b, a };
+  };
+  const over = (top, below) => ({
+    r: top.r * top.a + below.r * (1 - top.a), g: top.g * top.a + below.g * (1 - top.a), b: top.b * top.a + below.b * (1 - top.a), a: 1,
+  });
+  const behind = (element) => {
+    const layers = [];
+    for (let e = element; e; e = e.parentElement) {
+      const color = parsed(getComputedStyle(e).backgroundColor);
+      if (color.a > 0) layers.push(color);
+      if (color.a === 1) break;
+    }
+    return layers.reverse().reduce((below, top) => over(top, below), { r: 255, g: 255, b: 255, a: 1 });
+  };
+  const light = ({ r, g, b }) => {
+    const [x, y, z] = [r, g, b].map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const seen = new Set();
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let texts = 0;
+  while (walk.nextNode()) {
+    const element = walk.currentNode.parentElement;
+    if (!walk.currentNode.data.trim() || seen.has(element) || element.closest("svg, script, noscript") || !shown(element)) continue;
+    seen.add(element);
+    texts += 1;
+    const style = getComputedStyle(element), back = behind(element);
+    const [a, b] = [light(over(parsed(style.color), back)), light(back)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    const size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+    if (ratio < (large ? 3 : 4.5)) wrong.push(`contrast ${ratio.toFixed(2)}: ${told(element)}`);
+  }
+
+  return {
+    wrong: [...new Set(wrong)].slice(0, 20),
+    texts,
+    charts: [...document.querySelectorAll(".chart")].map((c) => ({
+      id: c.id,
+      nodes: c.querySelectorAll("svg *").length,
+      rows: c.closest("figure").querySelectorAll("details tbody tr").length,
+    })),
+  };
+}

@@ -1,0 +1,114 @@
+"""Copies to look at: a demo, and what becomes of it when it is empty, hostile, huge or gone."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+
+MARTS = Path(__file__).parents[2] / "warehouse/marts"
+READ = "octo.read.duckdb"
+
+HOSTILE = {
+    "script": "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">",
+    "end": "</script></title></textarea></td><h1>taken</h1>",
+    "turned": "\u202egnp.exe \u2066\u200f tour",
+    "long": "Endless" * 43,
+    "quotes": "\"'`><a href=javascript:document.title='taken'>{{ 7*7 }} ${7*7} {% x %} %s",
+    "address": "javascript:document.title='taken'",
+    "control": "Bell\x07 and line\u2028 and \u0000 end",
+    "rows": '=HYPERLINK("http://evil.example")\nsecond line',
+}
+"""What a supplier could call a product."""
+
+
+def make_demo(folder):
+    """The demo's project, published once more so that its copy knows what the ledger was compared to."""
+    _run("demo", "-C", folder, "--bookings", 2500)
+    _run("publish", "-C", folder)
+
+
+def _run(*arguments):
+    command = [sys.executable, "-m", "octo_sync", *map(str, arguments)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def changed(demo, folder, *statements):
+    """A project whose copy is the demo's with statements run on it."""
+    folder.mkdir()
+    shutil.copytree(demo / "pipelines", folder / "pipelines")
+    shutil.copy(demo / READ, folder / READ)
+    with duckdb.connect(folder / READ) as copy:
+        copy.execute("set timezone = 'UTC'")
+        for statement, *parameters in statements:
+            copy.execute(statement, *parameters)
+        # Views follow by themselves; what a publish keeps as a table is made again.
+        for (name,) in copy.execute("select table_name from duckdb_tables() where schema_name = 'marts'").fetchall():
+            select = (MARTS / f"{name}.sql").read_text(encoding="utf-8").rstrip().rstrip(";")
+            copy.execute(f"create or replace table marts.{name} as {select}")
+    return folder
+
+
+def none(demo, folder):
+    """A project in which nothing was published."""
+    folder.mkdir()
+    shutil.copytree(demo / "pipelines", folder / "pipelines")
+    return folder
+
+
+def empty(demo, folder):
+    """One in which nothing was pulled."""
+    with duckdb.connect(demo / READ, read_only=True) as copy:
+        tables = copy.execute(
+            "select schema_name || '.' || table_name from duckdb_tables() where schema_name in ('core', 'ops')"
+        ).fetchall()
+    return changed(demo, folder, *((f"delete from {table}",) for (table,) in tables))
+
+
+def hostile(demo, folder):
+    """One whose supplier, products, channel, resellers and ledger say what would break a page that trusts them."""
+    with duckdb.connect(demo / READ, read_only=True) as copy:
+        products = copy.execute("select product_id from core.products order by 1").fetchall()
+    titles = [value.replace("\x00", "") for value in HOSTILE.values()]
+    said = titles[0]
+    return changed(
+        demo,
+        folder,
+        *(
+            ("update core.products set title = $1, internal_name = $1 where product_id = $2", [title, product])
+            for title, (product,) in zip(titles, products, strict=True)
+        ),
+        ("update core.options set internal_name = $1, title = $1", [titles[1]]),
+        ("update core.suppliers set name = $1", [said]),
+        ("update core.connections set channel = $1", [titles[4]]),
+        ("update core.bookings set reseller_reference = $1", [said]),
+        ("update ops.recon_results set reason = $1, recon_key = $2 || recon_key", [said, titles[1]]),
+        ("update ops.recon_runs set there_origin = $1", [titles[4]]),
+        ("update ops.runs set error = $1", [titles[1]]),
+        (
+            "insert into ops.quarantine values ('sandbox', 'booking', $1, $2, $3, 3, now(), now())",
+            [said, titles[5], titles[1]],
+        ),
+        (
+            "insert into ops.schema_drift values ('sandbox', 'booking', 'field', $1, 3, now(), now())",
+            [said],
+        ),
+    )
+
+
+def huge(demo, folder, products=500):
+    """One with so many products, each with its own departures and coverage, though with the demo's bookings."""
+    times = -(-products // 8)
+    statements = [
+        f"insert into {table} select t.* replace (t.product_id || '-' || n as product_id{more}) "
+        f"from {table} t, (select range as n from range(1, {times})) where {where}"
+        for table, more, where in (
+            ("core.products", ", t.title || ' ' || n as title", "true"),
+            ("core.options", "", "true"),
+            ("core.availability", "", "true"),
+            ("ops.coverage", ", t.key || n as key", "t.resource = 'availability'"),
+        )
+    ]
+    return changed(demo, folder, *((statement,) for statement in statements))

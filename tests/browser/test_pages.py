@@ -1,0 +1,257 @@
+"""Every page, narrow and wide, light and dark: nothing is wrong with it, and its numbers are those of the copy."""
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+from tests.browser import copies
+from tests.browser.conftest import THEMES, WIDTHS
+
+from octo_sync.web.dashboard.app import all_pages
+
+AUDIT = (Path(__file__).parent / "audit.js").read_text(encoding="utf-8")
+PAGES = {page.name: page.path for page in all_pages()}
+DRAWN = {"overview", "occupancy", "pickup", "cancellations", "revenue", "availability"}
+"""Those that have pictures."""
+
+
+def audited(window):
+    """How the page that is shown is; nothing may be wrong with it."""
+    found = window.page.evaluate(AUDIT)
+    assert found["wrong"] == []
+    assert window.said() == []
+    return found
+
+
+def ask(folder, sql, *parameters):
+    with duckdb.connect(folder / copies.READ, read_only=True) as copy:
+        copy.execute("set timezone = 'UTC'")
+        return copy.execute(sql, list(parameters)).fetchall()
+
+
+def number(text):
+    return int(re.sub(r"[^\d]", "", text))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_wrong_with_a_page(look, base, pictures, name, width):
+    window = look(base, width=WIDTHS[width])
+    answer = window.open(PAGES[name])
+    assert answer.status == 200
+    for theme in THEMES:
+        window.page.emulate_media(color_scheme=theme)
+        found = audited(window)
+        assert found["texts"] > 20
+        assert all(chart["nodes"] > 20 and chart["rows"] for chart in found["charts"]), found["charts"]
+        assert bool(found["charts"]) == (name in DRAWN)
+        window.page.screenshot(path=pictures / f"{name}-{width}-{theme}.png", full_page=True)
+
+
+def test_the_readme_picture(look, base, pictures):
+    window = look(base, width=1280, height=1110, device_scale_factor=1)
+    window.open()
+    window.page.screenshot(path=pictures / "dashboard.png")
+
+
+def test_tiles_say_what_sql_says(look, base, demo):
+    window = look(base)
+    window.open()
+    ((today,),) = ask(demo, "select max(as_of_date) from marts.dim_channel")
+    ((bookings,),) = ask(
+        demo, "select count(*) from core.bookings b join marts.fct_bookings f using (booking_uuid) "
+        "where f.was_sold and not b.is_test and f.booking_date = $1 - 1", today,
+    )  # fmt: skip
+    ((differences,),) = ask(
+        demo, "select count(*) from ops.recon_results where resolved_at_utc is null and accepted_note is null"
+    )
+    ((sold_out,),) = ask(
+        demo, "select count(*) from (select product_id, cast(local_start_at as date) as day, "
+        "bool_and(status in ('SOLD_OUT', 'CLOSED')) and bool_or(status = 'SOLD_OUT') as gone from core.availability "
+        "where not is_deleted group by 1, 2) where gone and day between $1 and $1 + 29", today,
+    )  # fmt: skip
+
+    shown = {
+        name: number(window.page.inner_text(f"[data-tile={name}] b"))
+        for name in ("bookings", "differences", "sold-out")
+    }
+
+    assert shown == {"bookings": bookings, "differences": differences, "sold-out": sold_out}
+    assert differences == 9
+
+
+def test_the_heat_map_has_a_cell_for_every_product_and_day(look, base, demo):
+    window = look(base)
+    window.open("occupancy")
+    ((cells, products),) = ask(
+        demo, "select count(*), count(distinct product_key) from marts.agg_occupancy_daily o "
+        "where travel_date between (select max(as_of_date) from marts.dim_channel) and "
+        "(select max(as_of_date) + 41 from marts.dim_channel)",
+    )  # fmt: skip
+
+    figure = window.page.locator("figure").first
+    drawn = figure.evaluate(
+        """f => { const sizes = {};
+        for (const p of f.querySelectorAll('svg path')) {
+          const b = p.getBBox(), key = `${Math.round(b.width)}x${Math.round(b.height)}`;
+          if (b.width > 5 && b.height > 5) sizes[key] = (sizes[key] ?? 0) + 1; }
+        return Math.max(...Object.values(sizes)); }"""
+    )
+
+    assert products == 8
+    assert drawn == cells
+    assert figure.locator("details tbody td:not(:empty)").count() == cells
+
+
+def test_the_coverage_map_has_a_cell_for_every_product_and_month(look, base, demo):
+    window = look(base)
+    window.open("sync")
+    ((cells, products, months),) = ask(
+        demo, "select count(*), count(distinct product_id), count(distinct travel_month) from marts.coverage"
+    )
+    table = window.page.locator("table.coverage")
+
+    assert table.locator("td:not(.c-none)").count() == cells
+    assert table.locator("tbody tr").count() == products + 1
+    assert table.locator("thead th").count() == months + 1
+    title = table.locator("td.c-hour").first.get_attribute("title")
+    assert re.search(r"verified 20\d\d-.* by (schedule|notification|confirm|user); asked for 20.*; complete\.$", title)
+
+
+def test_the_coverage_map_tells_old_incomplete_and_unanswered_apart(look, demo, serving, tmp_path, pictured):
+    first, second, third = (row[0] for row in ask(demo, "select product_id from core.products order by 1 limit 3"))
+    lost = (
+        "insert into ops.unanswered select connection_id, resource, key, product_id, option_id, travel_month "
+        "from ops.coverage where product_id = $1"
+    )
+    folder = copies.changed(
+        demo,
+        tmp_path / "aged",
+        (
+            "update ops.coverage set verified_at_utc = verified_at_utc - interval '5 days' where product_id = $1",
+            [first],
+        ),
+        ("update ops.coverage set is_complete = false where product_id = $1", [second]),
+        (lost, [third]),
+        ("delete from ops.coverage where product_id = $1", [third]),
+    )
+    window = look(serving(folder))
+    window.open("sync")
+    levels = dict(
+        ask(
+            folder, "select case when parts = 0 then 'never' when verified_at_utc <= n - interval '3 days' then 'week' "
+            "else 'hour' end, count(*) from marts.coverage, (select max(last_verified_at_utc) as n from marts.dim_channel) "
+            "group by 1",
+        )
+    )  # fmt: skip
+    ((part,),) = ask(folder, "select count(*) from marts.coverage where not is_complete and parts > 0")
+    table = window.page.locator("table.coverage")
+
+    assert {level: table.locator(f"td.c-{level}").count() for level in levels} == levels
+    assert set(levels) == {"never", "week", "hour"}
+    assert table.get_by_text("! ", exact=False).count() == part
+    assert table.locator("td", has_text="5 d").count() == levels["week"]
+    assert table.locator("td", has_text="never").count() == levels["never"]
+    worth = window.page.inner_text(".worth")
+    assert f"{part} incomplete, {levels['never']} never answered" in worth
+    names = table.locator("tbody th").all_inner_texts()
+    products = dict(ask(folder, "select product_id, product_name from marts.dim_product"))
+    assert names[1:4] == [products[third], products[second], products[first]], "the worst come first"
+    for theme in THEMES:
+        window.page.emulate_media(color_scheme=theme)
+        audited(window)
+        pictured(window, f"sync-aged-{theme}")
+
+
+def test_a_keyboard_reaches_everything(look, base):
+    page = look(base).page
+    page.goto(f"{base}/")
+    page.keyboard.press("Tab")
+    skip = page.locator(":focus")
+    assert skip.inner_text() == "Skip to the content"
+    assert skip.bounding_box()["y"] >= 0, "it can be seen when it has the focus"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+
+    page.reload()
+    reached = []
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.outerHTML.slice(0, 60)"))
+        if page.evaluate("document.activeElement.tagName") == "SUMMARY":
+            break
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none", reached[-1]
+    assert [title for title in PAGES if any(f'href="./{PAGES[title]}"' in each for each in reached)] == list(PAGES)
+    details = page.locator("details").first
+    assert details.get_attribute("open") is None
+    page.keyboard.press("Enter")
+    assert details.get_attribute("open") is not None
+
+
+def test_the_theme_is_remembered(look, base):
+    window = look(base)
+    page = window.page
+    window.open()
+    color = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(color)
+    page.get_by_role("button", name="Use the dark theme").click()
+    dark = page.evaluate(color)
+    assert dark != light
+
+    window.open("sync")
+
+    assert page.evaluate(color) == dark
+    page.get_by_role("button", name="Use the light theme").click()
+    page.reload()
+    assert page.evaluate(color) == light
+    assert window.said() == []
+
+
+def test_paper_is_white_and_has_no_buttons(look, base):
+    window = look(base, theme="dark")
+    window.open()
+    window.page.emulate_media(media="print")
+
+    assert window.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not window.page.locator("nav").is_visible()
+    assert not window.page.locator(".links").first.is_visible()
+    assert window.page.locator("[data-tile=bookings]").is_visible()
+
+
+def test_charts_fit_on_paper_and_the_screen_is_as_before(look, base, pictures):
+    window = look(base, theme="dark")
+    window.open()
+    drawn = "[...document.querySelectorAll('.chart')].map(c => c.querySelector('svg').clientWidth)"
+    before = window.page.evaluate(drawn)
+    window.page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {drawn} }})")
+
+    window.page.pdf(path=pictures / "overview.pdf", format="A4", print_background=True)
+
+    printed = window.page.evaluate("window.printed")
+    assert len(printed) == len(before) > 4
+    assert max(printed) <= 718 - 32, "A4 without its margins, and the figure's own"
+    assert max(before) > 1000
+    assert window.page.evaluate(drawn) == before
+    assert window.page.evaluate("document.documentElement.dataset.theme") is None
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_without_a_script_the_numbers_are_there(look, base, name):
+    window = look(base, java_script_enabled=False)
+    assert window.page.goto(f"{base}/{PAGES[name]}").status == 200
+
+    assert window.page.locator("#theme").is_visible() is False
+    for figure in window.page.locator("figure").all():
+        assert figure.locator("td").first.is_visible()
+    cells = window.page.locator("td:visible, .tile b:visible, li a:visible")
+    assert cells.count() > 5
+    assert window.said() == []
+
+
+def test_the_readme_names_a_picture_that_exists():
+    root = Path(__file__).parents[2]
+    named = re.findall(r"!\[[^\]]+\]\(([^):]+\.png)\)", (root / "README.md").read_text(encoding="utf-8"))
+
+    assert named, "the README shows the dashboard"
+    assert [each for each in named if not (root / each).is_file()] == []

@@ -1,0 +1,102 @@
+"""Hostile, huge, empty and missing copies: the pages stay whole, say what is so, and run nothing."""
+
+import re
+
+import pytest
+from tests.browser import copies
+from tests.browser.test_pages import PAGES, ask, audited
+
+
+@pytest.fixture(scope="module")
+def folder(demo, tmp_path_factory):
+    """Makes a variant of the demo: `folder("hostile")`."""
+    return lambda name: getattr(copies, name)(demo, tmp_path_factory.mktemp("copies") / name)
+
+
+@pytest.fixture(scope="module")
+def hostile(folder, serving):
+    made = folder("hostile")
+    return made, serving(made)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_hostile_titles_are_texts_and_nothing_else(look, hostile, pictured, name):
+    window = look(hostile[1], width=390)
+    assert window.open(PAGES[name]).status == 200
+
+    audited(window)
+
+    page = window.page
+    assert "taken" not in page.title()
+    assert page.locator("h1").all_inner_texts() == [page.title().removesuffix(" · octo-sync")]
+    assert page.evaluate("[...document.images].length + document.querySelectorAll('main script, iframe').length") == 0
+    assert "49" not in page.locator("main").inner_text() or "{{ 7*7 }}" in page.content()
+    pictured(window, f"{name}-hostile")
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    audited(window)
+
+
+def test_hostile_titles_are_shown_as_they_are(look, hostile):
+    window = look(hostile[1])
+    window.open("occupancy")
+    text = window.page.text_content("main")
+
+    for name in ("script", "end", "quotes", "address", "long"):
+        assert copies.HOSTILE[name] in text, name
+    turned = window.page.locator("bdi", has_text=copies.HOSTILE["turned"]).first
+    assert turned.evaluate("e => getComputedStyle(e).unicodeBidi") == "isolate"
+
+
+def test_a_hostile_title_is_inert_under_the_pointer(look, hostile):
+    window = look(hostile[1])
+    window.open("occupancy")
+    box = window.page.locator(".chart svg").first.bounding_box()
+    for row in range(8):
+        window.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 30 + row * box["height"] / 12)
+
+    assert "taken" not in window.page.title()
+    assert window.said() == []
+
+
+def test_of_five_hundred_products_forty_are_drawn(look, folder, serving, pictured):
+    made = folder("huge")
+    ((products,),) = ask(made, "select count(*) from core.products")
+    assert products >= 500
+    window = look(serving(made))
+    window.open("sync")
+
+    audited(window)
+    assert window.page.locator("table.coverage tbody tr").count() == 41
+    assert f"40 of {products} products" in window.page.inner_text("#coverage-1")
+    window.page.get_by_text("The other products").click()
+    assert window.page.locator("details[open] tbody tr").count() == products - 40
+    pictured(window, "sync-huge")
+
+    window.open("occupancy")
+    audited(window)
+    assert f"The 40 products with the most departures, of {products}" in window.page.inner_text("main")
+    pictured(window, "occupancy-huge")
+
+
+def test_months_scroll_in_their_box_and_the_names_stay(look, base):
+    window = look(base, width=390)
+    window.open("sync")
+    box = window.page.locator(".scroll:has(table.coverage)")
+    name, month = box.locator("tbody th").first, box.locator("tbody td").last
+    before = name.bounding_box()["x"], month.bounding_box()["x"]
+
+    box.evaluate("b => b.scrollTo(10000, 0)")
+
+    assert abs(name.bounding_box()["x"] - before[0]) <= 2, "but for the space between cells"
+    assert 0 < month.bounding_box()["x"] < 390 < before[1]
+    assert window.page.evaluate("document.scrollingElement.scrollLeft") == 0
+
+
+@pytest.mark.parametrize("state", ["empty", "none"])
+def test_where_nothing_is_every_page_says_what_to_do(look, folder, serving, pictured, state):
+    window = look(serving(folder(state)), width=390)
+    for name, path in PAGES.items():
+        assert window.open(path).status == 200, name
+        audited(window)
+        assert re.search(r"octo-sync (sync|publish|reconcile)", window.page.inner_text("main")), name
+        pictured(window, f"{name}-{state}")

@@ -1,0 +1,106 @@
+"""Undocumented is a failing test: tables and columns, errors, exit codes, variables, and the tests that promises name."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from scripts import tables
+
+from octo_sync import cli, errors
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+SOURCES = sorted((ROOT / "src/octo_sync").rglob("*.py"))
+
+
+def _rows(page, heading=None):
+    """Cells of the tables of a page, or of one section, without their heads."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    if heading:
+        text = text.split(f"\n{heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def test_the_page_of_tables_is_current():
+    assert tables.PAGE.read_text(encoding="utf-8") == tables.render(), (
+        "docs/tables.md is not current; run: uv run python scripts/tables.py"
+    )
+
+
+def test_every_table_and_column_has_a_meaning():
+    page = tables.PAGE.read_text(encoding="utf-8")
+    columns = re.findall(r"^\| `(\w+)` \| [^|]+ \| (.*) \|$", page, re.MULTILINE)
+
+    assert len(columns) > 500
+    assert [name for name, meaning in columns if not meaning.strip()] == []
+    assert len(re.findall(r"^### `(?:marts|core|ops)\.\w+`\n\n\S", page, re.MULTILINE)) == page.count("\n### ")
+
+
+def _classes():
+    return [getattr(errors, name) for name in errors.__all__]
+
+
+def test_every_error_is_on_the_page_once_and_nothing_else_is():
+    named = [re.fullmatch(r"`(\w+)`", row[0])[1] for row in _rows("errors.md")[1:]]
+
+    assert sorted(named) == sorted(errors.__all__)
+    assert set(errors.__all__) == {
+        name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)
+    }
+
+
+@pytest.mark.parametrize("error", _classes(), ids=lambda error: error.__name__)
+def test_the_page_says_what_an_error_means_its_exit_code_and_what_to_do(error):
+    (row,) = [row for row in _rows("errors.md") if row[0] == f"`{error.__name__}`"]
+    _, means, code, advice = row
+
+    assert means == inspect.getdoc(error).partition("\n")[0]
+    assert code == str(cli.exit_code(error("It is so.")))
+    assert len(advice) > 20
+
+
+def _said_codes(text):
+    return {int(code) for code in re.findall(r"(?:^|· |/)(\d+)", text)}
+
+
+def test_the_table_of_exit_codes_is_that_of_the_program():
+    table = {
+        int(code): row[1]
+        for row in _rows("commands.md", "## What all of them share")
+        for code in re.findall(r"^\d+|(?<=, )\d+", row[0])
+    }
+    epilog = cli.root.epilog.removeprefix("Exit codes: ").rstrip(".")
+
+    assert set(table) == _said_codes(epilog) == {0, 1, 2, 3, 4, 5, 6, 130, 143}
+    assert all(table.values())
+    assert {cli.exit_code(error("It is so.")) for error in _classes()} <= set(table)
+
+
+def test_no_command_says_an_exit_code_that_the_table_lacks():
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    said = {int(code) for line in re.findall(r"^Exit codes?[:=](.*)$", page, re.MULTILINE) for code in _said_codes(line)}
+
+    assert said <= {0, 1, 2, 3, 4, 5, 6, 130, 143}
+
+
+READ = re.compile(r"""environ(?:\.get\(|\[)["']([A-Z_]+)["']|\.variable\(["']([A-Z_]+)["']\)|getenv\(["']([A-Z_]+)["']""")
+
+
+def test_every_variable_that_is_read_is_on_the_page_and_every_one_there_is_read():
+    read = {name for path in SOURCES for match in READ.findall(path.read_text(encoding="utf-8")) for name in match if name}
+    said = {name for row in _rows("environment.md") for name in re.findall(r"`([A-Z_]+)`", row[0])}
+
+    assert {"NO_COLOR", "CREDENTIALS_DIRECTORY"} <= read
+    assert said - {"OCTO_SYNC_CONNECTIONS__NAME__TOKEN"} == read
+
+
+def test_the_tests_that_promises_name_exist():
+    page = (DOCS / "guarantees.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)`", page)
+
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    for row in _rows("guarantees.md")[1:]:
+        assert "`tests/" in row[2], f"nothing proves: {row[0]}"

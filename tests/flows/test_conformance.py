@@ -1,0 +1,201 @@
+"""What a service really does is found out by a dozen calls, and each difference is told with what follows from it."""
+
+import datetime as dt
+from random import Random
+
+import pytest
+from tests.flows.harness import NOON, TODAY, TOKENS, Service, small
+
+from octo_sync.errors import NotFound, RequestRefused, ServiceUnavailable
+from octo_sync.flows import doctor_service
+from octo_sync.flows.conformance import Seen, checks, score
+from octo_sync.flows.conformance_probe import KnownBooking
+from octo_sync.model import Connection, Secret, Window
+from octo_sync.octo import endpoints
+from octo_sync.octo.answer import Answer
+from octo_sync.octo.client import OctoClient
+
+
+class Noon:
+    def now(self):
+        return NOON
+
+
+@pytest.fixture(scope="module")
+def _running():
+    with Service(small(bookings=1500)) as service:
+        yield service
+
+
+@pytest.fixture
+def service(_running):
+    yield _running
+    _running.control("DELETE", "/quirks")
+    _running.control("DELETE", "/faults")
+
+
+def a_connection(service, token="all", **more):
+    return Connection(name="shop", base_url=service.base_url, token=Secret(TOKENS.get(token, token)), **more)
+
+
+def a_cancelled_one(service):
+    """A booking that a copy of this service would know as cancelled."""
+    found = [b for b in service.control("GET", "/state")["bookings"] if b["status"] == "CANCELLED"]
+    one = found[0]
+    created = dt.datetime.fromisoformat(one["utcCreatedAt"]) if "utcCreatedAt" in one else NOON
+    day = dt.date.fromisoformat(str(one["localDate"])[:10]) if "localDate" in one else TODAY
+    return KnownBooking(one["uuid"], day, created.date())
+
+
+async def examined(service, *, cancelled=None, quick=False, **more):
+    connection = doctor_service.with_little_patience(a_connection(service, **more))
+    async with OctoClient(connection, clock=Noon(), random=Random(1)) as client:
+        return await doctor_service.service(client, clock=Noon(), quick=quick, cancelled=cancelled)
+
+
+def results(examined):
+    return {check.name: check.result for check in examined.checks}
+
+
+QUIRKS = {
+    "no_capability_echo": (True, {"echo"}),
+    "ignored_capability": (["extras"], {"capability extras"}),
+    "ignored_capability/pricing": (["pricing"], {"capability pricing"}),
+    "cancelled_not_listed": (True, {"cancelled bookings"}),
+    "booking_date_is_creation": (True, {"dates of lists"}),
+    "closed_days_omitted": (True, {"closed days"}),
+    "list_cap_100": (True, {"length of lists"}),
+    "vacancies_omitted": (True, {"seats"}),
+    "error_style": ("plain404", {"unknown booking", "unknown product"}),
+}
+
+
+async def test_a_faithful_service_does_all_that_the_copy_wishes_and_is_asked_a_dozen_times_at_most(service):
+    service.control("DELETE", "/requests")
+
+    found = await examined(service, cancelled=a_cancelled_one(service))
+
+    assert results(found) == dict.fromkeys(results(found), "passed")
+    assert len(found.checks) == score(found.checks)[0] == 13
+    asked = len(service.control("GET", "/requests")["requests"])
+    assert found.calls == asked <= doctor_service.MOST_CALLS
+
+
+@pytest.mark.parametrize("name", QUIRKS)
+async def test_each_quirk_changes_its_own_finding_and_no_other(service, name):
+    value, expected = QUIRKS[name]
+    known = a_cancelled_one(service)
+    service.quirks(**{name.split("/")[0]: value})
+
+    found = await examined(service, cancelled=known)
+
+    assert {check.name for check in found.checks if check.result == "differs"} == expected
+    assert {check.name for check in found.checks if check.result == "unknown"} == set()
+    assert found.calls <= doctor_service.MOST_CALLS
+    for check in found.checks:
+        assert bool(check.consequence) == (check.result == "differs"), "what differs is explained, and only that"
+        assert not check.consequence or check.consequence.endswith(".")
+
+
+async def test_the_quick_look_costs_five_calls_and_holds_nothing_against_anything(service):
+    found = await examined(service, quick=True)
+
+    assert (found.checks, found.calls) == ([], 5)
+
+
+async def test_a_token_without_the_ability_is_told_and_the_other_questions_are_asked_all_the_same(service):
+    found = await examined(service, token="sandbox-token-none")
+
+    assert results(found)["subscriptions"] == "differs"
+    assert results(found)["unknown booking"] == "passed"
+
+
+@pytest.mark.parametrize("fault", ["status_5xx", "html_200", "malformed", "empty_list"])
+async def test_a_sick_service_is_asked_no_more_than_a_healthy_one_and_nothing_is_made_up(service, fault):
+    service.control("PUT", "/faults", [{"fault": fault, "match": {"path": "/(bookings|availability).*"}}])
+
+    found = await examined(service)
+
+    assert found.calls <= doctor_service.MOST_CALLS
+    told = results(found)
+    assert told.get("cancelled bookings", "unknown") == told.get("dates of lists", "unknown") == "unknown"
+    assert told.get("closed days", "unknown") == told.get("seats", "unknown") == "unknown"
+
+
+# -- pure: what answers mean -----------------------------------------------------------------------------------------
+
+
+def answer(text, call=None, **headers):
+    return Answer(text.encode(), 200, headers, 0, b"", call or endpoints.products())
+
+
+def told(seen, name, **more):
+    connection = Connection(name="shop", base_url="https://x.example", token=Secret("t"), **more)
+    return next((check for check in checks(seen, connection) if check.name == name), None)
+
+
+def test_a_zone_that_this_machine_does_not_know_is_named():
+    seen = Seen(products=answer('[{"timeZone": "Mars/Olympus"}, {"timeZone": "Europe/Lisbon"}]'))
+
+    check = told(seen, "time zones")
+
+    assert check.result == "differs"
+    assert "Mars/Olympus" in check.text
+    assert "Lisbon" not in check.text
+    assert "tzdata" in check.fix
+
+
+def test_products_without_a_zone_are_counted():
+    assert "1 of 2" in told(Seen(products=answer('[{"id": "1"}, {"timeZone": "Europe/Lisbon"}]')), "time zones").text
+
+
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [
+        (NotFound("x", status=400, code="INVALID_BOOKING_UUID"), "passed"),
+        (RequestRefused("x", status=404), "differs"),
+        (ServiceUnavailable("x", status=503), "unknown"),
+        (None, "differs"),
+    ],
+)
+def test_only_the_typed_code_says_that_nobody_has_it(error, result):
+    assert told(Seen(unknown={"booking": error}), "unknown booking").result == result
+
+
+def test_days_absent_at_the_ends_are_not_on_sale_and_only_a_gap_is_a_day_left_out():
+    window = Window(dt.date(2026, 12, 1), dt.date(2026, 12, 31))
+
+    def days(*numbers):
+        rows = ", ".join(
+            f'{{"localDateTimeStart": "2026-12-{n:02d}T10:00:00+00:00", "status": "AVAILABLE"}}' for n in numbers
+        )
+        return Seen(availability=[(answer(f"[{rows}]"), window)])
+
+    assert told(days(5, 6, 7), "closed days").result == "unknown"
+    assert "2 between 2026-12-05 and 2026-12-08" in told(days(5, 8), "closed days").text
+    assert told(days(), "closed days").text == "no availability was seen"
+
+
+def test_a_meaning_in_the_file_that_the_service_does_not_share_is_told():
+    window = Window(dt.date(2026, 11, 1), dt.date(2026, 11, 10))
+    row = (
+        '{"uuid": "b", "id": "b", "status": "CONFIRMED", "utcCreatedAt": "2026-06-01T00:00:00Z", "productId": "p", '
+        '"optionId": "o", "availability": {"id": "a", "localDateTimeStart": "2026-11-05T10:00:00+00:00", '
+        '"localDateTimeEnd": "2026-11-05T11:00:00+00:00", "allDay": false, "openingHours": []}, "unitItems": []}'
+    )
+    call = endpoints.bookings(start=window.start, end=window.end)
+    seen = Seen(bookings=[(answer(f"[{row}]", call), window)])
+
+    assert told(seen, "dates of lists").result == "passed"
+    check = told(seen, "dates of lists", booking_date_means="creation")
+    assert check.result == "differs"
+    assert 'booking_date_means = "travel"' in check.fix
+
+
+def test_exactly_a_hundred_that_stay_a_hundred_in_halves_are_no_cut():
+    window = Window(dt.date(2026, 11, 1), dt.date(2026, 11, 10))
+    rows = [f'{{"uuid": "{n}"}}' for n in range(100)]
+    whole, first, second = (answer(f"[{', '.join(part)}]") for part in (rows, rows[:40], rows[40:]))
+
+    assert told(Seen(bookings=[(whole, window)], halves=[first, second]), "length of lists").result == "passed"
+    assert told(Seen(bookings=[(whole, window)]), "length of lists").result == "differs"

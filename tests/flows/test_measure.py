@@ -1,0 +1,141 @@
+"""What /metrics says of the copy is what the journal and the files say."""
+
+import datetime as dt
+from collections import Counter
+from math import inf
+
+import pytest
+
+from octo_sync.flows.measure import Gauges, Requests
+from octo_sync.journal import Journal, Received
+from octo_sync.model import Source, Subject, SubjectKind
+from octo_sync.octo.client import Stats
+from octo_sync.pipeline import load
+from octo_sync.web.metrics import CATALOGUE
+
+NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+
+
+class Clock:
+    def __init__(self):
+        self.moment = NOON
+
+    def now(self):
+        return self.moment
+
+
+@pytest.fixture
+def place(tmp_path):
+    path = tmp_path / "p.toml"
+    path.write_text(
+        '[connections.acme]\nbase_url = "https://octo.example.com"\ntoken = { env = "T" }\n'
+        '[webhooks]\nurl = "https://hooks.example.com/octo"\n'
+    )
+    pipeline = load(path, directory=tmp_path, environ={"T": "x"}, overrides={})
+    clock = Clock()
+    with Journal.open(pipeline.journal, clock=clock) as journal:
+        requests = Requests()
+        yield (
+            Gauges(pipeline, journal, clock, build=("1", "3", "2"), requests=requests),
+            journal,
+            clock,
+            requests,
+            pipeline,
+        )
+
+
+def land_all(journal):
+    journal.landed(journal.claim(1000, run_id="r"), run_id="r")
+
+
+def test_every_value_belongs_to_a_metric_and_has_its_labels(place):
+    gauges, journal, *_ = place
+    journal.mark([Subject("acme", SubjectKind.PRODUCTS)], Source.SCHEDULE)
+    land_all(journal)
+    for name, samples in gauges.read().items():
+        assert name in CATALOGUE
+        for labels in samples:
+            assert len(labels) == len(CATALOGUE[name].labels), name
+
+
+def test_staleness_is_endless_before_anything_was_asked_for_and_then_grows_with_the_oldest_verification(place):
+    gauges, journal, clock, *_ = place
+    stale = gauges.read()["octo_sync_staleness_seconds"]
+    assert stale == {("acme", kind): inf for kind in ("supplier", "products", "bookings")}
+
+    products, month = Subject("acme", SubjectKind.PRODUCTS), Subject("acme", SubjectKind.BOOKINGS, ("2026-11",))
+    journal.mark([products], Source.SCHEDULE)
+    land_all(journal)
+    clock.moment += dt.timedelta(seconds=100)
+    journal.mark([month], Source.SCHEDULE)
+    clock.moment += dt.timedelta(seconds=10)
+    found = gauges.read()
+    assert found["octo_sync_staleness_seconds"] == {("acme", "products"): 110, ("acme", "bookings"): 10}
+    assert found["octo_sync_unverified_subjects"]["acme", "bookings"] == 1
+    assert found["octo_sync_lag_seconds"]["acme", "bookings"] == 10
+    assert found["octo_sync_backlog_subjects"]["acme", "bookings"] == 1
+    assert found["octo_sync_last_success_timestamp_seconds"] == {("acme", "products"): NOON.timestamp()}
+
+    land_all(journal)
+    found = gauges.read()
+    assert found["octo_sync_lag_seconds"]["acme", "bookings"] == 0
+    assert found["octo_sync_staleness_seconds"]["acme", "bookings"] == 0
+
+
+def test_runs_are_counted_from_the_beginning_of_this_process_each_once_whoever_made_them(place):
+    gauges, journal, *_ = place
+    journal.start_run("sync", "p", run_id="before", fence=1)
+    journal.end_run("before", "ok")
+    assert set(gauges.read()["octo_sync_runs"].values()) == {0}
+    journal.start_run("pull", "p", run_id="open", fence=1)
+    assert set(gauges.read()["octo_sync_runs"].values()) == {0}, "it has not ended"
+    journal.start_run("sync", "p", run_id="later", fence=1)
+    journal.end_run("later", "failed")
+    journal.end_run("open", "partial")
+    for _ in range(2):
+        counted = gauges.read()["octo_sync_runs"]
+        assert {labels: count for labels, count in counted.items() if count} == {
+            ("sync", "failed"): 1,
+            ("pull", "partial"): 1,
+        }
+
+
+def test_requests_are_counted_over_all_clients_of_the_process():
+    first, second, requests = Stats(), Stats(), Requests()
+    requests.follow({"acme": first})
+    first.requests, first.by_status = 5, Counter({200: 3, 503: 1})
+    assert requests.counts() == {("acme", "200"): 3, ("acme", "503"): 1, ("acme", "none"): 1}
+    requests.follow({"acme": second})
+    second.requests, second.by_status = 2, Counter({200: 2})
+    assert requests.counts() == {("acme", "200"): 5, ("acme", "503"): 1, ("acme", "none"): 1}
+
+
+def test_a_subscription_that_was_there_and_is_gone_is_a_zero_and_one_that_never_was_is_nothing(place):
+    gauges, journal, *_ = place
+    assert gauges.read()["octo_sync_subscription_held"] == {}
+    journal.add_endpoint("e" * 32, connection="acme", secret_hash="0" * 64)
+    journal.activate_endpoint("e" * 32, "s-1")
+    journal.set_setting("told_at_endpoint", "e" * 32, connection="acme")
+    assert gauges.read()["octo_sync_subscription_held"] == {("acme",): True}
+    journal.add_endpoint("n" * 32, connection="acme", secret_hash="1" * 64)
+    assert gauges.read()["octo_sync_subscription_held"] == {("acme",): True}, "it moves to a new address"
+    journal.subscription_gone("acme", "s-1")
+    assert gauges.read()["octo_sync_subscription_held"] == {("acme",): False}
+    journal.set_setting("subscriptions_removed_at", None, connection="acme")
+
+
+def test_deliveries_and_quarantine_and_sizes_are_those_of_the_journal_and_the_files(place):
+    gauges, journal, clock, _, pipeline = place
+    pipeline.destination.write_bytes(b"x" * 1000)
+    pipeline.publish.path.write_bytes(b"x" * 500)
+    body = Received(connection="acme", endpoint="e" * 32, received_at=clock.now(), body=b"{}", subjects=())
+    journal.add_endpoint("e" * 32, connection="acme", secret_hash="0" * 64)
+    journal.receive([body])
+    journal.quarantine_record("acme", "deletions-held", "k", "", "held", "d", "r")
+    found = gauges.read()
+    assert found["octo_sync_last_delivery_timestamp_seconds"] == {("acme",): NOON.timestamp()}
+    assert found["octo_sync_quarantine_entries"]["acme", "deletions-held"] == 1
+    assert found["octo_sync_quarantine_entries"]["acme", "bookings"] == 0
+    assert found["octo_sync_warehouse_bytes"] == {("warehouse",): 1000, ("read copy",): 500}
+    assert found["octo_sync_published_timestamp_seconds"] == {(): pipeline.publish.path.stat().st_mtime}
+    assert found["octo_sync_journal_bytes"][()] == journal.size()

@@ -1,0 +1,92 @@
+"""`[notify]` and `log_format`: addresses are secrets, every mistake is named with its key and without its value."""
+
+import pytest
+
+from octo_sync.errors import ConfigError
+from octo_sync.pipeline import load
+
+MINIMAL = '[connections.acme]\nbase_url = "https://octo.example.com"\ntoken = { env = "T" }\n'
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text="", environ=None):
+        path = tmp_path / "p.toml"
+        path.write_text(text + MINIMAL if text.startswith("log") else MINIMAL + text)
+        return load(path, directory=tmp_path, environ={"T": "x", **(environ or {})}, overrides={})
+
+    return read
+
+
+def test_nobody_is_told_by_default(read):
+    pipeline = read()
+    assert (dict(pipeline.told), pipeline.log_format) == ({}, "sentences")
+    assert (pipeline.notify.stale_after, pipeline.notify.check_every) == (26 * 3600, 30)
+
+
+def test_a_target_is_a_command_an_address_a_variable_or_a_file(read, tmp_path):
+    (tmp_path / "ping").write_text("https://ping.example.com/abc\n")
+    pipeline = read(
+        '[notify]\non_stale = "mail -s stale me@example.com"\non_quarantine = "https://hooks.example.com/q?a=b"\n'
+        'on_subscription_lost = { env = "LOST" }\nping = { file = "ping" }\n',
+        {"LOST": "https://hooks.example.com/lost"},
+    )
+    assert {key: told.reveal() for key, told in pipeline.told.items()} == {
+        "on_stale": "mail -s stale me@example.com",
+        "on_quarantine": "https://hooks.example.com/q?a=b",
+        "on_subscription_lost": "https://hooks.example.com/lost",
+        "ping": "https://ping.example.com/abc",
+    }
+
+
+def test_a_variable_of_the_key_itself_holds_the_target(read):
+    pipeline = read(environ={"OCTO_SYNC_NOTIFY__PING": "https://ping.example.com/abc"})
+    assert pipeline.told["ping"].reveal() == "https://ping.example.com/abc"
+    assert pipeline.origin("notify.ping") == "env OCTO_SYNC_NOTIFY__PING"
+
+
+def test_what_is_told_never_shows_itself(read):
+    pipeline = read('[notify]\nping = "https://ping.example.com/very-secret"\n')
+    assert "very-secret" not in repr(pipeline)
+    assert pipeline.settings["notify.ping"].value == "set (pipeline file)"
+    assert pipeline.settings["notify.on_stale"].value is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('ping = "curl https://x"', "notify.ping: expected an address such as"),
+        ('ping = "http://ping.example.com/s3cret"', "notify.ping: expected https"),
+        ('ping = "https://10.0.0.7/s3cret"', "notify.ping: expected a public address"),
+        ('on_stale = "https:///s3cret"', "notify.on_stale: expected an address with a host"),
+        ('on_stale = "https://x.example/a s3cret"', "notify.on_stale: expected an address with a host"),
+        ('on_stale = ""', "notify.on_stale: expected a text that is not empty"),
+        ("on_stale = 5", "notify.on_stale: expected a command, an https address"),
+        ('on_stale = { env = "A", file = "s3cret" }', "notify.on_stale: expected a command, an https address"),
+        ('on_stale = { env = "s3cret" }', "notify.on_stale: expected the NAME of an environment variable"),
+        ('ping = { env = "UNSET" }', "notify.ping: the environment variable UNSET is not set"),
+        ('ping = { file = "absent" }', "notify.ping: there is no file"),
+        ("check_every = 0.01", "notify.check_every: expected at least 0.1"),
+        ("nope = 1", "notify.nope: no such key"),
+    ],
+)
+def test_a_mistake_is_named_without_what_may_be_secret(read, text, words):
+    with pytest.raises(ConfigError) as error:
+        read(f"[notify]\n{text}\n")
+    assert any(words in mistake for mistake in error.value.mistakes), error.value.mistakes
+    assert "s3cret" not in str(error.value.mistakes)
+
+
+def test_this_machine_and_hosts_that_are_named_may_be_told_over_http(read):
+    pipeline = read(
+        '[notify]\nping = "http://127.0.0.1:9/x"\non_stale = "http://10.0.0.7/x"\nallow_hosts = ["10.0.0.7"]\n'
+    )
+    assert set(pipeline.told) == {"ping", "on_stale"}
+
+
+def test_log_format_is_one_of_three(read):
+    assert read('log_format = "json"\n').log_format == "json"
+    assert read(environ={"OCTO_SYNC_LOG_FORMAT": "text"}).log_format == "text"
+    with pytest.raises(ConfigError) as error:
+        read('log_format = "xml"\n')
+    assert 'log_format: found "xml"; expected one of sentences, text, json' in error.value.mistakes[0]

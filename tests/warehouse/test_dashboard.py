@@ -1,0 +1,67 @@
+"""The dashboard's selects: one dialect, no clock, the same rows on both engines, whatever they are asked."""
+
+import re
+from pathlib import Path
+
+import pytest
+import sqlglot
+from tests.flows.harness import NOON
+from tests.warehouse.conftest import LATER
+from tests.warehouse.engines import planted
+from tests.warehouse.test_engines import plain
+from tests.warehouse.test_recon_open import _insert, _rows
+
+from octo_sync.flows import ask
+
+ALL = {q.file.path.stem: q for q in ask.questions(Path("nowhere"), "dashboard")}
+
+
+def _select(query):
+    return re.sub(r"--.*", "", query.sql)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_select_is_one_in_both_dialects_and_reads_no_clock(name):
+    text = re.sub(r"\$([a-z]\w*)", r":\1", _select(ALL[name]))
+    for dialect in ("duckdb", "postgres"):
+        (parsed,) = sqlglot.parse(text, dialect=dialect)
+        assert isinstance(parsed, sqlglot.exp.Query)
+
+    assert not re.search(r"\b(current_date|current_timestamp|localtimestamp|now\(\)|random)", text.lower())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_select_declares_the_parameters_it_uses_and_says_what_it_is_for(name):
+    query = ALL[name]
+
+    assert {p.name for p in query.parameters} == set(re.findall(r"\$([a-z]\w*)", _select(query)))
+    assert query.description.endswith(".")
+
+
+def _given(query, one):
+    """Values for its parameters: the defaults, and for those that choose one thing all of them or `one` of them."""
+    chosen = {p.name: one[p.name] for p in query.parameters if not p.default}
+    rest = [p for p in query.parameters if p.default]
+    return ask.filled(rest, {}, now=NOON + LATER, time_zone="UTC") | chosen
+
+
+@pytest.mark.parametrize("which", ["all", "one"])
+@pytest.mark.parametrize("name", ALL)
+def test_a_select_has_the_same_rows_on_both_engines(duck, postgres, name, which):
+    ((key, connection),) = duck.query(
+        "select product_key, connection_id from marts.fct_bookings group by 1, 2 order by count(*) desc, 1 limit 1"
+    ).rows
+    one = {"product": key, "channel": connection, "currency": "EUR"}
+    given = _given(ALL[name], one if which == "one" else dict.fromkeys(one))
+    runs, results = _rows()
+    drifted = "insert into ops.schema_drift values ('direct', 'booking', 'field', 'new', 3, '2026-11-20', '2026-11-21')"
+    held = "insert into ops.quarantine values ('direct', 'booking', '[\"x\"]', '$.a', 'No.', 3, '2026-11-20', '2026-11-21')"
+    add = f"{_insert('recon_runs', runs)}; {_insert('recon_results', results)}; {drifted}; {held}"
+    gone = ("recon_runs", "recon_results", "schema_drift", "quarantine")
+    remove = "; ".join(f"delete from ops.{table}" for table in gone)
+    with planted(duck, add, remove), planted(postgres, add, remove):
+        here, there = (engine.query(ALL[name].sql, given) for engine in (duck, postgres))
+
+    assert here.columns == there.columns
+    assert here.rows or which == "one"
+    assert [[plain(v) for v in row] for row in here.rows] == [[plain(v) for v in row] for row in there.rows], "in order"

@@ -1,0 +1,209 @@
+"""The copy that pages read: noticed when another one is published, kept open while it is read, told apart from none."""
+
+import asyncio
+import datetime as dt
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+from tests.flows.harness import NOON, Project
+from tests.web.dashboard.conftest import READ
+
+from octo_sync.errors import QueryError, WarehouseError
+from octo_sync.flows.mirror import mirror_and_publish
+from octo_sync.web.dashboard import Source
+
+
+class Clock:
+    """One that is put forward by hand."""
+
+    def __init__(self):
+        self.at = NOON
+
+    def __call__(self):
+        return self.at
+
+    def pass_(self, **time):
+        self.at += dt.timedelta(**time)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def folder(published, tmp_path):
+    """A copy of the published copy, to be replaced."""
+    shutil.copy(published / READ, tmp_path / READ)
+    return tmp_path
+
+
+@pytest.fixture
+def source(folder, clock):
+    opened = Source(folder / READ, folder, now=clock)
+    yield opened
+    opened.close()
+
+
+def replaced(path, statement):
+    """Another copy in the file's place, as a publish puts it there."""
+    fresh = path.with_name("fresh")
+    shutil.copy(path, fresh)
+    with duckdb.connect(fresh) as copy:
+        copy.execute(statement)
+    fresh.replace(path)
+
+
+def _titles(source):
+    return {row["product_name"] for row in source.rows("products")}
+
+
+def test_another_copy_is_noticed_within_two_seconds_by_the_clock(source, folder, clock):
+    before = source.revision
+    assert "Renamed" not in _titles(source)
+    replaced(folder / READ, "update core.products set title = 'Renamed'")
+    clock.pass_(seconds=0.5)
+    assert source.revision == before, "it is looked at once a second"
+    clock.pass_(seconds=1)
+    assert source.revision != before
+    assert _titles(source) == {"Renamed"}
+
+
+async def test_a_publish_while_it_runs_is_on_the_page_within_two_seconds(published, service, tmp_path, shown):
+    """The whole way: a change at the service, a sync, and the page shows it, by the real clock."""
+    shutil.copytree(published, tmp_path / "project")
+    project = Project(tmp_path / "project", service, publish=True)
+    dashboard = shown(project.directory, now=lambda: dt.datetime.now(dt.UTC))
+    product = service.state()["products"][0]["id"]
+    assert "Renamed by hand" not in await dashboard.text("/availability")
+    service.control("PATCH", f"/admin/products/{product}", {"title": {"en": "Renamed by hand"}})
+    await project.sync()
+    async with project.opened() as opened:
+        await asyncio.to_thread(mirror_and_publish, opened.ports)
+    began = time.monotonic()
+    while "Renamed by hand" not in await dashboard.text("/availability"):
+        assert time.monotonic() - began < 2
+        await asyncio.sleep(0.05)
+
+
+def test_a_reader_keeps_its_copy_though_another_is_published_meanwhile(source, folder, clock):
+    with source.using() as opened:
+        replaced(folder / READ, "update core.products set title = 'Renamed'")
+        clock.pass_(seconds=2)
+        assert _titles(source) == {"Renamed"}
+        old = opened.pages.query("select count(*) from core.products where title = 'Renamed'").rows
+        assert old == [(0,)]
+    with pytest.raises(WarehouseError, match="closed"):
+        opened.pages.query("select 1")
+
+
+def test_many_threads_read_through_swaps_and_nothing_is_left_open(source, folder, clock):
+    failures, stop = [], threading.Event()
+
+    def read():
+        while not stop.is_set():
+            try:
+                assert source.rows("channels")
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a failure
+                failures.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(5):
+        replaced(folder / READ, f"update core.products set title = 'Number {number}'")
+        clock.pass_(seconds=2)
+        assert _titles(source) == {f"Number {number}"}
+    stop.set()
+    for thread in threads:
+        thread.join(10)
+    assert failures == []
+    source.close()
+    held = [link for link in Path("/proc/self/fd").iterdir() if str(folder) in str(_target(link))]
+    assert held == []
+
+
+def _target(link):
+    try:
+        return link.readlink()
+    except OSError:
+        return ""
+
+
+def test_a_copy_that_comes_later_is_found_and_one_that_goes_is_missed(source, folder, clock):
+    copy, aside = folder / READ, folder / "aside"
+    assert source.trouble is None
+    copy.rename(aside)
+    clock.pass_(seconds=2)
+    assert "does not exist yet; run `octo-sync sync`" in source.trouble
+    assert source.revision == ""
+    aside.rename(copy)
+    clock.pass_(seconds=2)
+    assert source.trouble is None
+
+
+def test_a_damaged_copy_is_a_sentence_and_is_tried_again(source, folder, clock):
+    whole = (folder / READ).read_bytes()
+    (folder / "fresh").write_bytes(whole[:8192])
+    (folder / "fresh").replace(folder / READ)
+    clock.pass_(seconds=2)
+    assert "is damaged or cut off" in source.trouble
+    (folder / "fresh").write_bytes(whole)
+    (folder / "fresh").replace(folder / READ)
+    clock.pass_(seconds=2)
+    assert source.trouble is None
+
+
+def test_a_select_that_is_not_there_or_wants_other_parameters_is_refused(source):
+    with pytest.raises(QueryError, match=r"no warehouse/dashboard/nothing\.sql"):
+        source.rows("nothing")
+    with pytest.raises(QueryError, match="wants first, last, product"):
+        source.rows("occupancy", first=dt.date(2026, 11, 20))
+
+
+def test_a_projects_own_select_takes_the_place_of_the_shipped_one(folder, clock):
+    own = folder / "warehouse/dashboard"
+    own.mkdir(parents=True)
+    (own / "products.sql").write_text("-- name: products\nselect 'k' as product_key, 'Mine' as product_name")
+    mine = Source(folder / READ, folder, now=clock)
+    assert _titles(mine) == {"Mine"}
+    mine.close()
+
+
+def test_who_asks_in_sql_does_not_hold_up_the_pages(source):
+    """Else one slow question would stop the dashboard for everybody."""
+
+    def ask():
+        with pytest.raises(WarehouseError, match="stopped after"):
+            source.sql("select count(*) from range(100000000000) a", timeout=3.0)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    began = time.monotonic()
+    assert source.rows("channels")
+    assert time.monotonic() - began < 2
+    asking.join()
+
+
+def test_on_a_server_a_landing_is_noticed(postgres_database, published, service, tmp_path, clock):
+    shutil.copytree(published, tmp_path / "project")
+    project = Project(tmp_path / "project", service, publish=True, destination=postgres_database)
+    asyncio.run(project.sync())
+    source = Source(postgres_database, tmp_path, now=clock)
+    before, titles = source.revision, _titles(source)
+    assert before
+    assert titles
+    service.control(
+        "PATCH", f"/admin/products/{service.state()['products'][0]['id']}", {"title": {"en": "Renamed by hand"}}
+    )
+    project.clock.advance(seconds=3600)
+    asyncio.run(project.sync())
+    clock.pass_(seconds=2)
+    assert source.revision != before
+    assert "Renamed by hand" in _titles(source)
+    assert "@" not in source.name
+    source.close()

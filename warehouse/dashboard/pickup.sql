@@ -1,0 +1,18 @@
+-- name: pickup
+-- description: Guests on the books so many days before travel, per travel month, all products together, or one.
+-- parameter: first: date: month-3: The first travel month is the one of this day.
+-- parameter: last: date: month+2: The last travel month is the one of this day.
+-- parameter: product: text: : One product alone (product_key); null: all.
+select
+  travel_month,
+  days_out,
+  cast(sum(pax_on_books) as bigint) as pax_on_books,
+  cast(sum(cancelled_since_pax) as bigint) as cancelled_since_pax,
+  cast(sum(final_pax) as bigint) as final_pax,
+  min(case when is_final then 1 else 0 end) = 1 as is_final,
+  min(case when is_complete then 1 else 0 end) = 1 as is_complete
+from marts.agg_pickup_curve
+where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and (cast($product as text) is null or product_key = cast($product as text))
+group by travel_month, days_out
+order by travel_month, days_out

@@ -1,0 +1,42 @@
+-- name: standing
+-- description: What the copy is worth: its own now, what it spans, when the part verified longest ago was verified, what is open. One row.
+with channels as (
+  select
+    count(*) as connections,
+    max(as_of_date) as as_of_date,
+    max(last_verified_at_utc) as last_verified_at_utc,
+    count(case when last_verified_at_utc is null then 1 end) as never_verified,
+    min(bookings_from) as bookings_from,
+    max(bookings_to) as bookings_to,
+    min(business_time_zone) as time_zone,
+    count(distinct business_time_zone) as time_zones
+  from marts.dim_channel
+  where is_active
+),
+slots as (
+  select min(window_start) as availability_from, max(window_end) as availability_to
+  from ops.coverage
+  where resource = 'availability'
+),
+fresh as (
+  select
+    min(case when f.resource in ('supplier', 'products', 'availability', 'bookings') then f.oldest_verified_at end)
+      as oldest_verified_at_utc,
+    cast(sum(f.open_subjects) as bigint) as open_subjects,
+    cast(sum(f.incomplete_subjects) as bigint) as incomplete_subjects,
+    cast(sum(f.missed_rows) as bigint) as missed_rows
+  from marts.sync_freshness f
+  join marts.dim_channel c on c.connection_id = f.connection_id and c.is_active
+),
+products as (
+  select count(*) as products from core.products where not is_deleted
+),
+tests as (
+  select count(*) as test_bookings from core.bookings where is_test and not is_deleted
+)
+select *
+from channels
+cross join slots
+cross join fresh
+cross join products
+cross join tests
