@@ -17,8 +17,8 @@ HEAD = """# Tables and columns
 
 <!-- Written by scripts/tables.py from src/octo_sync/tables and warehouse/marts; a test keeps it current. -->
 
-Every table of the read copy, and of PostgreSQL's schemas `marts`, `core` and `ops`, with the types that DuckDB shows. `octo-sync
-tables NAME` says the same; BI tools show it too, because these texts are comments in the database.
+Every table of the read copy, and of PostgreSQL's schemas `marts`, `core` and `ops`, with the types that DuckDB shows.
+`octo-sync tables NAME` says the same; BI tools show it too, because these texts are comments in the database.
 [The warehouse](warehouse.md) says which table is for what; [Personal data](privacy.md) what is in no table here.
 """
 

@@ -23,7 +23,7 @@ def listener():
             self.send_response(200)
             self.end_headers()
 
-        do_GET = do_POST = _note
+        do_GET = do_POST = _note  # noqa: N815 - the base class calls them so
 
         def log_message(self, *_):
             pass
@@ -207,7 +207,7 @@ def test_status_says_what_is_open_with_other_systems(project):
     from octo_sync.journal import FoundDifference, Journal
     from octo_sync.model import Window
 
-    now, day = dt.datetime.now(dt.UTC), dt.date(2026, 11, 1)
+    now, day = dt.datetime.now(dt.UTC) - dt.timedelta(hours=3), dt.date(2026, 11, 1)
     found = [
         FoundDifference(key=f"k{n}", bucket=bucket, reason="x")
         for n, bucket in enumerate(["missing_here"] * 3 + ["mismatched"])
@@ -220,7 +220,7 @@ def test_status_says_what_is_open_with_other_systems(project):
         journal.accept_difference("ledger", "k0", note="known", by="me", until=None, now=now)
     text = project.ok("status")
     (line,) = [line for line in text.splitlines() if line.startswith("Differences")]
-    assert "ledger  3 open: 1 mismatched, 2 missing here, the oldest for 0 s · 1 accepted" in line
+    assert "ledger  3 open: 1 mismatched, 2 missing here, the oldest for 3 h · 1 accepted" in line
     document = project.json("status")["open_differences"]
     assert [(one["bucket"], one["open"], one["accepted"]) for one in document] == [
         ("mismatched", 1, 0),

@@ -30,7 +30,7 @@ PATIENCE = 120
 def blocks(page):
     """The command blocks of a page, without lines that are only remarks."""
     found = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
-    return ["".join(line for line in block.splitlines(True) if not line.startswith("#")) for block in found]
+    return ["".join(line for line in block.splitlines(keepends=True) if not line.startswith("#")) for block in found]
 
 
 def command(line):
@@ -91,7 +91,7 @@ class Terminal:
             return self._start(command(text), said)
         program = (
             f"set -euo pipefail\n. {self._state}\n"
-            f"trap '{{ export -p; printf \"cd %q\\n\" \"$PWD\"; }} > {self._state}' EXIT\n{text}"
+            f'trap \'{{ export -p; printf "cd %q\\n" "$PWD"; }} > {self._state}\' EXIT\n{text}'
         )
         running = subprocess.Popen(
             [_bash(), "-c", program],

@@ -9,7 +9,7 @@ from tests.flows.harness import NOON, TODAY, TOKENS, Service, small
 from octo_sync.errors import NotFound, RequestRefused, ServiceUnavailable
 from octo_sync.flows import doctor_service
 from octo_sync.flows.conformance import Seen, checks, score
-from octo_sync.flows.conformance_probe import KnownBooking
+from octo_sync.flows.conformance_probe import KnownBooking, probe
 from octo_sync.model import Connection, Secret, Window
 from octo_sync.octo import endpoints
 from octo_sync.octo.answer import Answer
@@ -120,6 +120,26 @@ async def test_a_sick_service_is_asked_no_more_than_a_healthy_one_and_nothing_is
     told = results(found)
     assert told.get("cancelled bookings", "unknown") == told.get("dates of lists", "unknown") == "unknown"
     assert told.get("closed days", "unknown") == told.get("seats", "unknown") == "unknown"
+
+
+@pytest.mark.parametrize("calls", range(9))
+async def test_no_more_is_asked_than_was_allowed_and_the_last_two_questions_come_first(calls):
+    """A service that answers nothing useful, so that every question would be asked."""
+    asked = []
+
+    async def ask(call):
+        asked.append(call.operation)
+        return answer("{}" if call.operation in ("booking", "product") else "[]", call)
+
+    window = Window(TODAY, TODAY + dt.timedelta(days=13))
+    hundred = answer(f"[{', '.join(['{}'] * 100)}]")
+    products = answer('[{"id": "1", "options": [{"id": "a"}]}, {"id": "2", "options": [{"id": "b"}]}]')
+    seen = Seen(products=products, bookings=[(hundred, window)])
+
+    await probe(ask, seen, today=TODAY, calls=calls, cancelled=KnownBooking("u", TODAY, TODAY))
+
+    assert len(asked) == min(calls, 8)
+    assert asked[-2:] == ["booking", "product"][: len(asked)]
 
 
 # -- pure: what answers mean -----------------------------------------------------------------------------------------

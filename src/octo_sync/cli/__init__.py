@@ -153,20 +153,15 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
         click.echo("octo-sync: aborted" if asked else f"octo-sync: interrupted; {_left(state)}", err=True)
         code = 130
     except KeyboardInterrupt:
-        if not state.get("log_format"):
-            click.echo(f"octo-sync: interrupted; {_left(state)}", err=True)
+        _stopped(state, "interrupted")
         code = 130
     except _Terminated:
-        if not state.get("log_format"):
-            click.echo(f"octo-sync: terminated; {_left(state)}", err=True)
+        _stopped(state, "terminated")
         code = 143
     except errors.OctoSyncError as error:
         if debug:
             raise
-        if state.get("log_format"):
-            _log(error)
-        else:
-            _say(error, starts=state.get("command") in _STARTING)
+        _say(error, state)
         code = exit_code(error)
     except SystemExit as stop:
         if not isinstance(stop.__context__, BrokenPipeError):
@@ -210,17 +205,21 @@ def _mistaken(mistake: click.ClickException) -> None:
     click.echo(f"octo-sync: error: {mistake.format_message()}{hint}", err=True)
 
 
-def _log(error: errors.OctoSyncError) -> None:
-    """The end of a command whose stderr is log lines."""
-    import logging  # noqa: PLC0415 - only where log lines are wanted
+def _stopped(state: Mapping[str, object], how: str) -> None:
+    """A signal is the end; where stderr is log lines, the exit code says it."""
+    if not state.get("log_format"):
+        click.echo(f"octo-sync: {how}; {_left(state)}", err=True)
 
-    logging.getLogger("octo_sync").error("action=ended error=%s", error)
 
+def _say(error: errors.OctoSyncError, state: Mapping[str, object]) -> None:
+    if state.get("log_format"):
+        import logging  # noqa: PLC0415 - only where stderr is log lines
 
-def _say(error: errors.OctoSyncError, *, starts: bool) -> None:
+        logging.getLogger("octo_sync").error("action=ended error=%s", error)
+        return
     click.echo(f"octo-sync: error: {error}", err=True)
     mistakes = getattr(error, "mistakes", ())
     for mistake in mistakes:
         click.echo(f"  - {mistake}", err=True)
-    if mistakes and starts:
+    if mistakes and state.get("command") in _STARTING:
         click.echo("Nothing was started.", err=True)

@@ -124,10 +124,6 @@ class _Look:
     async def _ask(self, call: Call) -> Answer | ServiceError:
         try:
             return await self._client.send(call)
-        except AuthenticationRefused as error:
-            # Refused for this one question: the token was accepted for others.
-            self._client.readmit()
-            return error
         except ServiceError as error:
             return error
 
@@ -291,7 +287,6 @@ class _Look:
         try:
             answer = await self._client.send(endpoints.list_subscriptions())
         except AuthenticationRefused as error:
-            self._client.readmit()
             self._seen.no_subscriptions = error
             text = "the token may not read subscriptions (octo:read.notifications); pulls work, webhooks do not"
             self._say("subscriptions", "warn", text, "ask for the ability, or schedule more pulls")
