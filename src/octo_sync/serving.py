@@ -10,7 +10,7 @@ import logging
 import os
 import platform
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
@@ -73,6 +73,20 @@ class Means:
     watch_every: float = _WATCH_EVERY
 
 
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """What its parts share."""
+
+    pipeline: Pipeline
+    clock: Clock
+    random: Random
+    events: Events
+    means: Means
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    time_zones: dict[tuple[str, str], str] = field(default_factory=dict)
+    requests: Requests = field(default_factory=Requests)
+
+
 async def serve(
     pipeline: Pipeline,
     *,
@@ -87,41 +101,32 @@ async def serve(
     Raises:
         ConfigError: The receiver's address cannot be had, or a schedule is not one.
     """
-    clock, random, events = clock or SystemClock(), random or SystemRandom(), events or Events()
-    means = means or Means()
+    program = _Program(pipeline, clock or SystemClock(), random or SystemRandom(), events or Events(), means or Means())
     os.umask(0o077)
     if parts == {"dashboard"}:
         # It writes nothing, so it needs no journal, and works where there is none.
-        async with _dashboard(pipeline, clock, events, means):
+        async with _dashboard(program):
             await _wait_for_ever()
-    wake = asyncio.Event()
-    time_zones: dict[tuple[str, str], str] = {}
-    requests = Requests()
     async with contextlib.AsyncExitStack() as stack:
         # One for both: two connections would wait for each other's locks.
-        journal = stack.enter_context(open_journal(pipeline, clock))
+        journal = stack.enter_context(open_journal(pipeline, program.clock))
         receiving: contextlib.AbstractAsyncContextManager[object] | None = None
         if "receiver" in parts:
-            routing = Routing(pipeline, clock, time_zones)
-            receiving = _receiver(pipeline, journal, routing, wake, events, means, _gauges(pipeline, clock, requests))
+            receiving = _receiver(program, journal)
             await receiving.__aenter__()
         if "dashboard" in parts and pipeline.dashboard.enabled:
             try:
-                await stack.enter_async_context(_dashboard(pipeline, clock, events, means))
+                await stack.enter_async_context(_dashboard(program))
             except ConfigError as error:
                 # Nobody's bookings wait for pages.
-                events.say(f"{error} There is no dashboard; everything else runs.")
-        notifier = Notifier(
-            pipeline, stack.enter_context(contextlib.closing(Journal(pipeline.journal, clock=clock))), clock
-        )
+                program.events.say(f"{error} There is no dashboard; everything else runs.")
+        own = stack.enter_context(contextlib.closing(Journal(pipeline.journal, clock=program.clock)))
+        notifier = Notifier(pipeline, own, program.clock)
         stack.callback(notifier.finish, _TOLD_WITHIN)
         if "worker" in parts and notifier.looks:
             stack.push_async_callback(_cancelled, asyncio.create_task(_notice(notifier, pipeline.notify.check_every)))
-        worker = asyncio.create_task(
-            _work(pipeline, journal, clock, random, time_zones, wake, events, means, requests, notifier)
-            if "worker" in parts
-            else _wait_for_ever()
-        )
+        work = _work(program, journal, notifier) if "worker" in parts else _wait_for_ever()
+        worker = asyncio.create_task(work)
         stack.push_async_callback(_cancelled, worker)
         if receiving is not None:
             # Left first: who stops takes no new deliveries while the last landing is finished.
@@ -140,58 +145,52 @@ async def _cancelled(task: "asyncio.Task[None]") -> None:
 
 
 @contextlib.asynccontextmanager
-async def _dashboard(pipeline: Pipeline, clock: Clock, events: Events, means: Means) -> AsyncIterator[None]:
+async def _dashboard(program: _Program) -> AsyncIterator[None]:
     """The dashboard, listening for as long as the block runs."""
     from octo_sync.web.dashboard import dashboard_app  # noqa: PLC0415 - templates and pages, which a worker alone can do without
 
-    settings = pipeline.dashboard
+    pipeline, settings = program.pipeline, program.pipeline.dashboard
     app = dashboard_app(
-        dashboard_source(pipeline, clock),
+        dashboard_source(pipeline, program.clock),
         host=settings.address[0],
         allow_hosts=settings.allow_hosts,
         token=pipeline.dashboard_token,
     )
     limits = replace(pipeline.webhooks, bind=settings.bind, request_timeout=_DOWNLOAD, max_connections=_VISITORS)
     try:
-        async with means.server(app, limits, stop_within=pipeline.serve.stop_within, key="dashboard.bind") as server:
-            events.showing(server.url)
+        stop_within = pipeline.serve.stop_within
+        async with program.means.server(app, limits, stop_within=stop_within, key="dashboard.bind") as server:
+            program.events.showing(server.url)
             yield
     finally:
         app.close()
 
 
 @contextlib.contextmanager
-def _gauges(pipeline: Pipeline, clock: Clock, requests: Requests) -> Iterator[Gauges]:
+def _gauges(program: _Program) -> Iterator[Gauges]:
     """What `/metrics` says of the journal; read on a connection of its own, which is made when somebody asks."""
-    size = None
+    pipeline, size = program.pipeline, None
     if isinstance(pipeline.destination, str):
         from octo_sync.destinations.postgres_session import size_of  # noqa: PLC0415 - its driver is an extra
 
         size = partial(size_of, pipeline.destination)
     build = __version__, platform.python_version(), version("duckdb")
-    with contextlib.closing(Journal(pipeline.journal, clock=clock)) as journal:
-        yield Gauges(pipeline, journal, clock, build=build, requests=requests, size=size)
+    with contextlib.closing(Journal(pipeline.journal, clock=program.clock)) as journal:
+        yield Gauges(pipeline, journal, program.clock, build=build, requests=program.requests, size=size)
 
 
 @contextlib.asynccontextmanager
-async def _receiver(
-    pipeline: Pipeline,
-    journal: Journal,
-    routing: Routing,
-    wake: asyncio.Event,
-    events: Events,
-    means: Means,
-    measuring: contextlib.AbstractContextManager[Gauges],
-) -> AsyncIterator[None]:
+async def _receiver(program: _Program, journal: Journal) -> AsyncIterator[None]:
     """The receiver, listening for as long as the block runs."""
 
     def committed(_: Sequence[Received]) -> None:
-        wake.set()
+        program.wake.set()
 
-    inbox = Inbox(journal, routing, committed)
+    pipeline, events = program.pipeline, program.events
+    inbox = Inbox(journal, Routing(pipeline, program.clock, program.time_zones), committed)
     doors = Doors(journal)
-    stop_within = pipeline.serve.stop_within
-    with measuring as gauges:
+    means, stop_within = program.means, pipeline.serve.stop_within
+    with _gauges(program) as gauges:
         metrics = Metrics(gauges.read)
         app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
         try:
@@ -204,30 +203,24 @@ async def _receiver(
             await inbox.close()
 
 
-async def _work(
-    pipeline: Pipeline,
-    journal: Journal,
-    clock: Clock,
-    random: Random,
-    time_zones: dict[tuple[str, str], str],
-    wake: asyncio.Event,
-    events: Events,
-    means: Means,
-    requests: Requests,
-    notifier: Notifier,
-) -> None:
+async def _work(program: _Program, journal: Journal, notifier: Notifier) -> None:
     """Own the project and keep its copy; whenever that cannot be, say so once and try again."""
-    said, pause = "", _AGAIN
+    events, said, pause = program.events, "", _AGAIN
     while True:
         try:
-            opening = means.opening(
-                pipeline, command="serve", clock=clock, random=random, journal=journal, patient=False
+            opening = program.means.opening(
+                program.pipeline,
+                command="serve",
+                clock=program.clock,
+                random=program.random,
+                journal=journal,
+                patient=False,
             )
             async with opening as project:
                 said, pause = "", _AGAIN
-                project.ports.time_zones = time_zones
-                requests.follow({name: client.stats for name, client in project.ports.clients.items()})
-                await _keep(project.ports, clock, random, wake, events, means, notifier)
+                project.ports.time_zones = program.time_zones
+                program.requests.follow({name: client.stats for name, client in project.ports.clients.items()})
+                await _keep(program, project.ports, notifier)
         except ConfigError:
             raise
         except (LeaseHeld, WriterFenced):
@@ -250,29 +243,20 @@ def _writer(journal: Journal) -> str:
     return f"Another octo-sync process{name} works on this project"
 
 
-async def _keep(
-    ports: Ports,
-    clock: Clock,
-    random: Random,
-    wake: asyncio.Event,
-    events: Events,
-    means: Means,
-    notifier: Notifier,
-) -> None:
-    journal, pipeline = ports.journal, ports.pipeline
-    actions = {SubjectKind.SUBSCRIPTION: _subscription(ports, events, means, notifier)}
+async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
+    journal, pipeline, events, wake = ports.journal, ports.pipeline, program.events, program.wake
     keeper = Keeper(
         ports,
         wake,
-        partial(new_run_id, clock, random),
-        actions,
+        partial(new_run_id, program.clock, program.random),
+        {SubjectKind.SUBSCRIPTION: _subscription(program, ports, notifier)},
         events.say,
-        partial(_reconcile, ports, clock, events),
+        partial(_reconcile, program, ports),
         notifier.all_is_well,
     )
-    schedules = _schedules(keeper, wake, events, means)
+    schedules = _schedules(program, keeper)
     await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
-    watching = asyncio.create_task(_watch(journal, wake, means.watch_every))
+    watching = asyncio.create_task(_watch(journal, wake, program.means.watch_every))
     try:
         backlog = await asyncio.to_thread(journal.backlog)
         if owed := sum(b.dirty for b in backlog if b.kind is not SubjectKind.SUBSCRIPTION):
@@ -293,7 +277,7 @@ async def _keep(
             journal.end_run(ports.run_id, "ok")
 
 
-def _reconcile(ports: Ports, clock: Clock, events: Events) -> None:
+def _reconcile(program: _Program, ports: Ports) -> None:
     """Compare what was just published with the systems that the pipeline names, and say how it went. Blocking."""
     wanted = [name for name, table in ports.pipeline.reconciliations.items() if table.after_sync]
     if not wanted:
@@ -302,15 +286,15 @@ def _reconcile(ports: Ports, clock: Clock, events: Events) -> None:
 
     for name in wanted:
         try:
-            made = make_and_keep(ports.pipeline, name, clock=clock, journal=ports.journal)
+            made = make_and_keep(ports.pipeline, name, clock=program.clock, journal=ports.journal)
         except OctoSyncError as error:
             log.warning("action=reconcile_failed name=%s error=%s", name, error)
-            events.say(f"reconcile {name} failed: {error}")
+            program.events.say(f"reconcile {name} failed: {error}")
             continue
         outcome = made.outcome
         new = sum(item.bucket.is_difference and any(d.is_new for d in item.differences) for item in outcome.items)
-        over = f"; over the limits: {' '.join(outcome.breached)}" if outcome.breached else ""
-        events.say(f"reconcile {name}: {outcome.differences:,} differences, {new:,} of them new{over}")
+        over = f"; over the limits: {'; '.join(outcome.breached)}" if outcome.breached else ""
+        program.events.say(f"reconcile {name}: {outcome.differences:,} differences, {new:,} of them new{over}")
 
 
 async def _notice(notifier: Notifier, every: float) -> None:
@@ -323,13 +307,13 @@ async def _notice(notifier: Notifier, every: float) -> None:
         await asyncio.sleep(every)
 
 
-def _subscription(ports: Ports, events: Events, means: Means, notifier: Notifier) -> Callable[[Claim], Awaitable[None]]:
+def _subscription(program: _Program, ports: Ports, notifier: Notifier) -> Callable[[Claim], Awaitable[None]]:
     """Makes a connection's subscription as it should be, and says so when that is news."""
-    said: dict[str, str] = {}
+    events, said = program.events, dict[str, str]()
 
     async def subscription(claim: Claim) -> None:
         name = claim.subject.connection
-        ensured = await check(ports, name, tokens=means.tokens)
+        ensured = await check(ports, name, tokens=program.means.tokens)
         sentence = f"{name}: subscription {ensured.state}: {ensured.text}"
         if said.get(name) != sentence:
             events.say(sentence)
@@ -344,8 +328,8 @@ def _subscription(ports: Ports, events: Events, means: Means, notifier: Notifier
     return subscription
 
 
-def _schedules(keeper: Keeper, wake: asyncio.Event, events: Events, means: Means) -> Schedules:
-    journal, pipeline = keeper.ports.journal, keeper.ports.pipeline
+def _schedules(program: _Program, keeper: Keeper) -> Schedules:
+    journal, pipeline, wake = keeper.ports.journal, program.pipeline, program.wake
 
     def last_run(name: str) -> datetime | None:
         value = journal.setting(f"schedule {name}")
@@ -356,14 +340,14 @@ def _schedules(keeper: Keeper, wake: asyncio.Event, events: Events, means: Means
 
     async def pull(part: str) -> None:
         count = await asyncio.to_thread(keeper.pull, part)
-        events.say(f"scheduled pull ({part}): {count:,} subjects marked")
+        program.events.say(f"scheduled pull ({part}): {count:,} subjects marked")
         wake.set()
 
     async def check_subscriptions() -> None:
         await asyncio.to_thread(keeper.check_subscriptions)
         wake.set()
 
-    schedules = means.schedules(pipeline.schedule.time_zone, keeper.ports.clock, last_run=last_run, ran=ran)
+    schedules = program.means.schedules(pipeline.schedule.time_zone, keeper.ports.clock, last_run=last_run, ran=ran)
     for part in PARTS:
         if expression := getattr(pipeline.schedule, part):
             schedules.cron(part, expression, partial(pull, part))

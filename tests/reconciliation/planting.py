@@ -233,7 +233,8 @@ class Planter:
         self.facts.known += [
             {
                 **{n: b[n] for n in ("connection_id", "booking_uuid", "supplier_reference", "reseller_reference", "status")},
-                "local_date": b["travel_date"], "booking_date": b.get("booking_date"), "is_test": b.get("is_test", False), "is_deleted": b.get("is_deleted", False),
+                "local_date": b["travel_date"], "booking_date": b.get("booking_date"),
+                "is_test": b.get("is_test", False), "is_deleted": b.get("is_deleted", False),
             }
             for order in self.orders
             for b in order

@@ -528,7 +528,10 @@ def test_allow_http_does_not_allow_private_addresses(mistakes):
         ("[connections]\nacme = 3", "connections.acme: found 3; expected a table of keys"),
         ("[connections.acme]", "connections.acme.base_url: missing; expected the service's base address; https unless"),
         ('destinaton = "x"\n' + MINIMAL, 'destinaton: no such key, did you mean "destination"?'),
-        ("zzz = 1\n" + MINIMAL, "zzz: no such key; expected one of care, connections, dashboard, destination, horizon, "),
+        (
+            "zzz = 1\n" + MINIMAL,
+            "zzz: no such key; expected one of care, connections, dashboard, destination, horizon, ",
+        ),
         ("name = 3\n" + MINIMAL, "name: found 3; expected a name of a-z"),
         ('name = "A b"\n' + MINIMAL, 'name: found "A b"; expected a name of a-z'),
         ('destination = ""\n' + MINIMAL, 'destination: found ""; expected a text that is not empty'),

@@ -106,9 +106,7 @@ def webhooks(document: Mapping[str, object], mistakes: list[str]) -> None:
         )
 
 
-def dashboard(
-    document: Mapping[str, object], directory: Path, layers: Layers, mistakes: list[str]
-) -> Secret | None:
+def dashboard(document: Mapping[str, object], directory: Path, layers: Layers, mistakes: list[str]) -> Secret | None:
     """The token of the dashboard, if it has one; beyond this machine it must."""
     table = document.get("dashboard")
     if not isinstance(table, Mapping):

@@ -490,13 +490,16 @@ class NotifySettings:
     ping: Annotated[
         Told,
         Says(
-            "An address that is called after each full pull whose result readers have: a dead-man's switch.", default="none"
+            "An address that is called after each full pull whose result readers have: a dead-man's switch.",
+            default="none",
         ),
     ] = _NOBODY
     stale_after: Annotated[Seconds, Says("How old the oldest verification may become.")] = 26 * 3600.0
     check_every: Annotated[Seconds, Field(ge=0.1), Says("How often `serve` looks.")] = 30.0
     allow_hosts: Annotated[
-        tuple[Text, ...], Type("list of hosts"), Says("Hosts of addresses that may be private, and may be told over http.")
+        tuple[Text, ...],
+        Type("list of hosts"),
+        Says("Hosts of addresses that may be private, and may be told over http."),
     ] = ()
 
 
