@@ -27,9 +27,10 @@ from octo_sync.flows import placing
 from octo_sync.flows.backup import Files, Manifest, mark_everything, read_manifest, restore
 from octo_sync.flows.erase import erase, is_due
 from octo_sync.flows.mark import booking_windows, documents
+from octo_sync.flows.mirror import mirror
 from octo_sync.flows.ports import Numbers, Ports, Progress
 from octo_sync.flows.privacy import Privacy
-from octo_sync.flows.publish import CheckFailed, apply_marts, run_checks
+from octo_sync.flows.publish import Checked, check_draft
 from octo_sync.flows.pull import Scope
 from octo_sync.flows.rebuild import Rebuilt, rebuild
 from octo_sync.flows.status import Status, status
@@ -471,8 +472,25 @@ def verify_claims(pipeline: Pipeline) -> Claims:
     async def run() -> Claims:
         async with open_project(pipeline, command="verify") as project:
             # Marts that are tables are as old as the last publish; the checks compare them with what is there now.
-            failed = await asyncio.to_thread(_failed_checks, project.warehouse, pipeline.directory)
-            return await asyncio.to_thread(claims, project.ports, [(f.check.name, len(f.rows.rows)) for f in failed])
+            found = await asyncio.to_thread(check_draft, project.warehouse, pipeline.directory)
+            failed = [(checked.check.name, len(checked.rows.rows)) for checked in found if checked.rows.rows]
+            return await asyncio.to_thread(claims, project.ports, failed)
+
+    return run_until_done(run())
+
+
+def check_next(pipeline: Pipeline, *, limit: int) -> list[Checked]:
+    """What the checks say of that which the next publish would show; publishes nothing.
+
+    Raises:
+        LeaseHeld: Another process works on the project.
+        WarehouseError: A mart or a check does not run.
+    """
+
+    async def run() -> list[Checked]:
+        async with open_project(pipeline, command="check") as project:
+            await asyncio.to_thread(mirror, project.ports)
+            return await asyncio.to_thread(check_draft, project.warehouse, pipeline.directory, limit=limit)
 
     return run_until_done(run())
 
@@ -509,14 +527,6 @@ def _rows_here(pipeline: Pipeline, scratch: Path) -> Path:
 
     snapshot(pipeline.destination, scratch, all_tables())
     return scratch
-
-
-def _failed_checks(warehouse: Destination, directory: Path) -> list[CheckFailed]:
-    with warehouse.drafting() as draft:
-        apply_marts(draft, directory)
-        _, failed = run_checks(draft, directory)
-        draft.withdraw()
-        return failed
 
 
 def verify_against_service(

@@ -1,5 +1,6 @@
 """Each exit code means one thing, and an error is one line that says what to do."""
 
+import json
 import os
 import re
 import shutil
@@ -87,6 +88,25 @@ def test_a_check_that_finds_rows_is_exit_3_and_nothing_is_published(project):
     assert "planted" in published.stderr
     assert "reason" in checked.stdout
     assert (project.directory / "octo.read.duckdb").stat().st_mtime_ns == before
+
+
+def test_the_rows_that_stopped_a_publish_are_shown_though_the_read_copy_passes(project):
+    mine, check = project.directory / "warehouse/custom/mine.sql", project.directory / "warehouse/checks/mine.sql"
+    for path in (mine, check):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    check.write_text("-- name: mine\n-- description: Nothing.\nselect oddity from marts.mine\n")
+    header = "-- name: mine\n-- grain: None.\n-- description: Mine.\n"
+    mine.write_text(f"{header}select 'overbooked' as oddity where false\n")
+    assert project("publish").returncode == 0
+    mine.write_text(f"{header}select 'overbooked' as oddity\n")
+
+    published, checked, of_next = project("publish"), project("check"), project("check", "--next", "--json")
+
+    assert (published.returncode, checked.returncode, of_next.returncode) == (3, 0, 3)
+    assert "octo-sync check --next" in published.stderr
+    failed = {c["name"]: c["rows"] for c in json.loads(of_next.stdout)["checks"] if not c["ok"]}
+    assert failed == {"mine": [{"oddity": "overbooked"}]}
+    assert project("check").returncode == 0, "nothing was published by looking"
 
 
 def test_stale_is_exit_3_and_fresh_is_0(looked):

@@ -6,9 +6,13 @@ import datetime as dt
 import threading
 
 import pytest
-from tests.flows.harness import QUICK, Project, Service, small
+from tests.flows.harness import QUICK, Project, Service, Wire, api_path, reply, small
 
+import octo_sync
+from octo_sync.errors import WarehouseError
+from octo_sync.flows import keep
 from octo_sync.flows.keep import Keeper
+from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.journal import Timer
 from octo_sync.model import Source, Subject, SubjectKind
 
@@ -268,3 +272,74 @@ async def test_readers_get_no_copy_of_half_a_first_pull(tmp_path, service):
         keeper._published_at = float("-inf")
         await settled(keeper)
         assert copy.exists()
+
+
+async def test_readers_see_a_deletion_though_nothing_else_changed(tmp_path, service):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, publish=True)
+    gone, hidden = service.state()["bookings"][0]["uuid"], asyncio.Event()
+
+    def hides(request, answer):
+        if hidden.is_set() and api_path(request) == f"/bookings/{gone}":
+            return reply({"error": "INVALID_BOOKING_UUID", "errorMessage": "no such booking", "uuid": gone}, 400)
+        return None
+
+    async with keeping(project, transport=Wire.by(hides)) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        assert gone in shown(project)
+        hidden.set()
+        keeper.ports.journal.mark([booking(gone)], Source.USER)
+        async with asyncio.timeout(20):
+            while gone in shown(project):
+                keeper._published_at = float("-inf")
+                keeper.wake.set()
+                await asyncio.sleep(0.05)
+
+
+async def test_a_publish_that_failed_is_tried_again_without_new_rows(tmp_path, service, monkeypatch):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, publish=True)
+    tries = []
+
+    def fails_once(ports):
+        tries.append(ports)
+        if len(tries) == 1:
+            raise WarehouseError("No space is left.")
+        return mirror_and_publish(ports)
+
+    monkeypatch.setattr(keep, "mirror_and_publish", fails_once)
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        assert len(tries) == 1
+        assert not (project.directory / "octo.read.duckdb").exists()
+        keeper._published_at = float("-inf")
+        await settled(keeper)
+        assert len(tries) == 2
+        assert len(shown(project)) > 30
+        keeper._published_at = float("-inf")
+        await settled(keeper)
+        assert len(tries) == 2, "what is shown already is not made again"
+
+
+async def test_a_pull_that_changed_nothing_renews_when_it_was_verified(tmp_path, service):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, publish=True)
+    newest = "select max(verified_at_utc) from marts.coverage"
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        with octo_sync.open(project.directory / "octo.read.duckdb") as copy:
+            before = copy.sql(newest).fetch().rows
+        keeper._published_at = float("-inf")
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+    with octo_sync.open(project.directory / "octo.read.duckdb") as copy:
+        assert copy.sql(newest).fetch().rows > before
+
+
+def shown(project):
+    """Bookings that readers see."""
+    with octo_sync.open(project.directory / "octo.read.duckdb") as copy:
+        return {uuid for (uuid,) in copy.sql("select booking_uuid from marts.fct_bookings").fetch().rows}

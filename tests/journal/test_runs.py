@@ -5,6 +5,7 @@ from tests.journal.helpers import NOON, HandClock
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import Journal, Lease
+from octo_sync.model import Source, Subject, SubjectKind
 
 
 def test_run_is_kept_with_what_it_did(journal: Journal, clock: HandClock) -> None:
@@ -45,6 +46,22 @@ def test_run_ids_are_unique_and_unknown_ones_named(journal: Journal) -> None:
         journal.start_run("run", "sandbox", run_id="r", fence=1)
     with pytest.raises(JournalError, match="nobody"):
         journal.end_run("nobody", "ok")
+
+
+def test_a_run_gives_its_claims_back_though_its_end_cannot_be_written(journal: Journal, monkeypatch) -> None:
+    subject = Subject("acme", SubjectKind.BOOKING, ("b",))
+    journal.start_run("serve", "sandbox", run_id="a", fence=1)
+    journal.mark([subject], Source.NOTIFICATION)
+    assert len(journal.claim(1, run_id="a")) == 1
+
+    def full() -> None:
+        raise JournalError("No space is left.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "_writing", full)
+        with pytest.raises(JournalError, match="No space"):
+            journal.end_run("a", "ok")
+    assert [claim.subject for claim in journal.claim(1, run_id="b")] == [subject]
 
 
 def test_setting_is_kept_per_connection(journal: Journal, path, clock: HandClock) -> None:

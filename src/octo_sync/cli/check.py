@@ -1,27 +1,34 @@
-"""`octo-sync check`: the data tests, on the read copy."""
+"""`octo-sync check`: the data tests, on what is published or on what is next."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from octo_sync.cli import console, options
 
+if TYPE_CHECKING:
+    from octo_sync.destinations.base import Rows
+    from octo_sync.flows.publish import SqlFile
+
 
 @click.command()
 @options.pipeline_options
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows to print per check at most.")
+@click.option(
+    "--next",
+    "next_",
+    is_flag=True,
+    help="On what the next publish would show. Why the last one did not take place is seen there, not in the read copy.",
+)
 @options.as_json
-def command(pipeline: str | None, directory: Path, *, limit: int, json_: bool) -> int:
+def command(pipeline: str | None, directory: Path, *, limit: int, next_: bool, json_: bool) -> int:
     """Run the data tests in warehouse/checks on the read copy.
 
     A check is a query that must return no row. Exit code 3 = one returned some.
     """
-    from octo_sync.flows.publish import sql_files  # noqa: PLC0415 - commands start fast
-
     project = options.places(directory, pipeline)
-    checks = sql_files(project.directory, "checks")
-    with options.open_copy(project) as copy:
-        found = [(check, copy.sql(check.sql).fetch(limit)) for check in checks]
+    found = _on_next(project, limit) if next_ else _on_published(project, limit)
     failed = [(check, rows) for check, rows in found if rows.rows]
     if json_:
         results = [
@@ -36,12 +43,29 @@ def command(pipeline: str | None, directory: Path, *, limit: int, json_: bool) -
         ]
         console.document("check", {"ok": not failed, "checks": results})
         return 3 if failed else 0
-    widest = max((len(check.name) for check in checks), default=0)
+    widest = max((len(check.name) for check, _ in found), default=0)
     for check, rows in found:
         word = console.styled("fail", fg="red", bold=True) if rows.rows else console.styled("ok  ", fg="green")
         console.say(check.description, head=f"{word}  {check.name:<{widest}}  ")
         if rows.rows:
             console.write_rows(rows.columns, rows.rows, "table")
-    if not checks:
+    if not found:
         console.note("There are no checks: warehouse/checks is empty.")
     return 3 if failed else 0
+
+
+def _on_published(project: options.Places, limit: int) -> "list[tuple[SqlFile, Rows]]":
+    from octo_sync.flows.publish import sql_files  # noqa: PLC0415 - commands start fast
+
+    with options.open_copy(project) as copy:
+        return [(check, copy.sql(check.sql).fetch(limit)) for check in sql_files(project.directory, "checks")]
+
+
+def _on_next(project: options.Places, limit: int) -> "list[tuple[SqlFile, Rows]]":
+    from octo_sync.app import check_next  # noqa: PLC0415 - commands start fast
+
+    if project.pipeline is None:
+        raise click.UsageError(
+            "What is next is in the warehouse of a pipeline; name one, e.g. octo-sync check sandbox --next."
+        )
+    return [(checked.check, checked.rows) for checked in check_next(project.pipeline, limit=limit)]

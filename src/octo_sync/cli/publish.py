@@ -44,7 +44,7 @@ def command(pipeline: str | None, directory: Path, *, json_: bool) -> int:
         click.echo(f"{console.styled('not published', fg='red', bold=True)}  {len(published.failed)} checks failed")
         for failed in published.failed:
             click.echo(f"  {failed.check.name}: {failed.check.description or 'returned rows'}", err=True)
-        console.note("See the rows: octo-sync check")
+        console.note("See the rows: octo-sync check --next")
     else:
         click.echo(
             f"{console.styled('published', fg='green', bold=True)}  {options.published_name(loaded, whole=True)} "

@@ -194,6 +194,7 @@ def report(result: "SyncResult", loaded: "Pipeline") -> None:
     if result.published.failed:
         for failed in result.published.failed:
             console.trouble(f"  check {failed.check.name} returned {len(failed.rows.rows)} rows; nothing was published")
+        console.trouble("  See the rows: octo-sync check --next")
         return
     click.echo(
         f"    published {options.published_name(loaded)} ({console.bytes_text(result.published.size or 0)}) · "

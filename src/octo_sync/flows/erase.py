@@ -253,7 +253,7 @@ def _replace_copies(ports: Ports) -> str | None:
         names = ", ".join(failed.check.name for failed in published.failed)
         return (
             f"{settings.path.name} was not replaced, because checks failed ({names}); it holds no name, but keyed hashes "
-            "of the erased. Mend what octo-sync check shows."
+            "of the erased. Mend what octo-sync check --next shows."
         )
     return None
 

@@ -86,16 +86,16 @@ class Keeper:
         self._eraser = Eraser(ports)
         self._pulls: list[_Pull] = []
         self._rows_looked_after = 0
-        self._rows_published = -1
-        """Readers are owed a copy at the start too: whoever was killed after a landing has not published it."""
+        self._buried = self._pulls_ended = 0
+        self._tried: tuple[int, ...] | None = None
+        """What there was to show when a copy was last made or stopped by a check. None: readers are owed one at the start
+        too, because whoever was killed after a landing has not published it."""
         self._was_pulled = False
         self._published, self._all_is_well = published, all_is_well
         self._ended_well = False
         """Whether a full pull has ended to whose end every service answered, and nobody was told yet."""
         self._pull_ended = self._is_shown = False
         """Whether a pull has ended that nothing was compared after, and whether readers have what landed."""
-        self._revision_published = ports.journal.reconciliation_revision()
-        """Of comparisons that the copy shows; another process may have made one meanwhile."""
         self._published_at = self._looked_after_at = -inf
         self._next_hold: datetime | None = None
         self._silent: dict[str, float] = {}
@@ -231,7 +231,8 @@ class Keeper:
     def _look_after(self) -> bool:
         """Settle absences, mark holds and old bookings; whether anything is due because of it. Blocking."""
         ports = self.ports
-        marked = settle(ports, stopped=[t.connection for t in self._worker.troubles])
+        settled = settle(ports, stopped=[t.connection for t in self._worker.troubles])
+        marked, self._buried = settled.marked, self._buried + settled.buried
         now, rows = ports.clock.now(), self._worker.lander.totals.rows
         is_time = self._time() - self._looked_after_at >= _LOOK_AFTER_EVERY
         if is_time or rows != self._rows_looked_after or (self._next_hold and now >= self._next_hold):
@@ -302,6 +303,7 @@ class Keeper:
         working = [name for name in self.ports.clients if name not in stopped]
         over = [p for p in self._pulls if not self.ports.journal.unlanded_since(p.number, working)]
         self._pull_ended = self._pull_ended or bool(over)
+        self._pulls_ended += len(over)
         totals = self._worker.lander.totals
         owed = any(b.quarantined or b.connection in stopped for b in self.ports.journal.backlog()) if over else False
         sentences = []
@@ -323,11 +325,9 @@ class Keeper:
         return sentences
 
     async def _publish_when_due(self) -> None:
-        """Swap in a new read copy when rows changed and the last swap is long enough ago."""
+        """Swap in a new read copy when there is something to show and the last swap is long enough ago."""
         if self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled):
-            self._published_at, self._rows_published = self._time(), self._worker.lander.totals.rows
-            self._revision_published = self.ports.journal.reconciliation_revision()
-            self._is_shown = await self.publish()
+            await self.publish()
         has_readers = self.ports.pipeline.publish.enabled
         if self._ended_well and (not has_readers or (self._is_shown and not self._owes_readers)):
             self._ended_well = False
@@ -351,22 +351,26 @@ class Keeper:
 
     @property
     def _owes_readers(self) -> bool:
-        if not self.ports.pipeline.publish.enabled:
-            return False
-        revision = self.ports.journal.reconciliation_revision()
-        return self._worker.lander.totals.rows != self._rows_published or revision != self._revision_published
+        return self.ports.pipeline.publish.enabled and self._to_show() != self._tried
 
-    async def publish(self) -> bool:
-        """Build marts, run checks, swap the read copy; whether it is there. A failure is written down, the old copy stays."""
+    def _to_show(self) -> tuple[int, ...]:
+        """Differs when readers would see something else: rows, deletions, what a pull verified, comparisons of any process."""
+        revision = self.ports.journal.reconciliation_revision()
+        return self._worker.lander.totals.rows, self._buried, self._pulls_ended, revision
+
+    async def publish(self) -> None:
+        """Build marts, run checks, swap the read copy. A failure is written down and tried again, the old copy stays."""
+        self._published_at, to_show, self._is_shown = self._time(), self._to_show(), False
         try:
             published = await asyncio.to_thread(mirror_and_publish, self.ports)
         except OctoSyncError as error:
             log.warning("action=publish_failed run=%s error=%s", self.ports.run_id, error)
-            return False
+            return
         for failed in published.failed:
             log.warning("action=check_failed run=%s check=%s", self.ports.run_id, failed.check.name)
         log.info("action=publish run=%s bytes=%s", self.ports.run_id, published.size)
-        return not published.failed
+        # What a check has stopped is stopped again until something changes.
+        self._tried, self._is_shown = to_show, not published.failed
 
     def _publish_in(self) -> float:
         return self._published_at + self.ports.pipeline.serve.publish_every - self._time()

@@ -10,7 +10,7 @@ from octo_sync.errors import WarehouseError
 from octo_sync.shipped import local_or_shipped
 from octo_sync.tables import all_tables
 
-__all__ = ["CheckFailed", "Published", "SqlFile", "apply_marts", "publish", "run_checks", "sql_files"]
+__all__ = ["Checked", "Published", "SqlFile", "apply_marts", "check_draft", "publish", "run_checks", "sql_files"]
 
 _COLUMN = re.compile(r"^--\s*column:\s*(\w+):\s*(.+?)\s*$", re.MULTILINE)
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
@@ -36,8 +36,8 @@ class SqlFile:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckFailed:
-    """A check that returned rows."""
+class Checked:
+    """A check and what it returned; it has failed when there is a row."""
 
     check: SqlFile
     rows: Rows
@@ -49,7 +49,7 @@ class Published:
 
     marts: int
     checks: int
-    failed: tuple[CheckFailed, ...]
+    failed: tuple[Checked, ...]
     size: int | None
 
 
@@ -149,22 +149,32 @@ def _column_comments(warehouse: Scripted, marts: Sequence[SqlFile]) -> list[str]
     return statements
 
 
-def run_checks(warehouse: Scripted, directory: Path) -> tuple[int, list[CheckFailed]]:
-    """Run every check; how many there are, and those that returned rows.
+def run_checks(warehouse: Scripted, directory: Path, *, limit: int = 20) -> list[Checked]:
+    """Run every check, each for at most `limit` rows.
 
     Raises:
         WarehouseError: A check does not run.
     """
-    checks = sql_files(directory, "checks")
-    failed = []
-    for check in checks:
+    found = []
+    for check in sql_files(directory, "checks"):
         try:
-            rows = warehouse.query(check.sql, limit=20)
+            found.append(Checked(check, warehouse.query(check.sql, limit=limit)))
         except WarehouseError as error:
             raise WarehouseError(f"{check.where} does not run, so nothing was published: {error}") from error
-        if rows.rows:
-            failed.append(CheckFailed(check, rows))
-    return len(checks), failed
+    return found
+
+
+def check_draft(warehouse: Destination, directory: Path, *, limit: int = 20) -> list[Checked]:
+    """What the checks say of that which would be published now; readers keep what they have. Blocking.
+
+    Raises:
+        WarehouseError: A mart or a check does not run.
+    """
+    with warehouse.drafting() as draft:
+        apply_marts(draft, directory)
+        found = run_checks(draft, directory, limit=limit)
+        draft.withdraw()
+    return found
 
 
 def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: Path | None = None) -> Published:
@@ -175,10 +185,11 @@ def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: 
     """
     with warehouse.drafting() as draft:
         marts = apply_marts(draft, directory)
-        checks, failed = run_checks(draft, directory)
+        found = run_checks(draft, directory)
+        failed = tuple(checked for checked in found if checked.rows.rows)
         if failed:
             draft.withdraw()
-            return Published(marts, checks, tuple(failed), None)
+            return Published(marts, len(found), failed, None)
         # Inside, so that no row gets into the copy that no check has seen.
         size = warehouse.publish(target, contacts=contacts)
-    return Published(marts, checks, (), size)
+    return Published(marts, len(found), (), size)

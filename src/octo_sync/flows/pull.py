@@ -73,7 +73,7 @@ class Pull:
             # Where the products could not be fetched, those that are known already are planned with.
             if await asyncio.to_thread(self.plan_availability, set(self.ports.clients) - set(stopped)):
                 continue
-            if not await asyncio.to_thread(settle, self.ports, stopped=stopped):
+            if not (await asyncio.to_thread(settle, self.ports, stopped=stopped)).marked:
                 break
         worker.failed |= worker.lander.refused
         if worker.failed:

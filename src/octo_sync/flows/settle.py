@@ -18,7 +18,7 @@ from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.schema import Merge
 from octo_sync.tables import all_tables
 
-__all__ = ["HELD", "Plan", "decide", "settle"]
+__all__ = ["HELD", "Plan", "Settled", "decide", "settle"]
 
 log = logging.getLogger("octo_sync")
 
@@ -36,6 +36,14 @@ class Plan:
     bury: list[Absence] = field(default_factory=list)
     held: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     """(connection, table) → rows missed, rows that live."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a step brought: whether there is work again, and how many rows were marked deleted."""
+
+    marked: bool = False
+    buried: int = 0
 
 
 def decide(
@@ -63,8 +71,8 @@ def decide(
     return plan
 
 
-def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
-    """Take one step; whether subjects were marked, so that there is work again. Blocking.
+def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> Settled:
+    """Take one step. Blocking.
 
     What is held goes to quarantine as `deletions-held` and stays missed, so that `--allow-deletions` can go on from there.
     """
@@ -72,7 +80,7 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
     quarantined = ports.journal.quarantined()
     absences = [a for a in ports.warehouse.absences() if a.connection not in stopped and a.connection in ports.clients]
     if not absences and not any(q.resource == HELD for q in quarantined):
-        return False
+        return Settled()
     plan = decide(
         absences,
         ports.warehouse.live_rows() if absences else {},
@@ -90,18 +98,19 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> bool:
             f"`octo-sync sync --allow-deletions`"
         )
         ports.journal.quarantine_record(connection, HELD, table, "", str(error), "", ports.run_id)
+    buried = 0
     if plan.bury:
-        marked = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
+        buried = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
         gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
         _forget(ports, gone)
-        log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), marked)
+        log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), buried)
     # What is owed already is not asked twice, and what is quarantined is left alone.
     owed = ports.journal.dirty_among([*plan.ask, *plan.ask_again])
     now = [s for s in plan.ask if s not in owed]
     later = [s for s in plan.ask_again if s not in owed]
     mark(ports, now, Source.REPAIR)
     mark(ports, later, Source.REPAIR, delay=next(iter(settings.confirm_after), 0.0))
-    return bool(now or later)
+    return Settled(marked=bool(now or later), buried=buried)
 
 
 def _forget(ports: Ports, gone: Sequence[Absence]) -> None:

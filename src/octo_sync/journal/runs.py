@@ -41,6 +41,8 @@ class Runs(Quarantine):
         self, run_id: str, status: EndStatus, counts: Mapping[str, object] | None = None, error: str | None = None
     ) -> None:
         """Close a run and give back its claims. A run that was declared killed meanwhile stays killed."""
+        # First and in any case: what is held by nobody would never be fetched again.
+        self._release_run(run_id)
         run = columns(RunRecord)
         with self._writing() as connection:
             if connection.execute(select(run.id).where(run.run_id == run_id)).first() is None:
@@ -50,7 +52,6 @@ class Runs(Quarantine):
                 .where(run.run_id == run_id, run.status == "running")
                 .values(status=status, ended_at=self._clock.now(), counts=_json(counts), error=error)
             )
-        self._release_run(run_id)
 
     def runs(self, limit: int = 20) -> list[Run]:
         """The last runs, newest first."""
