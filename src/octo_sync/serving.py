@@ -110,16 +110,17 @@ async def serve(
     async with contextlib.AsyncExitStack() as stack:
         # One for both: two connections would wait for each other's locks.
         journal = stack.enter_context(open_journal(pipeline, program.clock))
-        receiving: contextlib.AbstractAsyncContextManager[object] | None = None
+        receiving = await stack.enter_async_context(contextlib.AsyncExitStack())
         if "receiver" in parts:
-            receiving = _receiver(program, journal)
-            await receiving.__aenter__()
+            await receiving.enter_async_context(_receiver(program, journal))
         if "dashboard" in parts and pipeline.dashboard.enabled:
             try:
                 await stack.enter_async_context(_dashboard(program))
-            except ConfigError as error:
+            except Exception as error:
                 # Nobody's bookings wait for pages.
-                program.events.say(f"{error} There is no dashboard; everything else runs.")
+                log.debug("action=dashboard_failed", exc_info=error)
+                why = str(error) if isinstance(error, OctoSyncError) else f"It broke ({type(error).__name__})."
+                program.events.say(f"{why} There is no dashboard; everything else runs.")
         own = stack.enter_context(contextlib.closing(Journal(pipeline.journal, clock=program.clock)))
         notifier = Notifier(pipeline, own, program.clock)
         stack.callback(notifier.finish, _TOLD_WITHIN)
@@ -127,16 +128,18 @@ async def serve(
             stack.push_async_callback(_cancelled, asyncio.create_task(_notice(notifier, pipeline.notify.check_every)))
         work = _work(program, journal, notifier) if "worker" in parts else _wait_for_ever()
         worker = asyncio.create_task(work)
-        stack.push_async_callback(_cancelled, worker)
-        if receiving is not None:
-            # Left first: who stops takes no new deliveries while the last landing is finished.
-            stack.push_async_exit(receiving)
+        stack.push_async_callback(_stopped, worker, receiving)
         await asyncio.wait([worker])
         worker.result()
 
 
 async def _wait_for_ever() -> None:
     await asyncio.get_running_loop().create_future()
+
+
+async def _stopped(worker: "asyncio.Task[None]", receiving: contextlib.AsyncExitStack) -> None:
+    """Take no new deliveries while the last landing is finished; a sender that stalls takes none of its time."""
+    await asyncio.gather(receiving.aclose(), _cancelled(worker))
 
 
 async def _cancelled(task: "asyncio.Task[None]") -> None:
@@ -287,9 +290,16 @@ def _reconcile(program: _Program, ports: Ports) -> None:
     for name in wanted:
         try:
             made = make_and_keep(ports.pipeline, name, clock=program.clock, journal=ports.journal)
-        except OctoSyncError as error:
-            log.warning("action=reconcile_failed name=%s error=%s", name, error)
-            program.events.say(f"reconcile {name} failed: {error}")
+        except Exception as error:
+            # The copy is kept whatever one comparison runs into.
+            why = (
+                str(error)
+                if isinstance(error, OctoSyncError)
+                else f"it broke ({type(error).__name__}); please report this."
+            )
+            log.warning("action=reconcile_failed name=%s error=%s", name, why)
+            log.debug("action=reconcile_failed name=%s", name, exc_info=error)
+            program.events.say(f"reconcile {name} failed: {why}")
             continue
         outcome = made.outcome
         new = sum(item.bucket.is_difference and any(d.is_new for d in item.differences) for item in outcome.items)
@@ -302,8 +312,10 @@ async def _notice(notifier: Notifier, every: float) -> None:
     while True:
         try:
             await asyncio.to_thread(notifier.look)
-        except OctoSyncError as error:
-            log.warning("action=notice_failed error=%s", error)
+        except Exception as error:  # noqa: BLE001 - one look that breaks must not end all others
+            log.warning(
+                "action=notice_failed error=%s", error if isinstance(error, OctoSyncError) else type(error).__name__
+            )
         await asyncio.sleep(every)
 
 

@@ -57,7 +57,10 @@ def sql_files(directory: Path, kind: str) -> list[SqlFile]:
     """The files of `warehouse/<kind>`, in order of their names; one in the project directory wins over the shipped one."""
     files = []
     for _, path in sorted(local_or_shipped("warehouse", directory, f"{kind}/*.sql").items()):
-        text = path.read_text(encoding="utf-8")
+        try:
+            text = path.read_text(encoding="utf-8")
+        except ValueError as error:
+            raise WarehouseError(f"{path} is not UTF-8 text ({error}); save it as UTF-8.") from error
         headers = dict(_HEADER.findall(text))
         files.append(
             SqlFile(

@@ -134,6 +134,20 @@ def test_where_its_port_is_taken_everything_else_runs(serve, taken):
     program.wait_for("worker keeps")
 
 
+@pytest.mark.parametrize(
+    "text", [b"-- parameter: day\nselect 1\n", b"-- name: mine\nselect '\xe9'\n"], ids=["header", "latin-1"]
+)
+def test_where_a_query_of_its_own_cannot_be_read_everything_else_runs(project, serve, text):
+    mine = project / "warehouse/dashboard/mine.sql"
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(text)
+    program = serve()
+    assert "mine.sql" in program.wait_for(r".*There is no dashboard; everything else runs\.")
+    receiver = program.wait_for(r"receiver listens on (http://127\.0\.0\.1:\d+)")
+    program.wait_for("worker keeps")
+    assert get(f"{receiver}/livez") == (200, "alive\n")
+
+
 def test_alone_where_its_port_is_taken_it_ends_with_a_sentence(serve, taken):
     program = serve("--only", "dashboard", "--dashboard", taken)
     program.wait_for(rf"octo-sync: error: dashboard\.bind: cannot listen on {taken}")

@@ -1,0 +1,61 @@
+"""What ends or breaks beside the worker does not take it along."""
+
+import asyncio
+import contextlib
+from types import SimpleNamespace
+
+import pytest
+
+from octo_sync import reconciling, serving
+from octo_sync.errors import QueryError
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (QueryError("It is so."), "reconcile ledger failed: It is so."),
+        (ValueError("a bug"), "reconcile ledger failed: it broke (ValueError); please report this."),
+    ],
+)
+def test_a_comparison_that_breaks_is_said_and_the_next_one_is_made(monkeypatch, error, sentence):
+    asked = []
+
+    def breaks(pipeline, name, **_):
+        asked.append(name)
+        raise error
+
+    monkeypatch.setattr(reconciling, "make_and_keep", breaks)
+    wanted = {"ledger": SimpleNamespace(after_sync=True), "crm": SimpleNamespace(after_sync=True)}
+    events = serving.Events()
+    said = []
+    events.say = said.append
+    ports = SimpleNamespace(pipeline=SimpleNamespace(reconciliations=wanted), journal=None)
+    serving._reconcile(SimpleNamespace(clock=None, events=events), ports)
+    assert asked == ["ledger", "crm"]
+    assert said[0] == sentence
+
+
+async def test_a_sender_that_stalls_takes_no_time_of_the_landing_in_hand():
+    landed, stalls = asyncio.Event(), asyncio.Event()
+
+    async def work():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            landed.set()
+
+    @contextlib.asynccontextmanager
+    async def listening():
+        yield
+        await stalls.wait()
+
+    receiving = contextlib.AsyncExitStack()
+    await receiving.enter_async_context(listening())
+    worker = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    stopping = asyncio.create_task(serving._stopped(worker, receiving))
+    async with asyncio.timeout(5):
+        await landed.wait()
+    assert not stopping.done()
+    stalls.set()
+    await stopping
