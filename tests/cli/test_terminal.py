@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -16,6 +17,12 @@ import pytest
 from tests.cli.conftest import CLEAN
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def _as_of_a_shell():
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    # Whoever runs the tests in the background may have it ignored.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def on_a_terminal(program, *words, environment=None, width=100, typed=()):
@@ -32,7 +39,7 @@ def on_a_terminal(program, *words, environment=None, width=100, typed=()):
         stderr=follower,
         close_fds=True,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - so that Ctrl-C is a signal
+        preexec_fn=_as_of_a_shell,  # noqa: PLW1509 - so that Ctrl-C is a signal
     )
     os.close(follower)
     seen, answers, end = b"", list(typed), time.monotonic() + 60
