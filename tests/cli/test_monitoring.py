@@ -63,6 +63,18 @@ def test_with_json_every_line_of_stderr_is_an_object_and_stdout_is_as_ever(proje
     assert report.stdout.startswith("partial ")
 
 
+def test_debug_shows_no_address_of_a_hook(project, listener):
+    environment = {
+        "OCTO_SYNC_NOTIFY__ON_STALE": f"{listener.url}/stale-s3cret",
+        "OCTO_SYNC_NOTIFY__PING": f"{listener.url}/ping-s3cret",
+        "OCTO_SYNC_NOTIFY__STALE_AFTER": "0",
+    }
+    done = project("--debug", "sync", environment=environment)
+    assert {path for path, _ in listener.told} == {"/stale-s3cret", "/ping-s3cret"}
+    assert "action=notice" in done.stderr
+    assert "s3cret" not in done.stderr + done.stdout
+
+
 def test_text_and_the_pipeline_files_key_do_the_same(project):
     text = project("sync", "--log-format", "text").stderr
     assert " info action=sync run=" in text

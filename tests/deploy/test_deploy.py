@@ -98,6 +98,22 @@ def test_secrets_need_not_be_set_and_known_ones_are_no_matter_of_a_server(deploy
     assert "box-token" not in service
 
 
+def test_addresses_of_hooks_in_managed_files_are_credentials_too(deploy):
+    deploy.pipeline(
+        PIPELINE + '[notify]\non_stale = { file = "$CREDENTIALS_DIRECTORY/hook" }\nping = { file = "own/ping" }\n'
+        'on_quarantine = { file = "$CREDENTIALS_DIRECTORY/hook" }\non_subscription_lost = { env = "LOST" }\n'
+    )
+
+    for unit in deploy.files("systemd")[0].values():
+        if "[Service]" in unit:
+            assert unit.count("LoadCredential=hook:/etc/octo-sync/hook\n") == 1
+            assert "NAME=value, mode 0600: LOST, WAREHOUSE_PASSWORD\n" in unit
+    compose = yaml.safe_load(deploy.files("docker")[0]["docker-compose.yml"])
+    assert compose["services"]["octo-sync"]["secrets"].count("hook") == 1
+    assert compose["secrets"]["hook"] == {"file": "./secrets/hook"}
+    assert "secrets/hook: the secret of notify.on_stale and notify.on_quarantine" in deploy("k8s").stdout
+
+
 @pytest.mark.parametrize("path", ["/o;c", "/a{b}", "/a%20b", '/a"b', "/a$b"])
 @pytest.mark.parametrize("target", ["nginx", "caddy"])
 def test_a_path_that_proxies_read_in_their_own_way_is_refused(deploy, target, path):

@@ -54,6 +54,17 @@ def test_the_image_has_two_stages_runs_as_nobody_and_is_given_no_secret(deploy):
     assert not [name for name, _ in found if name == "ADD"]
 
 
+def test_without_what_the_comment_names_nothing_needs_postgresql(deploy):
+    text = deploy.files("docker")[0]["docker-compose.yml"]
+    words = " ".join(re.search(r"# To keep the DuckDB file.*?OCTO_SYNC_DESTINATION", text, re.DOTALL)[0].split("#"))
+    found = yaml.safe_load(text)
+    named = set(re.findall("`(.*?)`", words))
+    services = {name: each for name, each in found["services"].items() if name not in named}
+    (left,) = services.values()
+    left["environment"].pop("OCTO_SYNC_DESTINATION")
+    assert "postgres" not in str({key: value for key, value in left.items() if key not in named})
+
+
 def test_nothing_but_the_lock_and_the_wheel_is_sent_to_the_builder(deploy):
     files, _ = deploy.files("docker")
     lines = [line for line in files[".dockerignore"].splitlines() if line and not line.startswith("#")]

@@ -2,11 +2,14 @@
 
 import re
 import stat
+import tomllib
+from pathlib import Path
 
 import pytest
 from tests.deploy.conftest import HOSTILE, Deploy, judged, tool
 
 from octo_sync.flows import deploy as module
+from octo_sync.pipeline import load
 
 
 def unit(text):
@@ -130,6 +133,36 @@ def test_what_is_written_elsewhere_may_be_written(deploy):
         text = "".join(deploy.files(target)[0].values())
         assert re.search(r'OCTO_SYNC_JOURNAL\W+(value: )?"octo.sqlite"', text)
     assert re.search(r'OCTO_SYNC_DESTINATION\n +value: "octo.duckdb"', deploy("k8s").stdout)
+
+
+@pytest.mark.parametrize(
+    ("more", "named", "protects"),
+    [
+        ("", "project/pipelines/acme.toml", "yes"),
+        ("", "home/me/acme.toml", "read-only"),
+        ('destination = "{home}/octo.duckdb"', "project/pipelines/acme.toml", "read-only"),
+        ('publish = {{ path = "{home}/octo.read.duckdb" }}', "project/pipelines/acme.toml", "read-only"),
+        ('there.csv = "{home}/ledger-*.csv"', "project/pipelines/acme.toml", "read-only"),
+        ('there.csv = "own/*.csv"\nhtml = "{home}/ledger.html"', "project/pipelines/acme.toml", "read-only"),
+        ('there.csv = "own/*.csv"\nhtml = "ledger.html"', "project/pipelines/acme.toml", "yes"),
+    ],
+)
+def test_home_directories_are_hidden_unless_the_pipeline_names_a_file_in_one(
+    tmp_path, monkeypatch, more, named, protects
+):
+    monkeypatch.setattr(module, "_HOMES", (str(tmp_path / "home"),))
+    more = more.format(home=tmp_path / "home")
+    text = '[connections.acme]\nbase_url = "https://octo.example.com"\ntoken = { env = "T" }\n'
+    text = f'{text}[reconcile.ledger]\nkeys = ["uuid"]\n{more}\n' if more.startswith("there") else f"{more}\n{text}"
+    path, host = tmp_path / named, module.Host(program=Path("/opt/p"), python=Path("/usr"), user="")
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    loaded = load(path, directory=tmp_path / "project", environ={"T": "x"}, overrides={})
+
+    files = module.files("systemd", module.values(loaded, tomllib.loads(text), host, tmp_path / "project"))
+
+    for file in files:
+        assert ("[Service]" in file.text) == (f"ProtectHome={protects}\n" in file.text)
 
 
 def words(text, *, variables=True):

@@ -57,6 +57,11 @@ def results(examined):
     return {check.name: check.result for check in examined.checks}
 
 
+A_BOOKING = (
+    '{"uuid": "b", "id": "b", "status": "CONFIRMED", "utcCreatedAt": "2026-06-01T00:00:00Z", "productId": "p", '
+    '"optionId": "o", "availability": {"id": "a", "localDateTimeStart": "2026-11-05T10:00:00+00:00", '
+    '"localDateTimeEnd": "2026-11-05T11:00:00+00:00", "allDay": false, "openingHours": []}, "unitItems": []}'
+)
 QUIRKS = {
     "no_capability_echo": (True, {"echo"}),
     "ignored_capability": (["extras"], {"capability extras"}),
@@ -142,6 +147,38 @@ async def test_no_more_is_asked_than_was_allowed_and_the_last_two_questions_come
     assert asked[-2:] == ["booking", "product"][: len(asked)]
 
 
+@pytest.mark.parametrize("second", ["fails", "<html>", "{}"])
+async def test_half_an_answer_does_not_say_that_lists_are_whole(second):
+    """The first half is answered, the second is not."""
+    window = Window(TODAY, TODAY + dt.timedelta(days=13))
+    hundred = answer(f"[{', '.join(['{}'] * 100)}]")
+
+    async def ask(call):
+        params = dict(call.params)
+        if params.get("localDateEnd") == window.end.isoformat() and params["localDateStart"] > str(TODAY):
+            return ServiceUnavailable("x", status=503) if second == "fails" else answer(second, call)
+        return answer("[]", call)
+
+    seen = Seen(bookings=[(hundred, window)])
+    await probe(ask, seen, today=TODAY, calls=8, cancelled=None)
+
+    assert told(seen, "length of lists").result == "differs"
+
+
+async def test_a_cancelled_booking_is_looked_for_around_its_day_of_booking_because_that_is_counted_in_utc():
+    window, asked = Window(dt.date(2026, 6, 1), dt.date(2026, 6, 10)), []
+    seen = Seen(bookings=[(answer(f"[{A_BOOKING}]", endpoints.bookings(start=window.start, end=window.end)), window)])
+
+    async def ask(call):
+        asked.append(tuple(dict(call.params).values()))
+        return answer("[]", call)
+
+    created = dt.date(2026, 6, 5)
+    await probe(ask, seen, today=TODAY, calls=8, cancelled=KnownBooking("u", dt.date(2026, 11, 5), created))
+
+    assert ("2026-06-04", "2026-06-06") in asked
+
+
 # -- pure: what answers mean -----------------------------------------------------------------------------------------
 
 
@@ -198,13 +235,8 @@ def test_days_absent_at_the_ends_are_not_on_sale_and_only_a_gap_is_a_day_left_ou
 
 def test_a_meaning_in_the_file_that_the_service_does_not_share_is_told():
     window = Window(dt.date(2026, 11, 1), dt.date(2026, 11, 10))
-    row = (
-        '{"uuid": "b", "id": "b", "status": "CONFIRMED", "utcCreatedAt": "2026-06-01T00:00:00Z", "productId": "p", '
-        '"optionId": "o", "availability": {"id": "a", "localDateTimeStart": "2026-11-05T10:00:00+00:00", '
-        '"localDateTimeEnd": "2026-11-05T11:00:00+00:00", "allDay": false, "openingHours": []}, "unitItems": []}'
-    )
     call = endpoints.bookings(start=window.start, end=window.end)
-    seen = Seen(bookings=[(answer(f"[{row}]", call), window)])
+    seen = Seen(bookings=[(answer(f"[{A_BOOKING}]", call), window)])
 
     assert told(seen, "dates of lists").result == "passed"
     check = told(seen, "dates of lists", booking_date_means="creation")

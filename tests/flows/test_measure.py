@@ -2,10 +2,14 @@
 
 import datetime as dt
 from collections import Counter
+from functools import partial
 from math import inf
 
+import psycopg
 import pytest
 
+from octo_sync.destinations.postgres_session import size_of
+from octo_sync.errors import WarehouseError
 from octo_sync.flows.measure import Gauges, Requests
 from octo_sync.journal import Journal, Received
 from octo_sync.model import Source, Subject, SubjectKind
@@ -103,11 +107,55 @@ def test_runs_are_counted_from_the_beginning_of_this_process_each_once_whoever_m
 def test_requests_are_counted_over_all_clients_of_the_process():
     first, second, requests = Stats(), Stats(), Requests()
     requests.follow({"acme": first})
-    first.requests, first.by_status = 5, Counter({200: 3, 503: 1})
+    first.requests, first.by_status, first.unanswered = 6, Counter({200: 3, 503: 1}), 1
     assert requests.counts() == {("acme", "200"): 3, ("acme", "503"): 1, ("acme", "none"): 1}
     requests.follow({"acme": second})
     second.requests, second.by_status = 2, Counter({200: 2})
     assert requests.counts() == {("acme", "200"): 5, ("acme", "503"): 1, ("acme", "none"): 1}
+
+
+def test_no_count_goes_down_when_a_request_that_is_under_way_is_answered():
+    stats, requests = Stats(), Requests()
+    requests.follow({"acme": stats})
+    stats.requests = 1
+    before = requests.counts()
+    stats.by_status[200] += 1
+    assert before == {("acme", "none"): 0}
+    assert requests.counts() == {("acme", "none"): 0, ("acme", "200"): 1}
+
+
+def test_a_warehouse_on_a_server_that_is_away_hides_nothing_else_and_is_asked_once_a_minute(place):
+    _, journal, clock, requests, pipeline = place
+    asked = []
+
+    def size():
+        asked.append(clock.now())
+        if len(asked) == 1:
+            raise WarehouseError("It is away.")
+        return 4096
+
+    gauges = Gauges(pipeline, journal, clock, build=("1", "3", "2"), requests=requests, size=size)
+    for seconds, expected in ((0, {}), (59, {}), (60, {("warehouse",): 4096}), (119, {("warehouse",): 4096})):
+        clock.moment = NOON + dt.timedelta(seconds=seconds)
+        found = gauges.read()
+        assert found["octo_sync_warehouse_bytes"] == expected
+        assert found["octo_sync_journal_bytes"][()] == journal.size()
+    assert len(asked) == 2
+
+
+def test_the_size_of_a_warehouse_on_a_server_is_that_of_its_tables(place, postgres_database):
+    _, journal, clock, requests, pipeline = place
+    size = partial(size_of, postgres_database)
+    gauges = Gauges(pipeline, journal, clock, build=("1", "3", "2"), requests=requests, size=size)
+    assert gauges.read()["octo_sync_warehouse_bytes"] == {("warehouse",): 0}
+    with psycopg.connect(postgres_database) as connection:
+        connection.execute("create schema marts")
+        connection.execute("create table marts.t as select repeat('x', 100) as x from generate_series(1, 10000)")
+        connection.execute("create table public.somebody_elses as select * from marts.t")
+        (wanted,) = connection.execute("select pg_total_relation_size('marts.t')").fetchone()
+    clock.moment += dt.timedelta(seconds=60)
+    assert gauges.read()["octo_sync_warehouse_bytes"] == {("warehouse",): wanted}
+    assert wanted > 1_000_000
 
 
 def test_a_subscription_that_was_there_and_is_gone_is_a_zero_and_one_that_never_was_is_nothing(place):

@@ -6,10 +6,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 from scripts import metrics as page
 
+from octo_sync.cli import root
 from octo_sync.web.metrics import CATALOGUE
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -132,3 +134,13 @@ def test_names_are_those_that_prometheus_wants():
         assert re.fullmatch(r"octo_sync_[a-z_]+[a-z]", each.name)
         assert each.meaning.endswith(".")
         assert not each.name.endswith("_total")
+
+
+def test_the_rules_name_their_own_file_and_commands_that_there_are():
+    text = (DEPLOY / "alerts.yml").read_text(encoding="utf-8")
+    assert "rule_files: [alerts.yml]" in text.splitlines()[0]
+    told = " ".join(rule["annotations"]["description"] for rule in ALERTS)
+    for name, options in re.findall(r"octo-sync ([a-z]+)((?: --[a-z-]+)*)", told):
+        command = root.get_command(click.Context(root), name)
+        assert command is not None, name
+        assert set(options.split()) <= {option for parameter in command.params for option in parameter.opts}, name

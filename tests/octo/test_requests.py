@@ -175,6 +175,25 @@ async def test_the_client_counts_what_it_did():
         await octo.send(endpoints.products())
     assert (octo.stats.requests, octo.stats.retries, octo.stats.bytes) == (2, 1, 3)
     assert octo.stats.by_status == {503: 1, 200: 1}
+    assert octo.stats.unanswered == 0
+
+
+async def test_the_client_counts_what_ended_without_an_answer_once_it_has_ended():
+    asked, never = asyncio.Event(), asyncio.Event()
+
+    async def silent(*_):
+        asked.set()
+        await never.wait()
+
+    async with serving(silent) as server, client(server.origin) as octo:
+        sending = asyncio.create_task(octo.send(endpoints.products()))
+        async with asyncio.timeout(5):
+            await asked.wait()
+        assert octo.stats.unanswered == 0, "an answer may still come"
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert (octo.stats.requests, octo.stats.unanswered) == (1, 1)
 
 
 async def test_cookies_are_neither_kept_nor_sent_back():

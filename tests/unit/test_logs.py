@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from octo_sync import logs
+from octo_sync.cli import options
+from octo_sync.pipeline import load
 
 SOURCE = Path(__file__).resolve().parents[2] / "src/octo_sync"
 
@@ -73,6 +75,23 @@ def test_what_is_known_to_be_secret_never_shows(form):
     assert "t0ken" not in line
     assert "longer" not in line
     assert line.count("[secret]") == 2
+
+
+def test_tokens_and_addresses_of_hooks_are_known_to_be_secret(tmp_path):
+    path = tmp_path / "p.toml"
+    path.write_text(
+        '[connections.acme]\nbase_url = "https://octo.example.com"\ntoken = { env = "A" }\n[dashboard]\ntoken = { env = "D" }\n'
+        '[notify]\non_stale = "curl -d @- \'https://x.example/in-a-command\' --retry 2"\nping = "https://x.example/ping"\n'
+        '[reconcile.ledger]\nkeys = ["uuid"]\nthere = { csv = "l.csv" }\nnotify = "https://x.example/ledger"\n'
+    )
+    loaded = load(path, directory=tmp_path, environ={"A": "of-acme", "D": "of-dashboard"}, overrides={})
+    assert sorted(options._secrets(loaded)) == [
+        "https://x.example/in-a-command",
+        "https://x.example/ledger",
+        "https://x.example/ping",
+        "of-acme",
+        "of-dashboard",
+    ]
 
 
 def test_a_very_long_value_is_cut():

@@ -90,3 +90,28 @@ def test_log_format_is_one_of_three(read):
     with pytest.raises(ConfigError) as error:
         read('log_format = "xml"\n')
     assert 'log_format: found "xml"; expected one of sentences, text, json' in error.value.mistakes[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("http://hooks.example.com/s3cret", "reconcile.ledger.notify: expected https"),
+        ("https://10.0.0.7/s3cret", "reconcile.ledger.notify: expected a public address"),
+        ("https:///s3cret", "reconcile.ledger.notify: expected an address with a host"),
+        ("http://127.0.0.1:9/x", None),
+        ("http://10.0.0.8/x", None),
+        ("mail -s differences me@example.com", None),
+    ],
+)
+def test_the_hook_of_a_comparison_is_looked_at_as_those_of_notices(read, target, words):
+    text = (
+        '[notify]\nallow_hosts = ["10.0.0.8"]\n[reconcile.ledger]\nkeys = ["uuid"]\n'
+        f'there = {{ csv = "ledger.csv" }}\nnotify = "{target}"\n'
+    )
+    if words is None:
+        assert read(text).reconciliations["ledger"].notify == target
+        return
+    with pytest.raises(ConfigError) as error:
+        read(text)
+    assert error.value.mistakes[0].startswith(words)
+    assert "s3cret" not in str(error.value.mistakes)

@@ -21,6 +21,8 @@ _CHANGES = 18
 _KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
 """Changes that are told in full: a sale also takes places, and those nobody tells of."""
 _FAULTS = [{"fault": "delivery_doubled", "share": 0.2}, {"fault": "delivery_reordered", "share": 0.3, "seconds": 0.2}]
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""A proxy of the environment has no business between two programs on this machine."""
 _PATIENCE = 30.0
 _LOOK = 0.02
 
@@ -46,7 +48,7 @@ def ask(url: str, body: object = None, method: str | None = None) -> Any:  # noq
     request = urllib.request.Request(  # noqa: S310 - our own sandbox on loopback
         url, data=data, headers={"Content-Type": "application/json"}, method=method
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+    with _DIRECT.open(request, timeout=60) as answer:
         text = answer.read()
         return json.loads(text) if text else None
 

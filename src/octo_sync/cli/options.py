@@ -1,6 +1,7 @@
 """Options that commands share, and how they become a pipeline."""
 
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from pathlib import Path
@@ -40,6 +41,7 @@ __all__ = [
 
 _TOLD = ("notify.on_stale: ", "notify.on_quarantine: ", "notify.on_subscription_lost: ", "notify.ping: ")
 """How mistakes about who is told begin; what only looks tells nobody."""
+_ADDRESS = re.compile(r"https?://[^\s'\"]+")
 FORMATS = ("table", "json", "jsonl", "csv", "md")
 
 
@@ -121,11 +123,17 @@ def begin_logging(loaded: "Pipeline") -> None:
 
     state = click.get_current_context().find_root().obj or {}
     state["log_format"] = loaded.log_format
-    secrets = [c.token.reveal() for c in loaded.connections]
-    # Of an address the path is the secret; a command is none.
-    secrets += [told.reveal() for told in loaded.told.values() if "://" in told.reveal()]
     level = logging.DEBUG if state.get("debug") else logging.WARNING if state.get("quiet") else logging.INFO
-    show(loaded.log_format, secrets=secrets, level=level)
+    show(loaded.log_format, secrets=_secrets(loaded), level=level)
+
+
+def _secrets(loaded: "Pipeline") -> list[str]:
+    """What no line may show: tokens, and addresses of hooks, because who has one can use it; also those within a command."""
+    hooks = [told.reveal() for told in loaded.told.values()]
+    hooks += [table.notify for table in loaded.reconciliations.values()]
+    found = [c.token.reveal() for c in loaded.connections]
+    found += [loaded.dashboard_token.reveal()] if loaded.dashboard_token else []
+    return found + [address for hook in hooks for address in _ADDRESS.findall(hook)]
 
 
 def show_logs() -> None:
@@ -135,6 +143,9 @@ def show_logs() -> None:
     if (click.get_current_context().find_root().obj or {}).get("debug"):
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         logging.getLogger("octo_sync").setLevel(logging.DEBUG)
+        # They write every address in full, and that of a hook is a secret.
+        for name in ("httpx", "httpcore"):
+            logging.getLogger(name).setLevel(logging.WARNING)
     else:
         # Without a handler Python prints warnings bare, the libraries' as well: a retry is no news for a person.
         for name in ("octo_sync", "stamina"):

@@ -46,9 +46,9 @@ class Seen:
     bookings: list[tuple[Answer, Window]] = field(default_factory=list)
     """Lists by date, the first one being the widest."""
     halves: list[Answer] = field(default_factory=list)
-    """The first list again, as two smaller ones, where it had exactly 100 records."""
+    """The first list again, as two smaller ones that were both answered, where it had exactly 100 records."""
     cancelled: tuple[str, Answer, Answer] | None = None
-    """A booking that the copy knows as cancelled: its uuid, its own answer, and the list of its day."""
+    """A booking that the copy knows as cancelled: its uuid, its own answer, and the list of its day or days."""
     unknown: Mapping[str, ServiceError | None] = field(default_factory=dict)
     """What was said of a product and of a booking that nobody has; None: it was shown as if it were there."""
     subscriptions: Answer | None = None

@@ -73,10 +73,13 @@ class _Questions:
         first, window = self._seen.bookings[0]
         if not quirks.looks_capped(len(_records(first))):
             return
+        halves = []
         for half in window.halves():
             answer = await self._take(endpoints.bookings(start=half.start, end=half.end))
-            if isinstance(answer, Answer):
-                self._seen.halves.append(answer)
+            if not isinstance(answer, Answer) or not _is_list(answer):
+                return  # one half alone says nothing
+            halves.append(answer)
+        self._seen.halves = halves
 
     async def is_it_listed(self, cancelled: KnownBooking) -> None:
         """A booking that is known as cancelled: by its own id, and in the list of its day."""
@@ -85,8 +88,11 @@ class _Questions:
         own = await self._take(endpoints.booking(cancelled.uuid), reserved=_RESERVED + 1)
         if not isinstance(own, Answer):
             return
-        day = cancelled.created if _means(self._seen) == "creation" else cancelled.travel
-        listed = await self._take(endpoints.bookings(start=day, end=day))
+        days = Window(cancelled.travel, cancelled.travel)
+        if _means(self._seen) == "creation":
+            # The service counts days in a zone of its own, which is not UTC.
+            days = Window(cancelled.created - quirks.CREATION_SLACK, cancelled.created + quirks.CREATION_SLACK)
+        listed = await self._take(endpoints.bookings(start=days.start, end=days.end))
         if isinstance(listed, Answer):
             self._seen.cancelled = cancelled.uuid, own, listed
 
@@ -109,6 +115,13 @@ class _Questions:
             if said is not None:
                 unknown[what] = said if isinstance(said, ServiceError) else None
         self._seen.unknown = unknown
+
+
+def _is_list(answer: Answer) -> bool:
+    try:
+        return isinstance(answer.json(), list)
+    except OctoSyncError:
+        return False
 
 
 def _records(answer: Answer) -> list[dict[str, Any]]:

@@ -79,10 +79,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Where a token is put on a server."""
+    """Where a token, or what `[notify]` tells, is put on a server."""
 
     whose: str
-    """The connection; empty for the dashboard."""
+    """The connection, or the key of `notify`; empty for the dashboard."""
     name: str
     """Of the credential, secret or file that holds it."""
     file: str
@@ -113,7 +113,7 @@ class Values:
     moved: tuple[tuple[str, str], ...]
     """Variables that put files which lie elsewhere into the project, where it is a volume."""
     at_home: bool
-    """Whether program or project lie below a home directory."""
+    """Whether the program, the project or a file that the pipeline names lies below a home directory."""
     tokens: tuple[Token, ...]
     variables: tuple[str, ...]
     """Environment variables that the pipeline file names besides tokens."""
@@ -172,6 +172,9 @@ def stand_ins(document: Mapping[str, object], environ: Mapping[str, str]) -> dic
         found[_variable("connections", name, "token")] = "stand-in"
     if "token" in dict(_items(document.get("dashboard"))):
         found[_variable("dashboard", "token")] = "stand-in"
+    for key, told in _items(document.get("notify")):
+        if isinstance(told, Mapping) and "file" in told:
+            found[_variable("notify", key)] = "https://example.com/"
     return found
 
 
@@ -211,6 +214,7 @@ def values(loaded: Pipeline | None, document: Mapping[str, object], host: Host, 
     cron, time_zone = schedule.full or _NIGHTLY, schedule.time_zone
     below = directory.parent == PROJECT.parent
     elsewhere = list(_elsewhere(loaded, directory)) if loaded else []
+    touched = [path, *(file for _, file in elsewhere), *(_compared(loaded, directory) if loaded else ())]
     return Values(
         version=__version__,
         name=path.stem,
@@ -223,7 +227,7 @@ def values(loaded: Pipeline | None, document: Mapping[str, object], host: Host, 
         user=host.user or "octo-sync",
         writable=tuple(sorted({printable(str(path.parent)) for _, path in elsewhere})),
         moved=tuple((_variable(*key.split(".")), printable(path.name)) for key, path in elsewhere if key),
-        at_home=any(_below_home(each) for each in (host.program, host.python, directory)),
+        at_home=any(_below_home(each) for each in (host.program, host.python, directory, *touched)),
         tokens=tuple(_tokens(document if loaded else tomllib.loads(_SAMPLE), directory)),
         variables=tuple(sorted(_variables(document))),
         webhooks_url=webhooks.url,
@@ -258,6 +262,12 @@ def _elsewhere(loaded: Pipeline, directory: Path) -> Iterator[tuple[str, Path]]:
             yield key, path
 
 
+def _compared(loaded: Pipeline, directory: Path) -> Iterator[Path]:
+    """Files of other systems, which it reads."""
+    for table in loaded.reconciliations.values():
+        yield from (directory / file for file in (table.there.csv, table.there.xlsx, table.there.parquet) if file)
+
+
 def _below_home(path: Path) -> bool:
     return any(path.is_relative_to(home) for home in _HOMES)
 
@@ -287,6 +297,13 @@ def _tokens(document: Mapping[str, object], directory: Path) -> Iterator[Token]:
             held = f"{(whose or 'dashboard').replace('_', '-')}-token"
             place = printable(str(directory / file)) if file else f"{_ETC}/{held}"
             yield Token(whose, held, place, _variable(*path, "token", "file"))
+    managed: dict[str, list[str]] = {}
+    for key, told in _items(document.get("notify")):
+        file = str(dict(_items(told)).get("file") or "")
+        if file.startswith(_MANAGED):
+            managed.setdefault(printable(file.removeprefix(_MANAGED)), []).append(f"notify.{key}")
+    for held, keys in managed.items():  # several may be told in the same way
+        yield Token(" and ".join(keys), held, f"{_ETC}/{held}", "")
 
 
 def _items(table: object) -> list[tuple[str, object]]:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
 
+from octo_sync.errors import OctoSyncError
 from octo_sync.flows.silence import silences
 from octo_sync.flows.status import PULLED, ConnectionStatus, Status, status
 from octo_sync.journal import Journal
@@ -26,7 +27,7 @@ Reading = Mapping[str, Mapping[tuple[str, ...], float]]
 _SILENCE_FOR = timedelta(seconds=60)
 """How long a look at the rhythm of deliveries is good for: it reads two weeks of them."""
 _SIZED_FOR = timedelta(seconds=60)
-"""How long the size of a warehouse on a server is good for: asking opens a session."""
+"""How long the size of a warehouse on a server is good for, or that there is none to be had: asking opens a session."""
 _BACKLOG, _LAG = "octo_sync_backlog_subjects", "octo_sync_lag_seconds"
 _UNVERIFIED, _STALE = "octo_sync_unverified_subjects", "octo_sync_staleness_seconds"
 _SUCCESS = "octo_sync_last_success_timestamp_seconds"
@@ -48,13 +49,12 @@ class Requests:
         self._gone, self._clients = self.counts(), dict(clients)
 
     def counts(self) -> Counter[tuple[str, str]]:
-        """(Connection, status code) → requests; `none` is a request that got no answer, or waits for it."""
+        """(Connection, status code) → requests that ended; `none` is one that got no answer."""
         found = Counter(self._gone)
         for name, stats in self._clients.items():
-            answered = dict(stats.by_status)
-            for code, count in answered.items():
+            for code, count in dict(stats.by_status).items():
                 found[name, str(code)] += count
-            found[name, _NO_ANSWER] += max(0, stats.requests - sum(answered.values()))
+            found[name, _NO_ANSWER] += stats.unanswered
         return found
 
 
@@ -86,7 +86,7 @@ class Gauges:
         self._last_run: int | None = None
         self._open_runs: frozenset[int] = frozenset()
         self._silences: tuple[datetime, Mapping[str, timedelta]] | None = None
-        self._server_size: tuple[datetime, int] | None = None
+        self._server_size: tuple[datetime, int | None] | None = None
 
     def read(self) -> Reading:
         """All of them, as of now. Blocking.
@@ -154,8 +154,12 @@ class Gauges:
         pipeline = self._pipeline
         if self._size is not None:
             if self._server_size is None or not timedelta() <= now - self._server_size[0] < _SIZED_FOR:
-                self._server_size = now, self._size()
-            return {("warehouse",): self._server_size[1]}
+                found = None
+                with contextlib.suppress(OctoSyncError):  # a server that is away hides nothing of the journal
+                    found = self._size()
+                self._server_size = now, found
+            size = self._server_size[1]
+            return {} if size is None else {("warehouse",): size}
         files = {
             "warehouse": pipeline.destination,
             "private": pipeline.private_path,

@@ -62,6 +62,8 @@ class Stats:
     retries: int = 0
     bytes: int = 0
     by_status: Counter[int] = field(default_factory=Counter)
+    unanswered: int = 0
+    """Requests that ended without a status."""
 
 
 @dataclass(slots=True)
@@ -235,7 +237,11 @@ class OctoClient(Operations):
         self.stats.retries += sending.attempt > 1
         seq = sending.on_start() if sending.on_start else 0
         assert self._transport is not None  # noqa: S101 - `send` made it
-        response = await self._transport.handle_async_request(request)
+        try:
+            response = await self._transport.handle_async_request(request)
+        except BaseException:  # also when it is cancelled: no answer will come
+            self.stats.unanswered += 1
+            raise
         try:
             status = response.status_code
             headers = dict(response.headers.items())

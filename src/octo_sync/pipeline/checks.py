@@ -122,7 +122,8 @@ def dashboard(document: Mapping[str, object], directory: Path, layers: Layers, m
             return resolve(token, directory, layers, local=here)
         except ValueError as error:
             mistakes.append(f"dashboard.token: {error}")
-    elif token is None and not here and table.get("enabled", True) is not False:
+    elif token is None and not here:
+        # Also where it is switched off: `serve --only dashboard` shows it all the same.
         mistakes.append(
             f"dashboard.bind: found {say.found(bind)}, which others can reach; expected dashboard.token too, such as "
             '{ env = "DASHBOARD_TOKEN" }, or an address of this machine alone'
@@ -150,7 +151,7 @@ def notify(settings: NotifySettings, directory: Path, layers: Layers, mistakes: 
     return found
 
 
-def _wrong_address(text: str, allow_hosts: tuple[str, ...], *, only_address: bool) -> str | None:
+def _wrong_address(text: str, allow_hosts: tuple[str, ...], *, only_address: bool = False) -> str | None:
     if not text.startswith(("https://", "http://")):
         return 'expected an address such as "https://ping.example.com/…"' if only_address else None
     try:
@@ -218,6 +219,8 @@ def reconciliations(file: PipelineFile | None, mistakes: list[str]) -> None:
             mistakes.append(f"{key}.there.connection: there is no connection {say.found(there.connection)}{hint}")
         if not table.here and table.date not in {"travel_date", "booking_date"}:
             mistakes.append(f"{key}.date: {say.found(table.date)} needs a query in `here` that gives such a column")
+        if table.notify and (why := _wrong_address(table.notify, file.notify.allow_hosts if file else ())):
+            mistakes.append(f"{key}.notify: {why}")
         for each in table.map:
             if each not in table.fields:
                 hint = values.suggest(each, table.fields)

@@ -47,8 +47,10 @@ def test_on_this_machine_none_is_needed(read, bind):
     assert read(f'[dashboard]\nbind = "{bind}"\n').dashboard.bind == bind
 
 
-def test_what_is_switched_off_may_be_bound_anywhere(read):
-    assert not read('[dashboard]\nenabled = false\nbind = "0.0.0.0:8788"\n').dashboard.enabled
+def test_what_is_switched_off_is_refused_as_well_because_only_dashboard_shows_it_all_the_same(read):
+    text = '[dashboard]\nenabled = false\nbind = "0.0.0.0:8788"\n'
+    assert "expected dashboard.token too" in refused(read, text)
+    assert not read(f'{text}token = {{ env = "D" }}\n', D="s3cret").dashboard.enabled
 
 
 def test_the_token_comes_from_where_it_is_said_to_be_and_is_never_shown(read, tmp_path):
