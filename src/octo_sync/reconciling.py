@@ -129,7 +129,8 @@ def _make(
             *files,
             *(pipeline.directory / each for each in (table.html, table.xlsx, table.csv) if each and run_id),
         ]
-        detail = drill(reader, journal) if any(path.suffix.lower() == ".html" for path in wanted) else None
+        uuids = {item.booking_uuid for item in outcome.items if item.booking_uuid}
+        detail = drill(reader, journal, uuids) if any(path.suffix.lower() == ".html" for path in wanted) else None
         for path in wanted:
             write(outcome, path, detail=detail)
     problem = None

@@ -172,6 +172,7 @@ def test_another_connection_is_a_side_too(project, books_now):
         path.read_text()
         + """
 [reconcile.mirror]
+here = "select * from marts.fct_bookings where was_sold and coalesce(travel_date, booking_date) between :from and :to"
 there = { connection = "shop" }
 keys = ["booking_uuid", "supplier_reference"]
 fields = { status = "status", retail_amount = "retail_amount", travel_date = "travel_date", utc_start_at = "utc_start_at" }

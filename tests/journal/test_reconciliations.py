@@ -127,7 +127,7 @@ def test_what_is_not_found_any_more_is_resolved_and_found_after_that_it_is_new(j
 @pytest.mark.parametrize(
     ("day", "is_looked_at"),
     [
-        (None, True),
+        (None, False),
         (JULY.start - DAY, False),
         (JULY.start, True),
         (JULY.end, True),
@@ -143,6 +143,38 @@ def test_only_what_a_run_looked_at_can_be_resolved_by_it(journal: Journal, day: 
         assert journal.differences() == before
         run = last_run(journal)
         assert (run.differences, run.resolved_differences, run.open_differences) == (0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("window", "is_resolved"),
+    [
+        (JULY, True),
+        (Window(JULY.start + DAY, JULY.end + DAY), True),
+        (Window(JULY.start - DAY, JULY.end), True),
+        (Window(JULY.start, JULY.end - DAY), False),
+        (Window(JULY.end + DAY, JULY.end + 99 * DAY), False),
+    ],
+)
+def test_what_has_no_day_is_resolved_by_a_run_that_looks_at_as_much(journal: Journal, window, is_resolved) -> None:
+    """A nightly window moves on; a look at some other month says nothing of it."""
+    store(journal, LINE)
+    store(journal, LINE, name="crm", run_id="crm", window=Window(JULY.start, JULY.end + 999 * DAY))
+    store(journal, day=1, window=window)
+    assert (open_keys(journal) == []) is is_resolved
+    store(journal, day=2)
+    assert open_keys(journal) == [], "not for good"
+
+
+def test_what_is_seen_and_cannot_be_told_stays_as_it_was_and_nothing_opens(journal: Journal) -> None:
+    store(journal, GROSS, LINE)
+    store(journal, LINE, day=1, seen=[OF_GROSS, ("b-2", "mismatched", "gross")])
+    line, gross = journal.open_differences("ledger")
+    assert (gross.first_seen_at, gross.last_seen_at, gross.here_value) == (NOON, NOON + DAY, "80.00")
+    assert (line.key, last_run(journal).resolved_differences, last_run(journal).differences) == ("L-17", 0, 1)
+    store(journal, day=2, seen=[OF_LINE])
+    assert open_keys(journal) == ["L-17"]
+    store(journal, LINE, day=3, seen=[OF_GROSS])
+    assert open_keys(journal) == ["L-17"], "what was resolved is not opened by it"
 
 
 def test_a_run_stored_twice_changes_nothing_twice(journal: Journal) -> None:

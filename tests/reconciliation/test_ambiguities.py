@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from tests.reconciliation.small import NOW, Facts, buckets, compared, reasons
+from tests.reconciliation.small import NOW, Facts, buckets, compared, money, reasons
 
 from octo_sync.errors import ReconcileError
 from octo_sync.reconciliation import Acceptance, FieldRule, Limit, Side, Tolerance, breaches, comparing
@@ -124,6 +124,17 @@ def test_rows_of_two_bookings_that_look_alike_are_ambiguous_and_equal_rows_there
     assert buckets(compared([one, one], [one], **given)) == {"duplicate_here": 1}
 
 
+def test_a_column_that_is_key_and_field_or_a_key_twice_differs_once():
+    def told(outcome):
+        return [(item.key, str(item.bucket), d.field) for item in outcome.items for d in item.differences]
+
+    outcome = compared([{"a": "1", "b": "X"}], [{"a": "1", "b": "Y"}], keys=("a", "b"), fields=("b",))
+    assert told(outcome) == [("a=1", "mismatched", "b")]
+    there = [{"a": "1", "agent": "Y", "voucher": "Z"}]
+    outcome = compared([{"a": "1", "b": "X"}], there, keys=("a", "b=agent", "b=voucher"), fields=())
+    assert told(outcome) == [("a=1", "mismatched", "b")]
+
+
 # ── how keys are written ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -213,6 +224,18 @@ def test_a_map_of_a_field_goes_both_ways_and_what_it_does_not_name_stands_for_it
     assert code("CANCELLED", "CANCELLED") != "matched"
 
 
+def test_a_map_may_say_the_same_twice_in_another_spelling():
+    for words in ({"Paid": ("CONFIRMED",), "PAID": ("CONFIRMED",)}, {"PAID": ("CONFIRMED", "confirmed ")}):
+        field = FieldRule("status", "state", words)
+        rows = [{"a": "1", "status": "CONFIRMED"}], [{"a": "1", "state": "paid"}]
+        assert buckets(compared(*rows, keys=("a",), fields=(field,))) == {"matched": 1}
+        rows[1][0]["state"] = "void"
+        assert buckets(compared(*rows, keys=("a",), fields=(field,))) == {"mismatched": 1}
+        rows[0][0]["amount"], rows[1][0]["amount"] = Decimal(1), Decimal(2)
+        rows[1][0]["state"] = "Paid"
+        assert buckets(compared(*rows, keys=("a",), fields=(field, "amount"))) == {"mismatched": 1}
+
+
 def test_a_map_for_what_is_no_word_is_refused():
     with pytest.raises(ReconcileError, match=r"map\.guests maps words"):
         compared([], [], keys=("a",), fields=(FieldRule("guests", "guests", {"two": ("2",)}),))
@@ -240,6 +263,52 @@ def test_a_currency_that_one_side_does_not_say_is_a_difference_and_the_amount_is
     assert amounts(("5", None), ("9", "EUR"))[1] == [("amount", "other_amount"), ("currency", "empty_here")]
     assert amounts(("5", "EUR"), ("9", "USD"))[1] == [("currency", "other_currency")]
     assert amounts(("5", "EUR"), ("5", "eur "))[0] == {"matched": 1}
+
+
+def test_amounts_of_several_currencies_in_one_item_make_no_sum():
+    def whole(*there):
+        here = [{"a": "1", "amount": Decimal(90), "currency": "EUR"}]
+        rows = [{"a": "1", "amount": Decimal(amount), "currency": currency} for amount, currency in there]
+        [item] = compared(here, rows, keys=("a",)).items
+        [d] = item.differences
+        return str(item.bucket), d.code, d.here_value, d.there_value, d.delta_amount
+
+    assert whole(("50", "EUR"), ("40", "USD")) == ("duplicate_there", "same_key", None, None, None)
+    assert whole(("90", "USD"), ("90", "USD")) == ("duplicate_there", "same_key", None, None, None)
+    assert whole(("50", "eur "), ("40", None)) == ("duplicate_there", "split", "90", "90", 0)
+    assert whole(("90", "EUR"), ("90", "EUR")) == ("duplicate_there", "entered_twice", "90", "180", 90)
+    both = [{"a": "1", "amount": Decimal(5), "currency": currency} for currency in ("EUR", "JPY")]
+    [item] = compared([], both, keys=("a",)).items
+    assert [d.delta_amount for d in item.differences] == [None]
+
+
+def test_a_currency_that_is_written_another_way_there_is_the_same_money():
+    euro = FieldRule("currency", "currency", {"€": ("EUR",)})
+    here = [{"a": "1", "amount": Decimal(5), "currency": "EUR"}, {"a": "2", "amount": Decimal(6), "currency": "EUR"}]
+    there = [{"a": "1", "amount": Decimal(9), "currency": "€ "}, {"a": "2", "amount": Decimal(6), "currency": "€"}]
+
+    outcome = compared(
+        here, [*there, {"a": "3", "amount": Decimal(2), "currency": "€"}], keys=("a",), fields=("amount", euro)
+    )
+
+    assert buckets(outcome) == {"matched": 1, "mismatched": 1, "missing_here": 1}
+    assert [(d.delta_amount, d.currency) for item in outcome.items for d in item.differences] == [
+        (4, "EUR"),
+        (2, "EUR"),
+    ]
+    assert {total.currency for total in outcome.totals} == {"EUR"}
+    halves = [{"a": "1", "amount": Decimal(half), "currency": "€"} for half in ("2", "3")]
+    [item] = compared(here[:1], halves, keys=("a",), fields=("amount", euro)).items
+    assert [d.code for d in item.differences] == ["split"]
+
+
+def test_an_amount_that_one_side_does_not_say_is_off_by_all_of_it():
+    rows = [{"a": str(i), "amount": money(each), "currency": "EUR"} for i, each in enumerate(("10", None, "7"))]
+    there = [rows[0] | {"amount": None}, rows[1] | {"amount": Decimal(4)}, rows[2]]
+    outcome = compared(rows, there, keys=("a",), limits=(Limit("abs_amount_eur", Decimal(13)),))
+    assert [d.delta_amount for item in outcome.items for d in item.differences] == [-10, 4]
+    assert sum(part.difference for part in outcome.explained) == -6, "the control totals see it so too"
+    assert breaches(outcome) == ("EUR 14 of differences, at most 13 allowed",)
 
 
 def test_a_tolerance_is_of_a_currency_or_a_share_of_the_amount_whichever_is_more():
@@ -303,6 +372,20 @@ def test_a_group_outside_of_the_window_is_outside_of_it():
     assert buckets(outcome) == {"mismatched": 1}
 
 
+def test_the_day_of_an_open_dated_booking_is_when_it_was_booked():
+    row = {"a": "1", "booking_date": date(2026, 11, 5)}
+
+    def day(here, there, field="travel_date"):
+        given = {"columns": ["booking_date"], "date": field, "date_there": field}
+        [item] = compared(here, there, keys=("a",), fields=(field,), **given).items
+        return item.day
+
+    assert day([row], []) == day([row], [{"a": "1", "travel_date": date(2026, 11, 20)}]) == date(2026, 11, 5)
+    assert day([row | {"travel_date": date(2026, 11, 9)}], []) == date(2026, 11, 9)
+    assert day([], [row]) is None
+    assert day([row], [], "day") is None, "whoever names another day says what a row without it is"
+
+
 # ── when ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -356,6 +439,13 @@ def test_more_differences_than_anybody_looks_at_are_refused(monkeypatch):
     rows = [{"a": str(i)} for i in range(3)]
     with pytest.raises(ReconcileError, match=r"3 differences \(missing_there 3\); more than 2 .* Nothing was stored\."):
         compared(rows, [], keys=("a",), fields=())
+
+
+def test_amounts_that_no_sum_can_hold_are_refused_in_a_sentence():
+    rows = [{"a": str(i), "amount": Decimal(9 * 10**29), "currency": "EUR"} for i in range(2)]
+    with pytest.raises(ReconcileError, match=r"reconcile\.test: .* Nothing was stored\.") as refused:
+        compared(rows, rows, keys=("a",))
+    assert "900000" not in str(refused.value), "a value may be anybody's name"
 
 
 def test_a_row_that_is_lost_on_the_way_is_noticed(monkeypatch):

@@ -78,7 +78,7 @@ def compare(
     types = kinds(rules, rows.schema)
     rules = _with_day(rules, types)
     ledger = read_there(pipeline, table, rules, wanted(rules, types, rows.schema), reader, environ, there)
-    facts = Facts(reader, journal, days)
+    facts = Facts(reader, journal, days, table.there.connection, table.date)
     accepted = journal.acceptances(name) if journal is not None else ()
     outcome = reconcile(
         rules,

@@ -1,6 +1,7 @@
 """This copy's side of a comparison: the rows, what the copy knows beyond them, and how sure it is of them."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -24,6 +25,12 @@ _QUOTED = re.compile(rb'"([^"\\]{1,100})"')
 """Texts in a body: a notification holds the uuid of what it is about, at a place that depends on its envelope."""
 _MOST = 20
 """Versions and deliveries of one booking that are worth showing."""
+_COVERAGE = (
+    "marts.coverage where resource = 'bookings' "
+    "and connection_id in (select connection_id from core.connections where is_active)"
+)
+"""A connection that the pipeline has no more is never verified again."""
+_NEVER = "9999-12"
 _BOOKINGS = {
     column: (
         "select b.connection_id, b.booking_uuid, b.supplier_reference, b.reseller_reference, b.status, b.is_test, "  # noqa: S608 - one of three names
@@ -57,6 +64,10 @@ class Facts:
     reader: Reader
     journal: Journal | None
     window: Window
+    other: str = ""
+    """The connection that is the other side: that a booking is there is nothing that is known here."""
+    day: str = "travel_date"
+    """What the window is about. Bookings are verified by the month of their travel, so of another day it is not known."""
     _months: dict[str, bool] | None = field(default=None)
 
     def bookings(self, column: str, values: Collection[str]) -> Sequence[Mapping[str, Any]]:
@@ -64,7 +75,8 @@ class Facts:
         if not values:
             return ()
         rows = self.reader.query(_BOOKINGS[column], {"wanted": list(values)})
-        return [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
+        found = [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
+        return [booking for booking in found if booking["connection_id"] != self.other]
 
     def versions(self, uuids: Collection[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """What each booking was, oldest first."""
@@ -94,21 +106,25 @@ class Facts:
 
     @property
     def months(self) -> Mapping[str, bool]:
-        """Per month of the window that was ever asked for: whether every connection's bookings were answered wholly."""
+        """Per month that was ever asked for: whether the bookings of every connection of the pipeline were answered wholly."""
+        if self.day != "travel_date":
+            return {}
         if self._months is None:
             rows = self.reader.query(
-                "select travel_month, min(case when is_complete then 1 else 0 end) from marts.coverage "
-                "where resource = 'bookings' group by travel_month"
+                f"select travel_month, min(case when is_complete then 1 else 0 end) from {_COVERAGE} group by travel_month"  # noqa: S608 - a text of ours
             )
             self._months = {month: bool(complete) for month, complete in rows.rows}
         return self._months
 
     def seen(self) -> datetime | None:
-        """The oldest moment at which a month of the window was verified; None where none was."""
+        """The oldest moment at which a month of the window was verified; None where none was.
+
+        What was booked in a window travels in it or later.
+        """
+        last = f"{self.window.end:%Y-%m}" if self.day == "travel_date" else _NEVER
         rows = self.reader.query(
-            "select min(verified_at_utc) from marts.coverage "
-            "where resource = 'bookings' and travel_month between $first and $last",
-            {"first": f"{self.window.start:%Y-%m}", "last": f"{self.window.end:%Y-%m}"},
+            f"select min(verified_at_utc) from {_COVERAGE} and travel_month between $first and $last",  # noqa: S608 - the same
+            {"first": f"{self.window.start:%Y-%m}", "last": last},
         )
         return rows.rows[0][0] if rows.rows else None
 
@@ -124,8 +140,8 @@ def sides(reader: Reader, facts: Facts, here: "pa.Table", ledger: "Ledger") -> "
     return ours, Side(origin=ledger.origin, rows=ledger.rows.num_rows, as_of=ledger.as_of)
 
 
-def drill(reader: Reader, journal: Journal | None) -> "Callable[[Item], Drill]":
-    """What the copy remembers of an item's booking: its versions and the notifications about it."""
+def drill(reader: Reader, journal: Journal | None, uuids: Collection[str]) -> "Callable[[Item], Drill]":
+    """What the copy remembers of an item's booking, one of `uuids`: its versions and the last notifications about it."""
     from octo_sync.flows.reconcile_html import Drill  # noqa: PLC0415 - only when asked for
 
     def detail(item: "Item") -> "Drill":
@@ -139,12 +155,11 @@ def drill(reader: Reader, journal: Journal | None) -> "Callable[[Item], Drill]":
             limit=_MOST,
         )
         versions = [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
-        return Drill(versions=versions, deliveries=told.get(item.booking_uuid.encode(), [])[-_MOST:])
+        return Drill(versions=versions, deliveries=list(told[item.booking_uuid.encode()]))
 
-    told: dict[bytes, list[Mapping[str, Any]]] = {}
+    # Deliveries may be millions.
+    told: dict[bytes, deque[Mapping[str, Any]]] = {uuid.encode(): deque(maxlen=_MOST) for uuid in uuids}
     for each in journal.all_deliveries() if journal is not None else ():
-        for text in set(_QUOTED.findall(each.body)):
-            told.setdefault(text, []).append(
-                {"received_at": each.received_at, "type": each.type, "state": each.reading}
-            )
+        for text in told.keys() & _QUOTED.findall(each.body):
+            told[text].append({"received_at": each.received_at, "type": each.type, "state": each.reading})
     return detail

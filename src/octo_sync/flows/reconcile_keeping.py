@@ -19,7 +19,7 @@ def store(journal: Journal, outcome: "Outcome", *, run_id: str, started_at: date
     Raises:
         JournalError: It cannot be written, or there are too many; nothing was stored.
     """
-    from octo_sync.reconciliation import breaches  # noqa: PLC0415 - only a comparison needs it
+    from octo_sync.reconciliation import Bucket, breaches  # noqa: PLC0415 - only a comparison needs it
 
     rules = outcome.rules
     known = {(d.key, d.bucket, d.field): d.first_seen_at for d in journal.open_differences(rules.name)}
@@ -44,6 +44,12 @@ def store(journal: Journal, outcome: "Outcome", *, run_id: str, started_at: date
         ],
         verdict="over" if aged.breached else "ok",
         found=[_found(item, each) for item in outcome.items if _is_kept(item) for each in item.differences],
+        seen=[
+            (item.key, str(item.found), each.field)
+            for item in outcome.items
+            if item.bucket is Bucket.TOO_FRESH
+            for each in item.differences
+        ],
         now=now,
     )
     [run] = journal.reconciliation_runs(rules.name, 1)
@@ -79,7 +85,7 @@ def _found(item: "Item", difference: "Difference") -> FoundDifference:
 
 
 def _is_kept(item: "Item") -> bool:
-    """What somebody has to look at, or has looked at. What is too fresh to tell is told when it is not."""
+    """What somebody has to look at, or has looked at. What is too fresh is told when it is not, and keeps its age till then."""
     return item.bucket.is_difference or item.acceptance is not None
 
 

@@ -19,8 +19,7 @@ __all__ = ["read_there", "wanted"]
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OTHER_CONNECTION = (
-    "select * from marts.fct_bookings where connection_id = $connection and was_sold "
-    "and coalesce(travel_date, booking_date) between $from and $to"
+    "select * from marts.fct_bookings where connection_id = $connection and was_sold and {day} between $from and $to"
 )
 
 
@@ -46,7 +45,8 @@ def read_there(
     if given is not None:
         return ledgers.of_table(given, "the rows that were handed in", wanted, form)
     if source.connection:
-        rows = reader.batches(_OTHER_CONNECTION, {"connection": source.connection, **days}).read_all()
+        sold = _OTHER_CONNECTION.format(day=table.day)
+        rows = reader.batches(sold, {"connection": source.connection, **days}).read_all()
         return ledgers.of_table(rows, f"connection {source.connection}", wanted, form)
     if source.dsn:
         return ledgers.read_sql(_filled(source.dsn, environ), source.sql, days, wanted, form)

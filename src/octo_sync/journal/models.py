@@ -502,7 +502,7 @@ class DifferenceRecord(_Base, table=True):
     ```
     (no row) ──found──▶ open ──looked for and not found──▶ resolved ──found──▶ open, as if never seen before
                         │  ▲                                  └── older than retention.runs ──▶ (no row)
-                        └──┘ found again: its values are renewed, `first_seen_at` stays;
+                        └──┘ found again: its values are renewed, `first_seen_at` stays; too fresh to tell: only seen;
                              its day is outside of what the run looked at: untouched
     ```
     """
@@ -540,7 +540,7 @@ class DifferenceRecord(_Base, table=True):
     code: str = Field(sa_type=Text)
     """The rule that gave the reason; empty when none did."""
     day: date | None = Field(default=None, sa_type=Day)
-    """The day that decides whether a run looked at it; null: every run did."""
+    """The day that decides whether a run looked at it; null: a run did whose window is like the last one's."""
     first_seen_at: datetime = Field(sa_type=Instant)
     last_seen_at: datetime = Field(sa_type=Instant)
     run_id: str = Field(sa_type=Text)

@@ -65,13 +65,16 @@ class Reconciliations(Erasing):
         totals: Sequence[Mapping[str, Any]],
         verdict: Verdict,
         found: Sequence[FoundDifference],
+        seen: Collection[_Identity] = (),
         now: datetime,
     ) -> Mapping[_Identity, datetime]:
         """Store a comparison and age its differences; when each that was found was first seen, by key, bucket and field.
 
         Found again: its values are renewed and `first_seen_at` stays; after it had been resolved, it is new. Not found any
-        more: resolved, if its day lies in `window` or it has none; otherwise nobody looked, and it stays as it is. A run
-        that `failed` compared nothing: it is written down and differences stay as they are.
+        more: resolved, if its day lies in `window`, or it has none and `window` is as long as that of the run that found it
+        last and shares days with it; otherwise nobody looked, and it stays as it is. Those of `seen`, of which it is too early
+        to tell, stay open if they are. A run that `failed` compared nothing: it is written down and differences stay as they
+        are.
 
         Said twice with the same name and run, the second changes nothing. Values of bookings that were erased are not
         stored. `totals` is what JSON can hold.
@@ -84,9 +87,12 @@ class Reconciliations(Erasing):
         if verdict == "failed" and found:
             raise ValueError("a comparison that failed has found nothing")
         rows, run = self._rows(name, found), columns(ReconciliationRunRecord)
+        early = [[_storable(value) for value in identity] for identity in seen]
         with self._writing() as opened:
             if opened.execute(select(run.id).where(run.name == name, run.run_id == run_id)).first() is None:
-                aged = _Aged() if verdict == "failed" else self._age(opened, name, run_id, rows.values(), window, now)
+                aged = _Aged()
+                if verdict != "failed":
+                    aged = self._age(opened, name, run_id, rows.values(), early, window, now)
                 opened.execute(
                     insert(ReconciliationRunRecord).values(
                         name=name,
@@ -118,14 +124,22 @@ class Reconciliations(Erasing):
 
     @staticmethod
     def _age(
-        opened: Connection, name: str, run_id: str, rows: Collection[list[str | None]], window: Window, now: datetime
+        opened: Connection,
+        name: str,
+        run_id: str,
+        rows: Collection[list[str | None]],
+        early: Collection[list[str | None]],
+        window: Window,
+        now: datetime,
     ) -> "_Aged":
         before = _count(opened, _open(name))
-        values = json.dumps(list(rows), ensure_ascii=False, separators=(",", ":"))
-        opened.exec_driver_sql(sql.STORE_DIFFERENCES, (values, name, run_id, to_text(now)))
+        about = name, run_id, to_text(now)
+        opened.exec_driver_sql(sql.STORE_DIFFERENCES, (_listed(rows), *about))
+        opened.exec_driver_sql(sql.RENEW_DIFFERENCES, (_listed(early), *about))
         since = _count(opened, _open(name))
         days = window.start.isoformat(), window.end.isoformat()
-        resolved = opened.exec_driver_sql(sql.RESOLVE_DIFFERENCES, (name, run_id, to_text(now), *days)).rowcount
+        elsewhere = json.dumps(_elsewhere(opened, name, window))
+        resolved = opened.exec_driver_sql(sql.RESOLVE_DIFFERENCES, (*about, *days, elsewhere)).rowcount
         if since - resolved > MOST_DIFFERENCES:
             raise _too_many(name)
         return _Aged(since - before, resolved)
@@ -310,6 +324,24 @@ def _open(name: str) -> ColumnElement[bool]:
     return and_(difference.name == name, difference.resolved_at.is_(None))
 
 
+def _elsewhere(opened: Connection, name: str, window: Window) -> list[str]:
+    """Runs that were the last to find something without a day, and looked at more days than `window` has or at none of them.
+
+    A window that moves on with the days looks at as much as before. Of a run that was pruned nobody knows what it looked at:
+    what it found would stay open for good.
+    """
+    run, difference = columns(ReconciliationRunRecord), columns(DifferenceRecord)
+    dayless = select(difference.run_id).where(_open(name), difference.day.is_(None))
+    found = opened.execute(
+        select(run.run_id, run.window_start, run.window_end).where(run.name == name, run.run_id.in_(dayless))
+    )
+    return [
+        run_id
+        for run_id, start, end in found
+        if Window(start, end).days > window.days or window.clip(Window(start, end)) is None
+    ]
+
+
 def _of(name: str, key: str) -> tuple[ColumnElement[bool], ...]:
     acceptance = columns(AcceptanceRecord)
     return acceptance.name == name, acceptance.key == key
@@ -348,6 +380,10 @@ def _alike(one: str, other: str) -> int:
     """Characters that begin and end alike: 1.4 s for 100,000 keys, where `difflib` takes 20."""
     pairs = zip(one, other, strict=False), zip(reversed(one), reversed(other), strict=False)
     return sum(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], both)) for both in pairs)
+
+
+def _listed(rows: Collection[list[str | None]]) -> str:
+    return json.dumps(list(rows), ensure_ascii=False, separators=(",", ":"))
 
 
 def _too_many(name: str) -> JournalError:

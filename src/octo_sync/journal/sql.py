@@ -37,6 +37,7 @@ __all__ = [
     "QUARANTINE_RECORD",
     "QUARANTINE_SUBJECT",
     "RECEIVE",
+    "RENEW_DIFFERENCES",
     "RESOLVE_DIFFERENCES",
     "RUNS_AFTER",
     "STORE_DIFFERENCES",
@@ -385,8 +386,18 @@ ON CONFLICT (name, "key", bucket, field) DO UPDATE SET
   last_seen_at = excluded.last_seen_at, run_id = excluded.run_id, resolved_at = NULL
 """
 
-# What a run did not find any more: ?1 name, ?2 run, ?3 now, ?4 and ?5 the first and last day that it looked at.
+# What a run has seen and cannot tell yet: ?1 a JSON array of [key, bucket, field], ?2 name, ?3 run, ?4 now. What was told
+# before stays as it was told; what is not open stays unknown.
+RENEW_DIFFERENCES = """
+UPDATE differences SET last_seen_at = ?4, run_id = ?3
+WHERE name = ?2 AND resolved_at IS NULL AND ("key", bucket, field) IN (
+  SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?1))
+"""
+
+# What a run did not find any more: ?1 name, ?2 run, ?3 now, ?4 and ?5 the first and last day that it looked at, ?6 runs of
+# which what they found without a day stays open.
 RESOLVE_DIFFERENCES = """
 UPDATE differences SET resolved_at = ?3
-WHERE name = ?1 AND resolved_at IS NULL AND run_id <> ?2 AND (day IS NULL OR day BETWEEN ?4 AND ?5)
+WHERE name = ?1 AND resolved_at IS NULL AND run_id <> ?2 AND (
+  day BETWEEN ?4 AND ?5 OR (day IS NULL AND run_id NOT IN (SELECT value FROM json_each(?6))))
 """

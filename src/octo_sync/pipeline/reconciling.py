@@ -189,9 +189,16 @@ class ReconcileTable:
 
     @property
     def query(self) -> str:
-        """`here`, or what is compared without it: what was sold, open-dated bookings by the day on which they were made."""
-        day = "booking_date" if self.date == "booking_date" else "coalesce(travel_date, booking_date)"
-        return self.here or f"select * from marts.fct_bookings where was_sold and {day} between :from and :to"  # noqa: S608 - one of two texts
+        """`here`, or what is compared without it: what was sold, but not by the connection that is the other side."""
+        # A connection's name has neither quotes nor colons, and has to be one of the pipeline's.
+        other = f" and connection_id <> '{self.there.connection}'" if self.there.connection else ""
+        sold = f"select * from marts.fct_bookings where was_sold and {self.day} between :from and :to{other}"  # noqa: S608 - see above
+        return self.here or sold
+
+    @property
+    def day(self) -> str:
+        """Which day of a booking of `marts.fct_bookings` is in the window, in SQL; of open-dated ones when they were made."""
+        return "booking_date" if self.date == "booking_date" else "coalesce(travel_date, booking_date)"
 
     def limits(self) -> list[tuple[str, Decimal]]:
         """`fail_on` as measures and what they may be at most."""

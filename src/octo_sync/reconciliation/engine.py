@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from octo_sync.errors import ReconcileError
 from octo_sync.reconciliation.comparing import DIFFERS, WITHIN, compare
 from octo_sync.reconciliation.items import MOST_ITEMS, MOST_SETTLED, Facts, Maker
 from octo_sync.reconciliation.limits import breaches
@@ -45,17 +46,25 @@ def reconcile(
         acceptances: Differences that somebody lets be.
 
     Raises:
-        ReconcileError: The rules do not fit the rows, nearly nothing fits, or the arithmetic does not close.
+        ReconcileError: The rules do not fit the rows, nearly nothing fits, the arithmetic does not close, or
+            DuckDB fails.
     """
     types = kinds(rules, here.schema)
-    with closing(load(rules, types, here, there)) as db:
-        match(db, rules)
-        compare(db, rules, types)
-        _sort(db, rules)
-        maker = Maker(rules, types, here, there, sides, place, facts, {a.key: a for a in acceptances})
-        made = maker.items(db)
-        counts = _assign(db, made)
-        money, parts = totals(db, rules, types), explained(db, rules, types)
+    maker = Maker(rules, types, here, there, sides, place, facts, {a.key: a for a in acceptances})
+    try:
+        with closing(load(rules, types, here, there)) as db:
+            match(db, rules)
+            compare(db, rules, types)
+            _sort(db, rules)
+            made = maker.items(db)
+            counts = _assign(db, made)
+            money, parts = totals(db, rules, types), explained(db, rules, types)
+    except duckdb.Error as error:
+        # The error may hold a value, which may be anybody's name.
+        raise ReconcileError(
+            f"reconcile.{rules.name}: DuckDB could not compare the two sides ({type(error).__name__}), as with amounts beyond "
+            "30 digits or more rows than memory holds. Nothing was stored."
+        ) from None
     must_close(rules, money, parts)
     return Outcome(
         rules=rules, here=sides[0], there=sides[1], kinds=types, items=list(made.values()), counts=counts, totals=money,

@@ -13,7 +13,7 @@ from octo_sync.errors import ReconcileError
 from octo_sync.reconciliation import alone, naming, reasons
 from octo_sync.reconciliation.comparing import DIFFERS, WITHIN
 from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, Item, Kind, Rules, Side
-from octo_sync.reconciliation.rows import Row, currency_of, day_of, instant, meant, shown, total
+from octo_sync.reconciliation.rows import Row, currencies, currency_of, day_of, instant, meant, shown, total
 from octo_sync.reconciliation.sides import wall
 
 if TYPE_CHECKING:
@@ -211,7 +211,8 @@ class Maker:
             if verdict not in (DIFFERS, WITHIN):
                 continue
             kind = self.types[rule.here]
-            delta = t - h if kind == "amount" and h is not None and t is not None else None
+            # What one side leaves empty is 0 to the control totals too.
+            delta = (t or Decimal(0)) - (h or Decimal(0)) if kind == "amount" else None
             if verdict == WITHIN:
                 code, sentence = "within_tolerance", "Within the tolerance."
             else:
@@ -221,10 +222,12 @@ class Maker:
                 )  # fmt: skip
                 code, sentence = reasons.because(case)
             differences.append(Difference(rule.here, shown(h), shown(t), delta, currency, sentence, code))
-        offset = 3 * len(self.rules.fields)
+        offset, told = 3 * len(self.rules.fields), {difference.field for difference in differences}
         for i, key in enumerate(self.rules.keys):
             verdict, h, t = values[offset + 3 * i : offset + 3 * i + 3]
-            if verdict == DIFFERS:
+            # A column may be a field as well, or a key for several columns there: what differs by its name is one difference.
+            if verdict == DIFFERS and key.name not in told:
+                told.add(key.name)
                 code, sentence = reasons.why_reference(pair, key.name)
                 differences.append(Difference(key.name, h, t, None, currency, sentence, code))
         return differences
@@ -235,6 +238,8 @@ class Maker:
         """An item that is no pair: its bucket and its one difference."""
         bucket = each.bucket
         amount = next(((f.here, f.there) for f in self.rules.fields if self.types[f.here] == "amount"), None)
+        if len(currencies(self.rules, h, t)) > 1:
+            amount = None
         if bucket is Bucket.OUT_OF_WINDOW:
             code, sentence = "outside", f"It travels outside of {self.rules.window}."
         elif lone is None:

@@ -232,7 +232,7 @@ class Item:
     connection: str | None = None
     booking_uuid: str | None = None
     day: date | None = None
-    """The day that decides whether it is in the window: here's, else there's."""
+    """The day that decides whether it is in the window, as `rows.day_of` says."""
     currency: str | None = None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from octo_sync.reconciliation.model import Rules
 
-__all__ = ["Row", "currency_of", "day_of", "exact", "instant", "meant", "plain", "shown", "total"]
+__all__ = ["Row", "currencies", "currency_of", "day_of", "exact", "instant", "meant", "plain", "shown", "total"]
 
 Row = Mapping[str, Any]
 
@@ -48,8 +48,12 @@ def exact(value: object) -> Decimal | None:
 
 
 def day_of(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> date | None:
-    """The day that decides whether an item is in the window: here's, else there's."""
-    for rows, name in ((here, rules.date), (there, rules.date_there)):
+    """The day that decides whether an item is in the window: here's, else there's.
+
+    What is open-dated here is in it by when it was booked.
+    """
+    undated = "booking_date" if rules.date == "travel_date" else None
+    for rows, name in ((here, rules.date), (here, undated), (there, rules.date_there)):
         for row in rows:
             value = row.get(name) if name else None
             if isinstance(value, datetime):
@@ -61,15 +65,20 @@ def day_of(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> date | No
 
 def currency_of(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> str | None:
     """The currency of an item: here's, else there's."""
+    return next(iter(currencies(rules, here, there)), None)
+
+
+def currencies(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> list[str]:
+    """All that its rows say, each once, here's first; one that is mapped is called as here."""
     rule = next((f for f in rules.fields if f.here == rules.currency), None)
     if rule is None:
-        return next((str(row["currency"]).strip().upper() for row in here if row.get("currency")), None)
-    for rows, name in ((here, rule.here), (there, rule.there)):
-        for row in rows:
-            text = str(row[name] or "").strip().upper()
-            if text:
-                return text
-    return None
+        found = [row.get("currency") for row in here]
+    else:
+        found = [row.get(rule.here) for row in here]
+        for row in there:
+            words = meant(rule.mapping, row.get(rule.there)) or ()
+            found.append(words[0] if len(words) == 1 else row.get(rule.there))
+    return list(dict.fromkeys(filter(None, (str(value or "").strip().upper() for value in found))))
 
 
 def total(rows: Sequence[Row], name: str | None) -> Decimal | None:

@@ -127,7 +127,9 @@ def _rules_as_tables(db: duckdb.DuckDBPyConnection, rules: Rules) -> None:
         for value_here in values
     ]
     if pairs:
-        db.executemany("insert into mapped select distinct ?, upper(trim(?)), upper(trim(?))", pairs)
+        # The same twice in two spellings would double the rows that it is joined to.
+        one = "select cast(? as integer), upper(trim(?)), upper(trim(?))"
+        db.executemany(f"insert into mapped {one} except select * from mapped", pairs)
     db.execute(f"create table tolerance (currency varchar, amount {AMOUNT})")
     if rules.tolerance.absolute:
         db.executemany("insert into tolerance values (upper(?), ?)", list(rules.tolerance.absolute.items()))
@@ -191,12 +193,15 @@ class _Columns:
         schema = self.here if is_here else self.there
         if not is_here or _BOOKING not in schema.names:
             yield _Column("id", None, "cast(null as varchar)")
-        currency = None
+        currency: str | _Translated | None = None
         for i, field in enumerate(self.rules.fields):
             name = field.here if is_here else self._beside(field.here, field.there)
             yield _Column(f"f{i}", name, _FORMS.get(self.types[field.here], "{}"))
             if field.here == self.rules.currency:
-                currency = name
+                words = {
+                    value.strip().upper(): here[0] for value, here in (field.mapping or {}).items() if len(here) == 1
+                }
+                currency = _Translated(name, words) if words and not is_here else name
         yield _Column("cur", currency, f"upper({_TRIMMED})" if currency else "cast(null as varchar)")
         day = self.rules.date if is_here else self.rules.date_there
         yield _Column(
