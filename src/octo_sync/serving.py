@@ -43,6 +43,8 @@ _WATCH_EVERY = 0.2
 """Seconds between two looks at whether another process has marked something."""
 _DOWNLOAD, _VISITORS = 900.0, 100
 """Seconds that an answer of the dashboard may take, downloads included, and connections to it at the same time."""
+_QUERY_IN_ADDRESS = 65_536
+"""Bytes of a request's head for the dashboard: a query of 6,000 characters, most of them escaped."""
 _TOLD_WITHIN = 0.5
 """Seconds that a stop waits for notices that are being told."""
 _AGAIN, _AGAIN_CAP = 1.0, 30.0
@@ -159,7 +161,13 @@ async def _dashboard(program: _Program) -> AsyncIterator[None]:
         allow_hosts=settings.allow_hosts,
         token=pipeline.dashboard_token,
     )
-    limits = replace(pipeline.webhooks, bind=settings.bind, request_timeout=_DOWNLOAD, max_connections=_VISITORS)
+    limits = replace(
+        pipeline.webhooks,
+        bind=settings.bind,
+        request_timeout=_DOWNLOAD,
+        max_connections=_VISITORS,
+        header_limit=_QUERY_IN_ADDRESS,
+    )
     try:
         stop_within = pipeline.serve.stop_within
         async with program.means.server(app, limits, stop_within=stop_within, key="dashboard.bind") as server:

@@ -148,6 +148,52 @@ def test_a_plan_is_shown_without_running_it(reader):
     assert len(reader.tables()) > 10
 
 
+# -- the first rows of an answer ----------------------------------------------------------------------------------------------
+
+
+def test_no_more_of_an_answer_is_made_than_what_is_taken(reader):
+    """Else a page that shows ten rows would hold all of them first."""
+    found = reader.query("select 1 / (5000 - i) as n from generate_series(1, $most) i", {"most": 10_000}, limit=10)
+    assert found.columns == ("n",)
+    assert found.types == ("INTEGER",)
+    assert len(found.rows) == 10
+    assert found.truncated
+    assert reader.query("select 7", limit=10).rows == [(7,)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["explain select 1", "show timezone", "/* x */ EXPLAIN select 1", "table core.bookings", "values (1)", "select"],
+)
+def test_every_statement_that_reads_can_be_cut(reader, sql):
+    assert reader.query(sql, limit=10) == reader.query(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "sentence"),
+    [
+        ("select 1; select 2", "multiple commands"),
+        ("select nothing from core.bookings", "nothing"),
+        ("select 1 / (3 - i) from generate_series(1, 9) i", "division by zero"),
+        ("select * from private.booking_contacts", CLOSED),
+        ("with w as (insert into core.products default values returning 1) select * from w", "does more than read"),
+        ("select * from core.products for update", "does more than read"),
+    ],
+)
+def test_what_is_wrong_is_told_alike_whether_it_is_cut_or_not(reader, sql, sentence):
+    for limit in (None, 10):
+        with pytest.raises(QueryError, match=sentence):
+            reader.query(sql, limit=limit)
+        assert reader.query("select 7", limit=limit).rows == [(7,)]
+
+
+def test_a_query_that_is_cut_has_its_time_too(reader):
+    for sql in ("select count(*) from generate_series(1, 900000000)", "select * from generate_series(1, 900000000)"):
+        with pytest.raises(WarehouseError, match=r"stopped after 0\.3 s"):
+            reader.query(sql, limit=10, timeout=0.3)
+    assert reader.query("select 7", limit=10).rows == [(7,)]
+
+
 # -- a reader that lives long ------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ DuckDB's settings are locked when the file is open, so no statement can undo the
 
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,10 +32,11 @@ _MAGIC_AT, _MAGIC = 8, b"DUCK"
 _STREAMS = 4
 """Results that can be streamed at once. Their connections are made before the settings are locked."""
 
+_MEMORY = "2GB"
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
     # Beyond it a query ends with a sentence: it neither starves the machine nor writes to its disk.
-    "memory_limit": "2GB",
+    "memory_limit": _MEMORY,
     "temp_directory": "",
     # Otherwise a function that is not there is looked for on the network, and a name among the caller's variables.
     "autoinstall_known_extensions": False,
@@ -51,14 +52,16 @@ def open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
         WarehouseError: The file is not there or not a DuckDB file.
         WarehouseLocked: A writer holds it: it is the warehouse itself, not its read copy.
     """
-    return _connect(path, 1)[0]
+    return _connect(path, 1, _SETTINGS)[0]
 
 
-def _connect(path: Path, count: int) -> list[duckdb.DuckDBPyConnection]:
+def _connect(
+    path: Path, count: int, settings: Mapping[str, str | bool | int | float | list[str]]
+) -> list[duckdb.DuckDBPyConnection]:
     """Connections that see the same file; they are made before the settings are locked, for good and for all of them."""
     _refuse_others(path)
     with translated(path):
-        first = duckdb.connect(":memory:", config=_SETTINGS)
+        first = duckdb.connect(":memory:", config=dict(settings))
         escaped = str(path).replace("'", "''")
         try:
             first.execute(f"attach '{escaped}' as octo (read_only)")
@@ -104,15 +107,16 @@ class DuckDBReader:
     Args:
         path: The read copy.
         tables: What `digest` knows; from `octo_sync.tables`.
+        memory: The most that its queries may take, as DuckDB writes it.
 
     Raises:
         WarehouseError: The file is not there, or no DuckDB file.
         WarehouseLocked: It is the warehouse itself while it is being written.
     """
 
-    def __init__(self, path: Path, *, tables: Collection[Table] = ()) -> None:
+    def __init__(self, path: Path, *, tables: Collection[Table] = (), memory: str = _MEMORY) -> None:
         self.path, self._tables = path, tuple(tables)
-        self._db, *self._spare = _connect(path, 1 + _STREAMS)
+        self._db, *self._spare = _connect(path, 1 + _STREAMS, {**_SETTINGS, "memory_limit": memory})
         self._lock = threading.RLock()
         self._closed = False
 
@@ -252,11 +256,15 @@ def _with_integers(schema: "pa.Schema") -> "tuple[pa.Schema, Callable[[Any], Any
 @contextmanager
 def _running(db: duckdb.DuckDBPyConnection, path: Path, sql: str, timeout: float | None) -> Iterator[None]:
     """The block runs a user's SQL: its errors become one line each, and after `timeout` seconds it is interrupted."""
-    out_of_time = threading.Event()
+    out_of_time, ended = threading.Event(), threading.Event()
+    lock = threading.Lock()
 
     def stop() -> None:
-        out_of_time.set()
-        db.interrupt()
+        # A timer that is late would interrupt the connection's next query.
+        with lock:
+            if not ended.is_set():
+                out_of_time.set()
+                db.interrupt()
 
     timer = threading.Timer(timeout, stop) if timeout else None
     if timer is not None:
@@ -268,9 +276,16 @@ def _running(db: duckdb.DuckDBPyConnection, path: Path, sql: str, timeout: float
         if out_of_time.is_set():
             raise WarehouseError(f"The query was stopped after {timeout:g} s; allow more, or ask for less.") from None
         if isinstance(error, duckdb.InterruptException) or not isinstance(error, duckdb.Error):
-            raise KeyboardInterrupt from None
+            # DuckDB notices Ctrl+C, which comes to the main thread and to no other.
+            if threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt from None
+            if isinstance(error, duckdb.Error):
+                raise WarehouseError("The query was interrupted before its end; ask again.") from None
+            raise
         raise _translated(error, path, sql) from None
     finally:
+        with lock:
+            ended.set()
         if timer is not None:
             timer.cancel()
 

@@ -152,6 +152,8 @@ def _walk(node: Any) -> None:  # noqa: ANN401 - a JSON document
         for each in node:
             _walk(each)
     elif isinstance(node, dict):
+        if node.get("Node Type") == "ModifyTable":
+            raise QueryError("It does more than read; the copy can only be read.")
         if node.get("Schema") in _CLOSED:
             what = f"{node['Schema']}.{node.get('Relation Name') or node.get('Function Name') or '…'}"
             raise QueryError(f"{what} holds what only octo-sync may read; ask marts, core and ops.")

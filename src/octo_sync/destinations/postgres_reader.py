@@ -29,6 +29,9 @@ __all__ = ["PostgresReader"]
 _CANCELED, _READ_ONLY = "57014", "25006"
 _LOCK_TIMEOUT = 10.0
 _BEGIN = "begin read only"
+_CURSOR = "octo_rows"
+_NO_CURSOR = frozenset({"explain", "show"})
+"""First words of statements that the server makes no cursor for; their answers are short."""
 _SCALE = 4
 """Decimals of amounts; what a query works out with more of them becomes a float, as with DuckDB."""
 
@@ -69,11 +72,17 @@ class PostgresReader:
         self, sql: str, parameters: Parameters = (), *, limit: int | None = None, timeout: float | None = None
     ) -> Rows:
         """Rows of one reading statement; see `Reader`."""
+        from psycopg import RawServerCursor  # noqa: PLC0415 - an extra
+
         text, values = numbered(_reading(sql), parameters)
         with self._lock, self._running(self._begun(), timeout) as session:
             guard(session, text, values)
-            # In binary, because only then the server itself refuses a second statement.
-            return rows_of(session.execute(text.encode(), values, binary=True), limit)
+            if limit is None or _first_word(text) in _NO_CURSOR:
+                # In binary, because only then the server itself refuses a second statement.
+                return rows_of(session.execute(text.encode(), values, binary=True), limit)
+            # The driver would hold the whole answer before its first row is taken; the server holds it for us.
+            with RawServerCursor(session, _CURSOR) as cursor:
+                return rows_of(cursor.execute(text.encode(), values or None, binary=True), limit)
 
     def batches(
         self, sql: str, parameters: Parameters = (), *, size: int = BATCH_ROWS, timeout: float | None = None
@@ -95,7 +104,7 @@ class PostgresReader:
         session = self._connect()
         try:
             self._begin(session)
-            with self._running(session, timeout), psycopg.RawServerCursor(session, "octo_rows") as cursor:
+            with self._running(session, timeout), psycopg.RawServerCursor(session, _CURSOR) as cursor:
                 guard(session, text, values)
                 cursor.execute(text.encode(), values or None)
                 names, _ = columns_of(cursor)
@@ -213,16 +222,25 @@ class PostgresReader:
 
 def _reading(sql: str) -> str:
     """The text, when its first word is that of a reading statement."""
-    bare = re.sub(r"^(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*", "", sql, flags=re.DOTALL)
-    word = re.match(r"[a-zA-Z]*", bare)
-    first = word[0] if word else ""
+    bare = _bare(sql)
+    first = _first_word(sql)
     if not bare:
         raise QueryError("Expected one statement, found none; run them one by one.")
-    if first.lower() == "from":
+    if first == "from":
         raise QueryError("FROM is not how a statement begins here; on PostgreSQL write select * from …")
-    if first.lower() not in READING:
+    if first not in READING:
         raise QueryError(f"{first.upper()[:20] or bare[:1]} is not a reading statement; the copy can only be read.")
     return sql
+
+
+def _first_word(sql: str) -> str:
+    word = re.match(r"[a-zA-Z]*", _bare(sql))
+    return word[0].lower() if word else ""
+
+
+def _bare(sql: str) -> str:
+    """The text without what may stand before its first word."""
+    return re.sub(r"^(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*", "", sql, flags=re.DOTALL)
 
 
 def _one_line(error: Any) -> str:  # noqa: ANN401 - psycopg.Error, and the driver is an extra

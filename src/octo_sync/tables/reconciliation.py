@@ -66,7 +66,11 @@ RECON_RESULTS = Table(
         Column("currency", "text", "ISO 4217 code of the difference."),
         Column("reason", "text", "The likely reason, in a sentence."),
         Column("code", "text", "The rule that gave the reason; '' where none fits."),
-        Column("day", "date", "The day that decides whether a run looks at it; null: one whose window is like the last one's does."),
+        Column(
+            "day",
+            "date",
+            "The day that decides whether a run looks at it; null: one whose window is like the last one's does.",
+        ),
         Column("first_seen_at_utc", "timestamptz", "When the difference was first found."),
         Column("last_seen_at_utc", "timestamptz", "When it was last found."),
         Column("resolved_at_utc", "timestamptz", "When it was looked for and no longer found; null while it is open."),

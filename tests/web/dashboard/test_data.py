@@ -1,6 +1,8 @@
 """Every table of the copy can be had as a file, and the answer to every query."""
 
+import asyncio
 import csv
+import gc
 import io
 import json
 import shutil
@@ -10,6 +12,7 @@ from urllib.parse import quote
 import duckdb
 import pytest
 from pyarrow import parquet
+from starlette.requests import ClientDisconnect, Request
 from tests.web.dashboard.conftest import READ
 
 from octo_sync.destinations.duckdb_reader import DuckDBReader
@@ -103,6 +106,26 @@ async def test_a_query_is_a_file_of_all_its_rows_with_its_parameters(shown):
     assert many.text.count("\n") == 25_001
     asked = await dashboard.get("/data/sql.csv?ask=revenue")
     assert asked.headers["content-disposition"] == 'attachment; filename="revenue.csv"'
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("zürich_☂", "filename*=UTF-8''z%C3%BCrich_%E2%98%82.csv"),
+        ('a"b', "filename*=UTF-8''a%22b.csv"),
+        ("two words", "filename*=UTF-8''two%20words.csv"),
+    ],
+)
+async def test_a_question_of_any_name_is_a_file(shown, published, tmp_path, name, header):
+    shutil.copytree(published, tmp_path / "own")
+    questions = tmp_path / "own/warehouse/questions"
+    questions.mkdir(parents=True, exist_ok=True)
+    (questions / f"{name}.sql").write_text("-- question: How much?\nselect 7 as n")
+
+    answer = await shown(tmp_path / "own").get(f"/data/sql.csv?ask={quote(name)}")
+
+    assert (answer.status_code, answer.text) == (200, "n\r\n7\r\n")
+    assert answer.headers["content-disposition"] == f"attachment; {header}"
 
 
 @pytest.mark.parametrize(
@@ -206,6 +229,61 @@ def test_a_file_that_breaks_off_has_no_end(shown, monkeypatch):
     with pytest.raises(data.OctoSyncError, match="broke off"):
         list(made)
     assert entered.is_set()
+
+
+class _Endless:
+    """Rows without an end: where it was closed, and a piece that takes its time when `slow` is set."""
+
+    def __init__(self):
+        import pyarrow as pa
+
+        self._batch = pa.record_batch({"n": list(range(5))})
+        self.schema = self._batch.schema
+        self.begun, self.goes_on, self.closed = threading.Event(), threading.Event(), threading.Event()
+        self.slow, self.closed_in = False, None
+
+    def __iter__(self):
+        while True:
+            if self.slow:
+                self.begun.set()
+                self.goes_on.wait(20)
+            yield self._batch
+
+    def close(self):
+        self.closed_in = threading.get_ident()
+        self.closed.set()
+
+
+@pytest.mark.parametrize("when", ["before the first piece", "between two pieces", "while a piece is made"])
+async def test_who_goes_away_does_not_make_the_server_wait_for_the_end_of_the_reading(shown, monkeypatch, when):
+    """On PostgreSQL it is a round trip, or the network's own time limit."""
+    rows = _Endless()
+    monkeypatch.setattr(DuckDBReader, "batches", lambda *_, **__: rows)
+    downloads, sent = _downloads(shown()), []
+    scope = {"type": "http", "method": "GET", "query_string": b"", "headers": []}
+    answer = await downloads.answer(Request({**scope, "path_params": {"file": "coverage.csv"}}))
+
+    async def send(message):
+        sent.append(message)
+        if when == "before the first piece" or (when == "between two pieces" and len(sent) == 4):
+            raise OSError
+        rows.slow = when == "while a piece is made"
+
+    sending = asyncio.create_task(answer({**scope, "asgi": {"spec_version": "2.4"}}, None, send))
+    if when == "while a piece is made":
+        assert await asyncio.to_thread(rows.begun.wait, 20)
+        sending.cancel()
+        await asyncio.sleep(0.1)
+        rows.goes_on.set()
+    with pytest.raises((ClientDisconnect, asyncio.CancelledError)):
+        await sending
+    del answer, sending
+    gc.collect()
+
+    assert await asyncio.to_thread(rows.closed.wait, 20)
+    assert rows.closed_in != threading.get_ident()
+    for _ in range(data.AT_ONCE):
+        assert await asyncio.to_thread(downloads._free.acquire, timeout=10), "its place is free for others"
 
 
 class _Broken:

@@ -1,9 +1,12 @@
 """The Sync, Reconcile and SQL pages without a browser: what they say is what the copy and the journal hold."""
 
+import asyncio
 import datetime as dt
 import html
+import itertools
 import re
 import shutil
+import threading
 from urllib.parse import quote, urlencode
 
 import duckdb
@@ -12,10 +15,13 @@ from tests.flows.harness import NOON
 from tests.warehouse.test_recon_open import _insert, _rows
 from tests.web.dashboard.conftest import READ
 
+from octo_sync.destinations.duckdb_reader import DuckDBReader
 from octo_sync.errors import JournalError
 from octo_sync.flows.status import ConnectionStatus, KindStatus, NextRun, Running, Status, WebhookStatus
+from octo_sync.web.dashboard import app, source
 from octo_sync.web.dashboard.pages import sql as sql_page
 from octo_sync.web.dashboard.query import LONGEST
+from octo_sync.web.dashboard.source import PAGE_SECONDS
 
 
 def plain(page):
@@ -221,6 +227,64 @@ async def test_a_query_that_takes_too_long_is_ended(shown, monkeypatch):
     assert "The query was stopped after 0.2 s" in page
 
 
+async def test_a_long_value_is_cut_and_the_page_stays_small(shown):
+    page = await shown().text(
+        sql(
+            "select 1 as n, repeat('x', 30000000) as t, repeat('ab', 30000)::blob as b, range(10000) as l, "
+            "repeat('y', 2000) as whole, {'a': repeat('z', 3000)} as s"
+        )
+    )
+
+    assert f"<bdi>{'x' * 2000}…</bdi>" in page
+    assert f"<bdi>{'6162' * 500}…</bdi>" in page
+    assert f"<bdi>{str(list(range(1000)))[:2000]}…</bdi>" in page
+    assert f"<bdi>{'y' * 2000}</bdi>" in page
+    assert f"{'z' * 1990}…</bdi>" in page
+    assert len(page) < 500_000
+
+
+async def test_a_query_may_take_less_memory_than_a_page(shown):
+    dashboard = shown()
+    query = "select count(distinct range || repeat('x', 100)) as n from range(5000000)"
+
+    assert "The query needs more memory than it may have" in await dashboard.text(sql(query))
+    with dashboard.source.using() as opened:
+        assert opened.pages.query("select current_setting('memory_limit')").rows == [("1.8 GiB",)]
+        assert opened.people.query("select current_setting('memory_limit')").rows == [("488.2 MiB",)]
+
+
+def test_a_query_is_ended_before_its_page_is_given_up():
+    """Else nobody would ever read that it was stopped."""
+    assert (PAGE_SECONDS, app._SECONDS) == (25.0, 30.0)
+
+
+async def test_queries_that_take_long_hold_up_no_page_and_who_asks_meanwhile_is_told(shown, monkeypatch):
+    monkeypatch.setattr(source, "_PATIENCE", 0.2)
+    done, query = threading.Event(), DuckDBReader.query
+
+    def slow(self, text, parameters=(), **more):
+        with self._lock:
+            if text.endswith("slow"):
+                done.wait(60)
+            return query(self, text, parameters, **more)
+
+    monkeypatch.setattr(DuckDBReader, "query", slow)
+    dashboard = shown()
+    asking = [asyncio.create_task(dashboard.text(sql("select 7 as n -- slow"))) for _ in range(3)]
+    try:
+        async with asyncio.timeout(30):
+            for path in ("/occupancy", "/sql", "/data/coverage.csv"):
+                await dashboard.text(path)
+            told = [await each for each in itertools.islice(asyncio.as_completed(asking), 2)]
+    finally:
+        done.set()
+    for page in told:
+        assert "Another query is running, and only one runs at a time; try again in a moment." in page
+        assert editor(page) == "select 7 as n -- slow"
+    answered = [page for page in await asyncio.gather(*asking) if page not in told]
+    assert ["n 7" in section(page, "answer") for page in answered] == [True]
+
+
 async def test_a_question_keeps_its_fields_when_it_is_changed(shown):
     text = "-- parameter: n: integer: 2: How many.\n-- parameter: unused: text: : Nobody asks.\nselect range from range($n)"
     dashboard = shown()
@@ -256,8 +320,7 @@ async def test_without_a_copy_the_page_says_so(shown, tmp_path):
 
 async def test_the_page_shows_every_table_with_the_meaning_of_its_columns(shown):
     page = await shown().text("/sql")
-    source = shown().source
 
-    for table in source.tables():
+    for table in shown().source.tables():
         assert f"<code><bdi>{table.name}</bdi></code>" in page, table.full_name
     assert "When the part verified longest ago was verified." in plain(page)

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import httpx
@@ -113,6 +114,13 @@ def test_beside_the_rest_it_has_a_port_of_its_own_and_ends_with_it(serve):
     assert program.end() == 143
     with pytest.raises(OSError, match="refused"):
         get(f"{dashboard}/")
+
+
+def test_a_long_query_fits_into_its_address_whatever_deliveries_may_have(serve):
+    program = serve(OCTO_SYNC_WEBHOOKS__HEADER_LIMIT="1024")
+    dashboard = program.wait_for(r"dashboard on (http://127\.0\.0\.1:\d+)")
+    query = f"select 1 as one -- {'é' * 5_900}"
+    assert get(f"{dashboard}/sql?{urllib.parse.urlencode({'q': query})}")[0] == 200
 
 
 def test_it_can_be_switched_off(serve):

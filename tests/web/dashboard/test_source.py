@@ -1,6 +1,7 @@
 """The copy that pages read: noticed when another one is published, kept open while it is read, told apart from none."""
 
 import asyncio
+import contextlib
 import datetime as dt
 import shutil
 import threading
@@ -15,6 +16,7 @@ from tests.web.dashboard.conftest import READ
 from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.web.dashboard import Source
+from octo_sync.web.dashboard import source as source_module
 
 
 class Clock:
@@ -99,6 +101,24 @@ def test_a_reader_keeps_its_copy_though_another_is_published_meanwhile(source, f
         assert old == [(0,)]
     with pytest.raises(WarehouseError, match="closed"):
         opened.pages.query("select 1")
+
+
+async def test_a_page_is_of_one_copy_though_another_is_published_while_it_is_made(shown, folder, clock, monkeypatch):
+    """Else its numbers would not add up, and would be kept."""
+    dashboard = shown(folder, now=clock)
+    rows = dashboard.source.rows
+
+    def swapping(name, **parameters):
+        found = rows(name, **parameters)
+        if name == "standing":
+            replaced(folder / READ, "update core.products set title = 'Renamed'")
+            clock.pass_(seconds=2)
+        return found
+
+    monkeypatch.setattr(dashboard.source, "rows", swapping)
+
+    assert "Renamed" not in await dashboard.text("/availability")
+    assert "Renamed" in await dashboard.text("/availability")
 
 
 def test_many_threads_read_through_swaps_and_nothing_is_left_open(source, folder, clock):
@@ -187,6 +207,34 @@ def test_who_asks_in_sql_does_not_hold_up_the_pages(source):
     assert source.rows("channels")
     assert time.monotonic() - began < 2
     asking.join()
+
+
+def test_when_every_connection_is_busy_it_is_said(source, monkeypatch):
+    monkeypatch.setattr(source_module, "PAGE_SECONDS", 0.1)
+    with source.using() as opened, opened.reader(), opened.reader():
+        with pytest.raises(WarehouseError, match="All connections to the copy are busy; try again in a moment"):
+            source.rows("channels")
+        with pytest.raises(WarehouseError, match="are busy"):
+            source.tables()
+        assert source.sql("select 7").rows == [(7,)], "people have their own"
+    assert source.rows("channels"), "nothing of it is remembered"
+
+
+def test_on_a_server_nobody_waits_for_the_look_when_every_connection_is_busy(
+    postgres_database, published, service, tmp_path, clock
+):
+    shutil.copytree(published, tmp_path / "project")
+    project = Project(tmp_path / "project", service, publish=True, destination=postgres_database)
+    asyncio.run(project.sync())
+    with contextlib.closing(Source(postgres_database, tmp_path, now=clock)) as source:
+        assert source.trouble is None
+        clock.pass_(seconds=2)
+        before, titles = source.revision, _titles(source)
+        with source.using() as opened, opened.reader(), opened.reader():
+            clock.pass_(seconds=2)
+            began = time.monotonic()
+            assert (source.revision, _titles(source)) == (before, titles)
+            assert time.monotonic() - began < 5
 
 
 def test_on_a_server_a_landing_is_noticed(postgres_database, published, service, tmp_path, clock):

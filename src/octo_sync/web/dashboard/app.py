@@ -1,7 +1,8 @@
 """The dashboard as an ASGI application: which address is which page, and what happens when something cannot be shown.
 
-Pages are made in two threads of their own, so that neither the receiver nor another page waits for a slow one. What was
-made is kept until another copy is published, for a minute at most, because ages stand on it.
+Pages are made in two threads of their own, so that neither the receiver nor another page waits for a slow one, and what a
+person asks in SQL is answered in others. What was made is kept until another copy is published, for a minute at most,
+because ages stand on it.
 """
 
 import asyncio
@@ -44,8 +45,10 @@ log = logging.getLogger("octo_sync")
 T = TypeVar("T")
 
 _THREADS = 2
+_ASKING_THREADS = 2
+"""One for the query that runs, one to say so to whoever asks meanwhile."""
 _SECONDS = 30.0
-"""The longest that a page may take, waiting included."""
+"""The longest that a page may take, waiting included; more than one query may, so that the page can say what became of it."""
 _WAITING = 32
 """Pages that may wait for a thread."""
 _KEEP = 64
@@ -71,6 +74,7 @@ class Dashboard:
     def __init__(self, source: Source, guard: Callable[[Starlette], Guard]) -> None:
         self._source = source
         self._threads = ThreadPoolExecutor(_THREADS, "dashboard")
+        self._asking = ThreadPoolExecutor(_ASKING_THREADS, "dashboard-sql")
         self._waiting = 0
         self._kept: OrderedDict[object, bytes] = OrderedDict()
         self._lock = threading.Lock()
@@ -99,29 +103,36 @@ class Dashboard:
 
     def close(self) -> None:
         """Let go of the copy; pages in the making are not waited for."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._asking):
+            threads.shutdown(wait=False, cancel_futures=True)
         self._source.close()
 
     async def _page(self, page: Page, request: Request) -> Response:
         filters = filters_of(page, request.query_params)
-        return HTMLResponse(await self._threaded(lambda: self._made(page, filters)))
+        threads = self._asking if filters.more else self._threads
+        return HTMLResponse(await self._threaded(threads, lambda: self._made(page, filters)))
 
-    async def _threaded(self, what: Callable[[], T]) -> T:
-        """The same in one of our threads, within its time."""
+    async def _threaded(self, threads: ThreadPoolExecutor, what: Callable[[], T]) -> T:
+        """The same in one of the threads, within its time."""
         if self._waiting >= _WAITING:
             raise _Busy("Too many pages are asked for at once; try again in a moment.")
         self._waiting += 1
         try:
-            return await asyncio.wait_for(
-                asyncio.get_running_loop().run_in_executor(self._threads, what), timeout=_SECONDS
-            )
+            return await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(threads, what), timeout=_SECONDS)
         except TimeoutError:
             raise _Busy(f"The page was not ready after {_SECONDS:g} s; ask for less, or try again.") from None
         finally:
             self._waiting -= 1
 
     def _made(self, page: Page, filters: Filters) -> bytes:
-        """The page, from what is kept or anew. In a thread."""
+        """The page, all of it of one copy; of what is the matter where there is none. In a thread."""
+        if self._source.trouble is not None:
+            return self._kept_or_new(page, filters)
+        with self._source.one_copy():
+            return self._kept_or_new(page, filters)
+
+    def _kept_or_new(self, page: Page, filters: Filters) -> bytes:
+        """The page from what is kept, or anew."""
         source, now = self._source, self._source.now()
         asked = (filters.first, filters.last, filters.product, filters.channel, filters.currency, filters.with_tests)
         key = (page.name, asked, source.revision, f"{now:%Y-%m-%d %H:%M}")

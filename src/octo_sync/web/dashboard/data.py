@@ -9,10 +9,12 @@ import threading
 from collections.abc import AsyncIterator, Generator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from octo_sync.destinations.reading import SCHEMAS, Parameters, Reader, TableInfo
 from octo_sync.errors import OctoSyncError, QueryError
@@ -68,14 +70,14 @@ class Downloads:
         """The file, or a sentence with its code: 400 a wrong query, 404 no such table, 503 no copy or too many at once."""
         try:
             wanted = await run_in_threadpool(self._wanted, request.path_params["file"], dict(request.query_params))
-            headers = {"content-disposition": f'attachment; filename="{wanted.name}.{wanted.form}"'}
+            headers = {"content-disposition": f"attachment; {_called(f'{wanted.name}.{wanted.form}')}"}
             if request.method == "HEAD":
                 return Response(media_type=FORMATS[wanted.form], headers=headers)
-            made = self._made(wanted)
+            made = _Pieces(self._made(wanted))
             try:
-                first = await run_in_threadpool(next, made)
+                first = await run_in_threadpool(made.next)
             except BaseException:
-                made.close()
+                made.end()
                 raise
         except _Refused as refused:
             headers = {"retry-after": "5"} if refused.code == 503 else {}  # noqa: PLR2004 - try again later
@@ -84,7 +86,7 @@ class Downloads:
             return PlainTextResponse(f"{error}\n", 400)
         except OctoSyncError as error:
             return PlainTextResponse(f"{error}\n", 503)
-        return StreamingResponse(_rest(first, made), media_type=FORMATS[wanted.form], headers=headers)
+        return _File(first, made, FORMATS[wanted.form], headers)
 
     def _wanted(self, file: str, fields: dict[str, str]) -> _Wanted:
         name, _, form = file.rpartition(".")
@@ -112,13 +114,52 @@ class Downloads:
             yield from pieces(batches, wanted.form)
 
 
-async def _rest(first: bytes, made: Generator[bytes, None, None]) -> AsyncIterator[bytes]:
-    """All pieces; whoever goes away in the middle ends the reading."""
-    with contextlib.closing(made):
-        yield first
-        while (piece := await run_in_threadpool(next, made, None)) is not None:
-            if piece:
-                yield piece
+class _Pieces:
+    """A file's pieces, made and ended in threads: on PostgreSQL either waits for the server."""
+
+    def __init__(self, made: Generator[bytes, None, None]) -> None:
+        self._made, self._lock = made, threading.Lock()
+
+    def next(self) -> bytes | None:
+        """The next piece; None after the last. Blocking."""
+        with self._lock:
+            return next(self._made, None)
+
+    def end(self) -> None:
+        """End the reading, as soon as a piece in the making is made; not waited for, so it may be said when cancelled."""
+        threading.Thread(target=self._close, name="dashboard-end", daemon=True).start()
+
+    def _close(self) -> None:
+        with self._lock:
+            self._made.close()
+
+
+class _File(StreamingResponse):
+    """All pieces; whoever goes away in the middle, or before the first, ends the reading."""
+
+    def __init__(self, first: bytes | None, made: _Pieces, media_type: str, headers: dict[str, str]) -> None:
+        super().__init__(_rest(first, made), media_type=media_type, headers=headers)
+        self._pieces = made
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._pieces.end()
+
+
+async def _rest(first: bytes | None, made: _Pieces) -> AsyncIterator[bytes]:
+    piece = first
+    while piece is not None:
+        if piece:
+            yield piece
+        piece = await run_in_threadpool(made.next)
+
+
+def _called(name: str) -> str:
+    """A file's name as a header takes it (RFC 6266): a question is a file of the user's own, called anything."""
+    quoted = quote(name, errors="replace")
+    return f'filename="{name}"' if quoted == name else f"filename*=UTF-8''{quoted}"
 
 
 def _table(tables: list[TableInfo], name: str) -> TableInfo:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from octo_sync.destinations.base import Rows
@@ -23,8 +23,12 @@ from octo_sync.flows.status import Status
 
 __all__ = ["PAGE_SECONDS", "Source"]
 
-PAGE_SECONDS = 30.0
-"""The longest time for one query of a page."""
+PAGE_SECONDS = 25.0
+"""The longest time for one query of a page; less than the page itself may take, so that it can say what became of it."""
+_PATIENCE = 1.0
+"""How long a person's query waits for another person's: short ones take turns, of a long one they are told at once."""
+_PEOPLE_MEMORY = "512MB"
+"""The most memory for what a person asks in SQL: a slip must not take it from the receiver and the worker."""
 _LOOK_EVERY = timedelta(seconds=1)
 _RETRY_AFTER = timedelta(seconds=2)
 """Until a copy that could not be opened is tried again, though it looks the same."""
@@ -40,6 +44,10 @@ _REVISION = (
 
 _Rows = list[dict[str, Any]]
 _Kept = dict[tuple[Any, ...], "Future[_Rows]"]
+
+
+class _AllBusy(WarehouseError):  # noqa: N818 - what is the matter
+    """No connection became free in time."""
 
 
 @dataclass(slots=True)
@@ -61,9 +69,18 @@ class _Opened:
 
     def query(self, sql: str, parameters: Parameters) -> Rows:
         """Rows for a page, by whichever connection is free."""
-        reader = self.free.get(timeout=PAGE_SECONDS)
-        try:
+        with self.reader() as reader:
             return reader.query(sql, parameters, timeout=PAGE_SECONDS)
+
+    @contextmanager
+    def reader(self, wait: float | None = None) -> Iterator[Reader]:
+        """Whichever connection of the pages is free within `wait` seconds; the default is a query's time."""
+        try:
+            reader = self.free.get(timeout=PAGE_SECONDS if wait is None else wait)
+        except Empty:
+            raise _AllBusy("All connections to the copy are busy; try again in a moment.") from None
+        try:
+            yield reader
         finally:
             self.free.put(reader)
 
@@ -96,6 +113,8 @@ class Source:
         self._queries = {q.file.path.stem: q for q in ask.questions(directory, "dashboard")}
         self._lock = threading.Lock()
         self._opening = threading.Lock()
+        self._asking = threading.Lock()
+        self._held = threading.local()
         self._opened: _Opened | None = None
         self._failed: tuple[str, datetime, str] | None = None
         self._looked: tuple[datetime, str] | None = None
@@ -181,14 +200,24 @@ class Source:
     def sql(
         self, query: str, parameters: Parameters = (), *, limit: int | None = None, timeout: float | None = None
     ) -> Rows:
-        """Rows of one reading statement that a person wrote; see `Reader.query`."""
-        with self.using() as opened:
-            return opened.people.query(query, parameters, limit=limit, timeout=timeout)
+        """Rows of one reading statement that a person wrote; see `Reader.query`. One at a time.
+
+        Raises:
+            QueryError: It is wrong, or does more than read.
+            WarehouseError: It cannot be read, the time was up, or another one is running.
+        """
+        if not self._asking.acquire(timeout=_PATIENCE):
+            raise WarehouseError("Another query is running, and only one runs at a time; try again in a moment.")
+        try:
+            with self.using() as opened:
+                return opened.people.query(query, parameters, limit=limit, timeout=timeout)
+        finally:
+            self._asking.release()
 
     def tables(self) -> list[TableInfo]:
         """Every table and view of the copy, with their meaning."""
-        with self.using() as opened:
-            return opened.people.tables()
+        with self.using() as opened, opened.reader() as reader:
+            return reader.tables()
 
     @contextmanager
     def using(self) -> "Iterator[_Opened]":
@@ -197,6 +226,10 @@ class Source:
         Raises:
             WarehouseError: There is none, or it cannot be read.
         """
+        held: _Opened | None = getattr(self._held, "opened", None)
+        if held is not None:
+            yield held
+            return
         opened = self._current()
         try:
             yield opened
@@ -206,6 +239,22 @@ class Source:
                 done = opened.retired and not opened.users
             if done:
                 opened.close()
+
+    @contextmanager
+    def one_copy(self) -> Iterator[None]:
+        """All that this thread reads in the block is of one copy, though another one is published meanwhile.
+
+        On PostgreSQL it is what was committed last when it is read.
+
+        Raises:
+            WarehouseError: There is none, or it cannot be read.
+        """
+        with self.using() as opened:
+            self._held.opened = opened
+            try:
+                yield
+            finally:
+                self._held.opened = None
 
     def forget(self) -> None:
         """Ask for every row anew."""
@@ -262,8 +311,8 @@ class Source:
     def _connected(self, seen: str) -> _Opened:
         readers: list[Reader] = []
         try:
-            for _ in range(3):
-                readers.append(_reader(self.place))  # noqa: PERF401 - those that were opened are closed below
+            for memory in (None, None, _PEOPLE_MEMORY):
+                readers.append(_reader(self.place, memory))  # noqa: PERF401 - those that were opened are closed below
         except OctoSyncError:
             for reader in readers:
                 reader.close()
@@ -303,15 +352,20 @@ class Source:
         if opened is None:
             return _ON_A_SERVER
         try:
-            return str(opened.query(_REVISION, ()).rows[0][0] or _ON_A_SERVER)
+            with opened.reader(wait=0.0) as reader:
+                return str(reader.query(_REVISION, timeout=PAGE_SECONDS).rows[0][0] or _ON_A_SERVER)
+        except _AllBusy:
+            # What is new can be seen a second later; who asks for what is remembered need not wait.
+            return opened.revision
         except OctoSyncError:
             # The server is away, or the role may not look: the next query says what is wrong.
             return _ON_A_SERVER
 
 
-def _reader(place: Path | str) -> Reader:
+def _reader(place: Path | str, memory: str | None) -> Reader:
+    """A reader; `memory` is the most that its queries may take where they run in this process."""
     if isinstance(place, Path):
-        return DuckDBReader(place)
+        return DuckDBReader(place, memory=memory) if memory else DuckDBReader(place)
     from octo_sync.destinations.postgres_reader import PostgresReader  # noqa: PLC0415 - its driver is an extra
 
     return PostgresReader(place)

@@ -20,6 +20,8 @@ __all__ = ["PAGE", "ROWS"]
 
 ROWS = 1_000
 """At most so many rows are shown; the download has all."""
+_WIDEST = 2_000
+"""Characters of a value that are shown; the download has all. One value may have hundreds of millions."""
 _FIRST = (
     "-- Marts, then core, then ops tables need no schema. Ctrl+Enter runs it.\nselect *\nfrom fct_bookings\nlimit 100"
 )
@@ -84,7 +86,7 @@ def _answer(wanted: Asked, found: Rows, seconds: float) -> Section:
     more = f"Only the first {ROWS:,} rows are shown; the download has all of them." if found.truncated else ""
     table = Table(
         caption=f"{'The first ' if found.truncated else ''}{count}, {seconds:.2f} s",
-        columns=[Column(name, _kind(found, place)) for place, name in enumerate(found.columns)],
+        columns=[Column(_cut(name), _kind(found, place)) for place, name in enumerate(found.columns)],
         rows=[[_plain(value) for value in row] for row in found.rows],
         empty="No rows.",
         more=more,
@@ -106,16 +108,20 @@ def _kind(found: Rows, place: int) -> Kind:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever an engine hands out
-    """What a table shows as it is: nothing of a number is rounded away."""
-    if isinstance(value, bool):
+    """What a table shows as it is: nothing of a number is rounded away, and a long value is cut."""
+    if value is None or isinstance(value, bool | date):
         return value
     if isinstance(value, Decimal):
-        return f"{value:f}"
+        return _cut(f"{value:f}")
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).hex()
-    return value
+        return _cut(bytes(value[:_WIDEST]).hex())
+    return _cut(str(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDEST else text[:_WIDEST] + "…"
 
 
 def _questions(source: Source) -> Section:
