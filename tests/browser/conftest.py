@@ -86,7 +86,13 @@ def look(browser):
             page, complaints = watched.page, watched.complaints
             page.on("console", lambda m: complaints.append(f"{m.type}: {m.text}") if m.type != "log" else None)
             page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-            page.on("requestfailed", lambda r: complaints.append(f"failed: {r.url} {r.failure}"))
+            # What was still on its way when the page was left, its icon for example, is ended by the browser itself.
+            page.on(
+                "requestfailed",
+                lambda r: (
+                    None if r.failure == "net::ERR_ABORTED" else complaints.append(f"failed: {r.url} {r.failure}")
+                ),
+            )
             page.on("response", lambda r: complaints.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
             page.on("dialog", lambda d: complaints.append(f"dialog: {d.message}"))
             page.on(
