@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 import stat
 import time
@@ -154,6 +155,17 @@ def test_nothing_is_overwritten_unasked_and_a_failure_leaves_what_was_there(look
     assert sorted(p.name for p in tmp_path.iterdir()) == ["b.csv"], "nothing is left beside it"
     looked.ok("export", "bookings", "--to", target, "--force")
     assert target.read_text().startswith("connection_id,")
+
+
+@pytest.mark.parametrize("words", [("export", "bookings", "--force"), ("report",)], ids=lambda words: words[0])
+def test_no_file_takes_the_place_of_a_pipe_or_a_device(looked, tmp_path, words):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+
+    refused = looked(*words, "--to", pipe)
+
+    assert (refused.returncode, pipe.is_fifo()) == (2, True)
+    assert "a device or a pipe" in refused.stderr
 
 
 def test_a_file_is_for_its_owner_only(looked, tmp_path):

@@ -135,6 +135,9 @@ def writing(target: Path, *, force: bool) -> Iterator[Path]:
 def _free(target: Path, *, force: bool) -> None:
     if target.is_dir():
         raise ConfigError(f"{target} is a folder; name a file in it.")
+    if target.exists() and not target.is_file():
+        # A file would take its place for everybody, /dev/stdout for example.
+        raise ConfigError(f"{target} is a device or a pipe, which no file may take the place of; name a file.")
     if target.exists() and not force:
         raise ConfigError(f"{target} is there already; --force overwrites it.")
 
