@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.flows.harness import NOON, TODAY
 from tests.warehouse.conftest import CHANNELS, LATER
-from tests.warehouse.engines import planted
+from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.truth import Truth, availability_changes, booking_changes, price_changes
 
 from octo_sync.flows import ask
@@ -97,6 +97,25 @@ def test_who_is_told_not_to_have_come_has_bought_and_is_a_no_show(engine, world,
         f"update core.bookings set status = 'CONFIRMED' where booking_uuid = '{uuid}'",
     ):
         same(answer(engine, 9, **window), told.q9(**window))
+
+
+def test_what_lay_ahead_of_a_connection_that_left_is_in_no_answer(engine, world):
+    """Nobody asks for it any more; its past, and all of its bookings, stay as they were."""
+    gone = Truth([dataclasses.replace(c, active=c.connection != "agents") for c in world.now.channels])
+    after = (NOW + DAY).isoformat()
+    told = "update core.connections set is_active = %s where connection_id = 'agents'"
+    past = answer(engine, 3, first=TODAY, last=TODAY)
+    sold = answer(engine, 2, **AROUND)
+    with rebuilt(engine, world.project.directory, told % "false", told % "true"):
+        same(answer(engine, 3, **AHEAD), gone.q3(**AHEAD))
+        same(answer(engine, 4, **AHEAD, below=0.2), gone.q4(**AHEAD, below=0.2))
+        same(answer(engine, 8, **AHEAD), gone.q8(**AHEAD))
+        same(answer(engine, 21, after=after, last=AHEAD["last"], above=0.9), gone.q21(NOW + DAY, AHEAD["last"], 0.9))
+        assert answer(engine, 3, first=TODAY, last=TODAY) == past
+        assert answer(engine, 2, **AROUND) == sold
+        health = engine.query("select distinct connection_id from marts.availability_health").rows
+    assert past
+    assert health == [("direct",)]
 
 
 def test_days_without_bookings_are_there_with_zero(engine, world):

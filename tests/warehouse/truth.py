@@ -28,6 +28,8 @@ class Channel:
     """Days from today to the first of which all bookings are known, by what was asked for last."""
     unanswered: frozenset[str] = frozenset()
     """Months of travel of which no answer for bookings was ever read."""
+    active: bool = True
+    """Whether the pipeline still has it: nobody knows what became of what lay ahead when it left."""
 
     def knows(self, day):
         """Whether every booking made on that day in the business zone must be in the copy: it is over, none is too old, and
@@ -149,6 +151,7 @@ class Truth:
                 {
                     "product_name": self.products[ids[:2]]["title"]["en"],
                     "product": ids[:2],
+                    "followed": channel.active or day < today,
                     "option_name": self.options[ids[:3]]["title"]["en"],
                     "travel_date": day,
                     "start": naive(raw["local_start"]),
@@ -205,7 +208,7 @@ class Truth:
         ]
 
     def _days(self, first, last):
-        ahead = [d for d in self.departures if first <= d["travel_date"] <= last]
+        ahead = [d for d in self.departures if d["followed"] and first <= d["travel_date"] <= last]
         return grouped(ahead, "product", "product_name", "travel_date").items()
 
     def q3(self, first, last):
@@ -238,7 +241,7 @@ class Truth:
                 "our_pax": d["our_pax"],
             }
             for d in self.departures
-            if first <= d["travel_date"] <= last and d["rate"] is not None and d["rate"] < below
+            if d["followed"] and first <= d["travel_date"] <= last and d["rate"] is not None and d["rate"] < below
         ]
 
     def q5(self, first, last):
@@ -424,7 +427,8 @@ class Truth:
                 "our_pax": d["our_pax"],
             }
             for d in self.departures
-            if d["utc_start"] > after and d["travel_date"] <= last and d["rate"] is not None and d["rate"] > above
+            if d["followed"] and d["utc_start"] > after and d["travel_date"] <= last
+            if d["rate"] is not None and d["rate"] > above
         ]
 
 

@@ -13,7 +13,7 @@ select
   cast(sum(closed_departures) as bigint) as closed_departures,
   cast(sum(our_pax) as bigint) as our_pax
 from marts.agg_occupancy_daily
-where travel_date between cast($first as date) and cast($last as date)
+where is_followed and travel_date between cast($first as date) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))
 group by travel_date
 order by travel_date

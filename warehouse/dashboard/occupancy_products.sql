@@ -17,7 +17,7 @@ select
   cast(sum(our_pax) as bigint) as our_pax,
   min(case when is_covered then 1 else 0 end) = 1 as is_covered
 from marts.agg_occupancy_daily
-where travel_date between cast($first as date) and cast($last as date)
+where is_followed and travel_date between cast($first as date) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))
 group by product_key, product_name
 order by product_name, product_key

@@ -17,6 +17,7 @@
 -- column: our_pax: People in them.
 -- column: verified_at_utc: When the option verified longest ago was verified.
 -- column: is_covered: Whether the last answers of all options were complete and spoke for this day.
+-- column: is_followed: Whether the pipeline has its connection, or had it until the day came; what lay ahead when it left is not known any more.
 select
   product_key,
   connection_id,
@@ -35,6 +36,7 @@ select
   cast(sum(our_bookings) as bigint) as our_bookings,
   cast(sum(our_pax) as bigint) as our_pax,
   min(verified_at_utc) as verified_at_utc,
-  min(case when is_covered then 1 else 0 end) = 1 as is_covered
+  min(case when is_covered then 1 else 0 end) = 1 as is_covered,
+  min(case when is_followed then 1 else 0 end) = 1 as is_followed
 from marts.fct_departures
 group by product_key, connection_id, product_id, product_name, travel_date, travel_month

@@ -1,5 +1,5 @@
 -- name: availability_health
--- grain: One product that is offered, from the copy's today on.
+-- grain: One product that is offered by a connection of the pipeline, from the copy's today on.
 -- description: What is wrong with the days ahead: sold out, closed, hardly booked, or not loaded. Today is the venue's day at the copy's last verification.
 -- column: product_key: One column to join products on.
 -- column: product_name: Title, else internal name, else id.
@@ -19,7 +19,7 @@ with today as (
     cast(c.last_verified_at_utc at time zone coalesce(p.time_zone, 'UTC') as date) as as_of_date
   from marts.dim_product p
   join marts.dim_channel c on c.connection_id = p.connection_id
-  where not p.is_retired
+  where not p.is_retired and c.is_active
 ),
 loaded as (
   select connection_id || '|' || product_id as product_key, max(window_end) as covered_to

@@ -23,6 +23,7 @@
 -- column: is_closed: CLOSED.
 -- column: verified_at_utc: When its month was last verified, changed or not.
 -- column: is_covered: Whether that answer was complete and spoke for this day.
+-- column: is_followed: Whether the pipeline has its connection, or had it until the day came; what lay ahead when it left is not known any more.
 with ours as (
   select
     connection_id,
@@ -74,8 +75,12 @@ select
   coalesce(a.is_sold_out, false) as is_sold_out,
   coalesce(a.is_closed, false) as is_closed,
   v.verified_at_utc,
-  coalesce(v.is_complete and a.local_date between v.window_start and v.window_end, false) as is_covered
+  coalesce(v.is_complete and a.local_date between v.window_start and v.window_end, false) as is_covered,
+  coalesce(
+    c.is_active or a.local_date < cast(c.last_verified_at_utc at time zone coalesce(p.time_zone, 'UTC') as date), false
+  ) as is_followed
 from departures a
+left join marts.dim_channel c on c.connection_id = a.connection_id
 left join core.products p on p.connection_id = a.connection_id and p.product_id = a.product_id
 left join core.options o
   on o.connection_id = a.connection_id and o.product_id = a.product_id and o.option_id = a.option_id
