@@ -155,6 +155,39 @@ def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, w
     assert any(gone["lead"] >= days > left for days in before)
 
 
+@pytest.mark.parametrize(
+    ("month", "read"),
+    [
+        ("2026-10", dt.datetime(2026, 10, 30, 12, tzinfo=dt.UTC)),  # before its end
+        ("2026-10", dt.datetime(2026, 10, 31, 23, tzinfo=dt.UTC)),  # still its last day in New York, not on Chatham
+        ("2026-10", dt.datetime(2026, 11, 1, 12, tzinfo=dt.UTC)),
+        ("2026-12", None),
+        ("2026-12", dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)),  # then its last days were too far ahead
+    ],
+)
+def test_a_month_is_known_wholly_where_it_was_asked_for_to_its_end_and_since(engine, world, month, read):
+    channels = {channel.connection: channel for channel in world.now.channels}
+    curve = "select distinct connection_id, travel_month, is_complete from marts.agg_pickup_curve"
+    wanted, plant, undo = {}, ["select 1"], ["select 1"]
+    for name, channel in channels.items():
+        wanted[name] = channel.knows_month(month, read)
+        chosen = f"where connection_id = '{name}' and resource = 'bookings' and travel_month = '{month}'"
+        ((was, end),) = engine.query(f"select verified_at_utc, window_end from ops.coverage {chosen}").rows
+        undo.append(f"update ops.coverage set verified_at_utc = '{was.isoformat()}', window_end = '{end}' {chosen}")
+        if read:
+            asked_to = min(end, read.astimezone(ZoneInfo(channel.zone)).date() + channel.bookings[1] * DAY)
+            plant.append(
+                f"update ops.coverage set verified_at_utc = '{read.isoformat()}', window_end = '{asked_to}' {chosen}"
+            )
+    with planted(engine, "; ".join(plant), "; ".join(undo)):
+        rows = one(engine, curve)
+
+    assert {r["connection_id"]: r["is_complete"] for r in rows if r["travel_month"] == month} == wanted
+    for row in rows:
+        if row["travel_month"] != month:
+            assert row["is_complete"] is channels[row["connection_id"]].knows_month(row["travel_month"]), row
+
+
 def test_the_health_of_the_days_ahead(engine, world):
     rows = {r["product_key"]: r for r in one(engine, "select * from marts.availability_health")}
     days = grouped(world.now.departures, "product", "travel_date")

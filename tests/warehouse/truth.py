@@ -31,6 +31,20 @@ class Channel:
     active: bool = True
     """Whether the pipeline still has it: nobody knows what became of what lay ahead when it left."""
 
+    def knows_month(self, month, read=None):
+        """Whether every booking that travels in the month is in the copy as it became: none is too old, the last day lies in
+        what was asked for, and where that is over it was asked for after it; `read` is when, else now."""
+        zone = ZoneInfo(self.zone)
+        today = instant(self.state["now"]).astimezone(zone).date()
+        read = read.astimezone(zone).date() if read else today
+        first = dt.date.fromisoformat(f"{month}-01")
+        last = (first + 31 * DAY).replace(day=1) - DAY
+        return (
+            today + DAY * self.known <= first
+            and last <= read + DAY * self.bookings[1]
+            and (read > last or last >= today)
+        )
+
     def knows(self, day):
         """Whether every booking made on that day in the business zone must be in the copy: it is over, none is too old, and
         no month in which one of them may travel is missing. Where it is still yesterday, one may travel yesterday."""
@@ -283,6 +297,7 @@ class Truth:
             final = [b for b in rows if b["sold"]]
             guests = sum(b["pax"] for b in final)
             row = {"product_name": product, "travel_month": month, "final_guests": guests}
+            row["is_complete"] = next(c for c in self.channels if c.connection == connection).knows_month(month)
             for days in (30, 14, 7):
                 early = sum(b["pax"] for b in final if b["lead"] >= days)
                 row |= {f"guests_{days}_days_out": early, f"share_{days}": share(early, guests)}

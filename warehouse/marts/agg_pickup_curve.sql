@@ -10,7 +10,7 @@
 -- column: final_pax: All guests of the month on the books now.
 -- column: is_final: Whether the month is over.
 -- column: verified_at_utc: When the month's bookings were last read.
--- column: is_complete: Whether the month lies wholly in what is known, and its last answer landed wholly.
+-- column: is_complete: Whether the month lies wholly in what is known, and its last answer landed wholly and spoke for it to its last day; of a month that is over also whether it was asked for after that day.
 with guests as (
   select
     connection_id,
@@ -24,6 +24,13 @@ with guests as (
   from marts.fct_bookings
   where was_sold and travel_date is not null
   group by 1, 2, 3, 4, 5, 6, 7
+),
+months as (
+  select
+    *,
+    cast(cast(travel_month || '-01' as date) + interval '1 month' as date) - 1 as last_day
+  from ops.coverage
+  where resource = 'bookings'
 ),
 curve as (
   select
@@ -50,8 +57,14 @@ select
   cast(coalesce(m.final_pax, 0) as bigint) as final_pax,
   coalesce(substr(cast(c.as_of_date as text), 1, 7) > m.travel_month, false) as is_final,
   v.verified_at_utc,
-  coalesce(v.is_complete and substr(cast(c.bookings_from - 1 as text), 1, 7) < m.travel_month, false) as is_complete
+  coalesce(
+    v.is_complete and substr(cast(c.bookings_from - 1 as text), 1, 7) < m.travel_month and v.window_end >= v.last_day
+      and (
+        substr(cast(c.as_of_date as text), 1, 7) <= m.travel_month
+        or cast(v.verified_at_utc at time zone coalesce(c.business_time_zone, 'UTC') as date) > v.last_day
+      ),
+    false
+  ) as is_complete
 from curve m
 join marts.dim_channel c on c.connection_id = m.connection_id
-left join ops.coverage v
-  on v.connection_id = m.connection_id and v.resource = 'bookings' and v.travel_month = m.travel_month
+left join months v on v.connection_id = m.connection_id and v.travel_month = m.travel_month
