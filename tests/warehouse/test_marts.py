@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.flows.harness import NOON, QUICK, QUICK_SYNC, TODAY, Wire, api_path, reply
 from tests.warehouse.conftest import CHANNELS, HORIZONS, LATER
-from tests.warehouse.engines import planted
+from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.truth import Truth, grouped, total
 
 DAY = dt.timedelta(days=1)
@@ -207,6 +207,36 @@ def test_the_health_of_the_days_ahead(engine, world):
         assert row["next_sold_out_day"] == min(full, default=None)
         assert row["last_day_loaded"] == max(ahead) == row["covered_to"]
         assert row["is_covered"]
+
+
+def test_days_of_which_an_option_was_never_asked_are_not_covered(engine, world):
+    """It has no departure that could say so; other months and products are as they were."""
+    days = grouped(world.now.departures, "product", "travel_date")
+    (key, option, month) = next(
+        (product, d["slot"][2], f"{day:%Y-%m}")
+        for (product, day), same in days.items()
+        for d in same
+        if len({x["slot"][2] for x in same}) > 1 and day > TODAY + 12 * DAY
+    )
+    of = f"connection_id = '{key[0]}' and product_id = '{key[1]}' and option_id = '{option}'"
+    rows = f"{of} and substr(cast(local_date as text), 1, 7) = '{month}'"
+    asked = f"{of} and travel_month = '{month}' and resource"
+    with rebuilt(
+        engine,
+        world.project.directory,
+        f"update ops.coverage set resource = 'kept' where {asked} = 'availability'; "
+        f"update core.availability set is_deleted = true where {rows} and not is_deleted; insert into ops.unanswered "
+        f"values ('{key[0]}', 'availability', 'x', '{key[1]}', '{option}', '{month}')",
+        f"update ops.coverage set resource = 'availability' where {asked} = 'kept'; delete from ops.unanswered; "
+        f"update core.availability set is_deleted = false where {rows} and deleted_at_utc is null",
+    ):
+        found = one(engine, "select product_key, travel_date, is_covered from marts.agg_occupancy_daily")
+        health = one(engine, "select product_key from marts.availability_health where not is_covered")
+    ahead = [row for row in found if row["travel_date"] > TODAY + DAY]
+    doubtful = {(row["product_key"], f"{row['travel_date']:%Y-%m}") for row in ahead if not row["is_covered"]}
+
+    assert doubtful == {("|".join(key), month)}
+    assert health == [{"product_key": "|".join(key)}]
 
 
 def test_the_channel_says_what_is_known(engine, world):

@@ -12,7 +12,7 @@
 -- column: last_day_loaded: The last day with a departure.
 -- column: covered_to: The last day that was asked for; null when nothing was.
 -- column: verified_at_utc: When the month verified longest ago was verified.
--- column: is_covered: Whether the last answers were complete and spoke for every one of these days.
+-- column: is_covered: Whether every option that is offered was answered for every month from then on that was asked for, wholly, and the last answers spoke for every one of these days.
 with today as (
   select
     p.product_key,
@@ -26,6 +26,17 @@ loaded as (
   from ops.coverage
   where resource = 'availability'
   group by connection_id, product_id
+),
+asked as (
+  -- A month without a departure, too, and an option without an answer.
+  select
+    t.product_key,
+    min(case when v.is_complete then 1 else 0 end) as is_complete
+  from today t
+  join marts.coverage v
+    on v.connection_id || '|' || v.product_id = t.product_key and v.resource = 'availability'
+    and v.travel_month >= substr(cast(t.as_of_date as text), 1, 7)
+  group by t.product_key
 ),
 ahead as (
   select
@@ -49,9 +60,10 @@ select
   max(a.travel_date) as last_day_loaded,
   l.covered_to,
   min(a.verified_at_utc) as verified_at_utc,
-  coalesce(min(case when a.is_covered then 1 else 0 end) = 1, false) as is_covered
+  coalesce(min(case when a.is_covered then 1 else 0 end) = 1 and asked.is_complete = 1, false) as is_covered
 from marts.dim_product p
 join today t on t.product_key = p.product_key
 left join loaded l on l.product_key = p.product_key
+left join asked on asked.product_key = p.product_key
 left join ahead a on a.product_key = p.product_key
-group by p.product_key, p.connection_id, p.product_id, p.product_name, t.as_of_date, l.covered_to
+group by p.product_key, p.connection_id, p.product_id, p.product_name, t.as_of_date, l.covered_to, asked.is_complete
