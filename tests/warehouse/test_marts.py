@@ -248,6 +248,23 @@ def test_the_channel_says_what_is_known(engine, world):
         assert row["as_of_date"] == (NOON + LATER).astimezone(ZoneInfo(zone)).date()
 
 
+@pytest.mark.parametrize("hole", [(), ("2026-09",), ("2026-09", "2026-10"), ("2026-11",), ("2026-12",)])
+def test_what_is_known_begins_after_the_last_month_that_was_never_answered(engine, world, hole):
+    months = ", ".join(f"'{month}'" for month in hole) or "''"
+    chosen = f"connection_id = 'agents' and travel_month in ({months}) and resource"
+    with planted(
+        engine,
+        f"update ops.coverage set resource = 'kept' where {chosen} = 'bookings'",
+        f"update ops.coverage set resource = 'bookings' where {chosen} = 'kept'",
+    ):
+        found = one(engine, "select connection_id, bookings_from from marts.dim_channel")
+
+    for row in found:
+        (channel,) = [c for c in world.now.channels if c.connection == row["connection_id"]]
+        holes = frozenset(hole if channel.connection == "agents" else ())
+        assert row["bookings_from"] == dataclasses.replace(channel, unanswered=holes).known_from(NOON), row
+
+
 def test_a_day_of_booking_says_whether_all_of_it_is_known(engine, world):
     """Neither today, which is not over, nor a day of which only those who travelled later are in the copy."""
     assert days_known(engine, world.now) == {(True, False), (False, True), (False, False)}

@@ -31,6 +31,16 @@ class Channel:
     active: bool = True
     """Whether the pipeline still has it: nobody knows what became of what lay ahead when it left."""
 
+    def known_from(self, pulled):
+        """Since when everything made or travelling is in the copy: what was asked for, or since the first pull, `pulled`; but
+        nothing before the end of a month that is not to come and was never answered."""
+        zone = ZoneInfo(self.zone)
+        today = instant(self.state["now"]).astimezone(zone).date()
+        holes = [month for month in self.unanswered if month <= f"{today:%Y-%m}"]
+        if not holes:
+            return min(today + DAY * self.known, pulled.astimezone(zone).date())
+        return (dt.date.fromisoformat(f"{max(holes)}-01") + 31 * DAY).replace(day=1)
+
     def knows_month(self, month, read=None):
         """Whether every booking that travels in the month is in the copy as it became: none is too old, the last day lies in
         what was asked for, and where that is over it was asked for after it; `read` is when, else now."""

@@ -335,6 +335,23 @@ async def test_the_pick_up_curve_stops_where_the_month_is_still_to_come(shown):
     assert (styles["Oct 2026"], styles["Nov 2026"]) == ("solid", "dashed")
 
 
+async def test_what_is_known_in_part_is_said_of_the_channels_that_are_chosen(shown, variant):
+    """Not of the one that is known farthest back."""
+    folder = variant(
+        "late",
+        "insert into core.connections select * replace ('late' as connection_id, 'Late' as channel) from core.connections",
+        "insert into ops.coverage select * replace ('late' as connection_id, greatest(window_start, date '2026-11-10') as "
+        "window_start) from ops.coverage where resource = 'bookings' and travel_month >= '2026-11'",
+    )
+    ((early,),) = ask(folder, "select bookings_from from marts.dim_channel where connection_id = 'main'")
+    dashboard = shown(folder)
+    for path in ("/", "/revenue", "/cancellations"):
+        assert "Those before Tue 10 Nov 2026 are not known wholly" in await dashboard.text(path), path
+    for path in ("/revenue", "/cancellations"):
+        page = await dashboard.text(f"{path}?channel=main")
+        assert f"Those before {words.day(early)} are not known wholly" in page
+
+
 async def test_test_bookings_are_listed_where_asked_for_and_counted_nowhere(shown, published):
     ((tests,),) = ask(published, "select count(*) from core.bookings where is_test and not is_deleted")
     assert tests > 0

@@ -11,7 +11,7 @@ from octo_sync.web.dashboard.days import DAY, month_end, months
 from octo_sync.web.dashboard.source import Source
 from octo_sync.web.dashboard.view import Chart, Column, Money, Table
 
-__all__ = ["ahead", "bookings_by_channel", "fill_map", "pick_up", "revenue"]
+__all__ = ["ahead", "bookings_by_channel", "fill_map", "in_part", "pick_up", "revenue"]
 
 _CHANNELS = 6
 """Colours that can be told apart; the other channels are one."""
@@ -31,6 +31,11 @@ def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date])
         ("pickup", {"first": travel[0], "last": travel[1], "product": None}),
         ("revenue_months", {"first": sold[0], "last": sold[1], **anything}),
     )
+
+
+def in_part(first: date, known_from: date | None) -> str:
+    """The sentence that a time has which begins before everything is known; '' for any other."""
+    return f" Those before {words.day(known_from)} are not known wholly." if known_from and first < known_from else ""
 
 
 def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
