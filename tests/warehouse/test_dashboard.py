@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,15 @@ def test_pages_do_not_count_what_lay_ahead_of_a_connection_that_left(engine, wor
         health = {row["product_key"] for row in _rows_of(engine, "availability")}
     assert ahead["product_days"] == len({(d["product"], d["travel_date"]) for d in ours})
     assert len(health) == now["products"] == len({d["product"] for d in ours})
+
+
+def test_notice_is_counted_in_the_days_of_the_venue(engine, world):
+    window = {"first": TODAY - 60 * DAY, "last": TODAY + 2 * DAY}
+    wanted = Counter()
+    for b in world.now.bookings:
+        if b["was_sold"] and b["cancelled"] and window["first"] <= b["booking_date"] <= window["last"]:
+            classes = ((-1, "after travel"), (0, "same day"), (2, "1-2 days"), (7, "3-7 days"), (30, "8-30 days"))
+            told = [name for most, name in classes if b["notice"] is not None and b["notice"] <= most]
+            wanted["unknown" if b["notice"] is None else told[0] if told else "over 30 days"] += 1
+
+    assert {row["notice"]: row["bookings"] for row in _rows_of(engine, "cancellations_notice", **window)} == wanted

@@ -32,7 +32,7 @@ def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(eng
     rows = one(
         engine,
         "select booking_uuid, status, channel_name, product_name, option_name, booking_date, travel_date, cancelled_date, "
-        "lead_days, currency, retail_amount, net_amount, margin_amount, pax_count, is_sold, is_redeemed, is_cancelled "
+        "lead_days, notice_days, currency, retail_amount, net_amount, margin_amount, pax_count, is_sold, is_redeemed, is_cancelled "
         "from marts.fct_bookings",
     )
     wanted = {b["booking_uuid"]: b for b in world.now.bookings}
@@ -44,7 +44,7 @@ def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(eng
         margin = None if b["net"] is None else b["retail"] - b["net"]
         assert tuple(row.values()) == (
             b["booking_uuid"], b["status"], b["channel_name"], b["product_name"], b["option_name"], b["booking_date"],
-            b["travel_date"], b["cancelled_date"], b["lead"], b["currency"], b["retail"], b["net"], margin, b["pax"],
+            b["travel_date"], b["cancelled_date"], b["lead"], b["notice"], b["currency"], b["retail"], b["net"], margin, b["pax"],
             b["sold"], b["redeemed"], b["cancelled"],
         )  # fmt: skip
 
@@ -56,6 +56,19 @@ def test_the_business_day_is_not_the_utc_day(engine, world):
         "where booking_date <> cast(utc_created_at at time zone 'UTC' as date) group by connection_id",
     )
     assert {r["connection_id"] for r in shifted} == set(CHANNELS)
+
+
+def test_time_before_travel_is_counted_in_the_days_of_the_venue(engine, world):
+    """Not from the business day to the venue's: that is a day more or less, and may be below 0."""
+    (row,) = one(
+        engine,
+        "select count(case when travel_date - booking_date <> lead_days then 1 end) as lead, "
+        "count(case when travel_date - cancelled_date <> notice_days then 1 end) as notice, min(lead_days) as least "
+        "from marts.fct_bookings",
+    )
+    assert row["lead"] > 0
+    assert row["notice"] > 0
+    assert row["least"] == min(b["lead"] for b in world.now.bookings if b["lead"] is not None)
 
 
 def test_departures_of_unknown_capacity_and_closed_ones_have_no_fill_rate(engine, world):
@@ -119,7 +132,7 @@ def test_pick_up_tells_those_apart_who_cancelled_since(engine, world):
             for b in world.now.bookings
             if b["was_sold"] and b["cancelled"] and b["travel_date"] and f"{b['travel_date']:%Y-%m}" == row["travel_month"]
             and (b["connection"], b["product_name"]) == (row["connection_id"], row["product_name"])
-            and b["lead"] >= row["days_out"] > (b["travel_date"] - b["cancelled_date"]).days
+            and b["lead"] >= row["days_out"] > b["notice"]
         ]  # fmt: skip
         assert row["cancelled_since_pax"] == sum(b["pax"] for b in gone)
 
@@ -132,7 +145,7 @@ def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, w
         if b["was_sold"]
         and b["cancelled"]
         and b["travel_date"]
-        and (b["travel_date"] - b["cancelled_date"]).days < 7 <= b["lead"]
+        and b["notice"] < 7 <= b["lead"]
     )
     key = (gone["connection"], gone["product_name"], f"{gone['travel_date']:%Y-%m}")
     read = (
@@ -148,7 +161,7 @@ def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, w
     ):
         after = {row["days_out"]: row for row in one(engine, read)}
 
-    left = (gone["travel_date"] - gone["cancelled_date"]).days
+    left = gone["notice"]
     for days, row in before.items():
         since = gone["pax"] if gone["lead"] >= days > left else 0
         assert after[days] == row | {"cancelled_since_pax": row["cancelled_since_pax"] - since}

@@ -89,6 +89,11 @@ def share(part, whole):
     return part / whole if whole else None
 
 
+def _days_before(start, moment, venue):
+    """Midnights at the venue between a moment and a start, which is the venue's own wall clock."""
+    return None if start is None or moment is None else (start.date() - moment.astimezone(venue).date()).days
+
+
 class Truth:
     """Bookings, tickets and departures of all channels as plain dictionaries, and the questions over them."""
 
@@ -123,6 +128,7 @@ class Truth:
             units = [self.units[*ids, item["unit_id"]] for item in raw["unit_items"]]
             cancelled = instant(raw["utc_cancelled_at"])
             booked = instant(raw["utc_created_at"]).astimezone(zone).date()
+            venue = ZoneInfo(product["time_zone"])
             booking = {
                 "raw": raw,
                 "connection": channel.connection,
@@ -142,7 +148,8 @@ class Truth:
                 "start": start,
                 "whole_day": product["availability_type"] == "OPENING_HOURS",
                 "travel_date": start.date() if start else None,
-                "lead": (start.date() - booked).days if start else None,
+                "lead": _days_before(start, instant(raw["utc_created_at"]), venue),
+                "notice": _days_before(start, cancelled, venue),
                 "currency": raw["currency"],
                 "retail": Decimal(raw["retail"]).scaleb(-raw["precision"]),
                 "net": None if raw["net"] is None else Decimal(raw["net"]).scaleb(-raw["precision"]),

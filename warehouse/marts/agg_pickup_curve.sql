@@ -4,7 +4,7 @@
 -- column: product_key: One column to join products on.
 -- column: product_name: Title, else internal name, else id.
 -- column: travel_month: YYYY-MM.
--- column: days_out: Days before travel: 0, 1, 3, 7, 14, 21, 30, 45, 60, 90, 120 and 180.
+-- column: days_out: Days before travel at the venue: 0, 1, 3, 7, 14, 21, 30, 45, 60, 90, 120 and 180.
 -- column: pax_on_books: Guests of the month who had booked by then and have not cancelled.
 -- column: cancelled_since_pax: Guests who were on the books then and cancelled afterwards, at a known time.
 -- column: final_pax: All guests of the month on the books now.
@@ -19,7 +19,7 @@ with guests as (
     travel_month,
     lead_days,
     is_cancelled,
-    case when is_cancelled then travel_date - cancelled_date end as cancelled_days_out,
+    case when is_cancelled then notice_days end as cancelled_days_out,
     sum(pax_count) as pax
   from marts.fct_bookings
   where was_sold and travel_date is not null

@@ -20,7 +20,8 @@
 -- column: cancelled_date: Day it was cancelled, in the business time zone.
 -- column: travel_date: Day of travel at the venue; null for an open-dated booking.
 -- column: travel_month: YYYY-MM of it.
--- column: lead_days: Days from booking to travel.
+-- column: lead_days: Days from booking to travel, both at the venue.
+-- column: notice_days: Days from cancellation to travel, both at the venue; below 0 where it was cancelled afterwards, null where nobody told when.
 -- column: local_start_at: Start of travel, wall clock at the venue.
 -- column: utc_start_at: Start of travel as an instant.
 -- column: time_zone: IANA time zone of the venue: the booking's own, else its product's.
@@ -73,7 +74,12 @@ select
   cast(b.utc_cancelled_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as cancelled_date,
   b.local_date as travel_date,
   substr(cast(b.local_date as text), 1, 7) as travel_month,
-  b.local_date - cast(b.utc_created_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as lead_days,
+  b.local_date - cast(
+    b.utc_created_at at time zone coalesce(b.time_zone, p.time_zone, c.business_time_zone, 'UTC') as date
+  ) as lead_days,
+  b.local_date - cast(
+    b.utc_cancelled_at at time zone coalesce(b.time_zone, p.time_zone, c.business_time_zone, 'UTC') as date
+  ) as notice_days,
   b.local_start_at,
   b.utc_start_at,
   coalesce(b.time_zone, p.time_zone) as time_zone,

@@ -19,7 +19,7 @@
 -- column: booking_date: Day it was made, in the business time zone.
 -- column: travel_date: Day of travel at the venue; null for an open-dated booking.
 -- column: travel_month: YYYY-MM of it.
--- column: lead_days: Days from booking to travel.
+-- column: lead_days: Days from booking to travel, both at the venue.
 -- column: local_start_at: Start of travel, wall clock at the venue.
 -- column: pax_count: People it admits; null where neither ticket nor unit says.
 -- column: margin_amount: Retail minus net, exact; null where the price is per booking.

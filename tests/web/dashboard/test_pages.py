@@ -215,7 +215,7 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
     ((was, gone, lead, leads),) = ask(
         published,
         f"select count(*) filter (where {ever}), count(*) filter (where {ever} and status = 'CANCELLED'), "
-        f"median(local_date - {made}) filter (where {sold}), count(local_date) filter (where {sold}) "
+        f"median(local_date - cast(utc_created_at at time zone time_zone as date)) filter (where {sold}), count(local_date) filter (where {sold}) "
         f"from core.bookings where {live} and {made} between $1 and $2",
         TODAY - dt.timedelta(days=30),
         TODAY - dt.timedelta(days=1),
