@@ -11,7 +11,7 @@ import pytest
 from tests.flows.harness import NOON, TODAY
 from tests.warehouse.conftest import CHANNELS, LATER
 from tests.warehouse.engines import planted, rebuilt
-from tests.warehouse.truth import Truth, availability_changes, booking_changes, price_changes
+from tests.warehouse.truth import Truth, availability_changes, booking_changes, grouped, price_changes
 
 from octo_sync.flows import ask
 
@@ -161,6 +161,47 @@ def test_pick_up_is_of_months_that_are_over(engine, world):
     complete = {row["travel_month"]: row["is_complete"] for row in rows}
     assert complete == {"2026-08": False, "2026-09": True, "2026-10": True}, "August lies only in part in the horizon"
     assert any(0 < row["share_7"] < 1 for row in rows)
+
+
+def test_people_that_nobody_counts_are_not_0_and_a_part_is_not_the_whole(engine, world):
+    """All sold bookings of one day, and all of a product in one month, do not say how many they are for."""
+    channels = copy.deepcopy(world.now.channels)
+    made = grouped(world.now.sold(PAST["first"], PAST["last"], "booking_date"), "booking_date")
+    lonely = min(made.values(), key=len)
+    over = [
+        b for b in world.now.bookings if b["was_sold"] and b["travel_date"] and f"{b['travel_date']:%Y-%m}" == "2026-10"
+    ]
+    month = min(grouped(over, "connection", "product_name").values(), key=len)
+    ahead = [b for b in world.now.sold(**AHEAD) if b["slot"][3]]
+    silent = {b["booking_uuid"]: b["pax"] for b in [*lonely, *month, ahead[0]]}
+    for channel in channels:
+        for raw in channel.state["bookings"]:
+            raw["nobody_counts"] = raw["uuid"] in silent
+    told = Truth(channels)
+    chosen = ", ".join(f"'{uuid}'" for uuid in silent)
+    of = f"booking_uuid in ({chosen})"
+    again = "; ".join(
+        f"update core.bookings set pax_count = {pax} where booking_uuid = '{u}'" for u, pax in silent.items()
+    )
+    window = {"first": dt.date(2026, 8, 1), "last": dt.date(2026, 12, 1)}
+    with rebuilt(
+        engine,
+        world.project.directory,
+        f"update core.bookings set pax_count = null where {of}; "
+        f"update core.booking_unit_items set is_deleted = true where {of} and not is_deleted",
+        f"{again}; update core.booking_unit_items set is_deleted = false where {of} and deleted_at_utc is null",
+    ):
+        days, months = answer(engine, 1, **PAST), answer(engine, 7, **window)
+        same(days, told.q1(**PAST))
+        same(months, told.q7(**window, today=TODAYS))
+        same(answer(engine, 21, after=NOW.isoformat(), last=AHEAD["last"], above=-1), told.q21(NOW, AHEAD["last"], -1))
+        key = "|".join(ahead[0]["slot"])
+        read = "select our_pax from marts.%s where travel_date = date '%s' and %s = '%s'"
+        day = (ahead[0]["travel_date"], "product_key", "|".join(ahead[0]["slot"][:2]))
+        assert engine.query(read % ("fct_departures", day[0], "departure_key", key)).rows == [(None,)]
+        assert engine.query(read % ("agg_occupancy_daily", *day)).rows == [(None,)]
+    assert {row["guests"] for row in days if row["sold"] == row["sold_without_pax"] > 0} == {None}
+    assert {row["final_guests"] for row in months if row["guests_7_days_out"] is None} >= {None}
 
 
 def test_the_manifest_is_of_one_day_and_names_nobody(engine, world):

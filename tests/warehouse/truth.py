@@ -86,7 +86,12 @@ def total(rows, field):
 
 
 def share(part, whole):
-    return part / whole if whole else None
+    return part / whole if part is not None and whole else None
+
+
+def people(bookings):
+    """How many come with them, of those that say it: 0 with none, None where there are some and not one says it."""
+    return total(bookings, "pax") if bookings else 0
 
 
 def _days_before(start, moment, venue):
@@ -153,7 +158,7 @@ class Truth:
                 "currency": raw["currency"],
                 "retail": Decimal(raw["retail"]).scaleb(-raw["precision"]),
                 "net": None if raw["net"] is None else Decimal(raw["net"]).scaleb(-raw["precision"]),
-                "pax": sum(unit["pax_count"] for unit in units),
+                "pax": None if raw.get("nobody_counts") else sum(unit["pax_count"] for unit in units),
                 "slot": (*ids, raw["availability_id"]),
             }
             self.bookings.append(booking)
@@ -193,7 +198,7 @@ class Truth:
                     "vacancies": raw["vacancies"],
                     "taken": raw["capacity"] - raw["vacancies"] if measured else None,
                     "rate": share(raw["capacity"] - raw["vacancies"], raw["capacity"]) if measured else None,
-                    "our_pax": sum(b["pax"] for b in ours),
+                    "our_pax": None if any(b["pax"] is None for b in ours) else sum(b["pax"] for b in ours),
                     "slot": ids,
                     "status": raw["status"],
                     "available": raw["available"],
@@ -215,7 +220,8 @@ class Truth:
                 "bookings": len(rows := made.get((day,), [])),
                 "sold": sum(b["sold"] for b in rows),
                 "cancelled": sum(b["cancelled"] for b in rows),
-                "guests": sum(b["pax"] for b in rows if b["sold"]),
+                "guests": people([b for b in rows if b["sold"]]),
+                "sold_without_pax": sum(b["pax"] is None for b in rows if b["sold"]),
                 "is_complete": all(channel.knows(day) for channel in self.channels),
             }
             for day in days
@@ -312,11 +318,14 @@ class Truth:
             if not (f"{first:%Y-%m}" <= month <= f"{last:%Y-%m}" and month < f"{today[connection]:%Y-%m}"):
                 continue
             final = [b for b in rows if b["sold"]]
-            guests = sum(b["pax"] for b in final)
+            guests = people(final)
             row = {"product_name": product, "travel_month": month, "final_guests": guests}
             row["is_complete"] = next(c for c in self.channels if c.connection == connection).knows_month(month)
+            row["bookings_without_pax"] = sum(
+                b["pax"] is None for b in rows if not b["cancelled"] or b["notice"] is not None
+            )
             for days in (30, 14, 7):
-                early = sum(b["pax"] for b in final if b["lead"] >= days)
+                early = people([b for b in final if b["lead"] >= days])
                 row |= {f"guests_{days}_days_out": early, f"share_{days}": share(early, guests)}
             answer.append(row)
         return answer
@@ -330,7 +339,7 @@ class Truth:
                 "departures": len(rows),
                 "sold_out_departures": sum(d["sold_out"] for d in rows),
                 "closed_departures": sum(d["closed"] for d in rows),
-                "our_pax": sum(d["our_pax"] for d in rows),
+                "our_pax": None if any(d["our_pax"] is None for d in rows) else total(rows, "our_pax"),
             }
             for (_, name, day), rows in self._days(first, last)
             if all(d["closed"] or d["sold_out"] for d in rows)

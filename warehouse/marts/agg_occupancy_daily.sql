@@ -14,7 +14,7 @@
 -- column: sold_out_departures: Departures that are SOLD_OUT.
 -- column: closed_departures: Departures that are CLOSED.
 -- column: our_bookings: Sold bookings that this token can see.
--- column: our_pax: People in them.
+-- column: our_pax: People in them; null where one of them does not say how many.
 -- column: verified_at_utc: When the option verified longest ago was verified.
 -- column: is_covered: Whether every option that is offered was answered, wholly, and the last answers spoke for this day.
 -- column: is_followed: Whether the pipeline has its connection, or had it until the day came; what lay ahead when it left is not known any more.
@@ -33,7 +33,7 @@ with days as (
     count(*) filter (where is_sold_out) as sold_out_departures,
     count(*) filter (where is_closed) as closed_departures,
     cast(sum(our_bookings) as bigint) as our_bookings,
-    cast(sum(our_pax) as bigint) as our_pax,
+    case when count(*) = count(our_pax) then cast(sum(our_pax) as bigint) end as our_pax,
     min(verified_at_utc) as verified_at_utc,
     min(case when is_covered then 1 else 0 end) = 1 as is_covered,
     min(case when is_followed then 1 else 0 end) = 1 as is_followed

@@ -11,7 +11,7 @@
 -- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, and when closed, because nothing is vacant then.
 -- column: fill_rate: taken / capacity, 0 to 1; null when taken is.
 -- column: our_bookings: Sold bookings that this token can see; test bookings left out.
--- column: our_pax: People in them.
+-- column: our_pax: People in them; null where one of them does not say how many.
 -- column: our_sold_amount: Their retail amounts; null when they are in several currencies.
 -- column: our_currency: The currency of our_sold_amount; null without sales or when there are several.
 -- column: status: AVAILABLE, LIMITED, FREESALE, SOLD_OUT, CLOSED or a newer one.
@@ -31,7 +31,7 @@ with ours as (
     option_id,
     availability_id,
     count(*) as bookings,
-    cast(sum(pax_count) as bigint) as pax,
+    case when count(*) = count(pax_count) then cast(sum(pax_count) as bigint) end as pax,
     case when min(currency) = max(currency) and count(*) = count(currency) then min(currency) end as currency,
     case when min(currency) = max(currency) and count(*) = count(currency) then sum(retail_amount) end as retail_amount
   from marts.fct_bookings

@@ -197,6 +197,7 @@ TODAY = dt.date(2026, 11, 20)
 async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, published):
     found = tiles(await shown().text("/"))
     made = "cast(utc_created_at at time zone 'UTC' as date)"
+    at_venue = "cast(utc_created_at at time zone time_zone as date)"
     sold = "status in ('CONFIRMED', 'REDEEMED', 'NOSHOW')"
     ever = f"({sold} or (status = 'CANCELLED' and utc_confirmed_at is not null))"
     live = "not is_deleted and not is_test"
@@ -215,7 +216,7 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
     ((was, gone, lead, leads),) = ask(
         published,
         f"select count(*) filter (where {ever}), count(*) filter (where {ever} and status = 'CANCELLED'), "
-        f"median(local_date - cast(utc_created_at at time zone time_zone as date)) filter (where {sold}), count(local_date) filter (where {sold}) "
+        f"median(local_date - {at_venue}) filter (where {sold}), count(local_date) filter (where {sold}) "
         f"from core.bookings where {live} and {made} between $1 and $2",
         TODAY - dt.timedelta(days=30),
         TODAY - dt.timedelta(days=1),
@@ -297,6 +298,15 @@ async def test_unknown_capacity_is_called_unknown(shown):
     page = await shown().text("/occupancy")
     assert re.search(r'<th scope="row"><bdi>City day pass</bdi></th><td class="number">unknown</td>', page)
     assert ">0 %<" not in page
+
+
+async def test_people_of_whom_nobody_says_how_many_are_called_unknown(shown, variant):
+    folder = variant("uncounted", "update core.bookings set pax_count = null", "delete from core.booking_unit_items")
+    dashboard = shown(folder)
+    assert tiles(await dashboard.text("/"))["guests"][0] == "unknown"
+    page = await dashboard.text("/pickup")
+    assert re.search(r'<th scope="row"><bdi>Oct 2026</bdi></th><td class="number">unknown</td>', page)
+    assert "do not say how many people; they are left out" in page
 
 
 async def test_a_currency_has_a_chart_of_its_own_and_no_total_is_of_two(shown, published):

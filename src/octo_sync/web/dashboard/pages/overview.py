@@ -72,7 +72,7 @@ def _by_day(source: Source, first: date, last: date) -> dict[date, _Day]:
         day = found[row["booking_date"]]
         told.add(row["booking_date"])
         for name in ("bookings", "cancelled", "sold", "guests", "sold_without_pax", "still_open"):
-            setattr(day, name, getattr(day, name) + row[name])
+            setattr(day, name, getattr(day, name) + (row[name] or 0))
         day.is_complete &= row["is_complete"] or not row["is_active"]
     for untold in found.keys() - told:
         found[untold].is_complete = False
@@ -105,7 +105,14 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
             "mark" if doubt or now.is_stale else "",
             name="bookings",
         ),
-        Tile(f"Guests booked on {name}", words.count(yesterday.guests), guests, name="guests"),
+        Tile(
+            f"Guests booked on {name}",
+            words.count(
+                yesterday.guests if yesterday.sold_without_pax < yesterday.sold or not yesterday.sold else None
+            ),
+            guests,
+            name="guests",
+        ),
         Tile(
             "Cancelled",
             words.share(cancelled / sold) if sold else "—",
