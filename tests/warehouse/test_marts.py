@@ -49,6 +49,24 @@ def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(eng
         )  # fmt: skip
 
 
+def test_a_cancelled_booking_that_this_copy_saw_sold_was_sold_whatever_the_service_leaves_out(engine, world):
+    """Not one that nobody says was ever confirmed, and that this copy saw cancelled only."""
+    was = {b["booking_uuid"]: b for b in world.before.bookings}
+    gone = [b for b in world.now.bookings if b["cancelled"] and b["was_sold"]]
+    told = {b["booking_uuid"]: b["raw"]["utc_confirmed_at"] for b in gone if b["booking_uuid"] in was}
+    wanted = {uuid: was[uuid]["sold"] for uuid in told}
+    chosen = ", ".join(f"'{uuid}'" for uuid in told)
+    again = "; ".join(
+        f"update core.bookings set utc_confirmed_at = '{at}' where booking_uuid = '{u}'" for u, at in told.items()
+    )
+    with planted(engine, f"update core.bookings set utc_confirmed_at = null where booking_uuid in ({chosen})", again):
+        rows = engine.query(
+            f"select booking_uuid, was_sold from marts.fct_bookings where booking_uuid in ({chosen})"
+        ).rows
+    assert dict(rows) == wanted
+    assert set(wanted.values()) == {False, True}
+
+
 def test_the_business_day_is_not_the_utc_day(engine, world):
     shifted = one(
         engine,
@@ -121,6 +139,41 @@ def test_guests_add_up_to_their_bookings(engine, world):
     sold = [t for t in world.now.tickets if t["booking"]["sold"]]
 
     assert (row["tickets"], row["guests"]) == (len(sold), sum(t["pax"] for t in sold))
+
+
+@pytest.mark.parametrize(
+    ("booking", "ticket", "used"),
+    [
+        ("REDEEMED", (None, None), True),  # services leave the tickets' status out
+        ("REDEEMED", ("CONFIRMED", None), False),  # some of them came
+        ("CONFIRMED", ("REDEEMED", None), True),
+        ("CONFIRMED", (None, "2026-11-20 10:00:00+00"), True),
+        ("NOSHOW", ("REDEEMED", "2026-11-20 10:00:00+00"), False),
+        ("CONFIRMED", (None, None), False),
+    ],
+)
+def test_a_ticket_is_used_by_what_it_says_or_else_its_booking(engine, world, booking, ticket, used):
+    chosen = next(b for b in world.now.bookings if b["status"] == "CONFIRMED")
+    uuid = chosen["booking_uuid"]
+    read = f"from core.booking_unit_items where booking_uuid = '{uuid}'"
+    ((status, at),) = engine.query(f"select distinct status, utc_redeemed_at {read}").rows
+
+    def told(values):
+        return ", ".join("null" if value is None else f"'{value}'" for value in values)
+
+    items = (
+        "update core.booking_unit_items set status = {0}, utc_redeemed_at = cast({1} as timestamptz) "
+        f"where booking_uuid = '{uuid}'"
+    )
+    with planted(
+        engine,
+        f"update core.bookings set status = '{booking}' where booking_uuid = '{uuid}'; "
+        + items.format(*(told([value]) for value in ticket)),
+        f"update core.bookings set status = 'CONFIRMED' where booking_uuid = '{uuid}'; "
+        + items.format(told([status]), told([at])),
+    ):
+        found = engine.query(f"select distinct is_redeemed from marts.fct_guests where booking_uuid = '{uuid}'").rows
+    assert found == [(used,)]
 
 
 def test_pick_up_tells_those_apart_who_cancelled_since(engine, world):
@@ -210,7 +263,7 @@ def test_the_health_of_the_days_ahead(engine, world):
         closed = {d for d, same in ahead.items() if all(x["closed"] for x in same)}
         full = {d for d, same in ahead.items() if all(x["closed"] or x["sold_out"] for x in same)} - closed
         measured = {d: [x for x in same if x["taken"] is not None] for d, same in ahead.items()}
-        weak = {d for d, m in measured.items() if m and total(m, "taken") / total(m, "capacity") < 0.2}
+        weak = {d for d, m in measured.items() if m and total(m, "taken") / total(m, "capacity") < 0.2} - full
         assert (row["days"], row["closed_days"], row["sold_out_days"], row["weak_days"]) == (
             len(ahead), len(closed), len(full), len(weak),
         )  # fmt: skip
