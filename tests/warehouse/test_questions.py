@@ -14,6 +14,7 @@ from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.truth import Truth, availability_changes, booking_changes, grouped, price_changes
 
 from octo_sync.flows import ask
+from octo_sync.flows.publish import run_checks
 
 DAY = dt.timedelta(days=1)
 NOW = NOON + LATER
@@ -202,6 +203,70 @@ def test_people_that_nobody_counts_are_not_0_and_a_part_is_not_the_whole(engine,
         assert engine.query(read % ("agg_occupancy_daily", *day)).rows == [(None,)]
     assert {row["guests"] for row in days if row["sold"] == row["sold_without_pax"] > 0} == {None}
     assert {row["final_guests"] for row in months if row["guests_7_days_out"] is None} >= {None}
+
+
+def _with_slots(world, changes):
+    """The oracle with other departures, and the statements that make the copy's such and as they were."""
+    channels = copy.deepcopy(world.now.channels)
+    plant, undo = [], []
+    for (product, option, availability), fields in changes.items():
+        for raw in channels[0].slots:
+            if (raw["product_id"], raw["option_id"], raw["availability_id"]) == (product, option, availability):
+                was = {name: raw[name] for name in fields}
+                break
+        for channel in channels:
+            for raw in channel.slots:
+                if (raw["product_id"], raw["option_id"], raw["availability_id"]) == (product, option, availability):
+                    raw.update(fields)
+        for into, values in ((plant, fields), (undo, was)):
+            told = ", ".join(f"{name} = '{value}'" for name, value in values.items())
+            into.append(
+                f"update core.availability set {told} where product_id = '{product}' and option_id = '{option}' "
+                f"and availability_id = '{availability}'"
+            )
+    return Truth(channels), "; ".join(plant), "; ".join(undo)
+
+
+def _open_days(world):
+    """Days of one product on which everything is measured and open, as the departures of each."""
+    days = grouped([d for d in world.now.departures if AHEAD["first"] <= d["travel_date"] <= AHEAD["last"]], "slot")
+    found = grouped([d for (d,) in days.values()], "product", "travel_date")
+    return [same for same in found.values() if all(d["taken"] is not None and not d["sold_out"] for d in same)]
+
+
+def test_a_departure_without_places_or_with_more_left_than_it_has_is_not_measured(engine, world):
+    """Services say such of sold-out ones; taken would be below 0, or the day full of nothing."""
+    (first, second, *_) = [same[0]["slot"][1:] for same in _open_days(world)]
+    told, plant, undo = _with_slots(
+        world,
+        {
+            first: {"status": "SOLD_OUT", "capacity": 0, "vacancies": 0},
+            second: {"status": "SOLD_OUT", "capacity": 4, "vacancies": 9},
+        },
+    )
+    with rebuilt(engine, world.project.directory, plant, undo):
+        same(answer(engine, 3, **AHEAD), told.q3(**AHEAD))
+        same(answer(engine, 4, **AHEAD, below=2), told.q4(**AHEAD, below=2))
+        checked = run_checks(engine, world.project.directory)
+        ((least,),) = engine.query("select min(taken) from marts.fct_departures").rows
+    assert [each for each in checked if each.rows.rows] == []
+    assert least >= 0
+
+
+def test_what_is_sold_out_is_not_weak(engine, world):
+    """Though a service may say that nobody has taken a place: a day is one or the other."""
+    day = min(_open_days(world), key=len)
+    changes = {d["slot"][1:]: {"status": "SOLD_OUT", "vacancies": d["capacity"]} for d in day}
+    told, plant, undo = _with_slots(world, changes)
+    read = "select product_key, days, sold_out_days, closed_days, weak_days from marts.availability_health"
+    before = {row[0]: row for row in engine.query(read).rows}
+    with rebuilt(engine, world.project.directory, plant, undo):
+        same(answer(engine, 4, **AHEAD, below=0.2), told.q4(**AHEAD, below=0.2))
+        after = {row[0]: row for row in engine.query(read).rows}
+    for channel in world.now.channels:
+        key = f"{channel.connection}|{day[0]['product'][1]}"
+        _, days, sold_out, closed, weak = before[key]
+        assert after[key][1:] in ((days, sold_out + 1, closed, weak), (days, sold_out + 1, closed, weak - 1))
 
 
 def test_the_manifest_is_of_one_day_and_names_nobody(engine, world):

@@ -182,7 +182,8 @@ class Truth:
                 continue
             ids = (channel.connection, raw["product_id"], raw["option_id"], raw["availability_id"])
             ours = sold.get((ids,), [])
-            measured = not raw["closed"] and raw["capacity"] is not None
+            told = raw["capacity"] is not None and 0 < raw["capacity"] >= raw["vacancies"]
+            measured = told and not raw["closed"]
             self.departures.append(
                 {
                     "product_name": self.products[ids[:2]]["title"]["en"],
@@ -278,7 +279,8 @@ class Truth:
                 "our_pax": d["our_pax"],
             }
             for d in self.departures
-            if d["followed"] and first <= d["travel_date"] <= last and d["rate"] is not None and d["rate"] < below
+            if d["followed"] and first <= d["travel_date"] <= last and not d["sold_out"]
+            if d["rate"] is not None and d["rate"] < below
         ]
 
     def q5(self, first, last):

@@ -7,7 +7,7 @@
 -- column: days: Days with departures from then on.
 -- column: sold_out_days: Days on which everything that is not closed is sold out.
 -- column: closed_days: Days on which everything is closed.
--- column: weak_days: Days with known capacity that are less than 20 % full.
+-- column: weak_days: Days with known capacity that are less than 20 % full and not sold out.
 -- column: next_sold_out_day: The first sold-out day.
 -- column: last_day_loaded: The last day with a departure.
 -- column: covered_to: The last day that was asked for; null when nothing was.
@@ -55,7 +55,7 @@ select
   count(a.travel_date) as days,
   count(*) filter (where a.is_sold_out) as sold_out_days,
   count(*) filter (where a.is_closed) as closed_days,
-  count(*) filter (where a.fill_rate < 0.2) as weak_days,
+  count(*) filter (where a.fill_rate < 0.2 and not a.is_sold_out) as weak_days,
   min(a.travel_date) filter (where a.is_sold_out) as next_sold_out_day,
   max(a.travel_date) as last_day_loaded,
   l.covered_to,
