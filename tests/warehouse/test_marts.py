@@ -375,6 +375,29 @@ def test_a_month_that_was_never_answered_leaves_the_days_up_to_it_in_doubt(engin
     assert [row["open_subjects"] for row in owed] == [int(told)]
 
 
+@pytest.mark.parametrize(
+    ("month", "column", "day", "skipped"),
+    [
+        ("2026-11", "window_start", "2026-11-15", dt.date(2026, 11, 14)),  # pulled anew after a long rest, for few days
+        ("2026-10", "window_end", "2026-10-20", dt.date(2026, 10, 31)),  # as far as the horizon went before it
+    ],
+)
+def test_days_of_travel_that_nobody_asked_for_leave_the_days_up_to_them_in_doubt(
+    engine, world, month, column, day, skipped
+):
+    chosen = f"where connection_id = 'agents' and resource = 'bookings' and travel_month = '{month}'"
+    ((was,),) = engine.query(f"select {column} from ops.coverage {chosen}").rows
+    doubtful = Truth(
+        [dataclasses.replace(c, skipped=skipped if c.connection == "agents" else None) for c in world.now.channels]
+    )
+    with planted(
+        engine,
+        f"update ops.coverage set {column} = date '{day}' {chosen}",
+        f"update ops.coverage set {column} = date '{was}' {chosen}",
+    ):
+        assert (False, False) in days_known(engine, doubtful)
+
+
 async def test_what_a_service_never_answered_is_told_until_it_does(project, service):
     copy = project(publish=True, limits=QUICK, sync=QUICK_SYNC)
 

@@ -28,6 +28,8 @@ class Channel:
     """Days from today to the first of which all bookings are known, by what was asked for last."""
     unanswered: frozenset[str] = frozenset()
     """Months of travel of which no answer for bookings was ever read."""
+    skipped: dt.date | None = None
+    """The last day of travel, not after today, for which the last answer of its month did not speak."""
     active: bool = True
     """Whether the pipeline still has it: nobody knows what became of what lay ahead when it left."""
 
@@ -60,6 +62,8 @@ class Channel:
         no month in which one of them may travel is missing. Where it is still yesterday, one may travel yesterday."""
         today = instant(self.state["now"]).astimezone(ZoneInfo(self.zone)).date()
         first = f"{day - DAY:%Y-%m}"
+        if self.skipped and self.skipped >= day:
+            return False
         return today + DAY * self.known <= day < today and not any(month >= first for month in self.unanswered)
 
 
