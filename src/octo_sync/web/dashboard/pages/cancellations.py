@@ -52,13 +52,18 @@ def build(source: Source, filters: Filters) -> View:
 
 def _by_month(rows: list[dict[str, Any]], across: list[str]) -> Chart:
     sold: dict[str, int] = defaultdict(int)
+    counted: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
-        sold[words.plain(row["channel_name"])] += row["was_sold"]
+        name = words.plain(row["channel_name"])  # of more than one connection, perhaps
+        sold[name] += row["was_sold"]
+        month = counted[name, row["booking_month"]]
+        month[0] += row["cancelled"]
+        month[1] += row["was_sold"]
     shown = sorted(sold, key=lambda name: (-sold[name], name))[:_CHANNELS]
     series: dict[str, list[float | None]] = {name: [None] * len(across) for name in shown}
-    for row in rows:
-        if (name := words.plain(row["channel_name"])) in series:
-            series[name][across.index(row["booking_month"])] = row["cancellation_rate"]
+    for (name, booked), (cancelled, ever) in counted.items():
+        if name in series:
+            series[name][across.index(booked)] = cancelled / ever
     left = len(sold) - len(shown)
     return Chart(
         id="rate-by-month",
