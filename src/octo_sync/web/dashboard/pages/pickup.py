@@ -18,10 +18,10 @@ _OUT = (60, 30, 14, 7)
 
 
 def build(source: Source, filters: Filters) -> View:
-    """The page; the months of `first` and `last` and those between."""
+    """The page; the months of `first` and `last` and those between; where one is given, as many as there are otherwise."""
     today = standing(source).today or date.min
-    first = month_start(filters.first) if filters.first else month_start(today, -_BACK)
-    last = filters.last or month_end(today, _AHEAD)
+    first = month_start(filters.first) if filters.first else month_start(filters.last or today, -_BACK)
+    last = filters.last or month_end(max(first, today), _AHEAD)
     if len(months(first, last)) > _MOST:
         raise QueryError(f"{first:%Y-%m} to {last:%Y-%m} are more than {_MOST} months; choose fewer.")
     return View(
