@@ -362,6 +362,58 @@ async def test_what_is_known_in_part_is_said_of_the_channels_that_are_chosen(sho
         assert f"Those before {words.day(early)} are not known wholly" in page
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("last=2026-03-31", "Dec 2025 to Mar 2026"),
+        ("first=2027-06-10", "Jun 2027 to Oct 2027"),
+        ("", "Aug 2026 to Mar 2027"),
+    ],
+)
+async def test_pick_up_with_one_day_given_counts_from_it(shown, asked, said):
+    assert f"Months of travel {said}" in await shown().text(f"/pickup?{asked}")
+
+
+async def test_two_connections_of_one_channel_are_one_line_of_both(shown, variant):
+    folder = variant(
+        "same-name",
+        "insert into core.connections select * replace ('twin' as connection_id) from core.connections",
+        "update core.connections set channel = 'Web'",
+        "insert into core.bookings select * replace ('twin' as connection_id) from core.bookings "
+        "where status <> 'CANCELLED' and utc_created_at < timestamptz '2026-11-01 00:00:00+00'",
+    )
+    wanted = ask(
+        folder,
+        "select count(*) filter (where is_cancelled) / count(*) from marts.fct_bookings where was_sold "
+        "group by booking_month order by 1".replace("booking_month", "substr(cast(booking_date as text), 1, 7)"),
+    )
+    drawn = charts(await shown(folder).text("/cancellations"))["rate-by-month"]["option"]["series"]
+    assert [series["name"] for series in drawn] == ["Web"]
+    values = sorted(value for value in drawn[0]["data"] if value is not None)
+    assert values == pytest.approx([share for (share,) in wanted])
+
+
+async def test_sold_bookings_without_a_day_of_travel_are_told_apart_per_currency(shown, variant):
+    folder = variant(
+        "undated",
+        "update core.bookings set local_date = null where currency = 'EUR' and status = 'CONFIRMED' "
+        "and local_date > date '2026-12-01'",
+    )
+    found = ask(
+        folder,
+        "select currency, count(*), sum(retail_amount) from marts.fct_bookings where is_sold and travel_date is null "
+        "group by 1",
+    )
+    dashboard = shown(folder)
+    for path in ("/", "/revenue", "/revenue?currency=EUR"):
+        page = html.unescape(await dashboard.text(path))
+        for currency, count, amount in found:
+            money = words.cell(Money(amount, currency), Column("", "money"))
+            told = f"{count} sold in {currency}" if amount is None else f"{count} sold for {money}"
+            assert (told in page) is (currency == "EUR" or "=" not in path), (path, told)
+    assert "EUR" in {currency for currency, *_ in found}
+
+
 async def test_test_bookings_are_listed_where_asked_for_and_counted_nowhere(shown, published):
     ((tests,),) = ask(published, "select count(*) from core.bookings where is_test and not is_deleted")
     assert tests > 0

@@ -229,7 +229,7 @@ def revenue(
     channel: str | None = None,
     currency: str | None = None,
 ) -> tuple[list[Chart], str]:
-    """Sold bookings per month of travel: a chart for each of the four largest currencies, and what is left out."""
+    """Sold bookings per month of travel: a chart for each of the four largest currencies, and what is in none of them."""
     rows = source.rows("revenue_months", first=first, last=last, product=product, channel=channel, currency=currency)
     bookings: dict[str | None, int] = defaultdict(int)
     for row in rows:
@@ -240,7 +240,19 @@ def revenue(
     left = [f"{c} ({bookings[c]:,} bookings)" for c in ordered[_CURRENCIES:]]
     if None in bookings:
         left.append(f"no currency told ({bookings[None]:,} bookings)")
-    return made, f"Not drawn: {', '.join(left)}." if left else ""
+    undated = _undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
+    return made, " ".join(said for said in (f"Not drawn: {', '.join(left)}." if left else "", undated) if said)
+
+
+def _undated(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What no month of travel can show, as a sentence."""
+    told = [
+        f"{row['bookings']:,} sold in {words.plain(row['currency'] or 'no currency told')}"
+        if row["retail_amount"] is None or row["currency"] is None
+        else f"{row['bookings']:,} sold for {words.cell(Money(row['retail_amount'], row['currency']), Column('', 'money'))}"
+        for row in rows
+    ]
+    return f"Without a day of travel, and so in no number here: {', '.join(told)}." if told else ""
 
 
 def _revenue_of(currency: str, rows: Sequence[Mapping[str, Any]], across: Sequence[str], today: date) -> Chart:
