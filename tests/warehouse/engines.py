@@ -12,6 +12,7 @@ import psycopg
 from octo_sync.destinations import ddl
 from octo_sync.destinations.base import Rows
 from octo_sync.errors import WarehouseError
+from octo_sync.flows.publish import apply_marts
 from octo_sync.tables import all_tables
 
 PUBLISHED = [t for t in all_tables() if not t.private]
@@ -25,6 +26,17 @@ def planted(engine, plant, undo):
         yield
     finally:
         engine.run_script([undo])
+
+
+@contextmanager
+def rebuilt(engine, directory, plant, undo):
+    """The same with the marts built anew, for those that are tables."""
+    try:
+        with planted(engine, plant, undo):
+            apply_marts(engine, directory)
+            yield
+    finally:
+        apply_marts(engine, directory)
 
 
 class Postgres:

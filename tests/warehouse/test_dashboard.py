@@ -1,18 +1,21 @@
 """The dashboard's selects: one dialect, no clock, the same rows on both engines, whatever they are asked."""
 
+import datetime as dt
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import sqlglot
-from tests.flows.harness import NOON
+from tests.flows.harness import NOON, TODAY
 from tests.warehouse.conftest import LATER
-from tests.warehouse.engines import planted
+from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.test_engines import plain
 from tests.warehouse.test_recon_open import _insert, _rows
 
 from octo_sync.flows import ask
 
+DAY = dt.timedelta(days=1)
 ALL = {q.file.path.stem: q for q in ask.questions(Path("nowhere"), "dashboard")}
 
 
@@ -65,3 +68,39 @@ def test_a_select_has_the_same_rows_on_both_engines(duck, postgres, name, which)
     assert here.columns == there.columns
     assert here.rows or which == "one"
     assert [[plain(v) for v in row] for row in here.rows] == [[plain(v) for v in row] for row in there.rows], "in order"
+
+
+def _rows_of(engine, name, **given):
+    values = _given(ALL[name], dict.fromkeys(("product", "channel", "currency"))) | given
+    found = engine.query(ALL[name].sql, values)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def test_pages_do_not_count_what_lay_ahead_of_a_connection_that_left(engine, world):
+    window = {"first": TODAY + 3 * DAY, "last": TODAY + 25 * DAY}
+    ours = [
+        d
+        for d in world.now.departures
+        if d["slot"][0] == "direct" and window["first"] <= d["travel_date"] <= window["last"]
+    ]
+    told = "update core.connections set is_active = %s where connection_id = 'agents'"
+    with rebuilt(engine, world.project.directory, told % "false", told % "true"):
+        for name in ("occupancy", "occupancy_products", "occupancy_days"):
+            assert sum(row["departures"] for row in _rows_of(engine, name, **window)) == len(ours), name
+        (ahead,) = _rows_of(engine, "overview_ahead", **window)
+        (now,) = _rows_of(engine, "standing")
+        health = {row["product_key"] for row in _rows_of(engine, "availability")}
+    assert ahead["product_days"] == len({(d["product"], d["travel_date"]) for d in ours})
+    assert len(health) == now["products"] == len({d["product"] for d in ours})
+
+
+def test_notice_is_counted_in_the_days_of_the_venue(engine, world):
+    window = {"first": TODAY - 60 * DAY, "last": TODAY + 2 * DAY}
+    wanted = Counter()
+    for b in world.now.bookings:
+        if b["was_sold"] and b["cancelled"] and window["first"] <= b["booking_date"] <= window["last"]:
+            classes = ((-1, "after travel"), (0, "same day"), (2, "1-2 days"), (7, "3-7 days"), (30, "8-30 days"))
+            told = [name for most, name in classes if b["notice"] is not None and b["notice"] <= most]
+            wanted["unknown" if b["notice"] is None else told[0] if told else "over 30 days"] += 1
+
+    assert {row["notice"]: row["bookings"] for row in _rows_of(engine, "cancellations_notice", **window)} == wanted

@@ -37,6 +37,17 @@ def test_no_file_reads_a_clock_or_draws_lots(file):
         assert not re.search(rf"\b{word}", re.sub(r"--.*", "", file.read_text(encoding="utf-8")).lower()), word
 
 
+@pytest.mark.parametrize("file", [f for f in FILES if "string_agg" in f.read_text(encoding="utf-8")], ids=named)
+def test_where_order_makes_a_value_it_is_that_of_code_points(file):
+    """A database has an order of texts of its own, as en_US.UTF-8: `adult` before `Baby` there, after it elsewhere."""
+    for dialect in ("duckdb", "postgres"):
+        parsed = sqlglot.parse_one(re.sub(r"\$([a-z]\w*)", r":\1", file.read_text(encoding="utf-8")), dialect=dialect)
+        orders = [order for order in parsed.find_all(sqlglot.exp.Order) if order.find_ancestor(sqlglot.exp.GroupConcat)]
+        assert orders
+        for order in orders:
+            assert all('COLLATE "C"' in each.sql(dialect) for each in order.expressions), order.sql(dialect)
+
+
 @pytest.mark.parametrize("file", [f for f in FILES if f.parent.name == "questions"], ids=named)
 def test_a_question_declares_the_parameters_it_uses(file):
     question = next(q for q in ask.questions(Path("nowhere")) if q.file.path == file)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.flows.harness import NOON, QUICK, QUICK_SYNC, TODAY, Wire, api_path, reply
 from tests.warehouse.conftest import CHANNELS, HORIZONS, LATER
-from tests.warehouse.engines import planted
+from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.truth import Truth, grouped, total
 
 DAY = dt.timedelta(days=1)
@@ -32,8 +32,8 @@ def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(eng
     rows = one(
         engine,
         "select booking_uuid, status, channel_name, product_name, option_name, booking_date, travel_date, cancelled_date, "
-        "lead_days, currency, retail_amount, net_amount, margin_amount, pax_count, is_sold, is_redeemed, is_cancelled "
-        "from marts.fct_bookings",
+        "lead_days, notice_days, currency, retail_amount, net_amount, margin_amount, pax_count, is_sold, is_redeemed, "
+        "is_cancelled from marts.fct_bookings",
     )
     wanted = {b["booking_uuid"]: b for b in world.now.bookings}
 
@@ -44,9 +44,27 @@ def test_every_booking_is_there_once_with_its_exact_amounts_and_its_own_days(eng
         margin = None if b["net"] is None else b["retail"] - b["net"]
         assert tuple(row.values()) == (
             b["booking_uuid"], b["status"], b["channel_name"], b["product_name"], b["option_name"], b["booking_date"],
-            b["travel_date"], b["cancelled_date"], b["lead"], b["currency"], b["retail"], b["net"], margin, b["pax"],
-            b["sold"], b["redeemed"], b["cancelled"],
+            b["travel_date"], b["cancelled_date"], b["lead"], b["notice"], b["currency"], b["retail"], b["net"], margin,
+            b["pax"], b["sold"], b["redeemed"], b["cancelled"],
         )  # fmt: skip
+
+
+def test_a_cancelled_booking_that_this_copy_saw_sold_was_sold_whatever_the_service_leaves_out(engine, world):
+    """Not one that nobody says was ever confirmed, and that this copy saw cancelled only."""
+    was = {b["booking_uuid"]: b for b in world.before.bookings}
+    gone = [b for b in world.now.bookings if b["cancelled"] and b["was_sold"]]
+    told = {b["booking_uuid"]: b["raw"]["utc_confirmed_at"] for b in gone if b["booking_uuid"] in was}
+    wanted = {uuid: was[uuid]["sold"] for uuid in told}
+    chosen = ", ".join(f"'{uuid}'" for uuid in told)
+    again = "; ".join(
+        f"update core.bookings set utc_confirmed_at = '{at}' where booking_uuid = '{u}'" for u, at in told.items()
+    )
+    with planted(engine, f"update core.bookings set utc_confirmed_at = null where booking_uuid in ({chosen})", again):
+        rows = engine.query(
+            f"select booking_uuid, was_sold from marts.fct_bookings where booking_uuid in ({chosen})"
+        ).rows
+    assert dict(rows) == wanted
+    assert set(wanted.values()) == {False, True}
 
 
 def test_the_business_day_is_not_the_utc_day(engine, world):
@@ -56,6 +74,19 @@ def test_the_business_day_is_not_the_utc_day(engine, world):
         "where booking_date <> cast(utc_created_at at time zone 'UTC' as date) group by connection_id",
     )
     assert {r["connection_id"] for r in shifted} == set(CHANNELS)
+
+
+def test_time_before_travel_is_counted_in_the_days_of_the_venue(engine, world):
+    """Not from the business day to the venue's: that is a day more or less, and may be below 0."""
+    (row,) = one(
+        engine,
+        "select count(case when travel_date - booking_date <> lead_days then 1 end) as lead, "
+        "count(case when travel_date - cancelled_date <> notice_days then 1 end) as notice, min(lead_days) as least "
+        "from marts.fct_bookings",
+    )
+    assert row["lead"] > 0
+    assert row["notice"] > 0
+    assert row["least"] == min(b["lead"] for b in world.now.bookings if b["lead"] is not None)
 
 
 def test_departures_of_unknown_capacity_and_closed_ones_have_no_fill_rate(engine, world):
@@ -110,6 +141,41 @@ def test_guests_add_up_to_their_bookings(engine, world):
     assert (row["tickets"], row["guests"]) == (len(sold), sum(t["pax"] for t in sold))
 
 
+@pytest.mark.parametrize(
+    ("booking", "ticket", "used"),
+    [
+        ("REDEEMED", (None, None), True),  # services leave the tickets' status out
+        ("REDEEMED", ("CONFIRMED", None), False),  # some of them came
+        ("CONFIRMED", ("REDEEMED", None), True),
+        ("CONFIRMED", (None, "2026-11-20 10:00:00+00"), True),
+        ("NOSHOW", ("REDEEMED", "2026-11-20 10:00:00+00"), False),
+        ("CONFIRMED", (None, None), False),
+    ],
+)
+def test_a_ticket_is_used_by_what_it_says_or_else_its_booking(engine, world, booking, ticket, used):
+    chosen = next(b for b in world.now.bookings if b["status"] == "CONFIRMED")
+    uuid = chosen["booking_uuid"]
+    read = f"from core.booking_unit_items where booking_uuid = '{uuid}'"
+    ((status, at),) = engine.query(f"select distinct status, utc_redeemed_at {read}").rows
+
+    def told(values):
+        return ", ".join("null" if value is None else f"'{value}'" for value in values)
+
+    items = (
+        "update core.booking_unit_items set status = {0}, utc_redeemed_at = cast({1} as timestamptz) "
+        f"where booking_uuid = '{uuid}'"
+    )
+    with planted(
+        engine,
+        f"update core.bookings set status = '{booking}' where booking_uuid = '{uuid}'; "
+        + items.format(*(told([value]) for value in ticket)),
+        f"update core.bookings set status = 'CONFIRMED' where booking_uuid = '{uuid}'; "
+        + items.format(told([status]), told([at])),
+    ):
+        found = engine.query(f"select distinct is_redeemed from marts.fct_guests where booking_uuid = '{uuid}'").rows
+    assert found == [(used,)]
+
+
 def test_pick_up_tells_those_apart_who_cancelled_since(engine, world):
     rows = one(engine, "select * from marts.agg_pickup_curve where cancelled_since_pax > 0")
     assert rows
@@ -119,7 +185,7 @@ def test_pick_up_tells_those_apart_who_cancelled_since(engine, world):
             for b in world.now.bookings
             if b["was_sold"] and b["cancelled"] and b["travel_date"] and f"{b['travel_date']:%Y-%m}" == row["travel_month"]
             and (b["connection"], b["product_name"]) == (row["connection_id"], row["product_name"])
-            and b["lead"] >= row["days_out"] > (b["travel_date"] - b["cancelled_date"]).days
+            and b["lead"] >= row["days_out"] > b["notice"]
         ]  # fmt: skip
         assert row["cancelled_since_pax"] == sum(b["pax"] for b in gone)
 
@@ -129,10 +195,7 @@ def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, w
     gone = next(
         b
         for b in world.now.bookings
-        if b["was_sold"]
-        and b["cancelled"]
-        and b["travel_date"]
-        and (b["travel_date"] - b["cancelled_date"]).days < 7 <= b["lead"]
+        if b["was_sold"] and b["cancelled"] and b["travel_date"] and b["notice"] < 7 <= b["lead"]
     )
     key = (gone["connection"], gone["product_name"], f"{gone['travel_date']:%Y-%m}")
     read = (
@@ -148,11 +211,44 @@ def test_who_cancelled_at_an_unknown_time_is_not_on_the_books_for_ever(engine, w
     ):
         after = {row["days_out"]: row for row in one(engine, read)}
 
-    left = (gone["travel_date"] - gone["cancelled_date"]).days
+    left = gone["notice"]
     for days, row in before.items():
         since = gone["pax"] if gone["lead"] >= days > left else 0
         assert after[days] == row | {"cancelled_since_pax": row["cancelled_since_pax"] - since}
     assert any(gone["lead"] >= days > left for days in before)
+
+
+@pytest.mark.parametrize(
+    ("month", "read"),
+    [
+        ("2026-10", dt.datetime(2026, 10, 30, 12, tzinfo=dt.UTC)),  # before its end
+        ("2026-10", dt.datetime(2026, 10, 31, 23, tzinfo=dt.UTC)),  # still its last day in New York, not on Chatham
+        ("2026-10", dt.datetime(2026, 11, 1, 12, tzinfo=dt.UTC)),
+        ("2026-12", None),
+        ("2026-12", dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)),  # then its last days were too far ahead
+    ],
+)
+def test_a_month_is_known_wholly_where_it_was_asked_for_to_its_end_and_since(engine, world, month, read):
+    channels = {channel.connection: channel for channel in world.now.channels}
+    curve = "select distinct connection_id, travel_month, is_complete from marts.agg_pickup_curve"
+    wanted, plant, undo = {}, ["select 1"], ["select 1"]
+    for name, channel in channels.items():
+        wanted[name] = channel.knows_month(month, read)
+        chosen = f"where connection_id = '{name}' and resource = 'bookings' and travel_month = '{month}'"
+        ((was, end),) = engine.query(f"select verified_at_utc, window_end from ops.coverage {chosen}").rows
+        undo.append(f"update ops.coverage set verified_at_utc = '{was.isoformat()}', window_end = '{end}' {chosen}")
+        if read:
+            asked_to = min(end, read.astimezone(ZoneInfo(channel.zone)).date() + channel.bookings[1] * DAY)
+            plant.append(
+                f"update ops.coverage set verified_at_utc = '{read.isoformat()}', window_end = '{asked_to}' {chosen}"
+            )
+    with planted(engine, "; ".join(plant), "; ".join(undo)):
+        rows = one(engine, curve)
+
+    assert {r["connection_id"]: r["is_complete"] for r in rows if r["travel_month"] == month} == wanted
+    for row in rows:
+        if row["travel_month"] != month:
+            assert row["is_complete"] is channels[row["connection_id"]].knows_month(row["travel_month"]), row
 
 
 def test_the_health_of_the_days_ahead(engine, world):
@@ -167,13 +263,43 @@ def test_the_health_of_the_days_ahead(engine, world):
         closed = {d for d, same in ahead.items() if all(x["closed"] for x in same)}
         full = {d for d, same in ahead.items() if all(x["closed"] or x["sold_out"] for x in same)} - closed
         measured = {d: [x for x in same if x["taken"] is not None] for d, same in ahead.items()}
-        weak = {d for d, m in measured.items() if m and total(m, "taken") / total(m, "capacity") < 0.2}
+        weak = {d for d, m in measured.items() if m and total(m, "taken") / total(m, "capacity") < 0.2} - full
         assert (row["days"], row["closed_days"], row["sold_out_days"], row["weak_days"]) == (
             len(ahead), len(closed), len(full), len(weak),
         )  # fmt: skip
         assert row["next_sold_out_day"] == min(full, default=None)
         assert row["last_day_loaded"] == max(ahead) == row["covered_to"]
         assert row["is_covered"]
+
+
+def test_days_of_which_an_option_was_never_asked_are_not_covered(engine, world):
+    """It has no departure that could say so; other months and products are as they were."""
+    days = grouped(world.now.departures, "product", "travel_date")
+    (key, option, month) = next(
+        (product, d["slot"][2], f"{day:%Y-%m}")
+        for (product, day), same in days.items()
+        for d in same
+        if len({x["slot"][2] for x in same}) > 1 and day > TODAY + 12 * DAY
+    )
+    of = f"connection_id = '{key[0]}' and product_id = '{key[1]}' and option_id = '{option}'"
+    rows = f"{of} and substr(cast(local_date as text), 1, 7) = '{month}'"
+    asked = f"{of} and travel_month = '{month}' and resource"
+    with rebuilt(
+        engine,
+        world.project.directory,
+        f"update ops.coverage set resource = 'kept' where {asked} = 'availability'; "
+        f"update core.availability set is_deleted = true where {rows} and not is_deleted; insert into ops.unanswered "
+        f"values ('{key[0]}', 'availability', 'x', '{key[1]}', '{option}', '{month}')",
+        f"update ops.coverage set resource = 'availability' where {asked} = 'kept'; delete from ops.unanswered; "
+        f"update core.availability set is_deleted = false where {rows} and deleted_at_utc is null",
+    ):
+        found = one(engine, "select product_key, travel_date, is_covered from marts.agg_occupancy_daily")
+        health = one(engine, "select product_key from marts.availability_health where not is_covered")
+    ahead = [row for row in found if row["travel_date"] > TODAY + DAY]
+    doubtful = {(row["product_key"], f"{row['travel_date']:%Y-%m}") for row in ahead if not row["is_covered"]}
+
+    assert doubtful == {("|".join(key), month)}
+    assert health == [{"product_key": "|".join(key)}]
 
 
 def test_the_channel_says_what_is_known(engine, world):
@@ -183,6 +309,23 @@ def test_the_channel_says_what_is_known(engine, world):
         assert NOON <= row["first_pulled_at_utc"] < NOON + dt.timedelta(minutes=10)
         assert NOON + LATER <= row["last_verified_at_utc"] < NOON + LATER + dt.timedelta(minutes=10)
         assert row["as_of_date"] == (NOON + LATER).astimezone(ZoneInfo(zone)).date()
+
+
+@pytest.mark.parametrize("hole", [(), ("2026-09",), ("2026-09", "2026-10"), ("2026-11",), ("2026-12",)])
+def test_what_is_known_begins_after_the_last_month_that_was_never_answered(engine, world, hole):
+    months = ", ".join(f"'{month}'" for month in hole) or "''"
+    chosen = f"connection_id = 'agents' and travel_month in ({months}) and resource"
+    with planted(
+        engine,
+        f"update ops.coverage set resource = 'kept' where {chosen} = 'bookings'",
+        f"update ops.coverage set resource = 'bookings' where {chosen} = 'kept'",
+    ):
+        found = one(engine, "select connection_id, bookings_from from marts.dim_channel")
+
+    for row in found:
+        (channel,) = [c for c in world.now.channels if c.connection == row["connection_id"]]
+        holes = frozenset(hole if channel.connection == "agents" else ())
+        assert row["bookings_from"] == dataclasses.replace(channel, unanswered=holes).known_from(NOON), row
 
 
 def test_a_day_of_booking_says_whether_all_of_it_is_known(engine, world):
@@ -230,6 +373,29 @@ def test_a_month_that_was_never_answered_leaves_the_days_up_to_it_in_doubt(engin
     assert (False, False) in known
     assert [(row["parts"], row["parts_wanted"], row["is_complete"]) for row in evidence] == [(0, 1, False)] * told
     assert [row["open_subjects"] for row in owed] == [int(told)]
+
+
+@pytest.mark.parametrize(
+    ("month", "column", "day", "skipped"),
+    [
+        ("2026-11", "window_start", "2026-11-15", dt.date(2026, 11, 14)),  # pulled anew after a long rest, for few days
+        ("2026-10", "window_end", "2026-10-20", dt.date(2026, 10, 31)),  # as far as the horizon went before it
+    ],
+)
+def test_days_of_travel_that_nobody_asked_for_leave_the_days_up_to_them_in_doubt(
+    engine, world, month, column, day, skipped
+):
+    chosen = f"where connection_id = 'agents' and resource = 'bookings' and travel_month = '{month}'"
+    ((was,),) = engine.query(f"select {column} from ops.coverage {chosen}").rows
+    doubtful = Truth(
+        [dataclasses.replace(c, skipped=skipped if c.connection == "agents" else None) for c in world.now.channels]
+    )
+    with planted(
+        engine,
+        f"update ops.coverage set {column} = date '{day}' {chosen}",
+        f"update ops.coverage set {column} = date '{was}' {chosen}",
+    ):
+        assert (False, False) in days_known(engine, doubtful)
 
 
 async def test_what_a_service_never_answered_is_told_until_it_does(project, service):

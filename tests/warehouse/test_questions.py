@@ -10,10 +10,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.flows.harness import NOON, TODAY
 from tests.warehouse.conftest import CHANNELS, LATER
-from tests.warehouse.engines import planted
-from tests.warehouse.truth import Truth, availability_changes, booking_changes, price_changes
+from tests.warehouse.engines import planted, rebuilt
+from tests.warehouse.truth import Truth, availability_changes, booking_changes, grouped, price_changes
 
 from octo_sync.flows import ask
+from octo_sync.flows.publish import run_checks
 
 DAY = dt.timedelta(days=1)
 NOW = NOON + LATER
@@ -99,6 +100,25 @@ def test_who_is_told_not_to_have_come_has_bought_and_is_a_no_show(engine, world,
         same(answer(engine, 9, **window), told.q9(**window))
 
 
+def test_what_lay_ahead_of_a_connection_that_left_is_in_no_answer(engine, world):
+    """Nobody asks for it any more; its past, and all of its bookings, stay as they were."""
+    gone = Truth([dataclasses.replace(c, active=c.connection != "agents") for c in world.now.channels])
+    after = (NOW + DAY).isoformat()
+    told = "update core.connections set is_active = %s where connection_id = 'agents'"
+    past = answer(engine, 3, first=TODAY, last=TODAY)
+    sold = answer(engine, 2, **AROUND)
+    with rebuilt(engine, world.project.directory, told % "false", told % "true"):
+        same(answer(engine, 3, **AHEAD), gone.q3(**AHEAD))
+        same(answer(engine, 4, **AHEAD, below=0.2), gone.q4(**AHEAD, below=0.2))
+        same(answer(engine, 8, **AHEAD), gone.q8(**AHEAD))
+        same(answer(engine, 21, after=after, last=AHEAD["last"], above=0.9), gone.q21(NOW + DAY, AHEAD["last"], 0.9))
+        assert answer(engine, 3, first=TODAY, last=TODAY) == past
+        assert answer(engine, 2, **AROUND) == sold
+        health = engine.query("select distinct connection_id from marts.availability_health").rows
+    assert past
+    assert health == [("direct",)]
+
+
 def test_days_without_bookings_are_there_with_zero(engine, world):
     rows = answer(engine, 1, **PAST)
 
@@ -142,6 +162,111 @@ def test_pick_up_is_of_months_that_are_over(engine, world):
     complete = {row["travel_month"]: row["is_complete"] for row in rows}
     assert complete == {"2026-08": False, "2026-09": True, "2026-10": True}, "August lies only in part in the horizon"
     assert any(0 < row["share_7"] < 1 for row in rows)
+
+
+def test_people_that_nobody_counts_are_not_0_and_a_part_is_not_the_whole(engine, world):
+    """All sold bookings of one day, and all of a product in one month, do not say how many they are for."""
+    channels = copy.deepcopy(world.now.channels)
+    made = grouped(world.now.sold(PAST["first"], PAST["last"], "booking_date"), "booking_date")
+    lonely = min(made.values(), key=len)
+    over = [
+        b for b in world.now.bookings if b["was_sold"] and b["travel_date"] and f"{b['travel_date']:%Y-%m}" == "2026-10"
+    ]
+    month = min(grouped(over, "connection", "product_name").values(), key=len)
+    ahead = [b for b in world.now.sold(**AHEAD) if b["slot"][3]]
+    silent = {b["booking_uuid"]: b["pax"] for b in [*lonely, *month, ahead[0]]}
+    for channel in channels:
+        for raw in channel.state["bookings"]:
+            raw["nobody_counts"] = raw["uuid"] in silent
+    told = Truth(channels)
+    chosen = ", ".join(f"'{uuid}'" for uuid in silent)
+    of = f"booking_uuid in ({chosen})"
+    again = "; ".join(
+        f"update core.bookings set pax_count = {pax} where booking_uuid = '{u}'" for u, pax in silent.items()
+    )
+    window = {"first": dt.date(2026, 8, 1), "last": dt.date(2026, 12, 1)}
+    with rebuilt(
+        engine,
+        world.project.directory,
+        f"update core.bookings set pax_count = null where {of}; "
+        f"update core.booking_unit_items set is_deleted = true where {of} and not is_deleted",
+        f"{again}; update core.booking_unit_items set is_deleted = false where {of} and deleted_at_utc is null",
+    ):
+        days, months = answer(engine, 1, **PAST), answer(engine, 7, **window)
+        same(days, told.q1(**PAST))
+        same(months, told.q7(**window, today=TODAYS))
+        same(answer(engine, 21, after=NOW.isoformat(), last=AHEAD["last"], above=-1), told.q21(NOW, AHEAD["last"], -1))
+        key = "|".join(ahead[0]["slot"])
+        read = "select our_pax from marts.%s where travel_date = date '%s' and %s = '%s'"
+        day = (ahead[0]["travel_date"], "product_key", "|".join(ahead[0]["slot"][:2]))
+        assert engine.query(read % ("fct_departures", day[0], "departure_key", key)).rows == [(None,)]
+        assert engine.query(read % ("agg_occupancy_daily", *day)).rows == [(None,)]
+    assert {row["guests"] for row in days if row["sold"] == row["sold_without_pax"] > 0} == {None}
+    assert {row["final_guests"] for row in months if row["guests_7_days_out"] is None} >= {None}
+
+
+def _with_slots(world, changes):
+    """The oracle with other departures, and the statements that make the copy's such and as they were."""
+    channels = copy.deepcopy(world.now.channels)
+    plant, undo = [], []
+    for (product, option, availability), fields in changes.items():
+        for raw in channels[0].slots:
+            if (raw["product_id"], raw["option_id"], raw["availability_id"]) == (product, option, availability):
+                was = {name: raw[name] for name in fields}
+                break
+        for channel in channels:
+            for raw in channel.slots:
+                if (raw["product_id"], raw["option_id"], raw["availability_id"]) == (product, option, availability):
+                    raw.update(fields)
+        for into, values in ((plant, fields), (undo, was)):
+            told = ", ".join(f"{name} = '{value}'" for name, value in values.items())
+            into.append(
+                f"update core.availability set {told} where product_id = '{product}' and option_id = '{option}' "
+                f"and availability_id = '{availability}'"
+            )
+    return Truth(channels), "; ".join(plant), "; ".join(undo)
+
+
+def _open_days(world):
+    """Days of one product on which everything is measured and open, as the departures of each."""
+    days = grouped([d for d in world.now.departures if AHEAD["first"] <= d["travel_date"] <= AHEAD["last"]], "slot")
+    found = grouped([d for (d,) in days.values()], "product", "travel_date")
+    return [same for same in found.values() if all(d["taken"] is not None and not d["sold_out"] for d in same)]
+
+
+def test_a_departure_without_places_or_with_more_left_than_it_has_is_not_measured(engine, world):
+    """Services say such of sold-out ones; taken would be below 0, or the day full of nothing."""
+    (first, second, *_) = [same[0]["slot"][1:] for same in _open_days(world)]
+    told, plant, undo = _with_slots(
+        world,
+        {
+            first: {"status": "SOLD_OUT", "capacity": 0, "vacancies": 0},
+            second: {"status": "SOLD_OUT", "capacity": 4, "vacancies": 9},
+        },
+    )
+    with rebuilt(engine, world.project.directory, plant, undo):
+        same(answer(engine, 3, **AHEAD), told.q3(**AHEAD))
+        same(answer(engine, 4, **AHEAD, below=2), told.q4(**AHEAD, below=2))
+        checked = run_checks(engine, world.project.directory)
+        ((least,),) = engine.query("select min(taken) from marts.fct_departures").rows
+    assert [each for each in checked if each.rows.rows] == []
+    assert least >= 0
+
+
+def test_what_is_sold_out_is_not_weak(engine, world):
+    """Though a service may say that nobody has taken a place: a day is one or the other."""
+    day = min(_open_days(world), key=len)
+    changes = {d["slot"][1:]: {"status": "SOLD_OUT", "vacancies": d["capacity"]} for d in day}
+    told, plant, undo = _with_slots(world, changes)
+    read = "select product_key, days, sold_out_days, closed_days, weak_days from marts.availability_health"
+    before = {row[0]: row for row in engine.query(read).rows}
+    with rebuilt(engine, world.project.directory, plant, undo):
+        same(answer(engine, 4, **AHEAD, below=0.2), told.q4(**AHEAD, below=0.2))
+        after = {row[0]: row for row in engine.query(read).rows}
+    for channel in world.now.channels:
+        key = f"{channel.connection}|{day[0]['product'][1]}"
+        _, days, sold_out, closed, weak = before[key]
+        assert after[key][1:] in ((days, sold_out + 1, closed, weak), (days, sold_out + 1, closed, weak - 1))
 
 
 def test_the_manifest_is_of_one_day_and_names_nobody(engine, world):

@@ -28,12 +28,42 @@ class Channel:
     """Days from today to the first of which all bookings are known, by what was asked for last."""
     unanswered: frozenset[str] = frozenset()
     """Months of travel of which no answer for bookings was ever read."""
+    skipped: dt.date | None = None
+    """The last day of travel, not after today, for which the last answer of its month did not speak."""
+    active: bool = True
+    """Whether the pipeline still has it: nobody knows what became of what lay ahead when it left."""
+
+    def known_from(self, pulled):
+        """Since when everything made or travelling is in the copy: what was asked for, or since the first pull, `pulled`; but
+        nothing before the end of a month that is not to come and was never answered."""
+        zone = ZoneInfo(self.zone)
+        today = instant(self.state["now"]).astimezone(zone).date()
+        holes = [month for month in self.unanswered if month <= f"{today:%Y-%m}"]
+        if not holes:
+            return min(today + DAY * self.known, pulled.astimezone(zone).date())
+        return (dt.date.fromisoformat(f"{max(holes)}-01") + 31 * DAY).replace(day=1)
+
+    def knows_month(self, month, read=None):
+        """Whether every booking that travels in the month is in the copy as it became: none is too old, the last day lies in
+        what was asked for, and where that is over it was asked for after it; `read` is when, else now."""
+        zone = ZoneInfo(self.zone)
+        today = instant(self.state["now"]).astimezone(zone).date()
+        read = read.astimezone(zone).date() if read else today
+        first = dt.date.fromisoformat(f"{month}-01")
+        last = (first + 31 * DAY).replace(day=1) - DAY
+        return (
+            today + DAY * self.known <= first
+            and last <= read + DAY * self.bookings[1]
+            and (read > last or last >= today)
+        )
 
     def knows(self, day):
         """Whether every booking made on that day in the business zone must be in the copy: it is over, none is too old, and
         no month in which one of them may travel is missing. Where it is still yesterday, one may travel yesterday."""
         today = instant(self.state["now"]).astimezone(ZoneInfo(self.zone)).date()
         first = f"{day - DAY:%Y-%m}"
+        if self.skipped and self.skipped >= day:
+            return False
         return today + DAY * self.known <= day < today and not any(month >= first for month in self.unanswered)
 
 
@@ -60,7 +90,17 @@ def total(rows, field):
 
 
 def share(part, whole):
-    return part / whole if whole else None
+    return part / whole if part is not None and whole else None
+
+
+def people(bookings):
+    """How many come with them, of those that say it: 0 with none, None where there are some and not one says it."""
+    return total(bookings, "pax") if bookings else 0
+
+
+def _days_before(start, moment, venue):
+    """Midnights at the venue between a moment and a start, which is the venue's own wall clock."""
+    return None if start is None or moment is None else (start.date() - moment.astimezone(venue).date()).days
 
 
 class Truth:
@@ -97,6 +137,7 @@ class Truth:
             units = [self.units[*ids, item["unit_id"]] for item in raw["unit_items"]]
             cancelled = instant(raw["utc_cancelled_at"])
             booked = instant(raw["utc_created_at"]).astimezone(zone).date()
+            venue = ZoneInfo(product["time_zone"])
             booking = {
                 "raw": raw,
                 "connection": channel.connection,
@@ -116,11 +157,12 @@ class Truth:
                 "start": start,
                 "whole_day": product["availability_type"] == "OPENING_HOURS",
                 "travel_date": start.date() if start else None,
-                "lead": (start.date() - booked).days if start else None,
+                "lead": _days_before(start, instant(raw["utc_created_at"]), venue),
+                "notice": _days_before(start, cancelled, venue),
                 "currency": raw["currency"],
                 "retail": Decimal(raw["retail"]).scaleb(-raw["precision"]),
                 "net": None if raw["net"] is None else Decimal(raw["net"]).scaleb(-raw["precision"]),
-                "pax": sum(unit["pax_count"] for unit in units),
+                "pax": None if raw.get("nobody_counts") else sum(unit["pax_count"] for unit in units),
                 "slot": (*ids, raw["availability_id"]),
             }
             self.bookings.append(booking)
@@ -144,11 +186,13 @@ class Truth:
                 continue
             ids = (channel.connection, raw["product_id"], raw["option_id"], raw["availability_id"])
             ours = sold.get((ids,), [])
-            measured = not raw["closed"] and raw["capacity"] is not None
+            told = raw["capacity"] is not None and 0 < raw["capacity"] >= raw["vacancies"]
+            measured = told and not raw["closed"]
             self.departures.append(
                 {
                     "product_name": self.products[ids[:2]]["title"]["en"],
                     "product": ids[:2],
+                    "followed": channel.active or day < today,
                     "option_name": self.options[ids[:3]]["title"]["en"],
                     "travel_date": day,
                     "start": naive(raw["local_start"]),
@@ -159,7 +203,7 @@ class Truth:
                     "vacancies": raw["vacancies"],
                     "taken": raw["capacity"] - raw["vacancies"] if measured else None,
                     "rate": share(raw["capacity"] - raw["vacancies"], raw["capacity"]) if measured else None,
-                    "our_pax": sum(b["pax"] for b in ours),
+                    "our_pax": None if any(b["pax"] is None for b in ours) else sum(b["pax"] for b in ours),
                     "slot": ids,
                     "status": raw["status"],
                     "available": raw["available"],
@@ -181,7 +225,8 @@ class Truth:
                 "bookings": len(rows := made.get((day,), [])),
                 "sold": sum(b["sold"] for b in rows),
                 "cancelled": sum(b["cancelled"] for b in rows),
-                "guests": sum(b["pax"] for b in rows if b["sold"]),
+                "guests": people([b for b in rows if b["sold"]]),
+                "sold_without_pax": sum(b["pax"] is None for b in rows if b["sold"]),
                 "is_complete": all(channel.knows(day) for channel in self.channels),
             }
             for day in days
@@ -205,7 +250,7 @@ class Truth:
         ]
 
     def _days(self, first, last):
-        ahead = [d for d in self.departures if first <= d["travel_date"] <= last]
+        ahead = [d for d in self.departures if d["followed"] and first <= d["travel_date"] <= last]
         return grouped(ahead, "product", "product_name", "travel_date").items()
 
     def q3(self, first, last):
@@ -238,7 +283,8 @@ class Truth:
                 "our_pax": d["our_pax"],
             }
             for d in self.departures
-            if first <= d["travel_date"] <= last and d["rate"] is not None and d["rate"] < below
+            if d["followed"] and first <= d["travel_date"] <= last and not d["sold_out"]
+            if d["rate"] is not None and d["rate"] < below
         ]
 
     def q5(self, first, last):
@@ -278,10 +324,14 @@ class Truth:
             if not (f"{first:%Y-%m}" <= month <= f"{last:%Y-%m}" and month < f"{today[connection]:%Y-%m}"):
                 continue
             final = [b for b in rows if b["sold"]]
-            guests = sum(b["pax"] for b in final)
+            guests = people(final)
             row = {"product_name": product, "travel_month": month, "final_guests": guests}
+            row["is_complete"] = next(c for c in self.channels if c.connection == connection).knows_month(month)
+            row["bookings_without_pax"] = sum(
+                b["pax"] is None for b in rows if not b["cancelled"] or b["notice"] is not None
+            )
             for days in (30, 14, 7):
-                early = sum(b["pax"] for b in final if b["lead"] >= days)
+                early = people([b for b in final if b["lead"] >= days])
                 row |= {f"guests_{days}_days_out": early, f"share_{days}": share(early, guests)}
             answer.append(row)
         return answer
@@ -295,7 +345,7 @@ class Truth:
                 "departures": len(rows),
                 "sold_out_departures": sum(d["sold_out"] for d in rows),
                 "closed_departures": sum(d["closed"] for d in rows),
-                "our_pax": sum(d["our_pax"] for d in rows),
+                "our_pax": None if any(d["our_pax"] is None for d in rows) else total(rows, "our_pax"),
             }
             for (_, name, day), rows in self._days(first, last)
             if all(d["closed"] or d["sold_out"] for d in rows)
@@ -424,7 +474,8 @@ class Truth:
                 "our_pax": d["our_pax"],
             }
             for d in self.departures
-            if d["utc_start"] > after and d["travel_date"] <= last and d["rate"] is not None and d["rate"] > above
+            if d["followed"] and d["utc_start"] > after and d["travel_date"] <= last
+            if d["rate"] is not None and d["rate"] > above
         ]
 
 

@@ -22,7 +22,7 @@ with totals as (
   select 'agg_occupancy_daily: taken', null,
     (select coalesce(sum(taken), 0) from marts.agg_occupancy_daily),
     (select coalesce(sum(capacity - vacancies), 0) from core.availability
-      where not is_deleted and status is distinct from 'CLOSED')
+      where not is_deleted and status is distinct from 'CLOSED' and capacity > 0 and vacancies <= capacity)
   union all
   select 'agg_bookings_daily: bookings', coalesce(d.currency, b.currency), coalesce(d.bookings, 0), coalesce(b.bookings, 0)
   from (select currency, sum(bookings) as bookings from marts.agg_bookings_daily group by currency) d

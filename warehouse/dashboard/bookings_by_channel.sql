@@ -28,7 +28,7 @@ select
   coalesce(n.sold_without_pax, 0) as sold_without_pax,
   coalesce(n.still_open, 0) as still_open,
   coalesce(n.cancelled, 0) as cancelled,
-  cast(coalesce(n.guests, 0) as bigint) as guests,
+  cast(case when n.sold > 0 then n.guests else 0 end as bigint) as guests,
   coalesce(e.is_complete, false) as is_complete
 from marts.dim_date d
 cross join marts.dim_channel c

@@ -9,12 +9,12 @@ from (
   select
     pax_count,
     case
-      when cancelled_date is null or travel_date is null then 'unknown'
-      when travel_date - cancelled_date < 0 then 'after travel'
-      when travel_date - cancelled_date = 0 then 'same day'
-      when travel_date - cancelled_date <= 2 then '1-2 days'
-      when travel_date - cancelled_date <= 7 then '3-7 days'
-      when travel_date - cancelled_date <= 30 then '8-30 days'
+      when notice_days is null then 'unknown'
+      when notice_days < 0 then 'after travel'
+      when notice_days = 0 then 'same day'
+      when notice_days <= 2 then '1-2 days'
+      when notice_days <= 7 then '3-7 days'
+      when notice_days <= 30 then '8-30 days'
       else 'over 30 days'
     end as notice
   from marts.fct_bookings

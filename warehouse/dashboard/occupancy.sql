@@ -6,7 +6,7 @@
 with chosen as (
   select product_key, cast(sum(departures) as bigint) as departures
   from marts.agg_occupancy_daily
-  where travel_date between cast($first as date) and cast($last as date)
+  where is_followed and travel_date between cast($first as date) and cast($last as date)
     and (cast($product as text) is null or product_key = cast($product as text))
   group by product_key
 ),
@@ -30,5 +30,5 @@ select
   o.is_covered
 from ranked r
 join marts.agg_occupancy_daily o on o.product_key = r.product_key
-where r.place <= 40 and o.travel_date between cast($first as date) and cast($last as date)
+where r.place <= 40 and o.is_followed and o.travel_date between cast($first as date) and cast($last as date)
 order by o.product_name, o.product_key, o.travel_date

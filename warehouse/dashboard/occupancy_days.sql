@@ -11,9 +11,9 @@ select
   cast(sum(taken) as double precision) / nullif(cast(sum(capacity) as double precision), 0) as fill_rate,
   cast(sum(sold_out_departures) as bigint) as sold_out_departures,
   cast(sum(closed_departures) as bigint) as closed_departures,
-  cast(sum(our_pax) as bigint) as our_pax
+  case when count(*) = count(our_pax) then cast(sum(our_pax) as bigint) end as our_pax
 from marts.agg_occupancy_daily
-where travel_date between cast($first as date) and cast($last as date)
+where is_followed and travel_date between cast($first as date) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))
 group by travel_date
 order by travel_date

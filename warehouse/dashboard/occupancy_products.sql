@@ -14,10 +14,10 @@ select
   count(case when sold_out_departures > 0 and sold_out_departures + closed_departures = departures then 1 end)
     as sold_out_days,
   count(case when closed_departures = departures then 1 end) as closed_days,
-  cast(sum(our_pax) as bigint) as our_pax,
+  case when count(*) = count(our_pax) then cast(sum(our_pax) as bigint) end as our_pax,
   min(case when is_covered then 1 else 0 end) = 1 as is_covered
 from marts.agg_occupancy_daily
-where travel_date between cast($first as date) and cast($last as date)
+where is_followed and travel_date between cast($first as date) and cast($last as date)
   and (cast($product as text) is null or product_key = cast($product as text))
 group by product_key, product_name
 order by product_name, product_key

@@ -8,4 +8,4 @@ select
   count(case when closed_departures = departures then 1 end) as closed,
   count(case when measured_departures = 0 and sold_out_departures + closed_departures < departures then 1 end) as unknown
 from marts.agg_occupancy_daily
-where travel_date between cast($first as date) and cast($last as date)
+where is_followed and travel_date between cast($first as date) and cast($last as date)

@@ -14,9 +14,10 @@ with channels as (
   where is_active
 ),
 slots as (
-  select min(window_start) as availability_from, max(window_end) as availability_to
-  from ops.coverage
-  where resource = 'availability'
+  select min(v.window_start) as availability_from, max(v.window_end) as availability_to
+  from ops.coverage v
+  join marts.dim_channel c on c.connection_id = v.connection_id and c.is_active
+  where v.resource = 'availability'
 ),
 fresh as (
   select
@@ -29,7 +30,10 @@ fresh as (
   join marts.dim_channel c on c.connection_id = f.connection_id and c.is_active
 ),
 products as (
-  select count(*) as products from core.products where not is_deleted
+  select count(*) as products
+  from core.products p
+  join core.connections c on c.connection_id = p.connection_id and c.is_active
+  where not p.is_deleted
 ),
 tests as (
   select count(*) as test_bookings from core.bookings where is_test and not is_deleted

@@ -14,27 +14,53 @@
 -- column: sold_out_departures: Departures that are SOLD_OUT.
 -- column: closed_departures: Departures that are CLOSED.
 -- column: our_bookings: Sold bookings that this token can see.
--- column: our_pax: People in them.
+-- column: our_pax: People in them; null where one of them does not say how many.
 -- column: verified_at_utc: When the option verified longest ago was verified.
--- column: is_covered: Whether the last answers of all options were complete and spoke for this day.
+-- column: is_covered: Whether every option that is offered was answered, wholly, and the last answers spoke for this day.
+-- column: is_followed: Whether the pipeline has its connection, or had it until the day came; what lay ahead when it left is not known any more.
+with days as (
+  select
+    product_key,
+    connection_id,
+    product_id,
+    product_name,
+    travel_date,
+    travel_month,
+    count(*) as departures,
+    count(taken) as measured_departures,
+    cast(sum(capacity) filter (where taken is not null) as bigint) as capacity,
+    cast(sum(taken) as bigint) as taken,
+    count(*) filter (where is_sold_out) as sold_out_departures,
+    count(*) filter (where is_closed) as closed_departures,
+    cast(sum(our_bookings) as bigint) as our_bookings,
+    case when count(*) = count(our_pax) then cast(sum(our_pax) as bigint) end as our_pax,
+    min(verified_at_utc) as verified_at_utc,
+    min(case when is_covered then 1 else 0 end) = 1 as is_covered,
+    min(case when is_followed then 1 else 0 end) = 1 as is_followed
+  from marts.fct_departures
+  group by product_key, connection_id, product_id, product_name, travel_date, travel_month
+)
 select
-  product_key,
-  connection_id,
-  product_id,
-  product_name,
-  travel_date,
-  travel_month,
-  count(*) as departures,
-  count(taken) as measured_departures,
-  cast(sum(capacity) filter (where taken is not null) as bigint) as capacity,
-  cast(sum(taken) as bigint) as taken,
-  cast(sum(taken) as double precision)
-    / nullif(cast(sum(capacity) filter (where taken is not null) as double precision), 0) as fill_rate,
-  count(*) filter (where is_sold_out) as sold_out_departures,
-  count(*) filter (where is_closed) as closed_departures,
-  cast(sum(our_bookings) as bigint) as our_bookings,
-  cast(sum(our_pax) as bigint) as our_pax,
-  min(verified_at_utc) as verified_at_utc,
-  min(case when is_covered then 1 else 0 end) = 1 as is_covered
-from marts.fct_departures
-group by product_key, connection_id, product_id, product_name, travel_date, travel_month
+  d.product_key,
+  d.connection_id,
+  d.product_id,
+  d.product_name,
+  d.travel_date,
+  d.travel_month,
+  d.departures,
+  d.measured_departures,
+  d.capacity,
+  d.taken,
+  cast(d.taken as double precision) / nullif(cast(d.capacity as double precision), 0) as fill_rate,
+  d.sold_out_departures,
+  d.closed_departures,
+  d.our_bookings,
+  d.our_pax,
+  d.verified_at_utc,
+  -- An option that never answered has no departure that could say so.
+  d.is_covered and coalesce(v.is_complete, false) as is_covered,
+  d.is_followed
+from days d
+left join marts.coverage v
+  on v.connection_id = d.connection_id and v.product_id = d.product_id and v.resource = 'availability'
+  and v.travel_month = d.travel_month

@@ -4,13 +4,14 @@
 -- column: product_key: One column to join products on.
 -- column: product_name: Title, else internal name, else id.
 -- column: travel_month: YYYY-MM.
--- column: days_out: Days before travel: 0, 1, 3, 7, 14, 21, 30, 45, 60, 90, 120 and 180.
--- column: pax_on_books: Guests of the month who had booked by then and have not cancelled.
--- column: cancelled_since_pax: Guests who were on the books then and cancelled afterwards, at a known time.
--- column: final_pax: All guests of the month on the books now.
+-- column: days_out: Days before travel at the venue: 0, 1, 3, 7, 14, 21, 30, 45, 60, 90, 120 and 180.
+-- column: pax_on_books: Guests of the month who had booked by then and have not cancelled; null where of none of the bookings anything says how many.
+-- column: cancelled_since_pax: Guests who were on the books then and cancelled afterwards, at a known time; null likewise.
+-- column: final_pax: All guests of the month on the books now; null likewise.
+-- column: bookings_without_pax: Bookings of the month, sold or cancelled at a known time, of which nothing says how many people they admit: the guests leave them out.
 -- column: is_final: Whether the month is over.
 -- column: verified_at_utc: When the month's bookings were last read.
--- column: is_complete: Whether the month lies wholly in what is known, and its last answer landed wholly.
+-- column: is_complete: Whether the month lies wholly in what is known, and its last answer landed wholly and spoke for it to its last day; of a month that is over also whether it was asked for after that day.
 with guests as (
   select
     connection_id,
@@ -19,11 +20,20 @@ with guests as (
     travel_month,
     lead_days,
     is_cancelled,
-    case when is_cancelled then travel_date - cancelled_date end as cancelled_days_out,
+    case when is_cancelled then notice_days end as cancelled_days_out,
+    count(*) as bookings,
+    count(pax_count) as with_pax,
     sum(pax_count) as pax
   from marts.fct_bookings
   where was_sold and travel_date is not null
   group by 1, 2, 3, 4, 5, 6, 7
+),
+months as (
+  select
+    *,
+    cast(cast(travel_month || '-01' as date) + interval '1 month' as date) - 1 as last_day
+  from ops.coverage
+  where resource = 'bookings'
 ),
 curve as (
   select
@@ -33,8 +43,13 @@ curve as (
     g.travel_month,
     d.days_out,
     sum(g.pax) filter (where not g.is_cancelled and g.lead_days >= d.days_out) as pax_on_books,
+    sum(g.bookings) filter (where not g.is_cancelled and g.lead_days >= d.days_out) as on_books,
     sum(g.pax) filter (where g.lead_days >= d.days_out and g.cancelled_days_out < d.days_out) as cancelled_since_pax,
-    sum(g.pax) filter (where not g.is_cancelled) as final_pax
+    sum(g.bookings) filter (where g.lead_days >= d.days_out and g.cancelled_days_out < d.days_out) as cancelled_since,
+    sum(g.pax) filter (where not g.is_cancelled) as final_pax,
+    sum(g.bookings) filter (where not g.is_cancelled) as final_bookings,
+    sum(g.bookings - g.with_pax) filter (where not g.is_cancelled or g.cancelled_days_out is not null)
+      as bookings_without_pax
   from guests g
   cross join (values (0), (1), (3), (7), (14), (21), (30), (45), (60), (90), (120), (180)) as d(days_out)
   group by g.connection_id, g.product_key, g.product_name, g.travel_month, d.days_out
@@ -45,13 +60,21 @@ select
   m.product_name,
   m.travel_month,
   m.days_out,
-  cast(coalesce(m.pax_on_books, 0) as bigint) as pax_on_books,
-  cast(coalesce(m.cancelled_since_pax, 0) as bigint) as cancelled_since_pax,
-  cast(coalesce(m.final_pax, 0) as bigint) as final_pax,
+  -- 0 where there is no booking, null where there are and none of them says how many.
+  cast(case when m.on_books > 0 then m.pax_on_books else 0 end as bigint) as pax_on_books,
+  cast(case when m.cancelled_since > 0 then m.cancelled_since_pax else 0 end as bigint) as cancelled_since_pax,
+  cast(case when m.final_bookings > 0 then m.final_pax else 0 end as bigint) as final_pax,
+  cast(coalesce(m.bookings_without_pax, 0) as bigint) as bookings_without_pax,
   coalesce(substr(cast(c.as_of_date as text), 1, 7) > m.travel_month, false) as is_final,
   v.verified_at_utc,
-  coalesce(v.is_complete and substr(cast(c.bookings_from - 1 as text), 1, 7) < m.travel_month, false) as is_complete
+  coalesce(
+    v.is_complete and substr(cast(c.bookings_from - 1 as text), 1, 7) < m.travel_month and v.window_end >= v.last_day
+      and (
+        substr(cast(c.as_of_date as text), 1, 7) <= m.travel_month
+        or cast(v.verified_at_utc at time zone coalesce(c.business_time_zone, 'UTC') as date) > v.last_day
+      ),
+    false
+  ) as is_complete
 from curve m
 join marts.dim_channel c on c.connection_id = m.connection_id
-left join ops.coverage v
-  on v.connection_id = m.connection_id and v.resource = 'bookings' and v.travel_month = m.travel_month
+left join months v on v.connection_id = m.connection_id and v.travel_month = m.travel_month

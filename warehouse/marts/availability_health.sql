@@ -1,5 +1,5 @@
 -- name: availability_health
--- grain: One product that is offered, from the copy's today on.
+-- grain: One product that is offered by a connection of the pipeline, from the copy's today on.
 -- description: What is wrong with the days ahead: sold out, closed, hardly booked, or not loaded. Today is the venue's day at the copy's last verification.
 -- column: product_key: One column to join products on.
 -- column: product_name: Title, else internal name, else id.
@@ -7,25 +7,36 @@
 -- column: days: Days with departures from then on.
 -- column: sold_out_days: Days on which everything that is not closed is sold out.
 -- column: closed_days: Days on which everything is closed.
--- column: weak_days: Days with known capacity that are less than 20 % full.
+-- column: weak_days: Days with known capacity that are less than 20 % full and not sold out.
 -- column: next_sold_out_day: The first sold-out day.
 -- column: last_day_loaded: The last day with a departure.
 -- column: covered_to: The last day that was asked for; null when nothing was.
 -- column: verified_at_utc: When the month verified longest ago was verified.
--- column: is_covered: Whether the last answers were complete and spoke for every one of these days.
+-- column: is_covered: Whether every option that is offered was answered for every month from then on that was asked for, wholly, and the last answers spoke for every one of these days.
 with today as (
   select
     p.product_key,
     cast(c.last_verified_at_utc at time zone coalesce(p.time_zone, 'UTC') as date) as as_of_date
   from marts.dim_product p
   join marts.dim_channel c on c.connection_id = p.connection_id
-  where not p.is_retired
+  where not p.is_retired and c.is_active
 ),
 loaded as (
   select connection_id || '|' || product_id as product_key, max(window_end) as covered_to
   from ops.coverage
   where resource = 'availability'
   group by connection_id, product_id
+),
+asked as (
+  -- A month without a departure, too, and an option without an answer.
+  select
+    t.product_key,
+    min(case when v.is_complete then 1 else 0 end) as is_complete
+  from today t
+  join marts.coverage v
+    on v.connection_id || '|' || v.product_id = t.product_key and v.resource = 'availability'
+    and v.travel_month >= substr(cast(t.as_of_date as text), 1, 7)
+  group by t.product_key
 ),
 ahead as (
   select
@@ -44,14 +55,15 @@ select
   count(a.travel_date) as days,
   count(*) filter (where a.is_sold_out) as sold_out_days,
   count(*) filter (where a.is_closed) as closed_days,
-  count(*) filter (where a.fill_rate < 0.2) as weak_days,
+  count(*) filter (where a.fill_rate < 0.2 and not a.is_sold_out) as weak_days,
   min(a.travel_date) filter (where a.is_sold_out) as next_sold_out_day,
   max(a.travel_date) as last_day_loaded,
   l.covered_to,
   min(a.verified_at_utc) as verified_at_utc,
-  coalesce(min(case when a.is_covered then 1 else 0 end) = 1, false) as is_covered
+  coalesce(min(case when a.is_covered then 1 else 0 end) = 1 and asked.is_complete = 1, false) as is_covered
 from marts.dim_product p
 join today t on t.product_key = p.product_key
 left join loaded l on l.product_key = p.product_key
+left join asked on asked.product_key = p.product_key
 left join ahead a on a.product_key = p.product_key
-group by p.product_key, p.connection_id, p.product_id, p.product_name, t.as_of_date, l.covered_to
+group by p.product_key, p.connection_id, p.product_id, p.product_name, t.as_of_date, l.covered_to, asked.is_complete

@@ -1,11 +1,11 @@
 -- name: booking_coverage
 -- grain: One connection and booking date, from the first booking to the copy's today.
--- description: Whether all bookings made on a day are known. They are listed by travel date, so every month of travel since has to have been asked for and read wholly after the day: one that was never answered leaves all days up to it in doubt.
+-- description: Whether all bookings made on a day are known. They are listed by travel date, so every month of travel since has to have been asked for and read wholly after the day, and every day of them: one that was never answered, or that the last answer of its month did not speak for, leaves all days up to it in doubt.
 -- column: booking_date: Day in the business time zone.
 -- column: verified_at_utc: Of the months of travel from this day on, when the one read longest ago was read.
 -- column: months: Months of travel from this day to the copy's today that were read wholly.
 -- column: months_wanted: How many there have to be; later ones have to be complete where they were asked for.
--- column: is_complete: Whether the day is over and every month of travel since was answered and read wholly after it.
+-- column: is_complete: Whether the day is over, every month of travel since was answered and read wholly after it, and the answers spoke for every day from it to the copy's today.
 with began as (
   select connection_id, min(cast(utc_created_at at time zone 'UTC' as date)) - 1 as first_day
   from core.bookings
@@ -26,6 +26,19 @@ days as (
     cast(least(began.first_day, c.bookings_from) as timestamp), cast(c.as_of_date as timestamp), interval '1 day'
   ) as series(day)
 ),
+asked as (
+  select
+    connection_id,
+    travel_month,
+    cast(travel_month || '-01' as date) as first_day,
+    cast(cast(travel_month || '-01' as date) + interval '1 month' as date) - 1 as last_day,
+    window_start,
+    window_end,
+    verified_at_utc,
+    is_complete
+  from marts.coverage
+  where resource = 'bookings'
+),
 counted as (
   select
     d.connection_id,
@@ -37,12 +50,18 @@ counted as (
         + cast(substr(d.this_month, 6, 2) as integer) - cast(substr(d.first_month, 6, 2) as integer) + 1 as bigint
     ) as months_wanted,
     count(case when not v.is_complete then 1 end) as in_doubt,
+    -- Days since then that the month's last answer did not speak for.
+    count(
+      case
+        when v.travel_month < d.this_month and v.window_end < v.last_day and v.last_day >= d.booking_date then 1
+        when v.travel_month <= d.this_month and v.window_start > greatest(d.booking_date, v.first_day) then 1
+      end
+    ) as in_part,
     d.booking_date >= d.bookings_from
       and d.booking_date < cast(min(v.verified_at_utc) at time zone coalesce(d.business_time_zone, 'UTC') as date)
       as is_known
   from days d
-  left join marts.coverage v
-    on v.connection_id = d.connection_id and v.resource = 'bookings' and v.travel_month >= d.first_month
+  left join asked v on v.connection_id = d.connection_id and v.travel_month >= d.first_month
   group by d.connection_id, d.booking_date, d.bookings_from, d.business_time_zone, d.first_month, d.this_month
 )
 select
@@ -51,5 +70,5 @@ select
   verified_at_utc,
   months,
   months_wanted,
-  coalesce(is_known and in_doubt = 0 and months = months_wanted, false) as is_complete
+  coalesce(is_known and in_doubt = 0 and in_part = 0 and months = months_wanted, false) as is_complete
 from counted

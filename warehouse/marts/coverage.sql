@@ -60,7 +60,10 @@ select
   cast(sum(a.answers) as bigint) as parts,
   coalesce(max(offered.options), 1) as parts_wanted,
   coalesce(
-    string_agg(distinct nullif(a.missing_capabilities, ''), ',' order by nullif(a.missing_capabilities, '')), ''
+    string_agg(
+      distinct nullif(a.missing_capabilities, '') collate "C", ',' order by nullif(a.missing_capabilities, '') collate "C"
+    ),
+    ''
   ) as missing_capabilities,
   cast(sum(a.row_count) as bigint) as row_count
 from asked a

@@ -13,14 +13,15 @@
 -- column: availability_id: OCTO availability id, unique inside its option only; null for freesale.
 -- column: status: ON_HOLD, CONFIRMED, REDEEMED, CANCELLED, EXPIRED, PENDING, REJECTED, or what the service says beyond the standard, as NOSHOW.
 -- column: is_sold: CONFIRMED, REDEEMED or NOSHOW: who does not come has bought all the same.
--- column: was_sold: Sold now, or confirmed once and cancelled since: what a cancellation rate is a share of.
+-- column: was_sold: Sold now, or cancelled since and confirmed once, as the service says or this copy saw: what a cancellation rate is a share of.
 -- column: is_cancelled: CANCELLED.
 -- column: is_redeemed: Whether it was used; never with NOSHOW.
 -- column: booking_date: Day it was made, in the business time zone.
 -- column: cancelled_date: Day it was cancelled, in the business time zone.
 -- column: travel_date: Day of travel at the venue; null for an open-dated booking.
 -- column: travel_month: YYYY-MM of it.
--- column: lead_days: Days from booking to travel.
+-- column: lead_days: Days from booking to travel, both at the venue.
+-- column: notice_days: Days from cancellation to travel, both at the venue; below 0 where it was cancelled afterwards, null where nobody told when.
 -- column: local_start_at: Start of travel, wall clock at the venue.
 -- column: utc_start_at: Start of travel as an instant.
 -- column: time_zone: IANA time zone of the venue: the booking's own, else its product's.
@@ -42,6 +43,13 @@ with looked_up as (
     and u.unit_id = i.unit_id
   where b.pax_count is null and not i.is_deleted
   group by i.connection_id, i.booking_uuid
+),
+seen_sold as (
+  -- Services that leave utcConfirmedAt out: this copy saw the booking sold before it was cancelled.
+  select distinct b.connection_id, b.booking_uuid
+  from core.bookings b
+  join core.booking_history h on h.connection_id = b.connection_id and h.booking_uuid = b.booking_uuid
+  where b.status = 'CANCELLED' and b.utc_confirmed_at is null and h.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW')
 )
 select
   b.connection_id || '|' || b.booking_uuid as booking_key,
@@ -64,7 +72,8 @@ select
   b.status,
   coalesce(b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW'), false) as is_sold,
   coalesce(b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW'), false)
-    or (coalesce(b.status = 'CANCELLED', false) and b.utc_confirmed_at is not null) as was_sold,
+    or (coalesce(b.status = 'CANCELLED', false) and (b.utc_confirmed_at is not null or seen.booking_uuid is not null))
+    as was_sold,
   coalesce(b.status = 'CANCELLED', false) as is_cancelled,
   coalesce(b.status = 'REDEEMED', false)
     or (b.utc_redeemed_at is not null and b.status is distinct from 'NOSHOW') as is_redeemed,
@@ -73,7 +82,12 @@ select
   cast(b.utc_cancelled_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as cancelled_date,
   b.local_date as travel_date,
   substr(cast(b.local_date as text), 1, 7) as travel_month,
-  b.local_date - cast(b.utc_created_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as lead_days,
+  b.local_date - cast(
+    b.utc_created_at at time zone coalesce(b.time_zone, p.time_zone, c.business_time_zone, 'UTC') as date
+  ) as lead_days,
+  b.local_date - cast(
+    b.utc_cancelled_at at time zone coalesce(b.time_zone, p.time_zone, c.business_time_zone, 'UTC') as date
+  ) as notice_days,
   b.local_start_at,
   b.utc_start_at,
   coalesce(b.time_zone, p.time_zone) as time_zone,
@@ -102,6 +116,7 @@ left join core.suppliers s on s.connection_id = c.connection_id and s.supplier_i
 left join core.products p on p.connection_id = b.connection_id and p.product_id = b.product_id
 left join core.options o
   on o.connection_id = b.connection_id and o.product_id = b.product_id and o.option_id = b.option_id
+left join seen_sold seen on seen.connection_id = b.connection_id and seen.booking_uuid = b.booking_uuid
 left join looked_up on looked_up.connection_id = b.connection_id and looked_up.booking_uuid = b.booking_uuid
 left join ops.coverage own
   on own.connection_id = b.connection_id and own.resource = 'booking' and own.key = '["' || b.booking_uuid || '"]'

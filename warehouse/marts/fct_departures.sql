@@ -8,10 +8,10 @@
 -- column: option_name: Title, else internal name, else id.
 -- column: travel_date: Day of travel at the venue.
 -- column: travel_month: YYYY-MM of it.
--- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, and when closed, because nothing is vacant then.
+-- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, also where there are more vacancies than places or no places at all, and when closed, because nothing is vacant then.
 -- column: fill_rate: taken / capacity, 0 to 1; null when taken is.
 -- column: our_bookings: Sold bookings that this token can see; test bookings left out.
--- column: our_pax: People in them.
+-- column: our_pax: People in them; null where one of them does not say how many.
 -- column: our_sold_amount: Their retail amounts; null when they are in several currencies.
 -- column: our_currency: The currency of our_sold_amount; null without sales or when there are several.
 -- column: status: AVAILABLE, LIMITED, FREESALE, SOLD_OUT, CLOSED or a newer one.
@@ -23,6 +23,7 @@
 -- column: is_closed: CLOSED.
 -- column: verified_at_utc: When its month was last verified, changed or not.
 -- column: is_covered: Whether that answer was complete and spoke for this day.
+-- column: is_followed: Whether the pipeline has its connection, or had it until the day came; what lay ahead when it left is not known any more.
 with ours as (
   select
     connection_id,
@@ -30,7 +31,7 @@ with ours as (
     option_id,
     availability_id,
     count(*) as bookings,
-    cast(sum(pax_count) as bigint) as pax,
+    case when count(*) = count(pax_count) then cast(sum(pax_count) as bigint) end as pax,
     case when min(currency) = max(currency) and count(*) = count(currency) then min(currency) end as currency,
     case when min(currency) = max(currency) and count(*) = count(currency) then sum(retail_amount) end as retail_amount
   from marts.fct_bookings
@@ -42,7 +43,9 @@ departures as (
     *,
     status = 'SOLD_OUT' as is_sold_out,
     status = 'CLOSED' as is_closed,
-    case when status is distinct from 'CLOSED' then capacity - vacancies end as taken
+    case
+      when status is distinct from 'CLOSED' and capacity > 0 and vacancies <= capacity then capacity - vacancies
+    end as taken
   from core.availability
   where not is_deleted
 )
@@ -74,8 +77,12 @@ select
   coalesce(a.is_sold_out, false) as is_sold_out,
   coalesce(a.is_closed, false) as is_closed,
   v.verified_at_utc,
-  coalesce(v.is_complete and a.local_date between v.window_start and v.window_end, false) as is_covered
+  coalesce(v.is_complete and a.local_date between v.window_start and v.window_end, false) as is_covered,
+  coalesce(
+    c.is_active or a.local_date < cast(c.last_verified_at_utc at time zone coalesce(p.time_zone, 'UTC') as date), false
+  ) as is_followed
 from departures a
+left join marts.dim_channel c on c.connection_id = a.connection_id
 left join core.products p on p.connection_id = a.connection_id and p.product_id = a.product_id
 left join core.options o
   on o.connection_id = a.connection_id and o.product_id = a.product_id and o.option_id = a.option_id

@@ -15,11 +15,11 @@
 -- column: booking_status: Status of the booking, the authoritative one.
 -- column: is_sold: Whether its booking is CONFIRMED, REDEEMED or NOSHOW.
 -- column: is_cancelled: Whether its booking is CANCELLED.
--- column: is_redeemed: Whether this ticket was used.
+-- column: is_redeemed: Whether this ticket was used: by its own status or time, or by its booking's status where it has neither; never with NOSHOW.
 -- column: booking_date: Day it was made, in the business time zone.
 -- column: travel_date: Day of travel at the venue; null for an open-dated booking.
 -- column: travel_month: YYYY-MM of it.
--- column: lead_days: Days from booking to travel.
+-- column: lead_days: Days from booking to travel, both at the venue.
 -- column: local_start_at: Start of travel, wall clock at the venue.
 -- column: pax_count: People it admits; null where neither ticket nor unit says.
 -- column: margin_amount: Retail minus net, exact; null where the price is per booking.
@@ -44,7 +44,10 @@ select
   b.status as booking_status,
   b.is_sold,
   b.is_cancelled,
-  coalesce(i.status = 'REDEEMED', false) or i.utc_redeemed_at is not null as is_redeemed,
+  b.status is distinct from 'NOSHOW' and (
+    coalesce(i.status = 'REDEEMED', false) or i.utc_redeemed_at is not null
+    or (coalesce(b.status = 'REDEEMED', false) and i.status is null)
+  ) as is_redeemed,
   b.booking_date,
   b.travel_date,
   b.travel_month,

@@ -1,6 +1,6 @@
 -- name: 02_revenue
 -- question: What is this year's revenue by currency, product and channel?
--- description: Sold bookings by travel date; currencies are never added up, and bookings without a net price are counted apart.
+-- description: Sold bookings by travel date; currencies are never added up, and bookings without a net price are counted apart. Those without a travel date are in no row.
 -- parameter: first: date: year: First travel date.
 -- parameter: last: date: year+1: The day after the last travel date.
 select

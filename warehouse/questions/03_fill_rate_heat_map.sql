@@ -15,5 +15,5 @@ select
   o.verified_at_utc
 from marts.agg_occupancy_daily o
 join marts.dim_date d on d.date_key = o.travel_date
-where o.travel_date between cast($first as date) and cast($last as date)
+where o.is_followed and o.travel_date between cast($first as date) and cast($last as date)
 order by o.product_name, o.product_key, o.travel_date

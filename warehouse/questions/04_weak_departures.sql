@@ -14,6 +14,6 @@ select
   our_pax,
   verified_at_utc
 from marts.fct_departures
-where travel_date between cast($first as date) and cast($last as date)
-  and fill_rate < cast($below as double precision) and not is_closed
+where is_followed and travel_date between cast($first as date) and cast($last as date)
+  and fill_rate < cast($below as double precision) and not is_closed and not is_sold_out
 order by fill_rate, local_start_at, product_name, option_name, departure_key

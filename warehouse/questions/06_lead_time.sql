@@ -1,6 +1,6 @@
 -- name: 06_lead_time
 -- question: How long before travel do people book, by channel?
--- description: Median days between booking and travel, of sold bookings with a travel date.
+-- description: Median days between booking and travel, both at the venue, of sold bookings with a travel date.
 -- parameter: first: date: today-90d: First booking date.
 -- parameter: last: date: today: Last booking date.
 select

@@ -1,6 +1,6 @@
 -- name: 07_pick_up
 -- question: What share of a month's guests is on the books 30, 14 and 7 days out?
--- description: Of months that are over: guests who had booked by then, of all who were sold in the end.
+-- description: Of months that are over: guests who had booked by then, of all who were sold in the end; bookings_without_pax counts bookings that do not say how many people.
 -- parameter: first: date: month-6: First travel month.
 -- parameter: last: date: month-1: Last travel month.
 select
@@ -13,6 +13,7 @@ select
   cast(max(pax_on_books) filter (where days_out = 30) as double precision) / nullif(max(final_pax), 0) as share_30,
   cast(max(pax_on_books) filter (where days_out = 14) as double precision) / nullif(max(final_pax), 0) as share_14,
   cast(max(pax_on_books) filter (where days_out = 7) as double precision) / nullif(max(final_pax), 0) as share_7,
+  max(bookings_without_pax) as bookings_without_pax,
   min(case when is_complete then 1 else 0 end) = 1 as is_complete
 from marts.agg_pickup_curve
 where is_final

@@ -13,6 +13,6 @@ select
   our_pax,
   verified_at_utc
 from marts.agg_occupancy_daily
-where travel_date between cast($first as date) and cast($last as date)
+where is_followed and travel_date between cast($first as date) and cast($last as date)
   and sold_out_departures + closed_departures = departures
 order by travel_date, product_name, product_key

@@ -9,7 +9,7 @@ with counted as (
   group by booking_key, unit_name
 ),
 tickets as (
-  select booking_key, string_agg(tickets || ' ' || unit_name, ', ' order by unit_name) as tickets
+  select booking_key, string_agg(tickets || ' ' || unit_name, ', ' order by unit_name collate "C") as tickets
   from counted
   group by booking_key
 )

@@ -17,6 +17,6 @@ select
   our_pax,
   verified_at_utc
 from marts.fct_departures
-where utc_start_at > cast($after as timestamptz) and travel_date <= cast($last as date)
+where is_followed and utc_start_at > cast($after as timestamptz) and travel_date <= cast($last as date)
   and fill_rate > cast($above as double precision) and not is_closed
 order by utc_start_at, product_name, option_name, departure_key

@@ -197,6 +197,7 @@ TODAY = dt.date(2026, 11, 20)
 async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, published):
     found = tiles(await shown().text("/"))
     made = "cast(utc_created_at at time zone 'UTC' as date)"
+    at_venue = "cast(utc_created_at at time zone time_zone as date)"
     sold = "status in ('CONFIRMED', 'REDEEMED', 'NOSHOW')"
     ever = f"({sold} or (status = 'CANCELLED' and utc_confirmed_at is not null))"
     live = "not is_deleted and not is_test"
@@ -215,7 +216,7 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
     ((was, gone, lead, leads),) = ask(
         published,
         f"select count(*) filter (where {ever}), count(*) filter (where {ever} and status = 'CANCELLED'), "
-        f"median(local_date - {made}) filter (where {sold}), count(local_date) filter (where {sold}) "
+        f"median(local_date - {at_venue}) filter (where {sold}), count(local_date) filter (where {sold}) "
         f"from core.bookings where {live} and {made} between $1 and $2",
         TODAY - dt.timedelta(days=30),
         TODAY - dt.timedelta(days=1),
@@ -299,6 +300,15 @@ async def test_unknown_capacity_is_called_unknown(shown):
     assert ">0 %<" not in page
 
 
+async def test_people_of_whom_nobody_says_how_many_are_called_unknown(shown, variant):
+    folder = variant("uncounted", "update core.bookings set pax_count = null", "delete from core.booking_unit_items")
+    dashboard = shown(folder)
+    assert tiles(await dashboard.text("/"))["guests"][0] == "unknown"
+    page = await dashboard.text("/pickup")
+    assert re.search(r'<th scope="row"><bdi>Oct 2026</bdi></th><td class="number">unknown</td>', page)
+    assert "do not say how many people; they are left out" in page
+
+
 async def test_a_currency_has_a_chart_of_its_own_and_no_total_is_of_two(shown, published):
     totals = dict(
         ask(
@@ -333,6 +343,75 @@ async def test_the_pick_up_curve_stops_where_the_month_is_still_to_come(shown):
     assert all(value is not None for value in series["Oct 2026"].values())
     styles = {s["name"]: s["lineStyle"]["type"] for s in option["series"]}
     assert (styles["Oct 2026"], styles["Nov 2026"]) == ("solid", "dashed")
+
+
+async def test_what_is_known_in_part_is_said_of_the_channels_that_are_chosen(shown, variant):
+    """Not of the one that is known farthest back."""
+    folder = variant(
+        "late",
+        "insert into core.connections select * replace ('late' as connection_id, 'Late' as channel) from core.connections",
+        "insert into ops.coverage select * replace ('late' as connection_id, greatest(window_start, date '2026-11-10') as "
+        "window_start) from ops.coverage where resource = 'bookings' and travel_month >= '2026-11'",
+    )
+    ((early,),) = ask(folder, "select bookings_from from marts.dim_channel where connection_id = 'main'")
+    dashboard = shown(folder)
+    for path in ("/", "/revenue", "/cancellations"):
+        assert "Those before Tue 10 Nov 2026 are not known wholly" in await dashboard.text(path), path
+    for path in ("/revenue", "/cancellations"):
+        page = await dashboard.text(f"{path}?channel=main")
+        assert f"Those before {words.day(early)} are not known wholly" in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("last=2026-03-31", "Dec 2025 to Mar 2026"),
+        ("first=2027-06-10", "Jun 2027 to Oct 2027"),
+        ("", "Aug 2026 to Mar 2027"),
+    ],
+)
+async def test_pick_up_with_one_day_given_counts_from_it(shown, asked, said):
+    assert f"Months of travel {said}" in await shown().text(f"/pickup?{asked}")
+
+
+async def test_two_connections_of_one_channel_are_one_line_of_both(shown, variant):
+    folder = variant(
+        "same-name",
+        "insert into core.connections select * replace ('twin' as connection_id) from core.connections",
+        "update core.connections set channel = 'Web'",
+        "insert into core.bookings select * replace ('twin' as connection_id) from core.bookings "
+        "where status <> 'CANCELLED' and utc_created_at < timestamptz '2026-11-01 00:00:00+00'",
+    )
+    wanted = ask(
+        folder,
+        "select count(*) filter (where is_cancelled) / count(*) from marts.fct_bookings where was_sold "
+        "group by booking_month order by 1".replace("booking_month", "substr(cast(booking_date as text), 1, 7)"),
+    )
+    drawn = charts(await shown(folder).text("/cancellations"))["rate-by-month"]["option"]["series"]
+    assert [series["name"] for series in drawn] == ["Web"]
+    values = sorted(value for value in drawn[0]["data"] if value is not None)
+    assert values == pytest.approx([share for (share,) in wanted])
+
+
+async def test_sold_bookings_without_a_day_of_travel_are_told_apart_per_currency(shown, variant):
+    folder = variant(
+        "undated",
+        "update core.bookings set local_date = null where currency = 'EUR' and status = 'CONFIRMED' "
+        "and local_date > date '2026-12-01'",
+    )
+    found = ask(
+        folder,
+        "select currency, count(*), sum(retail_amount) from marts.fct_bookings where is_sold and travel_date is null "
+        "group by 1",
+    )
+    dashboard = shown(folder)
+    for path in ("/", "/revenue", "/revenue?currency=EUR"):
+        page = html.unescape(await dashboard.text(path))
+        for currency, count, amount in found:
+            money = words.cell(Money(amount, currency), Column("", "money"))
+            told = f"{count} sold in {currency}" if amount is None else f"{count} sold for {money}"
+            assert (told in page) is (currency == "EUR" or "=" not in path), (path, told)
+    assert "EUR" in {currency for currency, *_ in found}
 
 
 async def test_test_bookings_are_listed_where_asked_for_and_counted_nowhere(shown, published):

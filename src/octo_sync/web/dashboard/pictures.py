@@ -11,7 +11,7 @@ from octo_sync.web.dashboard.days import DAY, month_end, months
 from octo_sync.web.dashboard.source import Source
 from octo_sync.web.dashboard.view import Chart, Column, Money, Table
 
-__all__ = ["ahead", "bookings_by_channel", "fill_map", "pick_up", "revenue"]
+__all__ = ["ahead", "bookings_by_channel", "fill_map", "in_part", "pick_up", "revenue", "share_of"]
 
 _CHANNELS = 6
 """Colours that can be told apart; the other channels are one."""
@@ -31,6 +31,11 @@ def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date])
         ("pickup", {"first": travel[0], "last": travel[1], "product": None}),
         ("revenue_months", {"first": sold[0], "last": sold[1], **anything}),
     )
+
+
+def in_part(first: date, known_from: date | None) -> str:
+    """The sentence that a time has which begins before everything is known; '' for any other."""
+    return f" Those before {words.day(known_from)} are not known wholly." if known_from and first < known_from else ""
 
 
 def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
@@ -64,7 +69,7 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
                 Column("Channel"),
                 Column("Bookings", "number"),
                 Column("Cancelled since", "number"),
-                Column("Guests", "number"),
+                Column("Guests", "number", none="unknown"),
                 Column("Never sold", "number"),
                 Column("All known", "yes"),
             ],
@@ -151,6 +156,11 @@ def _fill(row: Mapping[str, Any]) -> tuple[float, str, str]:
     return min(1.0, max(0.0, row["fill_rate"])), f"{share} full ({words.of(row['taken'], row['capacity'])})", share
 
 
+def share_of(part: int | None, whole: int | None) -> float | None:
+    """One number of people as a share of another; None where either is unknown or the whole is 0."""
+    return part / whole if part is not None and whole else None
+
+
 def pick_up(source: Source, first: date, last: date, today: date, product: str | None = None) -> Chart:
     """Guests on the books by days before travel, a line for each month of travel from the month of `first` to that of `last`.
 
@@ -175,12 +185,13 @@ def pick_up(source: Source, first: date, last: date, today: date, product: str |
                         row["pax_on_books"],
                         row["cancelled_since_pax"],
                         row["final_pax"],
-                        row["pax_on_books"] / row["final_pax"] if row["final_pax"] else None,
+                        share_of(row["pax_on_books"], row["final_pax"]),
                         row["is_final"],
                         row["is_complete"],
                     )
                 )
         shown[words.month(month)] = values
+    without = sum(row["bookings_without_pax"] for row in rows if row["days_out"] == 0)
     over = {words.month(m) for m in travelled if (row := found.get((m, 0))) is not None and row["is_final"]}
     return Chart(
         id="pick-up",
@@ -191,9 +202,9 @@ def pick_up(source: Source, first: date, last: date, today: date, product: str |
             [
                 Column("Travel month"),
                 Column("Days before", "number"),
-                Column("Guests on the books", "number"),
-                Column("Cancelled since", "number"),
-                Column("Guests in the end", "number"),
+                Column("Guests on the books", "number", none="unknown"),
+                Column("Cancelled since", "number", none="unknown"),
+                Column("Guests in the end", "number", none="unknown"),
                 Column("Share", "share", none="—"),
                 Column("Month over", "yes"),
                 Column("All known", "yes"),
@@ -203,7 +214,8 @@ def pick_up(source: Source, first: date, last: date, today: date, product: str |
         ),
         download="agg_pickup_curve",
         note="Who has cancelled since is left out. Months that are not over are dashed, and end where their last day is "
-        "still to come; 'in the end' is as of now there.",
+        "still to come; 'in the end' is as of now there."
+        + (f" {without:,} bookings do not say how many people; they are left out." if without else ""),
     )
 
 
@@ -217,7 +229,7 @@ def revenue(
     channel: str | None = None,
     currency: str | None = None,
 ) -> tuple[list[Chart], str]:
-    """Sold bookings per month of travel: a chart for each of the four largest currencies, and what is left out."""
+    """Sold bookings per month of travel: a chart for each of the four largest currencies, and what is in none of them."""
     rows = source.rows("revenue_months", first=first, last=last, product=product, channel=channel, currency=currency)
     bookings: dict[str | None, int] = defaultdict(int)
     for row in rows:
@@ -228,7 +240,19 @@ def revenue(
     left = [f"{c} ({bookings[c]:,} bookings)" for c in ordered[_CURRENCIES:]]
     if None in bookings:
         left.append(f"no currency told ({bookings[None]:,} bookings)")
-    return made, f"Not drawn: {', '.join(left)}." if left else ""
+    undated = _undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
+    return made, " ".join(said for said in (f"Not drawn: {', '.join(left)}." if left else "", undated) if said)
+
+
+def _undated(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What no month of travel can show, as a sentence."""
+    told = [
+        f"{row['bookings']:,} sold in {words.plain(row['currency'] or 'no currency told')}"
+        if row["retail_amount"] is None or row["currency"] is None
+        else f"{row['bookings']:,} sold for {words.cell(Money(row['retail_amount'], row['currency']), Column('', 'money'))}"
+        for row in rows
+    ]
+    return f"Without a day of travel, and so in no number here: {', '.join(told)}." if told else ""
 
 
 def _revenue_of(currency: str, rows: Sequence[Mapping[str, Any]], across: Sequence[str], today: date) -> Chart:

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from octo_sync.web.dashboard import words
 from octo_sync.web.dashboard.source import Source
 
-__all__ = ["Standing", "standing"]
+__all__ = ["Standing", "known_from", "standing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,17 @@ class Standing:
             ]
             said.append(f"This copy is not complete: {', '.join(parts) or 'some answers did not land wholly'}.")
         return " ".join(said)
+
+
+def known_from(source: Source, channel: str | None = None) -> date | None:
+    """The day since when bookings are known wholly: of the connection `channel`, or of all, by the one known least far back.
+
+    Raises:
+        WarehouseError: The copy cannot be read.
+    """
+    rows = source.rows("channels")
+    days = [row["bookings_from"] for row in rows if channel in (None, row["connection_id"])]
+    return max((day for day in days if day), default=None)
 
 
 def standing(source: Source) -> Standing:

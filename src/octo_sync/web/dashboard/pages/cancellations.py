@@ -4,10 +4,10 @@ from collections import defaultdict
 from datetime import date
 from typing import Any
 
-from octo_sync.web.dashboard import charts, words
+from octo_sync.web.dashboard import charts, pictures, words
 from octo_sync.web.dashboard.days import month_start, months
 from octo_sync.web.dashboard.source import Source
-from octo_sync.web.dashboard.standing import standing
+from octo_sync.web.dashboard.standing import known_from, standing
 from octo_sync.web.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View
 
 __all__ = ["PAGE", "build"]
@@ -20,11 +20,11 @@ _NOTICE = ("over 30 days", "8-30 days", "3-7 days", "1-2 days", "same day", "aft
 def build(source: Source, filters: Filters) -> View:
     """The page; without dates the bookings made in the copy's month and the eleven before, as far as they are known."""
     now = standing(source)
-    today, known_from = now.today or date.min, now.bookings_from
+    today, begins = now.today or date.min, now.bookings_from
     last = filters.last or today
     first = filters.first or month_start(last, -_BACK)
-    if known_from and not filters.first and not filters.last:
-        first = max(first, month_start(known_from))
+    if begins and not filters.first and not filters.last:
+        first = max(first, month_start(begins))
     asked = {"first": first, "last": last, "product": filters.product, "channel": filters.channel}
     by_month = source.rows("cancellations_months", **asked)
     sold, cancelled = (sum(row[name] for row in by_month) for name in ("was_sold", "cancelled"))
@@ -37,12 +37,7 @@ def build(source: Source, filters: Filters) -> View:
     return View(
         "Cancellations",
         f"Bookings made {words.day(first)} to {words.day(last)} that were ever sold, and those of them cancelled since. "
-        "A hold that was let go is no cancellation."
-        + (
-            f" Those made before {words.day(known_from)} are known in part."
-            if known_from and first < known_from
-            else ""
-        ),
+        "A hold that was let go is no cancellation." + pictures.in_part(first, known_from(source, filters.channel)),
         [
             Section("", [Tiles([tile])]),
             Section(
@@ -57,13 +52,18 @@ def build(source: Source, filters: Filters) -> View:
 
 def _by_month(rows: list[dict[str, Any]], across: list[str]) -> Chart:
     sold: dict[str, int] = defaultdict(int)
+    counted: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
-        sold[words.plain(row["channel_name"])] += row["was_sold"]
+        name = words.plain(row["channel_name"])  # of more than one connection, perhaps
+        sold[name] += row["was_sold"]
+        month = counted[name, row["booking_month"]]
+        month[0] += row["cancelled"]
+        month[1] += row["was_sold"]
     shown = sorted(sold, key=lambda name: (-sold[name], name))[:_CHANNELS]
     series: dict[str, list[float | None]] = {name: [None] * len(across) for name in shown}
-    for row in rows:
-        if (name := words.plain(row["channel_name"])) in series:
-            series[name][across.index(row["booking_month"])] = row["cancellation_rate"]
+    for (name, booked), (cancelled, ever) in counted.items():
+        if name in series:
+            series[name][across.index(booked)] = cancelled / ever
     left = len(sold) - len(shown)
     return Chart(
         id="rate-by-month",

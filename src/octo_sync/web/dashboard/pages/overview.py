@@ -7,7 +7,7 @@ from statistics import median
 from octo_sync.web.dashboard import pictures, words
 from octo_sync.web.dashboard.days import DAY, month_end, month_start
 from octo_sync.web.dashboard.source import Source
-from octo_sync.web.dashboard.standing import Standing, standing
+from octo_sync.web.dashboard.standing import Standing, known_from, standing
 from octo_sync.web.dashboard.view import Column, Filters, Page, Section, Table, Tile, Tiles, View
 
 __all__ = ["PAGE", "build"]
@@ -21,19 +21,24 @@ def build(source: Source, filters: Filters) -> View:
     """The page."""
     now = standing(source)
     today = now.today or date.min  # it is never built without
-    known_from = month_start(now.bookings_from) if now.bookings_from else today
-    sold = max(month_start(today, -5), known_from), month_end(today, 6)
+    begins = month_start(now.bookings_from) if now.bookings_from else today
+    sold = max(month_start(today, -5), begins), month_end(today, 6)
     travel = month_start(today, -2), month_end(today, 3)
     pictures.ahead(source, sold=sold, travel=travel)
     tiles = _tiles(source, now, today)
     per_day = pictures.bookings_by_channel(source, today - DAY * (_WEEKS * 7 - 1), today)
     fill = pictures.fill_map(source, today, today + DAY * (_MAP_DAYS - 1))
     charts, left_out = pictures.revenue(source, *sold, today)
+    in_part = pictures.in_part(sold[0], known_from(source))
     sections = [
         Section("", [Tiles(tiles)]),
         Section("", [per_day, pictures.pick_up(source, *travel, today)]),
         Section("", [fill]),
-        Section("Revenue", charts or ["No sold booking travels from half a year ago to half a year ahead."], left_out),
+        Section(
+            "Revenue",
+            charts or ["No sold booking travels from half a year ago to half a year ahead."],
+            f"{left_out}{in_part}".strip(),
+        ),
     ]
     if filters.with_tests:
         sections.append(_tests(source))
@@ -67,7 +72,7 @@ def _by_day(source: Source, first: date, last: date) -> dict[date, _Day]:
         day = found[row["booking_date"]]
         told.add(row["booking_date"])
         for name in ("bookings", "cancelled", "sold", "guests", "sold_without_pax", "still_open"):
-            setattr(day, name, getattr(day, name) + row[name])
+            setattr(day, name, getattr(day, name) + (row[name] or 0))
         day.is_complete &= row["is_complete"] or not row["is_active"]
     for untold in found.keys() - told:
         found[untold].is_complete = False
@@ -100,7 +105,14 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
             "mark" if doubt or now.is_stale else "",
             name="bookings",
         ),
-        Tile(f"Guests booked on {name}", words.count(yesterday.guests), guests, name="guests"),
+        Tile(
+            f"Guests booked on {name}",
+            words.count(
+                yesterday.guests if yesterday.sold_without_pax < yesterday.sold or not yesterday.sold else None
+            ),
+            guests,
+            name="guests",
+        ),
         Tile(
             "Cancelled",
             words.share(cancelled / sold) if sold else "—",

@@ -18,10 +18,10 @@ _OUT = (60, 30, 14, 7)
 
 
 def build(source: Source, filters: Filters) -> View:
-    """The page; the months of `first` and `last` and those between."""
+    """The page; the months of `first` and `last` and those between; where one is given, as many as there are otherwise."""
     today = standing(source).today or date.min
-    first = month_start(filters.first) if filters.first else month_start(today, -_BACK)
-    last = filters.last or month_end(today, _AHEAD)
+    first = month_start(filters.first) if filters.first else month_start(filters.last or today, -_BACK)
+    last = filters.last or month_end(max(first, today), _AHEAD)
     if len(months(first, last)) > _MOST:
         raise QueryError(f"{first:%Y-%m} to {last:%Y-%m} are more than {_MOST} months; choose fewer.")
     return View(
@@ -45,15 +45,22 @@ def _shares(rows: list[dict[str, Any]]) -> Table:
 
     def line(month: str) -> tuple[object, ...]:
         final = found[month, 0]["final_pax"]
-        shares = [found[month, out]["pax_on_books"] / final if final else None for out in _OUT]
-        return (words.month(month), final, *shares, found[month, 0]["is_complete"])
+        shares = [pictures.share_of(found[month, out]["pax_on_books"], final) for out in _OUT]
+        return (
+            words.month(month),
+            final,
+            *shares,
+            found[month, 0]["bookings_without_pax"],
+            found[month, 0]["is_complete"],
+        )
 
     return Table(
         "Share of a month's guests that was on the books",
         [
             Column("Travel month"),
-            Column("Guests in the end", "number"),
+            Column("Guests in the end", "number", none="unknown"),
             *(Column(f"{out} days before", "share") for out in _OUT),
+            Column("Bookings that do not say how many", "number"),
             Column("All known", "yes"),
         ],
         [line(month) for month in over],

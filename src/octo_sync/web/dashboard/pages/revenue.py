@@ -7,7 +7,7 @@ from typing import Any
 from octo_sync.web.dashboard import pictures, words
 from octo_sync.web.dashboard.days import month_end, month_start
 from octo_sync.web.dashboard.source import Source
-from octo_sync.web.dashboard.standing import standing
+from octo_sync.web.dashboard.standing import known_from, standing
 from octo_sync.web.dashboard.view import Column, Filters, Money, Page, Section, Table, View
 
 __all__ = ["PAGE", "build"]
@@ -19,17 +19,17 @@ _ROWS = 200
 def build(source: Source, filters: Filters) -> View:
     """The page; without dates from half a year before the copy's today to half a year after."""
     now = standing(source)
-    today, known_from = now.today or date.min, now.bookings_from
+    today, begins = now.today or date.min, now.bookings_from
     first = filters.first or month_start(filters.last or today, -_BACK)
-    if known_from and not filters.first and not filters.last:
-        first = max(first, month_start(known_from))
+    if begins and not filters.first and not filters.last:
+        first = max(first, month_start(begins))
     last = filters.last or month_end(max(first, today), _AHEAD)
     chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
     charts, left_out = pictures.revenue(source, first, last, today, **chosen)
     return View(
         "Revenue",
         f"Sold bookings that travel {words.day(first)} to {words.day(last)}."
-        + (f" Those before {words.day(known_from)} are not known wholly." if known_from and first < known_from else ""),
+        + pictures.in_part(first, known_from(source, filters.channel)),
         [
             Section("", charts or ["No sold booking travels in this time."], left_out),
             Section(
