@@ -689,6 +689,25 @@ class Contract:
         assert live(warehouse, "core.units", "product_id") == ["p2", "p2"]
         assert live(warehouse, "core.availability", "availability_id") == []
 
+    @pytest.mark.parametrize("what", ["core.products", "core.options"])
+    def test_a_month_whose_departures_went_with_their_product_or_option_is_read_again(self, warehouse, what):
+        """The answer may come back with the same bytes when the product does."""
+        both = answered("products", [product(options=("o", "o2")), product(2)], 10)
+        other = answered("availability", [slot(7)], 12, parts=("p2", "o", "2026-12"), window=DECEMBER)
+        month = departures([slot(5), slot(6)], 11)
+        warehouse.land(landing(both, month, other))
+        left = [product(2)] if what == "core.products" else [product(options=("o2",)), product(2)]
+        warehouse.land(landing(answered("products", left, 13)))
+        gone_now = [a for a in warehouse.absences() if a.table == what]
+        assert len(gone_now) == 1
+        warehouse.bury(gone_now, now=NOW, fence=1)
+        found = warehouse.query("select product_id, answer_hash is null, row_count from ops.coverage "
+            "where resource = 'availability' order by 1").rows  # fmt: skip
+        assert found == [("p", True, 0), ("p2", False, 1)]
+        again = [dataclasses.replace(both, request_seq=14), departures([slot(5), slot(6)], 15)]
+        warehouse.land(landing(*again))
+        assert len(live(warehouse, "core.availability", "availability_id")) == 3
+
     # -- capabilities (R10) -----------------------------------------------------------------------------------------
 
     def test_without_a_capability_its_columns_and_details_keep_their_values(self, warehouse):

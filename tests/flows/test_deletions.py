@@ -189,6 +189,40 @@ async def test_a_deleted_product_goes_with_everything_that_hangs_on_it(synced, s
     assert copy.differences() == []
 
 
+@pytest.mark.parametrize("what", ["product", "option"])
+async def test_what_is_withdrawn_and_comes_back_has_its_departures_again(synced, service, what):
+    """The service answers with the same bytes as before: departures that went with their product are not in the copy."""
+    copy = synced(publish=True)
+    product = next(p for p in service.state()["products"] if len(p["options"]) > 1)
+    option = product["options"][0]["id"]
+
+    def kept(document):
+        return {**document, "options": [o for o in document["options"] if o["id"] != option]}
+
+    def edit(request, answer):
+        path = api_path(request)
+        is_its_own = path == f"/products/{product['id']}"
+        if what == "option":
+            if path == "/products":
+                return reply([kept(p) if p["id"] == product["id"] else p for p in answer.json()])
+            return reply(kept(answer.json())) if is_its_own else None
+        if path == "/products":
+            return reply([p for p in answer.json() if p["id"] != product["id"]])
+        if is_its_own or (path == "/availability" and json.loads(request.content)["productId"] == product["id"]):
+            refusal = {"error": "INVALID_PRODUCT_ID", "errorMessage": "no such product", "productId": product["id"]}
+            return reply(refusal, 400)
+        return None
+
+    await copy.sync(transport=Wire.by(edit), allow_deletions=True)
+    if what == "product":
+        assert copy.query("select is_deleted from core.products where product_id = $1", product["id"]) == [(True,)]
+    assert copy.query("select count(*) > 0 from core.availability where product_id = $1 and option_id = $2 and is_deleted",
+        product["id"], option) == [(True,)]  # fmt: skip
+    result = await copy.sync()
+    assert copy.differences() == []
+    assert (result.status, result.published.failed) == ("ok", ())
+
+
 @pytest.mark.parametrize("path", ["/bookings$", "/availability$"])
 async def test_an_empty_list_deletes_nothing_and_is_reported(synced, service, path):
     copy = synced()

@@ -138,7 +138,10 @@ def _coverage(answered: Sequence[Answered], uuids: Sequence[str]) -> tuple[str, 
 
 
 def of_absences(absences: Sequence[Absence], keys: Sequence[Sequence[str]], tables: Sequence[Table]) -> Conditions:
-    """What the burial of these rows touches: the rows, and all that has their keys. `keys` are those, without connection."""
+    """What the burial of these rows touches: the rows, and all that has their keys. `keys` are those, without connection.
+
+    Also the months of departures that go with them.
+    """
     by_name = {t.full_name: t for t in tables}
     wheres: dict[str, list[str]] = {}
     lists: dict[str, list[Any]] = {}
@@ -147,7 +150,8 @@ def of_absences(absences: Sequence[Absence], keys: Sequence[Sequence[str]], tabl
         rows = [(a.connection, *key) for a, key in zip(absences, keys, strict=True) if a.table == name]
         for table in tables:
             columns = {c.name for c in table.all_columns}
-            if table.merge is Merge.LOG or not set(own.key) <= columns or table.schema == "ops":
+            months = table.full_name == "ops.coverage" and "core.availability" in own.cascade
+            if not months and (table.merge is Merge.LOG or not set(own.key) <= columns or table.schema == "ops"):
                 continue
             arrays = ", ".join(["%s::text[]"] * len(own.key))
             wheres.setdefault(table.full_name, []).append(
