@@ -300,6 +300,25 @@ class Contract:
         assert len(live(warehouse, "core.booking_unit_items", "unit_item_uuid")) == 2
         assert warehouse.query("select count(*) from core.bookings").rows == [(1,)]
 
+    @pytest.mark.parametrize("seqs", [(10, 11), (11, 10)])
+    def test_a_booking_in_two_parts_of_one_month_is_landed_once_as_the_later_part_has_it(self, warehouse, seqs):
+        """A service that answers half a month at a time was asked for both halves while the booking moved."""
+        first, second = december([booking(1, day=5)], seqs[0]), december([booking(1, day=20)], seqs[1])
+        warehouse.land(landing(dataclasses.replace(first, request_seq=10, lines=first.lines + second.lines)))
+        rows = "select booking_uuid, local_date::text from core.bookings"
+        assert warehouse.query(rows).rows == [("uuid-1", "2026-12-20" if seqs[1] > seqs[0] else "2026-12-05")]
+        assert warehouse.covered([first.subject])[first.subject].answer_hash is None, "the next answer is read"
+        warehouse.land(landing(december([booking(1, day=21)], 20), minutes=1))
+        assert warehouse.query(rows).rows == [("uuid-1", "2026-12-21")]
+        assert len(live(warehouse, "core.booking_unit_items", "unit_item_uuid")) == 2
+
+    def test_a_departure_in_two_parts_of_one_month_is_landed_once_as_the_later_part_has_it(self, warehouse):
+        moved = {**slot(20), "id": slot(5)["id"]}
+        first, second = departures([slot(5)], 10), departures([moved], 11)
+        warehouse.land(landing(dataclasses.replace(first, lines=first.lines + second.lines, row_count=2)))
+        assert live(warehouse, "core.availability", "local_date") == [dt.date(2026, 12, 20)]
+        assert warehouse.query("select row_count from ops.coverage").rows == [(1,)]
+
     def test_an_empty_landing_is_no_error(self, warehouse):
         assert warehouse.land(landing()).rows == 0
         assert warehouse.land(landing(december([], 10), departures([], 11))).rows == 0

@@ -254,6 +254,8 @@ class Fetcher:
                     )
                     if is_screened.keeps_payload
                 ]
+        # A booking that moved between the requests for two parts is in both: the later one has it as it is.
+        payloads = list({payload.key: payload for payload in payloads}.values())
         meaning = self._meaning(subject.connection, dates, window)
         fetched = self._fetched(claim, pieces, "bookings", checks, lines, window, payloads, meaning=meaning, seen=seen)
         return replace(fetched, screened=screened)
