@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from octo_sync.destinations import moving
 from octo_sync.destinations.base import Answered, Drift, Landing, Payload, Seen
 from octo_sync.destinations.erasing import ContactRow
 from octo_sync.errors import WriterFenced
@@ -196,6 +197,12 @@ def departures(records, seq, **more):
     return answered("availability", records, seq, parts=("p", "o", "2026-12"), window=DECEMBER, **more)
 
 
+def in_month(number, records, seq, **more):
+    """Departures of the same option in another month of the year."""
+    month = f"2026-{number:02d}"
+    return answered("availability", records, seq, parts=("p", "o", month), window=Window.month(month), **more)
+
+
 def one(record, seq, **more):
     return answered("booking", [record], seq, parts=(record["uuid"],), **more)
 
@@ -326,6 +333,62 @@ class Contract:
     def test_a_slot_outside_the_window_asked_for_belongs_to_another_subject(self, warehouse):
         warehouse.land(landing(departures([slot(5), slot(5, month=11)], 10)))
         assert live(warehouse, "core.availability", "local_date") == [dt.date(2026, 12, 5)]
+
+    # -- departures that move -------------------------------------------------------------------------------------------
+
+    def test_a_departure_that_keeps_its_id_and_moves_to_another_month_is_one_row(self, warehouse):
+        """July alone is asked for; June still has to be."""
+        warehouse.land(landing(in_month(6, [slot(5, month=6), slot(9, month=6)], 10)))
+        moved = {**slot(3, month=7), "id": slot(5, month=6)["id"]}
+        warehouse.land(landing(in_month(7, [moved], 11), minutes=1))
+        rows = "select local_date::text from core.availability where not is_deleted order by 1"
+        assert warehouse.query(rows).rows == [("2026-06-09",), ("2026-07-03",)]
+        assert live(warehouse, "core.availability_prices", "local_date::text") == ["2026-06-09", "2026-07-03"]
+        claimed = "select travel_month, row_count, answer_hash is null from ops.coverage order by 1"
+        assert warehouse.query(claimed).rows == [("2026-06", 1, True), ("2026-07", 1, False)]
+        for seq in (12, 13):
+            warehouse.land(landing(in_month(6, [slot(9, month=6)], seq), minutes=seq))
+            warehouse.bury(warehouse.absences(), now=NOW, fence=1)
+        assert warehouse.query(rows).rows == [("2026-06-09",), ("2026-07-03",)]
+        kept = "select version_no, local_date::text, is_current from core.availability_history order by 1"
+        assert warehouse.query(kept).rows == [(1, "2026-06-05", False), (2, "2026-07-03", True)]
+
+    def test_a_departure_that_moves_to_and_fro_is_where_it_was_shown_last(self, warehouse):
+        """Each move makes the month that it leaves old news, so that an equal answer is read."""
+        first = slot(5, month=6)
+        moved = {**slot(3, month=7), "id": first["id"]}
+        for seq, number, record in ((10, 6, first), (20, 7, moved), (30, 6, first), (40, 7, moved)):
+            answer = in_month(number, [record], seq)
+            assert all(known.answer_hash is None for known in warehouse.covered([answer.subject]).values())
+            warehouse.land(landing(answer, minutes=seq))
+            found = warehouse.query("select local_date::text from core.availability").rows
+            assert found == [(record["localDateTimeStart"][:10],)]
+
+    def test_among_many_new_departures_those_that_moved_are_found_in_months_answered_before(
+        self, warehouse, monkeypatch
+    ):
+        """A first load of a large table looks for nothing: there is nothing to find."""
+        monkeypatch.setattr(moving, "_FEW", 1)
+        monkeypatch.setattr(moving, "_SMALL", 0)
+        first, other = slot(5, month=6), slot(8, month=7)
+        warehouse.land(landing(in_month(6, [first], 10), in_month(7, [other], 11)))
+        moved = {**slot(3, month=7), "id": first["id"]}
+        warehouse.land(landing(in_month(7, [moved, slot(4, month=7), other], 12)))
+        found = warehouse.query("select local_date::text from core.availability order by 1").rows
+        assert found == [("2026-07-03",), ("2026-07-04",), ("2026-07-08",)]
+
+    @pytest.mark.parametrize("seqs", [(20, 30), (30, 20)])
+    def test_a_departure_in_two_months_of_one_landing_is_where_the_later_request_has_it(self, warehouse, seqs):
+        moved = {**slot(3, month=7), "id": slot(5, month=6)["id"]}
+        answers = in_month(6, [slot(5, month=6), slot(6, month=6)], seqs[0]), in_month(7, [moved], seqs[1])
+        warehouse.land(landing(*answers))
+        day = "2026-06-05" if seqs[0] > seqs[1] else "2026-07-03"
+        rows = "select local_date::text from core.availability where availability_id = $1"
+        assert warehouse.query(rows, [moved["id"]]).rows == [(day,)]
+        older = answers[seqs[0] > seqs[1]].subject
+        covered = warehouse.covered([a.subject for a in answers])
+        assert covered[older].answer_hash is None
+        assert sum(known.row_count for known in covered.values()) == 2, "no month claims more than is there"
 
     # -- order (R6) -------------------------------------------------------------------------------------------------
 
