@@ -1,11 +1,16 @@
 """A capability that is not served costs no data (R10); one sick subject does not stop the others (R11); all is bounded."""
 
+import dataclasses
+import datetime as dt
 import time
 
 import pytest
 from tests.flows.harness import QUICK, QUICK_SYNC, reply
 
+from octo_sync.errors import ServiceUnavailable
 from octo_sync.flows.pull import Scope
+from octo_sync.flows.work import Worker
+from octo_sync.model import Source, Subject, SubjectKind
 
 
 async def test_a_capability_that_is_suddenly_ignored_keeps_the_old_values_and_is_reported(synced, service):
@@ -106,6 +111,18 @@ async def test_a_subject_is_tried_as_often_as_configured_and_then_set_aside(sync
     assert [(q.resource, q.count) for q in result.quarantined] == [("supplier", 3)]
     assert result.status == "partial"
     assert copy.differences() == []
+
+
+async def test_what_has_failed_thousands_of_times_is_tried_again_like_anything_else(project):
+    """A subscription is never given up: after half a day without one its tries are beyond what a float can be doubled."""
+    subject = Subject("main", SubjectKind.SUBSCRIPTION)
+    async with project().opened() as opened:
+        ports, journal = opened.ports, opened.journal
+        journal.mark([subject], Source.SCHEDULE)
+        (claim,) = journal.claim(1, run_id=ports.run_id, kinds=[subject.kind], connections=["main"])
+        Worker(ports)._failed(dataclasses.replace(claim, attempts=5_000), ServiceUnavailable("It is away."))
+        now = ports.clock.now()
+        assert dt.timedelta() < journal.next_due_at(now) - now <= dt.timedelta(seconds=0.25), "1.25 times backoff_cap"
 
 
 async def test_a_service_that_is_down_for_the_whole_run_loses_nothing_and_costs_few_calls(synced, service):
