@@ -124,6 +124,34 @@ async def test_no_other_answer_proves_that_a_booking_is_gone(synced, service):
     assert copy.differences() == []
 
 
+@pytest.mark.parametrize("kind", ["booking", "product"])
+async def test_an_answer_about_another_id_is_no_look_at_the_one_that_was_asked_for(synced, service, kind):
+    """It vanished from every list, and its own address shows another one: it is missed still."""
+    copy = synced(sync={"attempts": 2, "backoff": "0.01s"}, limits={"attempts": 1})
+    every = f"/{kind}s"
+    found = service.state()[f"{kind}s"]
+    key = {"booking": "uuid", "product": "id"}[kind]
+    asked, other = [
+        b[key] for b in found if kind == "product" or (not b["freesale"] and b["local_date"] > "2026-12-01")
+    ][:2]
+    body = service.get(f"{every}/{other}", capabilities=["pricing", "content", "extras"]).json()
+
+    def edit(request, answer):
+        if api_path(request) == every:
+            return reply([b for b in answer.json() if b[key] != asked])
+        return reply(body) if api_path(request) == f"{every}/{asked}" else None
+
+    result = await copy.sync(transport=Wire.by(edit))
+    assert result.status == "partial"
+    reasons = [q.reason for q in result.quarantined if (q.resource, json.loads(q.key)) == (kind, [asked])]
+    assert len(reasons) == 1
+    assert "another id" in reasons[0]
+    assert copy.query("select subject_key, misses from ops.absences") == [(f'["{asked}"]', 0)]
+    assert copy.differences() == []
+    assert (await copy.sync()).status == "ok"
+    assert copy.query("select * from ops.absences") == []
+
+
 async def test_a_refused_token_deletes_nothing_and_asks_at_most_three_times_more(synced, service):
     copy = synced()
     service.faults({"fault": "unauthorized"})

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from octo_sync.destinations.base import Answered, Covered, Drift, KnownBookings, Payload, Seen
-from octo_sync.errors import AnswerTooLarge, NotFound, RequestRefused
+from octo_sync.errors import AnswerInvalid, AnswerTooLarge, NotFound, RequestRefused
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Claim, Subject, SubjectKind, Window
 from octo_sync.octo import checking, endpoints, quirks
@@ -156,6 +156,8 @@ class Fetcher:
                 continue  # the service has no text in that language and fell back to one we have
             served.add(told)
             checked = checking.check_product(answer.body) if one else checking.check_products(answer.body)
+            if one:
+                _require_own(subject, checked)
             checks.append(checked)
             lines += self._lines(claim, answer, "products", checked, None, language=told, first=len(served) == 1)
             if "products" not in self._ports.pipeline.sync.raw:
@@ -268,7 +270,10 @@ class Fetcher:
         salt = int.from_bytes(ways, "little", signed=True)
         screen = self._ports.privacy.screen(subject.connection)
         if subject.kind is SubjectKind.BOOKING:
-            return [checking.check_booking(answer.body, salt=salt, screen=screen) for _, answer in pieces.calls]
+            own = [checking.check_booking(answer.body, salt=salt, screen=screen) for _, answer in pieces.calls]
+            for checked in own:
+                _require_own(subject, checked)
+            return own
         checks = [
             checking.check_bookings(answer.body, known=known, salt=salt, screen=screen) for _, answer in pieces.calls
         ]
@@ -476,6 +481,22 @@ def _pieces_of(window: Window, most_days: int | None) -> list[Window]:
         return [window]
     first, second = window.halves()
     return [*_pieces_of(first, most_days), *_pieces_of(second, most_days)]
+
+
+def _require_own(subject: Subject, checked: checking.Checked) -> None:
+    """An answer about another id says nothing about the one that was asked for; landed, it would count as a look at it.
+
+    Raises:
+        AnswerInvalid: The answer names another id.
+    """
+    asked = subject.parts[0].casefold()
+    # A record that could not be read is quarantined by its id; where even that is unreadable, by its place.
+    named = {*checked.ids, *(bad.key for bad in checked.bad)} - {"#0"}
+    if any(name.casefold() != asked for name in named):
+        raise AnswerInvalid(
+            f'The {subject.kind} {subject.parts[0]} at "{subject.connection}" was answered with another id; nothing of it '
+            f"was used. Tell whoever runs the service."
+        )
 
 
 def _digest(body: memoryview) -> str:
