@@ -63,6 +63,8 @@ class _Pieces:
 
     calls: list[tuple[Window | None, Answer]] = field(default_factory=list)
     capped: bool = False
+    time_zone: str | None = None
+    """Of the product, for departures: it says which instants they are."""
 
     @property
     def request_seq(self) -> int:
@@ -71,7 +73,7 @@ class _Pieces:
 
     def hash(self, ways: str) -> str:
         """Hash of the bytes of all answers and what they were asked for; `ways` is what else decides what they become."""
-        digest = hashlib.blake2b(ways.encode(), digest_size=16)
+        digest = hashlib.blake2b((ways + (self.time_zone or "")).encode(), digest_size=16)
         for part, answer in self.calls:
             digest.update(str(part).encode() + answer.digest)
         return digest.hexdigest()
@@ -195,14 +197,15 @@ class Fetcher:
             capped=lambda _: False,  # a month of departures may well be a hundred
             may_split=pair not in self._refused,
         )
+        # Once: were it corrected meanwhile, rows and hash must be of the same one.
+        pieces.time_zone = self._ports.time_zones.get((connection, product))
         if same := self._unchanged(claim, known, pieces, "availability", window):
             return same
         checks, lines = [], []
-        zone = self._ports.time_zones.get((connection, product))
         for part, answer in pieces.calls:
             checked = checking.check_availability(answer.body)
             checks.append(checked)
-            lines += self._lines(claim, answer, "availability", checked, part, time_zone=zone)
+            lines += self._lines(claim, answer, "availability", checked, part, time_zone=pieces.time_zone)
         payloads = []
         if "availability" in self._ports.pipeline.sync.raw:
             payloads = [
