@@ -2,10 +2,11 @@
 
 import dataclasses
 import datetime as dt
+import json
 import time
 
 import pytest
-from tests.flows.harness import QUICK, QUICK_SYNC, reply
+from tests.flows.harness import QUICK, QUICK_SYNC, Wire, api_path, reply
 
 from octo_sync.errors import ServiceUnavailable
 from octo_sync.flows.pull import Scope
@@ -123,6 +124,24 @@ async def test_what_has_failed_thousands_of_times_is_tried_again_like_anything_e
         Worker(ports)._failed(dataclasses.replace(claim, attempts=5_000), ServiceUnavailable("It is away."))
         now = ports.clock.now()
         assert dt.timedelta() < journal.next_due_at(now) - now <= dt.timedelta(seconds=0.25), "1.25 times backoff_cap"
+
+
+async def test_bookings_that_are_asked_for_in_parts_do_not_split_departures(project):
+    copy, asked = project(availability=(0, 41), bookings=(0, 41)), []
+
+    def edit(request, answer):
+        if api_path(request) == "/bookings":
+            days = [dt.date.fromisoformat(request.url.params[f"localDate{end}"]) for end in ("Start", "End")]
+            if (days[1] - days[0]).days > 10:
+                return reply({"error": "BAD_REQUEST", "errorMessage": "ten days at most"}, 400)
+        elif api_path(request) == "/availability":
+            body = json.loads(request.content)
+            asked.append((body["localDateStart"], body["localDateEnd"]))
+        return None
+
+    assert (await copy.sync(transport=Wire.by(edit))).status == "ok"
+    assert ("2026-12-01", "2026-12-31") in asked
+    assert copy.differences() == []
 
 
 async def test_a_service_that_is_down_for_the_whole_run_loses_nothing_and_costs_few_calls(synced, service):

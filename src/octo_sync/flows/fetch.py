@@ -84,7 +84,7 @@ class Fetcher:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._most_days: dict[str, int] = {}
+        self._most_days: dict[tuple[str, SubjectKind], int] = {}
         self._refused: set[tuple[str, str, str]] = set()
         self._sampled: set[tuple[str, str]] = set()
 
@@ -309,8 +309,8 @@ class Fetcher:
         may_split: bool,
     ) -> _Pieces:
         """Ask for a window, in smaller ones where the service wants that."""
-        pieces = _Pieces()
-        queue = list(_pieces_of(window, self._most_days.get(subject.connection)))
+        pieces, learned = _Pieces(), (subject.connection, subject.kind)
+        queue = list(_pieces_of(window, self._most_days.get(learned)))
         while queue:
             part = queue.pop(0)
             try:
@@ -324,8 +324,8 @@ class Fetcher:
                     raise
                 queue[:0] = smaller
                 continue
-            if part.days < window.days and subject.connection not in self._most_days:
-                self._most_days[subject.connection] = part.days
+            if part.days < window.days and learned not in self._most_days:
+                self._most_days[learned] = part.days
                 queue = [p for q in queue for p in _pieces_of(q, part.days)]
             if capped(answer):
                 smaller = quirks.shrink(part)
