@@ -115,7 +115,7 @@ async def test_a_subject_is_tried_as_often_as_configured_and_then_set_aside(sync
 
 
 async def test_what_has_failed_thousands_of_times_is_tried_again_like_anything_else(project):
-    """A subscription is never given up: after half a day without one its tries are beyond what a float can be doubled."""
+    """A subscription is never given up, so its tries go beyond what a float can be doubled."""
     subject = Subject("main", SubjectKind.SUBSCRIPTION)
     async with project().opened() as opened:
         ports, journal = opened.ports, opened.journal
