@@ -7,6 +7,7 @@ import dataclasses
 import datetime as dt
 import json
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +17,7 @@ from octo_sync.destinations import moving
 from octo_sync.destinations.base import Answered, Drift, Landing, Payload, Seen
 from octo_sync.destinations.erasing import ContactRow
 from octo_sync.errors import WriterFenced
+from octo_sync.flows.publish import sql_files
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking
 
@@ -425,8 +427,12 @@ class Contract:
         unasked = dataclasses.replace(
             departures([], 12), lines=(), window=None, answer_hash="", unchanged=True, noun="", row_count=0
         )
-        warehouse.land(landing(unasked))
+        covered = warehouse.query("select * from ops.coverage").rows
+        (check,) = [check for check in sql_files(Path("nowhere"), "checks") if check.name == "coverage_rows"]
+        warehouse.land(landing(dataclasses.replace(unasked, fetched_at=NOW + dt.timedelta(hours=1))))
         assert warehouse.absences() == []
+        assert warehouse.query("select * from ops.coverage").rows == covered, "what was not asked was not verified"
+        assert warehouse.query(check.sql).rows == []
 
     def test_a_booking_missing_from_an_older_window_is_not_missed(self, warehouse):
         warehouse.land(landing(one(booking(1), 20)))

@@ -102,6 +102,11 @@ class Answered:
     seen: tuple[Seen, ...] = ()
 
     @property
+    def unasked(self) -> bool:
+        """Whether nothing had to be asked: a month that has left the horizon since it was marked."""
+        return self.unchanged and not self.answer_hash
+
+    @property
     def size(self) -> int:
         """Bytes it holds in memory until it is landed."""
         return sum(map(len, self.lines)) + sum(len(p.body) for p in self.payloads)

@@ -264,7 +264,7 @@ class LandingWork:
     def _miss_nothing_unasked(self) -> None:
         """A month that has left the horizon is asked for no more: what is missed in it cannot be proven gone."""
         for a in self._fresh:
-            if a.unchanged and not a.answer_hash and a.subject.kind is SubjectKind.AVAILABILITY:
+            if a.unasked and a.subject.kind is SubjectKind.AVAILABILITY:
                 self._db.execute(
                     "delete from ops.absences where connection_id = $1 and resource = $2 and subject_key = $3",
                     [a.subject.connection, str(a.subject.kind), a.subject.key],
