@@ -753,6 +753,22 @@ class Contract:
         ).rows
         assert row == [(False, None, True)]
 
+    def test_what_was_shown_again_since_a_burial_was_decided_is_not_buried(self, warehouse, private):
+        """Landings go on between the decision and the burial; the answer that shows it may be the last one for long."""
+        warehouse.land(landing(december([booking(1), booking(2), booking(3)], 10), departures([slot(5), slot(6)], 11)))
+        said = say(warehouse)
+        warehouse.land(landing(december([booking(2)], 12), departures([slot(6)], 13)))
+        decided = warehouse.absences()
+        assert len(decided) == 3
+        warehouse.land(landing(one(booking(1), 14), departures([slot(5), slot(6)], 15)))
+        assert warehouse.bury(decided, now=NOW, fence=1)
+        assert live(warehouse, "core.bookings", "booking_uuid") == ["uuid-1", "uuid-2"]
+        assert len(live(warehouse, "core.availability", "availability_id")) == 2
+        kept = "select distinct booking_uuid from {}private.booking_contacts where not is_deleted order by 1"
+        assert [row[0] for row in private(warehouse, kept)] == ["uuid-1", "uuid-2"]
+        warehouse.land(landing(one(booking(3), 16)))
+        assert say(warehouse) == said
+
     def test_the_digest_of_a_burial_is_the_digest_of_never_having_been(self, warehouse, open_warehouse):
         warehouse.land(landing(december([booking(1), booking(2)], 10), departures([slot(5), slot(6)], 11)))
         warehouse.land(landing(december([booking(2)], 12), departures([slot(6)], 13)))

@@ -18,13 +18,15 @@ def _same(columns: Sequence[str]) -> str:
 
 
 def _stage(db: duckdb.DuckDBPyConnection, table: Table, absences: Sequence[Absence]) -> None:
-    """The keys to bury as columns, in `buried`."""
+    """The keys to bury as columns, in `buried`. What was shown again since it was decided is not among them."""
     columns = [c for c in table.key if c != "connection_id"]
-    parts = ", ".join(f"json_extract_string(key, '$[{i}]') as {c}" for i, c in enumerate(columns))
+    parts = ", ".join(f"json_extract_string(n.key, '$[{i}]') as {c}" for i, c in enumerate(columns))
     db.execute(
-        f"create or replace temp table buried as select connection_id, key, {parts} "
-        f"from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as key)",
-        [[a.connection for a in absences], [a.key for a in absences]],
+        f"create or replace temp table buried as select n.connection_id, n.key, {parts} "
+        f"from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as key, "
+        f"unnest($3::bigint[]) as misses) n join ops.absences a on a.table_name = '{table.full_name}' "
+        f"and a.connection_id = n.connection_id and a.key = n.key and a.misses >= n.misses",
+        [[a.connection for a in absences], [a.key for a in absences], [a.misses for a in absences]],
     )
 
 
