@@ -272,7 +272,10 @@ class Destination(Protocol):
         ...
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
-        """Mark proven deletions, with what hangs on them, in one transaction; how many rows were marked."""
+        """Mark proven deletions, with what hangs on them, in one transaction; how many rows were marked.
+
+        What was shown again since, and is missed no longer, stays.
+        """
         ...
 
     def catalog(self) -> Catalog:
