@@ -7,14 +7,17 @@ import dataclasses
 import datetime as dt
 import json
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from octo_sync.destinations import moving
 from octo_sync.destinations.base import Answered, Drift, Landing, Payload, Seen
 from octo_sync.destinations.erasing import ContactRow
 from octo_sync.errors import WriterFenced
+from octo_sync.flows.publish import sql_files
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking
 
@@ -196,6 +199,12 @@ def departures(records, seq, **more):
     return answered("availability", records, seq, parts=("p", "o", "2026-12"), window=DECEMBER, **more)
 
 
+def in_month(number, records, seq, **more):
+    """Departures of the same option in another month of the year."""
+    month = f"2026-{number:02d}"
+    return answered("availability", records, seq, parts=("p", "o", month), window=Window.month(month), **more)
+
+
 def one(record, seq, **more):
     return answered("booking", [record], seq, parts=(record["uuid"],), **more)
 
@@ -300,6 +309,25 @@ class Contract:
         assert len(live(warehouse, "core.booking_unit_items", "unit_item_uuid")) == 2
         assert warehouse.query("select count(*) from core.bookings").rows == [(1,)]
 
+    @pytest.mark.parametrize("seqs", [(10, 11), (11, 10)])
+    def test_a_booking_in_two_parts_of_one_month_is_landed_once_as_the_later_part_has_it(self, warehouse, seqs):
+        """A service that answers half a month at a time was asked for both halves while the booking moved."""
+        first, second = december([booking(1, day=5)], seqs[0]), december([booking(1, day=20)], seqs[1])
+        warehouse.land(landing(dataclasses.replace(first, request_seq=10, lines=first.lines + second.lines)))
+        rows = "select booking_uuid, local_date::text from core.bookings"
+        assert warehouse.query(rows).rows == [("uuid-1", "2026-12-20" if seqs[1] > seqs[0] else "2026-12-05")]
+        assert warehouse.covered([first.subject])[first.subject].answer_hash is None, "the next answer is read"
+        warehouse.land(landing(december([booking(1, day=21)], 20), minutes=1))
+        assert warehouse.query(rows).rows == [("uuid-1", "2026-12-21")]
+        assert len(live(warehouse, "core.booking_unit_items", "unit_item_uuid")) == 2
+
+    def test_a_departure_in_two_parts_of_one_month_is_landed_once_as_the_later_part_has_it(self, warehouse):
+        moved = {**slot(20), "id": slot(5)["id"]}
+        first, second = departures([slot(5)], 10), departures([moved], 11)
+        warehouse.land(landing(dataclasses.replace(first, lines=first.lines + second.lines, row_count=2)))
+        assert live(warehouse, "core.availability", "local_date") == [dt.date(2026, 12, 20)]
+        assert warehouse.query("select row_count from ops.coverage").rows == [(1,)]
+
     def test_an_empty_landing_is_no_error(self, warehouse):
         assert warehouse.land(landing()).rows == 0
         assert warehouse.land(landing(december([], 10), departures([], 11))).rows == 0
@@ -307,6 +335,62 @@ class Contract:
     def test_a_slot_outside_the_window_asked_for_belongs_to_another_subject(self, warehouse):
         warehouse.land(landing(departures([slot(5), slot(5, month=11)], 10)))
         assert live(warehouse, "core.availability", "local_date") == [dt.date(2026, 12, 5)]
+
+    # -- departures that move -------------------------------------------------------------------------------------------
+
+    def test_a_departure_that_keeps_its_id_and_moves_to_another_month_is_one_row(self, warehouse):
+        """July alone is asked for; June still has to be."""
+        warehouse.land(landing(in_month(6, [slot(5, month=6), slot(9, month=6)], 10)))
+        moved = {**slot(3, month=7), "id": slot(5, month=6)["id"]}
+        warehouse.land(landing(in_month(7, [moved], 11), minutes=1))
+        rows = "select local_date::text from core.availability where not is_deleted order by 1"
+        assert warehouse.query(rows).rows == [("2026-06-09",), ("2026-07-03",)]
+        assert live(warehouse, "core.availability_prices", "local_date::text") == ["2026-06-09", "2026-07-03"]
+        claimed = "select travel_month, row_count, answer_hash is null from ops.coverage order by 1"
+        assert warehouse.query(claimed).rows == [("2026-06", 1, True), ("2026-07", 1, False)]
+        for seq in (12, 13):
+            warehouse.land(landing(in_month(6, [slot(9, month=6)], seq), minutes=seq))
+            warehouse.bury(warehouse.absences(), now=NOW, fence=1)
+        assert warehouse.query(rows).rows == [("2026-06-09",), ("2026-07-03",)]
+        kept = "select version_no, local_date::text, is_current from core.availability_history order by 1"
+        assert warehouse.query(kept).rows == [(1, "2026-06-05", False), (2, "2026-07-03", True)]
+
+    def test_a_departure_that_moves_to_and_fro_is_where_it_was_shown_last(self, warehouse):
+        """Each move makes the month that it leaves old news, so that an equal answer is read."""
+        first = slot(5, month=6)
+        moved = {**slot(3, month=7), "id": first["id"]}
+        for seq, number, record in ((10, 6, first), (20, 7, moved), (30, 6, first), (40, 7, moved)):
+            answer = in_month(number, [record], seq)
+            assert all(known.answer_hash is None for known in warehouse.covered([answer.subject]).values())
+            warehouse.land(landing(answer, minutes=seq))
+            found = warehouse.query("select local_date::text from core.availability").rows
+            assert found == [(record["localDateTimeStart"][:10],)]
+
+    def test_among_many_new_departures_those_that_moved_are_found_in_months_answered_before(
+        self, warehouse, monkeypatch
+    ):
+        """A first load of a large table looks for nothing: there is nothing to find."""
+        monkeypatch.setattr(moving, "_FEW", 1)
+        monkeypatch.setattr(moving, "_SMALL", 0)
+        first, other = slot(5, month=6), slot(8, month=7)
+        warehouse.land(landing(in_month(6, [first], 10), in_month(7, [other], 11)))
+        moved = {**slot(3, month=7), "id": first["id"]}
+        warehouse.land(landing(in_month(7, [moved, slot(4, month=7), other], 12)))
+        found = warehouse.query("select local_date::text from core.availability order by 1").rows
+        assert found == [("2026-07-03",), ("2026-07-04",), ("2026-07-08",)]
+
+    @pytest.mark.parametrize("seqs", [(20, 30), (30, 20)])
+    def test_a_departure_in_two_months_of_one_landing_is_where_the_later_request_has_it(self, warehouse, seqs):
+        moved = {**slot(3, month=7), "id": slot(5, month=6)["id"]}
+        answers = in_month(6, [slot(5, month=6), slot(6, month=6)], seqs[0]), in_month(7, [moved], seqs[1])
+        warehouse.land(landing(*answers))
+        day = "2026-06-05" if seqs[0] > seqs[1] else "2026-07-03"
+        rows = "select local_date::text from core.availability where availability_id = $1"
+        assert warehouse.query(rows, [moved["id"]]).rows == [(day,)]
+        older = answers[seqs[0] > seqs[1]].subject
+        covered = warehouse.covered([a.subject for a in answers])
+        assert covered[older].answer_hash is None
+        assert sum(known.row_count for known in covered.values()) == 2, "no month claims more than is there"
 
     # -- order (R6) -------------------------------------------------------------------------------------------------
 
@@ -343,8 +427,12 @@ class Contract:
         unasked = dataclasses.replace(
             departures([], 12), lines=(), window=None, answer_hash="", unchanged=True, noun="", row_count=0
         )
-        warehouse.land(landing(unasked))
+        covered = warehouse.query("select * from ops.coverage").rows
+        (check,) = [check for check in sql_files(Path("nowhere"), "checks") if check.name == "coverage_rows"]
+        warehouse.land(landing(dataclasses.replace(unasked, fetched_at=NOW + dt.timedelta(hours=1))))
         assert warehouse.absences() == []
+        assert warehouse.query("select * from ops.coverage").rows == covered, "what was not asked was not verified"
+        assert warehouse.query(check.sql).rows == []
 
     def test_a_booking_missing_from_an_older_window_is_not_missed(self, warehouse):
         warehouse.land(landing(one(booking(1), 20)))
@@ -665,6 +753,22 @@ class Contract:
         ).rows
         assert row == [(False, None, True)]
 
+    def test_what_was_shown_again_since_a_burial_was_decided_is_not_buried(self, warehouse, private):
+        """Landings go on between the decision and the burial; the answer that shows it may be the last one for long."""
+        warehouse.land(landing(december([booking(1), booking(2), booking(3)], 10), departures([slot(5), slot(6)], 11)))
+        said = say(warehouse)
+        warehouse.land(landing(december([booking(2)], 12), departures([slot(6)], 13)))
+        decided = warehouse.absences()
+        assert len(decided) == 3
+        warehouse.land(landing(one(booking(1), 14), departures([slot(5), slot(6)], 15)))
+        assert warehouse.bury(decided, now=NOW, fence=1)
+        assert live(warehouse, "core.bookings", "booking_uuid") == ["uuid-1", "uuid-2"]
+        assert len(live(warehouse, "core.availability", "availability_id")) == 2
+        kept = "select distinct booking_uuid from {}private.booking_contacts where not is_deleted order by 1"
+        assert [row[0] for row in private(warehouse, kept)] == ["uuid-1", "uuid-2"]
+        warehouse.land(landing(one(booking(3), 16)))
+        assert say(warehouse) == said
+
     def test_the_digest_of_a_burial_is_the_digest_of_never_having_been(self, warehouse, open_warehouse):
         warehouse.land(landing(december([booking(1), booking(2)], 10), departures([slot(5), slot(6)], 11)))
         warehouse.land(landing(december([booking(2)], 12), departures([slot(6)], 13)))
@@ -688,6 +792,25 @@ class Contract:
         assert [(o.product_id, o.option_id) for o in warehouse.catalog()] == [("p2", "o9")]
         assert live(warehouse, "core.units", "product_id") == ["p2", "p2"]
         assert live(warehouse, "core.availability", "availability_id") == []
+
+    @pytest.mark.parametrize("what", ["core.products", "core.options"])
+    def test_a_month_whose_departures_went_with_their_product_or_option_is_read_again(self, warehouse, what):
+        """The answer may come back with the same bytes when the product does."""
+        both = answered("products", [product(options=("o", "o2")), product(2)], 10)
+        other = answered("availability", [slot(7)], 12, parts=("p2", "o", "2026-12"), window=DECEMBER)
+        month = departures([slot(5), slot(6)], 11)
+        warehouse.land(landing(both, month, other))
+        left = [product(2)] if what == "core.products" else [product(options=("o2",)), product(2)]
+        warehouse.land(landing(answered("products", left, 13)))
+        gone_now = [a for a in warehouse.absences() if a.table == what]
+        assert len(gone_now) == 1
+        warehouse.bury(gone_now, now=NOW, fence=1)
+        found = warehouse.query("select product_id, answer_hash is null, row_count from ops.coverage "
+            "where resource = 'availability' order by 1").rows  # fmt: skip
+        assert found == [("p", True, 0), ("p2", False, 1)]
+        again = [dataclasses.replace(both, request_seq=14), departures([slot(5), slot(6)], 15)]
+        warehouse.land(landing(*again))
+        assert len(live(warehouse, "core.availability", "availability_id")) == 3
 
     # -- capabilities (R10) -----------------------------------------------------------------------------------------
 

@@ -47,8 +47,14 @@ def slots(warehouse, *columns):
     return of(warehouse, "availability_history", "availability_id", *columns)
 
 
-def no_longer(table, key, ask):
-    return Absence("main", table, key, ask, 2)
+def bury(warehouse, table, key, ask, now):
+    """Mark a row deleted as if two answers had proven it gone."""
+    proof = {
+        "connection_id": "main", "table_name": table, "key": key, "resource": str(ask.kind), "subject_key": ask.key,
+        "misses": 2, "request_seq": 1, "first_missed_at_utc": now,
+    }  # fmt: skip
+    warehouse.write_log("ops.absences", [proof])
+    return warehouse.bury([Absence("main", table, key, ask, 2)], now=now, fence=1)
 
 
 BOOKING = Subject("main", SubjectKind.BOOKING, ("uuid-1",))
@@ -114,7 +120,7 @@ class Histories:
 
     def test_a_proven_deletion_closes_the_last_version_and_a_return_opens_the_next(self, warehouse):
         warehouse.land(landing(december([booking(1), booking(2)], 10)))
-        assert warehouse.bury([no_longer("core.bookings", '["uuid-1"]', BOOKING)], now=at(5), fence=1)
+        assert bury(warehouse, "core.bookings", '["uuid-1"]', BOOKING, at(5))
         assert bookings(warehouse)[0] == (1, 0, 5, False, "", "schedule", "uuid-1")
         warehouse.land(landing(one(booking(1, retail=700), 20), minutes=8))
         assert bookings(warehouse, "retail_amount::text") == [
@@ -191,7 +197,7 @@ class Histories:
     def test_a_departure_that_was_gone_and_came_back_tells_both(self, warehouse):
         warehouse.land(landing(departures([slot(5), slot(6)], 10)))
         key = f'["p","o","{slot(5)["id"]}"]'
-        warehouse.bury([no_longer("core.availability", key, MONTH)], now=at(2), fence=1)
+        bury(warehouse, "core.availability", key, MONTH, at(2))
         assert slots(warehouse) == [], "deleted_at_utc of the row itself says it"
         warehouse.land(landing(departures([slot(5), slot(6)], 12), minutes=6))
         assert slots(warehouse, "vacancies") == [
@@ -210,7 +216,7 @@ class Histories:
             warehouse.land(landing(month(20 + minute, vacancies, gone=5), minutes=minute))
         warehouse.land(landing(one(booking(1, status="REDEEMED"), 30), minutes=4))
         key = f'["p","o","{slot(7)["id"]}"]'
-        warehouse.bury([no_longer("core.availability", key, MONTH)], now=at(5), fence=1)
+        bury(warehouse, "core.availability", key, MONTH, at(5))
         before, kept = slots(warehouse, "vacancies"), bookings(warehouse)
         assert [(row[6], *row[:3]) for row in before] == [
             (slot(5)["id"], 1, 0, 1), (slot(5)["id"], 2, 1, 2), (slot(5)["id"], 3, 2, 3), (slot(5)["id"], 4, 3, None),
@@ -243,7 +249,7 @@ class Histories:
 
         warehouse.land(landing(answered("products", [product()], 9), *both(10, 10)))
         warehouse.land(landing(*both(20, 1), minutes=1))
-        warehouse.bury([no_longer("core.products", '["p"]', PRODUCT)], now=at(4), fence=1)
+        bury(warehouse, "core.products", '["p"]', PRODUCT, at(4))
         past, to_come = slot(5, month=11)["id"], slot(5)["id"]
         assert [(row[6], *row[1:4]) for row in slots(warehouse)] == [
             (past, 0, 1, False),

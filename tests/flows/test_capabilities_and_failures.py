@@ -1,11 +1,17 @@
 """A capability that is not served costs no data (R10); one sick subject does not stop the others (R11); all is bounded."""
 
+import dataclasses
+import datetime as dt
+import json
 import time
 
 import pytest
-from tests.flows.harness import QUICK, QUICK_SYNC, reply
+from tests.flows.harness import QUICK, QUICK_SYNC, Wire, api_path, reply
 
+from octo_sync.errors import ServiceUnavailable
 from octo_sync.flows.pull import Scope
+from octo_sync.flows.work import Worker
+from octo_sync.model import Source, Subject, SubjectKind
 
 
 async def test_a_capability_that_is_suddenly_ignored_keeps_the_old_values_and_is_reported(synced, service):
@@ -105,6 +111,36 @@ async def test_a_subject_is_tried_as_often_as_configured_and_then_set_aside(sync
     assert len(asked) == 3
     assert [(q.resource, q.count) for q in result.quarantined] == [("supplier", 3)]
     assert result.status == "partial"
+    assert copy.differences() == []
+
+
+async def test_what_has_failed_thousands_of_times_is_tried_again_like_anything_else(project):
+    """A subscription is never given up, so its tries go beyond what a float can be doubled."""
+    subject = Subject("main", SubjectKind.SUBSCRIPTION)
+    async with project().opened() as opened:
+        ports, journal = opened.ports, opened.journal
+        journal.mark([subject], Source.SCHEDULE)
+        (claim,) = journal.claim(1, run_id=ports.run_id, kinds=[subject.kind], connections=["main"])
+        Worker(ports)._failed(dataclasses.replace(claim, attempts=5_000), ServiceUnavailable("It is away."))
+        now = ports.clock.now()
+        assert dt.timedelta() < journal.next_due_at(now) - now <= dt.timedelta(seconds=0.25), "1.25 times backoff_cap"
+
+
+async def test_bookings_that_are_asked_for_in_parts_do_not_split_departures(project):
+    copy, asked = project(availability=(0, 41), bookings=(0, 41)), []
+
+    def edit(request, answer):
+        if api_path(request) == "/bookings":
+            days = [dt.date.fromisoformat(request.url.params[f"localDate{end}"]) for end in ("Start", "End")]
+            if (days[1] - days[0]).days > 10:
+                return reply({"error": "BAD_REQUEST", "errorMessage": "ten days at most"}, 400)
+        elif api_path(request) == "/availability":
+            body = json.loads(request.content)
+            asked.append((body["localDateStart"], body["localDateEnd"]))
+        return None
+
+    assert (await copy.sync(transport=Wire.by(edit))).status == "ok"
+    assert ("2026-12-01", "2026-12-31") in asked
     assert copy.differences() == []
 
 

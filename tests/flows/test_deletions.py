@@ -124,6 +124,34 @@ async def test_no_other_answer_proves_that_a_booking_is_gone(synced, service):
     assert copy.differences() == []
 
 
+@pytest.mark.parametrize("kind", ["booking", "product"])
+async def test_an_answer_about_another_id_is_no_look_at_the_one_that_was_asked_for(synced, service, kind):
+    """It vanished from every list, and its own address shows another one: it is missed still."""
+    copy = synced(sync={"attempts": 2, "backoff": "0.01s"}, limits={"attempts": 1})
+    every = f"/{kind}s"
+    found = service.state()[f"{kind}s"]
+    key = {"booking": "uuid", "product": "id"}[kind]
+    asked, other = [
+        b[key] for b in found if kind == "product" or (not b["freesale"] and b["local_date"] > "2026-12-01")
+    ][:2]
+    body = service.get(f"{every}/{other}", capabilities=["pricing", "content", "extras"]).json()
+
+    def edit(request, answer):
+        if api_path(request) == every:
+            return reply([b for b in answer.json() if b[key] != asked])
+        return reply(body) if api_path(request) == f"{every}/{asked}" else None
+
+    result = await copy.sync(transport=Wire.by(edit))
+    assert result.status == "partial"
+    reasons = [q.reason for q in result.quarantined if (q.resource, json.loads(q.key)) == (kind, [asked])]
+    assert len(reasons) == 1
+    assert "another id" in reasons[0]
+    assert copy.query("select subject_key, misses from ops.absences") == [(f'["{asked}"]', 0)]
+    assert copy.differences() == []
+    assert (await copy.sync()).status == "ok"
+    assert copy.query("select * from ops.absences") == []
+
+
 async def test_a_refused_token_deletes_nothing_and_asks_at_most_three_times_more(synced, service):
     copy = synced()
     service.faults({"fault": "unauthorized"})
@@ -187,6 +215,40 @@ async def test_a_deleted_product_goes_with_everything_that_hangs_on_it(synced, s
     assert result.status == "ok", (result.failed, result.quarantined)
     assert copy.query("select is_deleted from core.products where product_id = $1", gone["id"]) == [(True,)]
     assert copy.differences() == []
+
+
+@pytest.mark.parametrize("what", ["product", "option"])
+async def test_what_is_withdrawn_and_comes_back_has_its_departures_again(synced, service, what):
+    """The service answers with the same bytes as before: departures that went with their product are not in the copy."""
+    copy = synced(publish=True)
+    product = next(p for p in service.state()["products"] if len(p["options"]) > 1)
+    option = product["options"][0]["id"]
+
+    def kept(document):
+        return {**document, "options": [o for o in document["options"] if o["id"] != option]}
+
+    def edit(request, answer):
+        path = api_path(request)
+        is_its_own = path == f"/products/{product['id']}"
+        if what == "option":
+            if path == "/products":
+                return reply([kept(p) if p["id"] == product["id"] else p for p in answer.json()])
+            return reply(kept(answer.json())) if is_its_own else None
+        if path == "/products":
+            return reply([p for p in answer.json() if p["id"] != product["id"]])
+        if is_its_own or (path == "/availability" and json.loads(request.content)["productId"] == product["id"]):
+            refusal = {"error": "INVALID_PRODUCT_ID", "errorMessage": "no such product", "productId": product["id"]}
+            return reply(refusal, 400)
+        return None
+
+    await copy.sync(transport=Wire.by(edit), allow_deletions=True)
+    if what == "product":
+        assert copy.query("select is_deleted from core.products where product_id = $1", product["id"]) == [(True,)]
+    assert copy.query("select count(*) > 0 from core.availability where product_id = $1 and option_id = $2 and is_deleted",
+        product["id"], option) == [(True,)]  # fmt: skip
+    result = await copy.sync()
+    assert copy.differences() == []
+    assert (result.status, result.published.failed) == ("ok", ())
 
 
 @pytest.mark.parametrize("path", ["/bookings$", "/availability$"])

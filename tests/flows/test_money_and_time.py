@@ -37,6 +37,34 @@ async def test_today_is_the_venues_when_the_horizon_is_laid(project, service):
     assert (first["Pacific/Chatham"], first["America/New_York"]) == ("2026-11-21", "2026-11-20")
 
 
+async def test_a_corrected_time_zone_reaches_departures_whose_answers_stay_the_same(project, service):
+    """The service writes wall clocks without an offset: which instants they are, only the product says."""
+    copy, corrected = project(), {}
+    product = next(p["id"] for p in service.get("/products").json() if p["timeZone"] == "Europe/Lisbon")
+
+    def edit(request, answer):
+        path = api_path(request)
+        if path == "/products":
+            return reply([{**p, "timeZone": corrected.get(p["id"], p["timeZone"])} for p in answer.json()])
+        if path == "/availability":
+            return reply(
+                [{**s, **{k: s[k][:19] for k in ("localDateTimeStart", "localDateTimeEnd")}} for s in answer.json()]
+            )
+        return None
+
+    said = (
+        "select distinct time_zone, (local_start_at - (utc_start_at at time zone 'UTC'))::varchar from core.availability "
+        "where product_id = $1"
+    )
+    await copy.sync(transport=Wire.by(edit))
+    assert copy.query(said, product) == [("Europe/Lisbon", "00:00:00")]
+    corrected[product] = "Asia/Tokyo"
+    await copy.sync(transport=Wire.by(edit))
+    assert copy.query(said, product) == [("Asia/Tokyo", "09:00:00")]
+    result = await copy.sync(transport=Wire.by(edit))
+    assert result.totals.rows == 0, "an equal answer is an equal answer again"
+
+
 AMOUNTS = [
     (0, 9_800, Decimal(9800)),
     (0, 10**14 - 1, Decimal(10**14 - 1)),

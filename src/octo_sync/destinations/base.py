@@ -102,6 +102,11 @@ class Answered:
     seen: tuple[Seen, ...] = ()
 
     @property
+    def unasked(self) -> bool:
+        """Whether nothing had to be asked: a month that has left the horizon since it was marked."""
+        return self.unchanged and not self.answer_hash
+
+    @property
     def size(self) -> int:
         """Bytes it holds in memory until it is landed."""
         return sum(map(len, self.lines)) + sum(len(p.body) for p in self.payloads)
@@ -267,7 +272,10 @@ class Destination(Protocol):
         ...
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
-        """Mark proven deletions, with what hangs on them, in one transaction; how many rows were marked."""
+        """Mark proven deletions, with what hangs on them, in one transaction; how many rows were marked.
+
+        What was shown again since, and is missed no longer, stays.
+        """
         ...
 
     def catalog(self) -> Catalog:

@@ -39,9 +39,10 @@ def cover(
     `overruled` are subjects of whose answer something was left out, so that an equal one must be read again. Returned are
     those whose answer was taken for equal to one that is no longer what is landed.
     """
-    if not answered:
+    # What was not asked for was not verified: what is known of it stays as old as it is.
+    rows = [_row(a, run_id, overruled) for a in answered if not a.unasked]
+    if not rows:
         return []
-    rows = [_row(a, run_id, overruled) for a in answered]
     arrays = [list(column) for column in zip(*rows, strict=True)]
     types = {**_COLUMNS, "is_equal": "boolean"}
     select = ", ".join(f"unnest(${i + 1}::{t}[]) as {c}" for i, (c, t) in enumerate(types.items()))
@@ -56,7 +57,7 @@ def cover(
         # Since the answer was compared, another landing may have made the one it equals old news; or this one did.
         found = db.execute(
             f"select n.connection_id, n.resource, n.key from covering n join ops.coverage o on {_SAME} "
-            f"where n.is_equal and n.answer_hash <> '' and o.answer_hash is distinct from n.answer_hash"
+            f"where n.is_equal and o.answer_hash is distinct from n.answer_hash"
         ).fetchall()
         wrong = sorted(Subject.from_key(*row) for row in found)
         if wrong:

@@ -4,7 +4,9 @@ The caller opens the transactions; see `DuckDBWarehouse.land`.
 """
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +112,11 @@ class LandingWork:
         self._miss_nothing_unasked()
         overruled = {subject for stage in self._stages for subject in stage.overruled}
         self.report.differing += sorted(subject for stage in self._stages for subject in stage.differing)
-        self.report.differing += cover(self._db, self._fresh, self._landing.run_id, overruled)
+        left_out = sum((stage.left_out for stage in self._stages), Counter())
+        fresh = (
+            [replace(a, row_count=a.row_count - left_out[a.subject]) for a in self._fresh] if left_out else self._fresh
+        )
+        self.report.differing += cover(self._db, fresh, self._landing.run_id, overruled)
         self._drift()
 
     def clean_up(self) -> None:
@@ -258,7 +264,7 @@ class LandingWork:
     def _miss_nothing_unasked(self) -> None:
         """A month that has left the horizon is asked for no more: what is missed in it cannot be proven gone."""
         for a in self._fresh:
-            if a.unchanged and not a.answer_hash and a.subject.kind is SubjectKind.AVAILABILITY:
+            if a.unasked and a.subject.kind is SubjectKind.AVAILABILITY:
                 self._db.execute(
                     "delete from ops.absences where connection_id = $1 and resource = $2 and subject_key = $3",
                     [a.subject.connection, str(a.subject.kind), a.subject.key],

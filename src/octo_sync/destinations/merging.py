@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from octo_sync.destinations import versions
+from octo_sync.destinations import moving, versions
 from octo_sync.destinations.staging import FLAGS as _FLAGS
 from octo_sync.destinations.staging import Facts
 from octo_sync.schema import Column, Merge, Noun, Table
@@ -121,29 +121,8 @@ class Merger:
         had_rows = self._has_rows(table)
         if had_rows:
             self._had_rows.add(table.full_name)
-        # Which capabilities count decides what becomes of a value that was sent unasked, so it is part of the hash.
-        flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
-        hashed = ", ".join([*(c.name for c in table.tracked), *flags, *(["_content"] if table.content else [])])
-        kept = ", ".join(
-            f"case when i.{_FLAGS[c.capability]} then i.{c.name} else t.{c.name} end as {c.name}"
-            if self._may_lack(c)
-            else f"i.{c.name}"
-            for c in table.columns
-        )
-        incoming = f"select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})"
-        if table.absent_is_gone:
-            # Needed twice, and planning such a select costs more than keeping its rows.
-            self._run(f"create or replace temp table incoming as {incoming}")
-            incoming = "from incoming"
         history = self._histories.get(table.full_name)
-        prune = self._prune()
-        changed = self._run(
-            f"create or replace temp table diff as "
-            f"select {kept}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen"
-            f"{versions.beside(history) if history else ''} "
-            f"from ({incoming}) i left join {target} t on {_equal(table.key, 't', 'i')}{prune} "
-            f"where t.row_hash is null or t.row_hash <> i.row_hash or t.is_deleted"
-        )
+        changed, prune = self._compare(table, target, history)
         updates = 0
         if changed:
             names = ", ".join(c.name for c in table.columns)
@@ -172,12 +151,42 @@ class Merger:
         if table.absent_is_gone and had_rows:
             self._gone(table, target)
 
+    def _compare(self, table: Table, target: str, history: Table | None) -> tuple[int, str]:
+        """Make `diff`: what came and is not there as it came. How many rows, and the condition for where they were."""
+        # Which capabilities count decides what becomes of a value that was sent unasked, so it is part of the hash.
+        flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
+        hashed = ", ".join([*(c.name for c in table.tracked), *flags, *(["_content"] if table.content else [])])
+        kept = ", ".join(
+            f"case when i.{_FLAGS[c.capability]} then i.{c.name} else t.{c.name} end as {c.name}"
+            if self._may_lack(c)
+            else f"i.{c.name}"
+            for c in table.columns
+        )
+        incoming = f"select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})"
+        if table.absent_is_gone:
+            # Needed twice, and planning such a select costs more than keeping its rows.
+            self._run(f"create or replace temp table incoming as {incoming}")
+            incoming = "from incoming"
+        prune = self._prune()
+        changed = self._run(
+            f"create or replace temp table diff as "
+            f"select {kept}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen"
+            f"{versions.beside(history) if history else ''} "
+            f"from ({incoming}) i left join {target} t on {_equal(table.key, 't', 'i')}{prune} "
+            f"where t.row_hash is null or t.row_hash <> i.row_hash or t.is_deleted"
+        )
+        if prune and history and changed and table.full_name in self._had_rows:
+            if moving.find(self._run, table, target, history, prune):
+                prune = ""  # their versions are on other days as well
+            moving.leave(self._run)
+        return changed, prune
+
     def _may_lack(self, column: Column) -> bool:
         """Whether some answer of this landing may lack the column's capability."""
         return bool(column.capability) and _FLAGS[column.capability] not in self._facts.flags
 
     def _prune(self) -> str:
-        """Bounds that let DuckDB skip row groups: rows of other months cannot match."""
+        """Bounds that let DuckDB skip row groups; what moved to these days from others is found by `moving`."""
         if self.noun.name != "availability":
             return ""
         low, high = self.connection.execute(

@@ -31,10 +31,11 @@ from octo_sync.destinations.base import (
 from octo_sync.destinations.burying import bury, bury_private
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing import LandingWork
+from octo_sync.destinations.moving import new_keys
 from octo_sync.destinations.postgres_marts import PostgresDraft, drafting
 from octo_sync.destinations.postgres_rows import numbered, rows_of
 from octo_sync.destinations.postgres_schema import migrate
-from octo_sync.destinations.postgres_scope import of_absences, of_answers
+from octo_sync.destinations.postgres_scope import Conditions, of_absences, of_answers, of_months, of_moved
 from octo_sync.destinations.postgres_sessions import Sessions, check_fence
 from octo_sync.destinations.postgres_workbench import MAIN, PRIVATE, Workbench
 from octo_sync.destinations.transactions import translated as translated_duckdb
@@ -192,11 +193,22 @@ class PostgresWarehouse:
         found = session.execute(f"select {there}".encode()).fetchone() or ()
         empty = frozenset(noun for noun, has in zip(_FIRST, found, strict=True) if not has)
         self._bench.touched(t.full_name for t in self._tables)
-        self._bench.renew(session, of_answers(answered, self._tables, self._staged_bookings, empty))
+        brought = of_answers(answered, self._tables, self._staged_bookings, empty)
+        self._bench.renew(session, brought)
+        if "core.availability" in brought and self._bench.has("staged_availability"):
+            self._bring_moved(session, brought)
+
+    def _bring_moved(self, session: "psycopg.Connection[Any]", brought: Conditions) -> None:
+        """Departures that are new on their days may be there on others; then also the months that they leave."""
+        if not (keys := new_keys(self._bench.db)):
+            return
+        before = self._bench.rows("core.availability")
+        self._bench.renew(session, of_moved(keys, self._tables, brought))
+        if self._bench.rows("core.availability") > before:
+            self._bench.renew(session, of_months(keys, brought))
 
     def _staged_bookings(self) -> list[str]:
-        there = "select 1 from duckdb_tables() where temporary and table_name = 'staged_bookings'"
-        if not self._bench.db.execute(there).fetchone():
+        if not self._bench.has("staged_bookings"):
             return []
         return [uuid for (uuid,) in self._bench.db.execute("select distinct r.uuid from staged_bookings").fetchall()]
 

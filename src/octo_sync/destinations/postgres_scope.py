@@ -12,7 +12,7 @@ from octo_sync.destinations.base import Absence, Answered
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.schema import Merge, Table
 
-__all__ = ["Conditions", "of_absences", "of_answers"]
+__all__ = ["Conditions", "of_absences", "of_answers", "of_months", "of_moved"]
 
 Conditions = Mapping[str, tuple[str, Sequence[Any]]]
 """Table → condition and its parameters."""
@@ -137,8 +137,39 @@ def _coverage(answered: Sequence[Answered], uuids: Sequence[str]) -> tuple[str, 
     return where, [connections, sorted(keys), first]
 
 
+_OPTION = "(t.connection_id, t.product_id, t.option_id) in (select * from unnest(%s::text[], %s::text[], %s::text[]))"
+
+
+def _options(keys: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [list(column) for column in zip(*sorted(set(zip(*keys[:3], strict=True))), strict=True)]
+
+
+def of_moved(keys: Sequence[Sequence[str]], tables: Sequence[Table], brought: Conditions) -> Conditions:
+    """Departures with these keys, one list a column, on other days than those that were `brought`, and their details."""
+    found: dict[str, tuple[str, Sequence[Any]]] = {}
+    for table in tables:
+        if _noun(table, tables) == "availability" and table.full_name in brought:
+            where, parameters = brought[table.full_name]
+            found[table.full_name] = (
+                f"{_OPTION} and t.availability_id = any(%s) and not ({where})",
+                [*_options(keys), sorted(set(keys[3])), *parameters],
+            )
+    return found
+
+
+def of_months(keys: Sequence[Sequence[str]], brought: Conditions) -> Conditions:
+    """What was verified of all months of these options, where it was not `brought` before."""
+    where, parameters = brought["ops.coverage"]
+    return {
+        "ops.coverage": (f"t.resource = 'availability' and {_OPTION} and not ({where})", [*_options(keys), *parameters])
+    }
+
+
 def of_absences(absences: Sequence[Absence], keys: Sequence[Sequence[str]], tables: Sequence[Table]) -> Conditions:
-    """What the burial of these rows touches: the rows, and all that has their keys. `keys` are those, without connection."""
+    """What the burial of these rows touches: the rows, and all that has their keys. `keys` are those, without connection.
+
+    Also the months of departures that go with them.
+    """
     by_name = {t.full_name: t for t in tables}
     wheres: dict[str, list[str]] = {}
     lists: dict[str, list[Any]] = {}
@@ -147,7 +178,8 @@ def of_absences(absences: Sequence[Absence], keys: Sequence[Sequence[str]], tabl
         rows = [(a.connection, *key) for a, key in zip(absences, keys, strict=True) if a.table == name]
         for table in tables:
             columns = {c.name for c in table.all_columns}
-            if table.merge is Merge.LOG or not set(own.key) <= columns or table.schema == "ops":
+            months = table.full_name == "ops.coverage" and "core.availability" in own.cascade
+            if not months and (table.merge is Merge.LOG or not set(own.key) <= columns or table.schema == "ops"):
                 continue
             arrays = ", ".join(["%s::text[]"] * len(own.key))
             wheres.setdefault(table.full_name, []).append(

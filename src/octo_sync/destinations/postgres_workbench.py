@@ -68,7 +68,7 @@ class Workbench:
         self.db.close()
 
     def bring(self, session: "psycopg.Connection[Any]", table: Table, where: str, parameters: Sequence[Any]) -> None:
-        """Copy the rows of a table, alias `t`, for which `where` is true; once in a landing for each table."""
+        """Copy the rows of a table, alias `t`, for which `where` is true; none that was brought before in this landing."""
         names = ", ".join(c.name for c in table.all_columns)
         chosen = names
         if table.full_name == "raw.records":
@@ -83,10 +83,13 @@ class Workbench:
                 for block in rows:
                     size += out.write(block)
             self._used.add(table.full_name)
-            self._brought.append(table)
             if size:
                 self._read(name, table, f"before.{table.full_name}")
-                self.db.execute(f"insert into {_catalog(table)}.{table.full_name} from before.{table.full_name}")
+                if table in self._brought:
+                    self._read(name, table, f"{_catalog(table)}.{table.full_name}")
+                else:
+                    self.db.execute(f"insert into {_catalog(table)}.{table.full_name} from before.{table.full_name}")
+            self._brought.append(table)
         finally:
             Path(name).unlink(missing_ok=True)
 
@@ -101,6 +104,15 @@ class Workbench:
             f"buffer_size = {_LONGEST_ROW})",
             [name],
         )
+
+    def has(self, staged: str) -> bool:
+        """Whether there is such a work table."""
+        there = "select 1 from duckdb_tables() where temporary and table_name = $1"
+        return self.db.execute(there, [staged]).fetchone() is not None
+
+    def rows(self, table: str) -> int:
+        """How many rows of a table are here."""
+        return int((self.db.execute(f"select count(*) from {table}").fetchone() or (0,))[0])
 
     def touched(self, tables: Iterable[str]) -> None:
         """Say that these tables may hold rows now, brought or not."""

@@ -6,6 +6,7 @@ the shape check re-encoded, so that the loader cannot read anything else than wh
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,8 +61,12 @@ class Stage:
         self._answered = answered
         self._spool = spool
         self._has_seen = any(a.seen for a in answered)
+        self._parts = sum(len(a.lines) for a in answered)
+        """Lines staged; every answer has lines of its own."""
         self.overruled: set[Subject] = set()
         """Subjects of whose answer something was left out: what their hash stands for is not what is landed."""
+        self.left_out: Counter[Subject] = Counter()
+        """Of departures how many: their months must not claim more than is landed."""
         self.differing: set[Subject] = set()
         """Bookings that were taken for landed and are not: to be fetched anew."""
 
@@ -134,6 +139,7 @@ class Stage:
                 f'delete from {staged} where left(r."localDateTimeStart", 10)::date '
                 f"not between window_start and window_end"
             )
+            self._leave_out_former_days()
         elif self.noun.name == "products":
             self._newest("r.id, language")
             # R6 between a list and a single product: the later request wins.
@@ -156,6 +162,16 @@ class Stage:
             if self._later_landed():
                 self._leave_out_overruled_bookings()
 
+    def _leave_out_former_days(self) -> None:
+        """One departure may have moved between the requests for two months, or parts of one: the later one knows."""
+        if len({(a.subject.connection, *a.subject.parts[:2]) for a in self._answered}) >= self._parts:
+            return
+        # By their hashes, because the texts themselves cost as much as reading them.
+        key = "connection_id, product_id, option_id, r.id"
+        twice = self._db.execute(f"select count(*) > count(distinct hash({key})) from staged_availability").fetchone()
+        if twice and twice[0]:
+            self.left_out += self._newest("product_id, option_id, r.id")
+
     def _leave_out_overruled_bookings(self) -> None:
         """R6 between a window and a booking of its own: the later request wins."""
         own = (
@@ -175,12 +191,14 @@ class Stage:
                 f"update seen_bookings s set is_overruled = true where {own.format(uuid='s.booking_uuid')}"
             )
 
-    def _drop(self, condition: str) -> None:
-        """Leave out records, over alias `s`; their answers as a whole are not what is landed."""
+    def _drop(self, condition: str) -> Counter[Subject]:
+        """Leave out records, over alias `s`; their answers as a whole are not what is landed. How many of each."""
         found = self._db.execute(
             f"delete from staged_{self.noun.name} s where {condition} returning connection_id, resource, subject_key"
         ).fetchall()
-        self.overruled |= {Subject.from_key(*row) for row in set(found)}
+        dropped = Counter({Subject.from_key(*row): count for row, count in Counter(found).items()})
+        self.overruled |= dropped.keys()
+        return dropped
 
     def _stage_seen(self) -> None:
         """What was in the answers and not read becomes `seen_bookings`."""
@@ -233,13 +251,17 @@ class Stage:
         )
         return found.fetchone() is not None
 
-    def _newest(self, key: str) -> None:
-        """Several answers of one landing may hold the same record: the one whose request started last counts."""
-        if len(self._answered) > 1:
-            self._drop(
-                f"s.rowid in (select rowid from staged_{self.noun.name} "
-                f"qualify row_number() over (partition by connection_id, {key} order by request_seq desc) > 1)"
-            )
+    def _newest(self, key: str) -> Counter[Subject]:
+        """Several answers of one landing may hold the same record: the one whose request started last counts.
+
+        A month that was asked for in parts is several answers too. Returned is how many of each were left out.
+        """
+        if self._parts <= 1:
+            return Counter()
+        return self._drop(
+            f"s.rowid in (select rowid from staged_{self.noun.name} "
+            f"qualify row_number() over (partition by connection_id, {key} order by request_seq desc) > 1)"
+        )
 
     def absence_scope(self, table: Table) -> str | None:
         """Which rows of the table the complete answers speak for: a relation for `Merger.note_absences`, or None."""

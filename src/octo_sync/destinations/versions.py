@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from octo_sync.schema import Table
 
-__all__ = ["PRUNE", "beside", "close", "insert_changed", "insert_first"]
+__all__ = ["PRUNE", "beside", "close", "former", "insert_changed", "insert_first"]
 
 Run = Callable[[str], int]
 """Run a statement; rows it touched."""
@@ -37,8 +37,13 @@ def _into(history: Table, target: str) -> str:
 
 def beside(history: Table) -> str:
     """What the merge has to select beside each row, over the incoming row `i` and the one that is there, `t`."""
-    old = ", ".join(f"t.{c} as old_{c}" for c in history.followed)
-    return f", i._source, t.is_deleted as old_is_deleted, t.deleted_at_utc as old_deleted_at, {old}"
+    return f", i._source, {', '.join(f'{value} as {name}' for name, value in former(history).items())}"
+
+
+def former(history: Table) -> dict[str, str]:
+    """What the row that is there, `t`, was: name beside the incoming row → its value."""
+    audit = {"old_is_deleted": "t.is_deleted", "old_deleted_at": "t.deleted_at_utc"}
+    return audit | {f"old_{c}": f"t.{c}" for c in history.followed}
 
 
 def insert_first(run: Run, history: Table, target: str) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from octo_sync.destinations.base import Answered, Covered, Drift, KnownBookings, Payload, Seen
-from octo_sync.errors import AnswerTooLarge, NotFound, RequestRefused
+from octo_sync.errors import AnswerInvalid, AnswerTooLarge, NotFound, RequestRefused
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Claim, Subject, SubjectKind, Window
 from octo_sync.octo import checking, endpoints, quirks
@@ -63,6 +63,8 @@ class _Pieces:
 
     calls: list[tuple[Window | None, Answer]] = field(default_factory=list)
     capped: bool = False
+    time_zone: str | None = None
+    """Of the product, for departures: it says which instants they are."""
 
     @property
     def request_seq(self) -> int:
@@ -71,7 +73,7 @@ class _Pieces:
 
     def hash(self, ways: str) -> str:
         """Hash of the bytes of all answers and what they were asked for; `ways` is what else decides what they become."""
-        digest = hashlib.blake2b(ways.encode(), digest_size=16)
+        digest = hashlib.blake2b((ways + (self.time_zone or "")).encode(), digest_size=16)
         for part, answer in self.calls:
             digest.update(str(part).encode() + answer.digest)
         return digest.hexdigest()
@@ -82,7 +84,7 @@ class Fetcher:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._most_days: dict[str, int] = {}
+        self._most_days: dict[tuple[str, SubjectKind], int] = {}
         self._refused: set[tuple[str, str, str]] = set()
         self._sampled: set[tuple[str, str]] = set()
 
@@ -156,6 +158,8 @@ class Fetcher:
                 continue  # the service has no text in that language and fell back to one we have
             served.add(told)
             checked = checking.check_product(answer.body) if one else checking.check_products(answer.body)
+            if one:
+                _require_own(subject, checked)
             checks.append(checked)
             lines += self._lines(claim, answer, "products", checked, None, language=told, first=len(served) == 1)
             if "products" not in self._ports.pipeline.sync.raw:
@@ -193,14 +197,15 @@ class Fetcher:
             capped=lambda _: False,  # a month of departures may well be a hundred
             may_split=pair not in self._refused,
         )
+        # Once: were it corrected meanwhile, rows and hash must be of the same one.
+        pieces.time_zone = self._ports.time_zones.get((connection, product))
         if same := self._unchanged(claim, known, pieces, "availability", window):
             return same
         checks, lines = [], []
-        zone = self._ports.time_zones.get((connection, product))
         for part, answer in pieces.calls:
             checked = checking.check_availability(answer.body)
             checks.append(checked)
-            lines += self._lines(claim, answer, "availability", checked, part, time_zone=zone)
+            lines += self._lines(claim, answer, "availability", checked, part, time_zone=pieces.time_zone)
         payloads = []
         if "availability" in self._ports.pipeline.sync.raw:
             payloads = [
@@ -254,6 +259,8 @@ class Fetcher:
                     )
                     if is_screened.keeps_payload
                 ]
+        # A booking that moved between the requests for two parts is in both: the later one has it as it is.
+        payloads = list({payload.key: payload for payload in payloads}.values())
         meaning = self._meaning(subject.connection, dates, window)
         fetched = self._fetched(claim, pieces, "bookings", checks, lines, window, payloads, meaning=meaning, seen=seen)
         return replace(fetched, screened=screened)
@@ -266,7 +273,10 @@ class Fetcher:
         salt = int.from_bytes(ways, "little", signed=True)
         screen = self._ports.privacy.screen(subject.connection)
         if subject.kind is SubjectKind.BOOKING:
-            return [checking.check_booking(answer.body, salt=salt, screen=screen) for _, answer in pieces.calls]
+            own = [checking.check_booking(answer.body, salt=salt, screen=screen) for _, answer in pieces.calls]
+            for checked in own:
+                _require_own(subject, checked)
+            return own
         checks = [
             checking.check_bookings(answer.body, known=known, salt=salt, screen=screen) for _, answer in pieces.calls
         ]
@@ -299,8 +309,8 @@ class Fetcher:
         may_split: bool,
     ) -> _Pieces:
         """Ask for a window, in smaller ones where the service wants that."""
-        pieces = _Pieces()
-        queue = list(_pieces_of(window, self._most_days.get(subject.connection)))
+        pieces, learned = _Pieces(), (subject.connection, subject.kind)
+        queue = list(_pieces_of(window, self._most_days.get(learned)))
         while queue:
             part = queue.pop(0)
             try:
@@ -314,8 +324,8 @@ class Fetcher:
                     raise
                 queue[:0] = smaller
                 continue
-            if part.days < window.days and subject.connection not in self._most_days:
-                self._most_days[subject.connection] = part.days
+            if part.days < window.days and learned not in self._most_days:
+                self._most_days[learned] = part.days
                 queue = [p for q in queue for p in _pieces_of(q, part.days)]
             if capped(answer):
                 smaller = quirks.shrink(part)
@@ -474,6 +484,22 @@ def _pieces_of(window: Window, most_days: int | None) -> list[Window]:
         return [window]
     first, second = window.halves()
     return [*_pieces_of(first, most_days), *_pieces_of(second, most_days)]
+
+
+def _require_own(subject: Subject, checked: checking.Checked) -> None:
+    """An answer about another id says nothing about the one that was asked for; landed, it would count as a look at it.
+
+    Raises:
+        AnswerInvalid: The answer names another id.
+    """
+    asked = subject.parts[0].casefold()
+    # A record that could not be read is quarantined by its id; where even that is unreadable, by its place.
+    named = {*checked.ids, *(bad.key for bad in checked.bad)} - {"#0"}
+    if any(name.casefold() != asked for name in named):
+        raise AnswerInvalid(
+            f'The {subject.kind} {subject.parts[0]} at "{subject.connection}" was answered with another id; nothing of it '
+            f"was used. Tell whoever runs the service."
+        )
 
 
 def _digest(body: memoryview) -> str:

@@ -39,6 +39,8 @@ _HEAVY = 2
 """Lists of bookings fetched at a time per connection: memory is bounded by them (R12)."""
 _LEAST_WAIT = 0.01
 _MEANWHILE_EVERY = 1.0
+_DOUBLINGS = 30
+"""From a tenth of a second to years; what is tried for ever would otherwise wait longer than a float can say."""
 _REFUSED_TRIES = 2
 """A request that was refused twice as it is will be refused a third time; some services block whoever insists (Q2)."""
 
@@ -309,7 +311,7 @@ class Worker:
             ports.journal.mark([Subject(subject.connection, SubjectKind.PRODUCT, subject.parts[:1])], Source.REPAIR)
         refused = isinstance(error, RequestRefused | NotFound)
         tries = min(_REFUSED_TRIES, settings.attempts) if refused else settings.attempts
-        delay = min(settings.backoff * 2**claim.attempts, settings.backoff_cap)
+        delay = min(settings.backoff * 2 ** min(claim.attempts, _DOUBLINGS), settings.backoff_cap)
         if isinstance(error, RateLimited) and error.retry_after:
             delay = min(max(delay, error.retry_after), settings.backoff_cap)
         delay *= 0.75 + 0.5 * ports.random.random()
