@@ -13,11 +13,12 @@ from pathlib import Path
 
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.compare import Comparison, compare
+from octo_sync.flows.mark import documents, mark
 from octo_sync.flows.ports import Numbers, Ports
 from octo_sync.flows.pull import Pull, Scope
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.journal import Journal
-from octo_sync.model import SubjectKind
+from octo_sync.model import Source, SubjectKind
 from octo_sync.schema import Table
 
 __all__ = ["Claims", "LiveResult", "claims", "verify_live"]
@@ -72,22 +73,16 @@ async def verify_live(
 
 async def _sampled(own: Ports, scope: Scope, sample: int) -> Worker:
     """The documents, and `sample` windows drawn by the injected randomness."""
-    pull = Pull(own, Scope(only=frozenset({"products"})))
-    worker = await pull.run()
-    if worker.troubles:
-        return worker
-    whole = Pull(own, scope)
-    await asyncio.to_thread(whole.begin)
-    await asyncio.to_thread(whole.plan_availability, set(own.clients))
-    windows = [
-        row.subject
-        for row in own.journal.subjects()
-        if row.subject.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
-    ]
-    chosen = set(own.random.sample(sorted(windows), min(sample, len(windows))))
-    own.journal.forget([s for s in windows if s not in chosen])
-    own.progress.total.update({str(kind): sum(s.kind is kind for s in chosen) for kind in SubjectKind})
+    worker = Worker(own, kinds=scope.kinds)
+    mark(own, [subject for name in own.clients for subject in documents(name)], Source.SCHEDULE)
     await worker.drain()
+    if not worker.troubles:
+        # Only now are the options known, and with them the months of each.
+        wanted = await asyncio.to_thread(Pull(own, scope).everything)
+        windows = sorted(s for s in wanted if s.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS))
+        mark(own, own.random.sample(windows, min(sample, len(windows))), Source.SCHEDULE)
+        await worker.drain()
+    worker.failed |= worker.lander.refused
     return worker
 
 
