@@ -1,11 +1,14 @@
 """Verify --live: what differs from the service is found, also by a sample, and nothing counts as equal that was left out."""
 
 import contextlib
+import json
 
+import click
 import duckdb
 import pytest
-from tests.flows.harness import QUICK, Project, Service, small
+from tests.flows.harness import QUICK, Project, Service, Wire, api_path, reply, small
 
+from octo_sync.cli import verify as command
 from octo_sync.destinations.duckdb import DuckDBWarehouse
 from octo_sync.flows.pull import Scope
 from octo_sync.flows.verify import verify_live
@@ -92,3 +95,27 @@ async def test_a_sample_of_what_is_equal_asks_for_no_more_than_it_drew(project, 
     # The drawn, the supplier and the products, each of them once.
     assert found.subjects == 4
     assert asked.count("products") == 1
+
+
+@pytest.mark.parametrize("sample", [None, 1000])
+async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(project, capsys, sample):
+    await project.sync()
+
+    def spoil(request, response):
+        """One of the products has no id that could be read."""
+        if api_path(request) == "/products":
+            products = json.loads(response.content)
+            products[0]["options"] = "none"
+            return reply(products)
+        return None
+
+    found = await verify(project, sample=sample, transport=Wire.by(spoil))
+    assert found.comparison.equal, "what could be compared is equal"
+    assert not found.complete
+    assert "incomplete" in found.failed["main:products"]
+    assert any("options" in why for why in found.failed.values()), "the record and what is wrong with it"
+    with click.Context(command.command):
+        assert command._live(found, project.pipeline, limit=5, json_=False) == 5
+    out, err = capsys.readouterr()
+    assert out.startswith("incomplete")
+    assert "main:products" in err

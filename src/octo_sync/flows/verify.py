@@ -18,7 +18,7 @@ from octo_sync.flows.ports import Numbers, Ports
 from octo_sync.flows.pull import Pull, Scope
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.journal import Journal
-from octo_sync.model import Source, SubjectKind
+from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.schema import Table
 
 __all__ = ["Claims", "LiveResult", "claims", "verify_live"]
@@ -26,7 +26,7 @@ __all__ = ["Claims", "LiveResult", "claims", "verify_live"]
 
 @dataclass(slots=True)
 class LiveResult:
-    """What a live verification found; `troubles` and `failed` say what could not be asked."""
+    """What a live verification found; `troubles` and `failed` say what could not be asked, or not be compared."""
 
     comparison: Comparison
     subjects: int
@@ -36,7 +36,7 @@ class LiveResult:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was asked that should be."""
+        """Whether everything was asked that should be, and all of the answers compared."""
         return not self.troubles and not self.failed
 
 
@@ -65,9 +65,9 @@ async def verify_live(
     else:
         worker = await _sampled(own, scope, sample)
     requests = sum(c.stats.requests for c in ports.clients.values()) - before
+    failed = await asyncio.to_thread(_left_out, own) | {str(s): why for s, why in worker.failed.items()}
     close()
     comparison = await asyncio.to_thread(compare, here, scratch_path, tables)
-    failed = {str(s): why for s, why in worker.failed.items()}
     return LiveResult(comparison, worker.lander.totals.subjects, requests, tuple(worker.troubles), failed)
 
 
@@ -84,6 +84,18 @@ async def _sampled(own: Ports, scope: Scope, sample: int) -> Worker:
         await worker.drain()
     worker.failed |= worker.lander.refused
     return worker
+
+
+def _left_out(own: Ports) -> dict[str, str]:
+    """What was answered, but not so that all of it could be compared: subjects, and the records that did not fit. Blocking."""
+    rows = own.warehouse.query(
+        "select connection_id, resource, key from ops.coverage where not is_complete order by 1, 2, 3"
+    ).rows
+    found = {
+        str(Subject.from_key(*row)): "It was answered incompletely, so not all of it could be compared." for row in rows
+    }
+    records = [entry for entry in own.journal.quarantined() if entry.what == "record"]
+    return found | {f"{r.connection}:{r.resource} record {r.key}": f"{r.path}: {r.reason}" for r in records}
 
 
 @dataclass(slots=True)
