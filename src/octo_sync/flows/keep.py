@@ -237,7 +237,9 @@ class Keeper:
         is_time = self._time() - self._looked_after_at >= _LOOK_AFTER_EVERY
         if is_time or rows != self._rows_looked_after or (self._next_hold and now >= self._next_hold):
             self._rows_looked_after = rows
-            holds, self._next_hold = due_holds(known_bookings(ports.warehouse, ["ON_HOLD"]), now)
+            # A connection that was taken out of the pipeline keeps its rows, and nobody can ask for them.
+            known = [b for b in known_bookings(ports.warehouse, ["ON_HOLD"]) if b.subject.connection in ports.clients]
+            holds, self._next_hold = due_holds(known, now)
             marked = bool(mark(ports, holds, Source.TIMER)) or marked
         if is_time:
             self._looked_after_at = self._time()
@@ -273,8 +275,8 @@ class Keeper:
         return bool(mark(self.ports, subjects, Source.TIMER))
 
     def _is_due(self) -> bool:
-        stopped = {t.connection for t in self._worker.troubles}
-        return any(b.due and b.connection not in stopped for b in self.ports.journal.backlog())
+        working = self.ports.clients.keys() - {t.connection for t in self._worker.troubles}
+        return any(b.due and b.connection in working for b in self.ports.journal.backlog())
 
     def _products_landed(self, connections: set[str]) -> None:
         """New options and new months of known products: whatever has no subject yet is marked. Blocking, from the worker."""
