@@ -98,6 +98,8 @@ class Keeper:
         """Whether a pull has ended that nothing was compared after, and whether readers have what landed."""
         self._published_at = self._looked_after_at = -inf
         self._next_hold: datetime | None = None
+        self._waited: dict[Subject, float] = {}
+        """What is asked for a second proof of a deletion, and how long that was waited for last, seconds."""
         self._silent: dict[str, float] = {}
         """Connections whose webhooks have gone quiet, and when they were pulled last because of it."""
         self._unwell: dict[str, type[ServiceError]] = {}
@@ -231,7 +233,7 @@ class Keeper:
     def _look_after(self) -> bool:
         """Settle absences, mark holds and old bookings; whether anything is due because of it. Blocking."""
         ports = self.ports
-        settled = settle(ports, stopped=[t.connection for t in self._worker.troubles])
+        settled = settle(ports, stopped=[t.connection for t in self._worker.troubles], waited=self._waited)
         marked, self._buried = settled.marked, self._buried + settled.buried
         now, rows = ports.clock.now(), self._worker.lander.totals.rows
         is_time = self._time() - self._looked_after_at >= _LOOK_AFTER_EVERY
