@@ -17,6 +17,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from octo_sync.errors import ConfigError, OctoSyncError
 from octo_sync.model import Clock
+from octo_sync.weekdays import WEEKDAYS, weekdays
 
 __all__ = ["Schedules", "missed", "next_time"]
 
@@ -30,9 +31,18 @@ _AGAIN = 30.0
 
 def _trigger(expression: str, time_zone: str) -> CronTrigger:
     try:
-        return CronTrigger.from_crontab(expression, timezone=time_zone)
+        *others, last = expression.split()
+        return CronTrigger.from_crontab(" ".join([*others, _named(last)]), timezone=time_zone)
     except ValueError as error:
         raise ConfigError(f'schedule: "{expression}" is not a cron expression: {error}.') from None
+
+
+def _named(field: str) -> str:
+    """The days of the week by name, because in APScheduler 0 is Monday."""
+    days = weekdays(field)
+    if days is None:
+        raise ValueError("a day of the week is 0 to 7 or sun to sat, with *, -, a comma and / as in crontab(5)")
+    return ",".join(WEEKDAYS[day] for day in days) if len(days) < len(WEEKDAYS) else "*"
 
 
 def next_time(expression: str, time_zone: str, after: datetime) -> datetime | None:

@@ -36,6 +36,44 @@ def test_times_are_of_the_schedules_own_zone(expression, zone, after, following)
     assert next_time(expression, zone, at(after)) == at(following)
 
 
+SUN, MON, TUE, WED, THU, FRI, SAT = (f"2026-11-{day}" for day in range(22, 29))
+
+
+@pytest.mark.parametrize(
+    ("field", "days"),
+    [
+        ("0", {SUN}),
+        ("7", {SUN}),
+        ("1", {MON}),
+        ("6", {SAT}),
+        ("1-5", {MON, TUE, WED, THU, FRI}),
+        ("0-4", {SUN, MON, TUE, WED, THU}),
+        ("5-7", {FRI, SAT, SUN}),
+        ("0,6", {SUN, SAT}),
+        ("1-5/2", {MON, WED, FRI}),
+        ("*/2", {SUN, TUE, THU, SAT}),
+        ("4/2", {THU, SAT}),
+        ("0-6", {SUN, MON, TUE, WED, THU, FRI, SAT}),
+        ("*", {SUN, MON, TUE, WED, THU, FRI, SAT}),
+        ("mon-fri", {MON, TUE, WED, THU, FRI}),
+        ("fri-sun", {FRI, SAT, SUN}),
+        ("sun-tue", {SUN, MON, TUE}),
+        ("Sun,3", {SUN, WED}),
+    ],
+)
+def test_days_of_the_week_are_counted_as_cron_counts_them(field, days):
+    found, moment, expression = set(), at("2026-11-22T00:00"), f"0 3 * * {field}"
+    while (moment := next_time(expression, "UTC", moment)) < at("2026-11-29T00:00"):
+        found.add(moment.date().isoformat())
+    assert found == days
+
+
+@pytest.mark.parametrize("field", ["8", "5-1", "0-8", "*/7", "1/0", "mon-", "monday", "L", "sat-mon", "-1", "1-2-3"])
+def test_days_of_the_week_that_cron_does_not_know_are_refused(field):
+    with pytest.raises(ConfigError, match="is not a cron expression"):
+        next_time(f"0 3 * * {field}", "UTC", at("2026-11-20T00:00"))
+
+
 def test_what_is_not_a_cron_expression_is_refused():
     with pytest.raises(ConfigError, match='"99 2 \\* \\* \\*" is not a cron expression'):
         next_time("99 2 * * *", "UTC", at("2026-11-20T00:00"))
