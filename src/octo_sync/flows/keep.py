@@ -18,7 +18,7 @@ from octo_sync.flows.mark import availability_subjects, booking_windows, documen
 from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.settle import settle
-from octo_sync.flows.silence import silences
+from octo_sync.flows.silence import note_rhythms, silences
 from octo_sync.flows.upkeep import THINNED, due_holds, due_verifications, known_bookings
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.model import Claim, Source, Subject, SubjectKind
@@ -245,6 +245,7 @@ class Keeper:
             marked = bool(mark(ports, holds, Source.TIMER)) or marked
         if is_time:
             self._looked_after_at = self._time()
+            note_rhythms(ports.journal, list(ports.clients), ports.clock)
             thin_deliveries(ports, now)
             marked = self._verify_old(now) or marked
             self._mind_silence()
