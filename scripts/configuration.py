@@ -34,6 +34,7 @@ one environment.
 | name | `a-z`, `0-9` and single `-` or `_`; two connections must differ in more than `-` and `_` |
 | host:port | where to listen: `"127.0.0.1:8787"`, `"[::1]:8787"`, `"0.0.0.0:8787"` |
 | path | relative to the project directory |
+| cron expression | as in crontab(5), 0 and 7 are Sunday; but a day of the month and one of the week must both fit |
 
 A wrong file is refused with every mistake, each with its key, what was found and what was expected, and exit code 2.
 

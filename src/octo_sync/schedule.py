@@ -17,6 +17,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from octo_sync.errors import ConfigError, OctoSyncError
 from octo_sync.model import Clock
+from octo_sync.weekdays import WEEKDAYS, weekdays
 
 __all__ = ["Schedules", "missed", "next_time"]
 
@@ -28,11 +29,41 @@ _AGAIN = 30.0
 """Seconds until a call of a cron expression that failed is made again."""
 
 
+class _Times(CronTrigger):  # type: ignore[misc] # APScheduler 3 has no types
+    """A cron expression's times. One that names its hour and minute comes once a day, also where clocks are put back.
+
+    As crontab(5) has it: `30 2 * * *` passes over the second 02:30 of that night, `*/30 * * * *` runs through.
+    """
+
+    def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime | None:
+        """The next instant, on the schedule's own clock."""
+        found: datetime | None = super().get_next_fire_time(previous_fire_time, now)
+        names = {field.name: str(field) for field in self.fields}
+        while found and _is_second(found) and "*" not in names["hour"] + names["minute"]:
+            found = super().get_next_fire_time(None, found.astimezone(UTC) + timedelta(microseconds=1))
+        return found
+
+
+def _is_second(moment: datetime) -> bool:
+    """Whether a clock that was put back shows this time for the second time."""
+    first, now = moment.replace(fold=0).utcoffset(), moment.utcoffset()
+    return first is not None and now is not None and first > now
+
+
 def _trigger(expression: str, time_zone: str) -> CronTrigger:
     try:
-        return CronTrigger.from_crontab(expression, timezone=time_zone)
+        *others, last = expression.split()
+        return _Times.from_crontab(" ".join([*others, _named(last)]), timezone=time_zone)
     except ValueError as error:
         raise ConfigError(f'schedule: "{expression}" is not a cron expression: {error}.') from None
+
+
+def _named(field: str) -> str:
+    """The days of the week by name, because in APScheduler 0 is Monday."""
+    days = weekdays(field)
+    if days is None:
+        raise ValueError("a day of the week is 0 to 7 or sun to sat, with *, -, a comma and / as in crontab(5)")
+    return ",".join(WEEKDAYS[day] for day in days) if len(days) < len(WEEKDAYS) else "*"
 
 
 def next_time(expression: str, time_zone: str, after: datetime) -> datetime | None:

@@ -29,7 +29,7 @@ bind = "127.0.0.1:9797"
 stop_within = "7500ms"
 
 [schedule]
-full = "30 2 * * 0"
+full = "30 2 * * 1"
 time_zone = "Europe/Lisbon"
 """
 

@@ -11,7 +11,8 @@ from octo_sync.flows.deploy_schedule import calendar, crontab
 from octo_sync.schedule import next_time
 
 CRON = ["0 3 * * *", "*/20 * * * *", "5/25 3 * * *", "15 2-4,22 * * *", "0 3 * * 0", "0 3 * * mon-fri", "0 3 1,15 * *",
-        "59 23 31 dec *", "0 0 29 2 *", "7 */5 */10 1-6/2 *", "0 4 * * 6", "0 3 1-7 * sat"]  # fmt: skip
+        "59 23 31 dec *", "0 0 29 2 *", "7 */5 */10 1-6/2 *", "0 4 * * 6", "0 3 1-7 * sat",
+        "0 3 * * 0-2,7", "0 3 * * fri-sun", "0 3 * * */2", "0 3 * * 1-5/2"]  # fmt: skip
 ZONES = ["UTC", "Europe/Lisbon", "Pacific/Auckland"]
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

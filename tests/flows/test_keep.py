@@ -6,7 +6,7 @@ import datetime as dt
 import threading
 
 import pytest
-from tests.flows.harness import QUICK, Project, Service, Wire, api_path, reply, small
+from tests.flows.harness import QUICK, Asked, Project, Service, Wire, api_path, reply, small
 
 import octo_sync
 from octo_sync.errors import WarehouseError
@@ -168,6 +168,29 @@ async def test_a_hold_that_lapses_is_noticed_by_nobody_else(project, service):
         assert asked == {b["uuid"] for b in held}
         left = keeper.ports.warehouse.query("select count(*) from core.bookings where status = 'ON_HOLD'").rows
         assert left == [(0,)]
+
+
+async def test_holds_of_a_connection_that_was_taken_out_are_nobodys_business(tmp_path):
+    with Service(small(bookings=60, days=20, products=4)) as service:  # its own, because holds lapse for good
+        both = {"main": Asked(limits=QUICK), "former": Asked(limits=QUICK)}
+        project = Project(tmp_path, service, connections=both)
+        await project.sync()
+        held = [b for b in service.state()["bookings"] if b["status"] == "ON_HOLD"]
+        assert held, "the seed has holds"
+        ends = max(dt.datetime.fromisoformat(b["utc_expires_at"]) for b in held)
+        del both["former"]
+        project.write()
+        project.clock.advance(seconds=(ends - project.clock.now()).total_seconds() + 60)
+        async with keeping(project) as keeper:
+            await settled(keeper)
+            rows = list(keeper.ports.journal.subjects(kind=SubjectKind.BOOKING))
+            assert {row.subject.parts[0] for row in rows if row.subject.connection == "main"} >= {
+                b["uuid"] for b in held
+            }
+            assert [row.subject for row in rows if row.subject.connection == "former"] == []
+            # What was owed when it was taken out is not due either.
+            keeper.ports.journal.mark([Subject("former", SubjectKind.SUPPLIER)], Source.SCHEDULE)
+            assert not keeper._is_due()
 
 
 async def test_repeats_about_one_booking_cost_a_few_requests(project, service):

@@ -31,7 +31,7 @@ def hours(*at, each=5):
     ],
 )
 def test_silence_is_measured_by_the_connections_own_rhythm(counts, last, after, silent):
-    assert silent_for(counts, last, NOON, after=after) == silent
+    assert silent_for(usual_pause(counts), last, NOON, after=after) == silent
 
 
 def test_the_usual_pause_is_the_longest_between_two_hours():

@@ -36,6 +36,81 @@ def test_times_are_of_the_schedules_own_zone(expression, zone, after, following)
     assert next_time(expression, zone, at(after)) == at(following)
 
 
+@pytest.mark.parametrize(
+    ("expression", "zone", "after", "following"),
+    [
+        ("30 2 * * *", "Europe/Berlin", "2026-10-25T00:29", ["2026-10-25T00:30", "2026-10-26T01:30"]),
+        ("30 2 * * *", "Europe/Berlin", "2026-10-25T00:30", ["2026-10-26T01:30"]),
+        ("30 2 * * *", "Europe/Berlin", "2026-10-25T01:10", ["2026-10-26T01:30"]),
+        ("30 1 * * *", "Europe/Lisbon", "2026-10-25T00:00", ["2026-10-25T00:30", "2026-10-26T01:30"]),
+        ("15,45 2 * * *", "Europe/Berlin", "2026-10-25T00:15", ["2026-10-25T00:45", "2026-10-26T01:15"]),
+        ("0 0 * * *", "America/Havana", "2026-11-01T03:00", ["2026-11-01T04:00", "2026-11-02T05:00"]),
+        ("0 3 * * *", "Europe/Berlin", "2026-10-25T00:30", ["2026-10-25T02:00", "2026-10-26T02:00"]),
+        # What runs all the time goes on.
+        ("30 * * * *", "Europe/Berlin", "2026-10-25T00:00", ["2026-10-25T00:30", "2026-10-25T01:30"]),
+        ("*/30 2 * * *", "Europe/Berlin", "2026-10-25T00:15", ["2026-10-25T00:30", "2026-10-25T01:00"]),
+        # A time that a clock put forward leaves out still comes.
+        ("30 2 * * *", "Europe/Berlin", "2027-03-27T02:00", ["2027-03-28T01:30", "2027-03-29T00:30"]),
+    ],
+)
+def test_a_time_of_day_comes_once_though_the_clock_shows_it_twice(expression, zone, after, following):
+    moment, found = at(after), []
+    for _ in following:
+        moment = next_time(expression, zone, moment)
+        found.append(moment)
+    assert found == [at(one) for one in following]
+
+
+async def test_a_call_is_made_once_though_the_clock_shows_its_time_twice():
+    waiting = ByHand()
+    schedules = Schedules(
+        "Europe/Berlin", Clock("2026-10-25T00:00"), last_run={}.get, ran=lambda *_: None, scheduler=waiting
+    )
+    schedules.cron("full", "30 2 * * *", asyncio.Event().wait)
+    first = waiting.trigger.get_next_fire_time(None, at("2026-10-25T00:00"))
+    assert first.astimezone(dt.UTC) == at("2026-10-25T00:30")
+    second = waiting.trigger.get_next_fire_time(first, at("2026-10-25T00:30"))
+    assert second.astimezone(dt.UTC) == at("2026-10-26T01:30")
+
+
+SUN, MON, TUE, WED, THU, FRI, SAT = (f"2026-11-{day}" for day in range(22, 29))
+
+
+@pytest.mark.parametrize(
+    ("field", "days"),
+    [
+        ("0", {SUN}),
+        ("7", {SUN}),
+        ("1", {MON}),
+        ("6", {SAT}),
+        ("1-5", {MON, TUE, WED, THU, FRI}),
+        ("0-4", {SUN, MON, TUE, WED, THU}),
+        ("5-7", {FRI, SAT, SUN}),
+        ("0,6", {SUN, SAT}),
+        ("1-5/2", {MON, WED, FRI}),
+        ("*/2", {SUN, TUE, THU, SAT}),
+        ("4/2", {THU, SAT}),
+        ("0-6", {SUN, MON, TUE, WED, THU, FRI, SAT}),
+        ("*", {SUN, MON, TUE, WED, THU, FRI, SAT}),
+        ("mon-fri", {MON, TUE, WED, THU, FRI}),
+        ("fri-sun", {FRI, SAT, SUN}),
+        ("sun-tue", {SUN, MON, TUE}),
+        ("Sun,3", {SUN, WED}),
+    ],
+)
+def test_days_of_the_week_are_counted_as_cron_counts_them(field, days):
+    found, moment, expression = set(), at("2026-11-22T00:00"), f"0 3 * * {field}"
+    while (moment := next_time(expression, "UTC", moment)) < at("2026-11-29T00:00"):
+        found.add(moment.date().isoformat())
+    assert found == days
+
+
+@pytest.mark.parametrize("field", ["8", "5-1", "0-8", "*/7", "1/0", "mon-", "monday", "L", "sat-mon", "-1", "1-2-3"])
+def test_days_of_the_week_that_cron_does_not_know_are_refused(field):
+    with pytest.raises(ConfigError, match="is not a cron expression"):
+        next_time(f"0 3 * * {field}", "UTC", at("2026-11-20T00:00"))
+
+
 def test_what_is_not_a_cron_expression_is_refused():
     with pytest.raises(ConfigError, match='"99 2 \\* \\* \\*" is not a cron expression'):
         next_time("99 2 * * *", "UTC", at("2026-11-20T00:00"))
@@ -131,8 +206,8 @@ class ByHand:
     def add_listener(self, *_):
         pass
 
-    def add_job(self, call, _trigger, args, **_):
-        self._job = call, args
+    def add_job(self, call, trigger, args, **_):
+        self._job, self.trigger = (call, args), trigger
 
     def start(self):
         pass

@@ -44,7 +44,7 @@ def command(
     """Prove the copy: check its own claims, or with --live compare it with the service row for row.
 
     Its claims are that everything the pipeline keeps was verified, that nothing is left to be fetched, and the data tests.
-    Exit code 0 = equal, 3 = different, 5 = something could not be asked.
+    Exit code 0 = equal, 3 = different, 5 = something could not be asked or compared.
     """
     window = options.travel_window(travel)
     loaded = options.load_pipeline(directory, pipeline)
@@ -98,7 +98,12 @@ def _live(found: "LiveResult", loaded: "Pipeline", *, limit: int, json_: bool) -
         )
         console.say(totals, head=" " * 7)
         return code
-    if not comparison.equal:
+    if comparison.equal and rows:
+        console.say(
+            f"what could be compared is equal: {rows:,} rows; what could not is named",
+            head=f"{console.styled('incomplete', fg='red', bold=True)}  ",
+        )
+    elif not comparison.equal:
         number, name = sum(comparison.differing.values()), options.published_name(loaded)
         click.echo(
             f"{console.styled('different', fg='red', bold=True)}  {number:,} rows of {name} differ from the service"
@@ -111,8 +116,10 @@ def _live(found: "LiveResult", loaded: "Pipeline", *, limit: int, json_: bool) -
             console.write_rows(("table", "key", "what", "columns"), shown, "table")
     for trouble in found.troubles:
         click.echo(f"{trouble.connection}: {trouble.error}", err=True)
-    for subject, why in list(found.failed.items())[:10]:
+    for subject, why in list(found.failed.items())[:limit]:
         click.echo(f"{subject}: {why}", err=True)
+    if len(found.failed) > limit:
+        click.echo(f"and {len(found.failed) - limit:,} more; --limit shows them", err=True)
     return code
 
 

@@ -1,8 +1,7 @@
 """A pipeline's cron expression in the words of crontab(5) and of systemd.time(7).
 
-The pipeline's own are APScheduler's: a number for a day of the week counts from Monday, and a day of the month and one of
-the week must both fit. crontab counts from Sunday and takes either of the two days, systemd wants names; so fields are read
-into numbers and written anew.
+In the pipeline's own a day of the month and one of the week must both fit. crontab takes either of the two, systemd wants
+names; so fields are read into numbers and written anew.
 """
 
 import re
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from octo_sync.errors import ConfigError
+from octo_sync.weekdays import WEEKDAYS, weekdays
 
 __all__ = ["calendar", "crontab"]
 
@@ -20,9 +20,8 @@ class _Field(NamedTuple):
     names: Sequence[str] = ()
 
 
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_FIELDS = (_Field(0, 59), _Field(0, 23), _Field(1, 31), _Field(1, 12, _MONTHS), _Field(0, 6, _WEEKDAYS))
+_FIELDS = (_Field(0, 59), _Field(0, 23), _Field(1, 31), _Field(1, 12, _MONTHS))
 _PART = re.compile(r"(?:(?P<all>\*)|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII)
 
 
@@ -32,14 +31,14 @@ def crontab(expression: str) -> str:
     Raises:
         ConfigError: crontab cannot say it.
     """
-    minutes, hours, days, months, weekdays = _read(expression)
-    if days and weekdays:
+    minutes, hours, days, months, week = _read(expression)
+    if days and week:
         raise ConfigError(
             f'schedule.full: cron cannot say "{expression}", because it takes a day of the month or of the week, not both. '
             "Leave one of them *."
         )
     fields = [",".join(map(str, numbers)) if numbers else "*" for numbers in (minutes, hours, days, months)]
-    return " ".join([*fields, ",".join(_WEEKDAYS[number] for number in weekdays) or "*"])
+    return " ".join([*fields, ",".join(WEEKDAYS[number] for number in week) or "*"])
 
 
 def calendar(expression: str, time_zone: str) -> str:
@@ -48,18 +47,29 @@ def calendar(expression: str, time_zone: str) -> str:
     Raises:
         ConfigError: systemd cannot say it.
     """
-    minutes, hours, days, months, weekdays = _read(expression)
+    minutes, hours, days, months, week = _read(expression)
 
     def two(numbers: Sequence[int]) -> str:
         return ",".join(f"{number:02}" for number in numbers) or "*"
 
-    week = ",".join(_WEEKDAYS[number].title() for number in weekdays)
-    return f"{week} *-{two(months)}-{two(days)} {two(hours)}:{two(minutes)}:00 {time_zone}".strip()
+    names = ",".join(WEEKDAYS[number].title() for number in week)
+    return f"{names} *-{two(months)}-{two(days)} {two(hours)}:{two(minutes)}:00 {time_zone}".strip()
 
 
 def _read(expression: str) -> list[tuple[int, ...]]:
     """The numbers of each field in order; empty means all."""
-    return [_numbers(text, field, expression) for text, field in zip(expression.split(), _FIELDS, strict=True)]
+    *others, last = expression.split()
+    week = weekdays(last)
+    if week is None:
+        raise _strange(expression)
+    found = [_numbers(text, field, expression) for text, field in zip(others, _FIELDS, strict=True)]
+    return [*found, () if len(week) == len(WEEKDAYS) else week]
+
+
+def _strange(expression: str) -> ConfigError:
+    return ConfigError(
+        f'schedule.full: cron and systemd know only numbers, names, "*", "-", "," and "/"; found "{expression}".'
+    )
 
 
 def _numbers(text: str, field: _Field, expression: str) -> tuple[int, ...]:
@@ -68,9 +78,7 @@ def _numbers(text: str, field: _Field, expression: str) -> tuple[int, ...]:
         match = _PART.fullmatch(part)
         first = field.first if match is None or match["all"] else _number(match["first"], field)
         if match is None or first is None:
-            raise ConfigError(
-                f'schedule.full: cron and systemd know only numbers, names, "*", "-", "," and "/"; found "{expression}".'
-            )
+            raise _strange(expression)
         open_ended = bool(match["all"] or match["step"])
         last = _number(match["last"], field) if match["last"] else field.last if open_ended else first
         found |= set(range(first, (field.last if last is None else last) + 1, int(match["step"] or 1)))

@@ -105,7 +105,8 @@ class Fetcher:
         return await handler(claim, known)
 
     async def _send(self, subject: Subject, call: Call) -> Answer:
-        return await self._ports.clients[subject.connection].send(call, on_start=self._ports.numbers.next)
+        # A budget that others use up is no failure of this subject.
+        return await self._ports.clients[subject.connection].send(call, on_start=self._ports.numbers.next, patient=True)
 
     def _ways(self, connection: str, noun: str) -> str:
         """All that decides what an answer's bytes become: where it changes, equal bytes are landed again."""

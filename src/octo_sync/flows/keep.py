@@ -18,7 +18,7 @@ from octo_sync.flows.mark import availability_subjects, booking_windows, documen
 from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.settle import settle
-from octo_sync.flows.silence import silences
+from octo_sync.flows.silence import note_rhythms, silences
 from octo_sync.flows.upkeep import THINNED, due_holds, due_verifications, known_bookings
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.model import Claim, Source, Subject, SubjectKind
@@ -98,6 +98,8 @@ class Keeper:
         """Whether a pull has ended that nothing was compared after, and whether readers have what landed."""
         self._published_at = self._looked_after_at = -inf
         self._next_hold: datetime | None = None
+        self._waited: dict[Subject, float] = {}
+        """What is asked for a second proof of a deletion, and how long that was waited for last, seconds."""
         self._silent: dict[str, float] = {}
         """Connections whose webhooks have gone quiet, and when they were pulled last because of it."""
         self._unwell: dict[str, type[ServiceError]] = {}
@@ -231,16 +233,19 @@ class Keeper:
     def _look_after(self) -> bool:
         """Settle absences, mark holds and old bookings; whether anything is due because of it. Blocking."""
         ports = self.ports
-        settled = settle(ports, stopped=[t.connection for t in self._worker.troubles])
+        settled = settle(ports, stopped=[t.connection for t in self._worker.troubles], waited=self._waited)
         marked, self._buried = settled.marked, self._buried + settled.buried
         now, rows = ports.clock.now(), self._worker.lander.totals.rows
         is_time = self._time() - self._looked_after_at >= _LOOK_AFTER_EVERY
         if is_time or rows != self._rows_looked_after or (self._next_hold and now >= self._next_hold):
             self._rows_looked_after = rows
-            holds, self._next_hold = due_holds(known_bookings(ports.warehouse, ["ON_HOLD"]), now)
+            # A connection that was taken out of the pipeline keeps its rows, and nobody can ask for them.
+            known = [b for b in known_bookings(ports.warehouse, ["ON_HOLD"]) if b.subject.connection in ports.clients]
+            holds, self._next_hold = due_holds(known, now)
             marked = bool(mark(ports, holds, Source.TIMER)) or marked
         if is_time:
             self._looked_after_at = self._time()
+            note_rhythms(ports.journal, list(ports.clients), ports.clock)
             thin_deliveries(ports, now)
             marked = self._verify_old(now) or marked
             self._mind_silence()
@@ -273,8 +278,8 @@ class Keeper:
         return bool(mark(self.ports, subjects, Source.TIMER))
 
     def _is_due(self) -> bool:
-        stopped = {t.connection for t in self._worker.troubles}
-        return any(b.due and b.connection not in stopped for b in self.ports.journal.backlog())
+        working = self.ports.clients.keys() - {t.connection for t in self._worker.troubles}
+        return any(b.due and b.connection in working for b in self.ports.journal.backlog())
 
     def _products_landed(self, connections: set[str]) -> None:
         """New options and new months of known products: whatever has no subject yet is marked. Blocking, from the worker."""

@@ -76,8 +76,9 @@ class Kept(OctoClient):
         undated = sorted(uuid for uuid, day in self.travel.items() if day is None)
         return found + [Subject(name, SubjectKind.BOOKING, (uuid,)) for uuid in undated]
 
-    async def send(self, call: Call, *, on_start: Callable[[], int] | None = None) -> Answer:
+    async def send(self, call: Call, *, on_start: Callable[[], int] | None = None, patient: bool = False) -> Answer:
         """The answer that the service gave last, put together from single records."""
+        del patient  # nobody is waited for
         seq = on_start() if on_start else 0
         language, body = "", b""
         if call.operation == "supplier" and self._suppliers:

@@ -7,7 +7,7 @@ document without it. When a pull would lose more than is plausible, nothing is m
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 from octo_sync.destinations.base import Absence
@@ -15,8 +15,6 @@ from octo_sync.errors import MassDeletionHeld
 from octo_sync.flows.mark import mark
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Source, Subject, SubjectKind
-from octo_sync.schema import Merge
-from octo_sync.tables import all_tables
 
 __all__ = ["HELD", "Plan", "Settled", "decide", "settle"]
 
@@ -71,10 +69,15 @@ def decide(
     return plan
 
 
-def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> Settled:
+def settle(
+    ports: Ports, *, stopped: Sequence[str] = (), waited: MutableMapping[Subject, float] | None = None
+) -> Settled:
     """Take one step. Blocking.
 
     What is held goes to quarantine as `deletions-held` and stays missed, so that `--allow-deletions` can go on from there.
+
+    `waited` is the caller's, for who takes steps without an end: how long each second proof was waited for last. A look that
+    proves nothing, because its answer is never whole, is then repeated ever more seldom.
     """
     settings = ports.pipeline.sync
     quarantined = ports.journal.quarantined()
@@ -88,16 +91,7 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> Settled:
         share=settings.deletion_share,
         allow=ports.allow_deletions,
     )
-    merged = [t.full_name for t in all_tables() if t.merge is Merge.MERGE]
-    for connection in ports.clients:
-        ports.journal.clear_records(connection, HELD, [t for t in merged if (connection, t) not in plan.held])
-    for (connection, table), (missed, live) in plan.held.items():
-        error = MassDeletionHeld(
-            f"{missed} of {live} live rows of {table} are missing from complete answers; more than max("
-            f"{settings.deletion_rows}, {settings.deletion_share:.0%}). Nothing was marked deleted. If it is right, run "
-            f"`octo-sync sync --allow-deletions`"
-        )
-        ports.journal.quarantine_record(connection, HELD, table, "", str(error), "", ports.run_id)
+    _hold(ports, plan, {(q.connection, q.key): q.reason for q in quarantined if q.resource == HELD})
     buried = 0
     if plan.bury:
         buried = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
@@ -109,8 +103,36 @@ def settle(ports: Ports, *, stopped: Sequence[str] = ()) -> Settled:
     now = [s for s in plan.ask if s not in owed]
     later = [s for s in plan.ask_again if s not in owed]
     mark(ports, now, Source.REPAIR)
-    mark(ports, later, Source.REPAIR, delay=next(iter(settings.confirm_after), 0.0))
+    waited = {} if waited is None else waited
+    for subject in waited.keys() - set(plan.ask_again):
+        del waited[subject]
+    first = next(iter(settings.confirm_after), 0.0)
+    groups: dict[float, list[Subject]] = defaultdict(list)
+    for subject in later:
+        before = waited.get(subject)
+        longer = first if before is None else min(max(2 * before, settings.backoff), settings.backoff_cap)
+        waited[subject] = max(first, longer)
+        groups[waited[subject]].append(subject)
+    for delay, subjects in groups.items():
+        mark(ports, subjects, Source.REPAIR, delay=delay)
     return Settled(marked=bool(now or later), buried=buried)
+
+
+def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> None:
+    """Say in quarantine what is held and why; `noted` is what it says already, and nothing is written again."""
+    settings = ports.pipeline.sync
+    for connection in ports.clients:
+        over = [table for name, table in noted if name == connection and (name, table) not in plan.held]
+        if over:
+            ports.journal.clear_records(connection, HELD, over)
+    for (connection, table), (missed, live) in plan.held.items():
+        error = MassDeletionHeld(
+            f"{missed} of {live} live rows of {table} are missing from complete answers; more than max("
+            f"{settings.deletion_rows}, {settings.deletion_share:.0%}). Nothing was marked deleted. If it is right, run "
+            f"`octo-sync sync --allow-deletions`"
+        )
+        if noted.get((connection, table)) != str(error):
+            ports.journal.quarantine_record(connection, HELD, table, "", str(error), "", ports.run_id)
 
 
 def _forget(ports: Ports, gone: Sequence[Absence]) -> None:

@@ -1,19 +1,25 @@
 """Silence: whether a connection's webhooks have gone quiet, measured by its own rhythm.
 
 Nothing announces that deliveries have stopped. So a pause is held against the pauses that were normal: one that is twice as
-long as the longest of the last two weeks, and an hour at least, is silence. Nights and week-ends are in the longest pause.
+long as the longest of the two weeks before it, and an hour at least, is silence. Nights and week-ends are in the longest pause.
+
+Deliveries are not kept for ever, and a silence may outlast them: what it is held against is noted in time.
 """
 
 import itertools
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from octo_sync.journal import DeliveryCount, Journal
 from octo_sync.model import Clock
 
-__all__ = ["LEARNED_FROM", "silences", "silent_for", "usual_pause"]
+__all__ = ["LEARNED_FROM", "note_rhythms", "silences", "silent_for", "usual_pause"]
 
 LEARNED_FROM = timedelta(days=14)
+"""Before the last delivery: a silence must not be learned from."""
+_NOTED = "webhook_rhythm"
+"""The journal's setting of a connection that is quiet: its last delivery, and its usual pause in seconds."""
 _ENOUGH = 20
 """Deliveries without which there is no rhythm yet."""
 _LEAST = timedelta(hours=1)
@@ -29,12 +35,12 @@ def usual_pause(counts: Sequence[DeliveryCount]) -> timedelta | None:
 
 
 def silent_for(
-    counts: Sequence[DeliveryCount], last: datetime | None, now: datetime, *, after: float = 0.0
+    usual: timedelta | None, last: datetime | None, now: datetime, *, after: float = 0.0
 ) -> timedelta | None:
     """How long a connection has been silent, when that is longer than it should be; otherwise None. Pure.
 
     Args:
-        counts: Its deliveries per hour of `LEARNED_FROM`.
+        usual: Its longest pause before the last delivery; None: there is no rhythm yet.
         last: When the last one came; None: never, which is no silence.
         now: Now.
         after: Seconds that count as silence; 0: by its own rhythm.
@@ -44,19 +50,51 @@ def silent_for(
     pause = now - last
     if after:
         return pause if pause > timedelta(seconds=after) else None
-    usual = usual_pause(counts)
     return pause if usual is not None and pause > max(_LEAST, usual * _TIMES) else None
 
 
 def silences(journal: Journal, connections: Sequence[str], clock: Clock, *, after: float = 0.0) -> dict[str, timedelta]:
     """The connections that are silent and have an open address, each with how long. Blocking."""
     now = clock.now()
-    listening = {row.connection for row in journal.endpoints()}
     found: dict[str, timedelta] = {}
-    for name in connections:
-        if name in listening:
-            counts = journal.delivery_counts(now - LEARNED_FROM, connection=name)
-            pause = silent_for(counts, journal.last_delivery_at(name), now, after=after)
-            if pause is not None:
-                found[name] = pause
+    for name in _listening(journal, connections):
+        last, usual = _rhythm(journal, name)
+        pause = silent_for(usual, last, now, after=after)
+        if pause is not None:
+            found[name] = pause
     return found
+
+
+def note_rhythms(journal: Journal, connections: Sequence[str], clock: Clock) -> None:
+    """Note the rhythm of connections that have become quiet, before the deliveries that it is known from go. Blocking."""
+    now, listening = clock.now(), _listening(journal, connections)
+    for name in connections:
+        if name not in listening:
+            # Nothing is expected of it any more, nor of what it was when it is switched on again.
+            if journal.setting(_NOTED, connection=name) is not None:
+                journal.set_setting(_NOTED, None, connection=name)
+            continue
+        last, usual = _rhythm(journal, name)
+        if last is None or now - last <= _LEAST:
+            continue
+        rhythm = json.dumps([last.isoformat(), usual.total_seconds() if usual is not None else None])
+        if journal.setting(_NOTED, connection=name) != rhythm:
+            journal.set_setting(_NOTED, rhythm, connection=name)
+
+
+def _listening(journal: Journal, connections: Sequence[str]) -> list[str]:
+    has_address = {row.connection for row in journal.endpoints()}
+    return [name for name in connections if name in has_address]
+
+
+def _rhythm(journal: Journal, connection: str) -> tuple[datetime | None, timedelta | None]:
+    """When the last delivery came, and the usual pause before it."""
+    last = journal.last_delivery_at(connection)
+    noted = json.loads(journal.setting(_NOTED, connection=connection) or "null")
+    if noted:
+        then, seconds = datetime.fromisoformat(noted[0]), noted[1]
+        if last is None or last == then:
+            return then, None if seconds is None else timedelta(seconds=seconds)
+    if last is None:
+        return None, None
+    return last, usual_pause(journal.delivery_counts(last - LEARNED_FROM, connection=connection))

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.compare import Comparison, compare
+from octo_sync.flows.mark import documents, mark
 from octo_sync.flows.ports import Numbers, Ports
 from octo_sync.flows.pull import Pull, Scope
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.journal import Journal
-from octo_sync.model import SubjectKind
+from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.schema import Table
 
 __all__ = ["Claims", "LiveResult", "claims", "verify_live"]
@@ -25,7 +26,7 @@ __all__ = ["Claims", "LiveResult", "claims", "verify_live"]
 
 @dataclass(slots=True)
 class LiveResult:
-    """What a live verification found; `troubles` and `failed` say what could not be asked."""
+    """What a live verification found; `troubles` and `failed` say what could not be asked, or not be compared."""
 
     comparison: Comparison
     subjects: int
@@ -35,7 +36,7 @@ class LiveResult:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was asked that should be."""
+        """Whether everything was asked that should be, and all of the answers compared."""
         return not self.troubles and not self.failed
 
 
@@ -64,31 +65,37 @@ async def verify_live(
     else:
         worker = await _sampled(own, scope, sample)
     requests = sum(c.stats.requests for c in ports.clients.values()) - before
+    failed = await asyncio.to_thread(_left_out, own) | {str(s): why for s, why in worker.failed.items()}
     close()
     comparison = await asyncio.to_thread(compare, here, scratch_path, tables)
-    failed = {str(s): why for s, why in worker.failed.items()}
     return LiveResult(comparison, worker.lander.totals.subjects, requests, tuple(worker.troubles), failed)
 
 
 async def _sampled(own: Ports, scope: Scope, sample: int) -> Worker:
     """The documents, and `sample` windows drawn by the injected randomness."""
-    pull = Pull(own, Scope(only=frozenset({"products"})))
-    worker = await pull.run()
-    if worker.troubles:
-        return worker
-    whole = Pull(own, scope)
-    await asyncio.to_thread(whole.begin)
-    await asyncio.to_thread(whole.plan_availability, set(own.clients))
-    windows = [
-        row.subject
-        for row in own.journal.subjects()
-        if row.subject.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
-    ]
-    chosen = set(own.random.sample(sorted(windows), min(sample, len(windows))))
-    own.journal.forget([s for s in windows if s not in chosen])
-    own.progress.total.update({str(kind): sum(s.kind is kind for s in chosen) for kind in SubjectKind})
+    worker = Worker(own, kinds=scope.kinds)
+    mark(own, [subject for name in own.clients for subject in documents(name)], Source.SCHEDULE)
     await worker.drain()
+    if not worker.troubles:
+        # Only now are the options known, and with them the months of each.
+        wanted = await asyncio.to_thread(Pull(own, scope).everything)
+        windows = sorted(s for s in wanted if s.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS))
+        mark(own, own.random.sample(windows, min(sample, len(windows))), Source.SCHEDULE)
+        await worker.drain()
+    worker.failed |= worker.lander.refused
     return worker
+
+
+def _left_out(own: Ports) -> dict[str, str]:
+    """What was answered, but not so that all of it could be compared: subjects, and the records that did not fit. Blocking."""
+    rows = own.warehouse.query(
+        "select connection_id, resource, key from ops.coverage where not is_complete order by 1, 2, 3"
+    ).rows
+    found = {
+        str(Subject.from_key(*row)): "It was answered incompletely, so not all of it could be compared." for row in rows
+    }
+    records = [entry for entry in own.journal.quarantined() if entry.what == "record"]
+    return found | {f"{r.connection}:{r.resource} record {r.key}": f"{r.path}: {r.reason}" for r in records}
 
 
 @dataclass(slots=True)

@@ -72,7 +72,9 @@ class _Sending:
 
     call: Call
     on_start: Callable[[], int] | None
-    ends: float
+    ends: float = 0.0
+    has_turn: bool = False
+    """Whether its next attempt is in the budget already."""
     attempt: int = 0
     refreshed: bool = False
     failed: "_AgainError | None" = None
@@ -152,9 +154,10 @@ class OctoClient(Operations):
         """Let calls out again after the token was refused; for somebody who knows that it is good now."""
         self.gate.reopen()
 
-    async def send(self, call: Call, *, on_start: Callable[[], int] | None = None) -> Answer:
+    async def send(self, call: Call, *, on_start: Callable[[], int] | None = None, patient: bool = False) -> Answer:
         """Carry out `call`: wait for a free slot, then at most `limits.deadline` seconds for everything else.
 
+        Who is `patient` waits for this connection's own budget before the deadline starts, as for the slot.
         `on_start` is called just before each attempt goes out; what the last one gave is the answer's `request_seq`.
         Only calls that are safe to retry are retried. Raises a `ServiceError`.
         """
@@ -163,8 +166,11 @@ class OctoClient(Operations):
             limits = self.connection.limits
             # Before the deadline starts: the first time it loads an HTTP library.
             self._transport = self._transport or _transport(self._base, trust_env=self._trust_env)
-            sending = _Sending(call, on_start, asyncio.get_running_loop().time() + limits.deadline)
+            sending = _Sending(call, on_start)
             try:
+                if patient:
+                    await self._take_turn(sending)
+                sending.ends = asyncio.get_running_loop().time() + limits.deadline
                 async with asyncio.timeout_at(sending.ends):
                     async for attempt in stamina.retry_context(
                         on=lambda error: self._again(sending, error), attempts=max(1, limits.attempts), timeout=None
@@ -216,12 +222,20 @@ class OctoClient(Operations):
             self.gate.leave(ticket, accepted=None)
         raise failure
 
+    async def _take_turn(self, sending: _Sending) -> None:
+        """Wait until this connection's budget has a request for this call, however long the others take."""
+        while not self.gate.shut and not sending.has_turn:
+            wait = self.budget.wait()
+            sending.has_turn = wait <= 0
+            await asyncio.sleep(wait)
+
     async def _ready(self, sending: _Sending) -> Secret:
         """Wait until this connection may send, and give the token to send."""
         loop = asyncio.get_running_loop()
         if self.gate.shut:
             raise AuthenticationRefused(self._sealed(sending.call))
-        while (wait := self.budget.wait()) > 0:
+        has_turn, sending.has_turn = sending.has_turn, False
+        while not has_turn and (wait := self.budget.wait()) > 0:
             if loop.time() + wait >= sending.ends:
                 advice = f"the next request may go in {wait:.1f} s, later than the deadline: ask again then"
                 what = "was held back by this connection's own budget"

@@ -32,7 +32,7 @@ class Operations(ABC):
     """
 
     @abstractmethod
-    async def send(self, call: Call, *, on_start: Callable[[], int] | None = None) -> Answer:
+    async def send(self, call: Call, *, on_start: Callable[[], int] | None = None, patient: bool = False) -> Answer:
         """Carry out one call."""
 
     async def supplier(self, *, language: str | None = None) -> Reply[records.Supplier]:

@@ -1,0 +1,44 @@
+"""Waiting for our own budget is nobody's failure: a slow service is asked slowly, and everything lands."""
+
+import asyncio
+
+import httpx
+import pytest
+from tests.flows.virtual import lived
+
+SLOWLY = {"requests_per_minute": 2}
+
+
+@pytest.mark.parametrize("retry_after", [None, 120])
+def test_a_small_budget_costs_time_and_no_try(tmp_path, caplog, retry_after):
+    """Two requests a minute, and once a 429 that asks for more patience than a request has."""
+
+    async def life(service):
+        project = service.project(tmp_path, limits=SLOWLY, sync={"confirm_after": ("5s",)})
+
+        def once(request, response):
+            if retry_after and len(service.log) == 5:
+                return httpx.Response(429, headers={"Retry-After": str(retry_after)}, json={})
+            return None
+
+        service.edit = once
+        async with service.keeping(project) as keeper:
+            keeper.pull("full")
+            for _ in range(40):
+                await asyncio.sleep(60)
+                assert keeper.troubles == []
+            rows = list(keeper.ports.journal.subjects())
+            assert [row.subject for row in rows if row.dirty] == []
+            assert keeper.ports.journal.quarantined() == []
+            assert [run.status for run in keeper.ports.journal.runs(1)] == ["ok"]
+            moments = [moment for moment, _ in service.log]
+            return len(rows), moments
+
+    caplog.set_level("WARNING", logger="octo_sync")
+    subjects, moments = lived(life, bookings=30, days=20, products=3)
+    assert subjects >= 20
+    failed = [record for record in caplog.records if "action=fetch_failed" in record.msg]
+    assert len(failed) == (1 if retry_after else 0), "only who got the 429"
+    assert len(moments) <= subjects + 1 + 1, "every subject was asked for once, and the refused one again"
+    if retry_after:
+        assert moments[5] - moments[4] > retry_after

@@ -1,0 +1,94 @@
+"""Silence does not forget what it is measured by, however long it lasts."""
+
+import contextlib
+import datetime as dt
+
+import pytest
+from tests.flows.harness import NOON, QUICK, Project, Service, small
+from tests.flows.test_keep import keeping, settled
+
+from octo_sync.flows.silence import note_rhythms, silences
+from octo_sync.journal import Journal, Received
+
+ADDRESS, HASH = "a" * 32, "0" * 64
+DAY, HOUR = dt.timedelta(days=1), dt.timedelta(hours=1)
+RHYTHM = [NOON - HOUR * 12 * number for number in range(28)]
+"""Every twelve hours for two weeks, the last one at noon."""
+
+
+class Clock:
+    moment = NOON
+
+    def now(self):
+        return self.moment
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def journal(tmp_path, clock):
+    with contextlib.closing(Journal.open(tmp_path / "journal.sqlite", clock=clock)) as journal:
+        listen(journal)
+        yield journal
+
+
+def listen(journal):
+    journal.add_endpoint(ADDRESS, connection="main", secret_hash=HASH)
+    journal.activate_endpoint(ADDRESS, "subscription")
+
+
+def receive(journal, moments):
+    journal.receive([Received(connection="main", endpoint=ADDRESS, received_at=at, body=b"{}") for at in moments])
+
+
+@pytest.mark.parametrize("days", [1.1, 6, 20, 29])
+def test_a_silence_does_not_end_by_lasting(journal, clock, days):
+    receive(journal, RHYTHM)
+    clock.moment = NOON + HOUR * 23
+    assert silences(journal, ["main"], clock) == {}
+    clock.moment = NOON + DAY * days
+    assert silences(journal, ["main"], clock) == {"main": DAY * days}
+
+
+def test_a_silence_outlasts_the_deliveries_and_ends_with_the_next_one(journal, clock):
+    receive(journal, RHYTHM)
+    for hours in range(0, 60 * 24, 6):
+        clock.moment = NOON + HOUR * hours
+        note_rhythms(journal, ["main"], clock)
+        journal.prune_deliveries(clock.moment - 30 * DAY)
+        assert bool(silences(journal, ["main"], clock)) == (hours > 24), hours
+    assert journal.last_delivery_at("main") is None
+    receive(journal, [clock.moment])
+    assert silences(journal, ["main"], clock) == {}
+    # One delivery is no rhythm: what it was before counts no more.
+    clock.moment += 5 * DAY
+    note_rhythms(journal, ["main"], clock)
+    assert silences(journal, ["main"], clock) == {}
+
+
+def test_who_is_switched_off_is_not_silent_when_switched_on_again(journal, clock):
+    receive(journal, RHYTHM)
+    clock.moment = NOON + 3 * DAY
+    note_rhythms(journal, ["main"], clock)
+    journal.retire_endpoints([ADDRESS])
+    clock.moment = NOON + 90 * DAY
+    note_rhythms(journal, ["main"], clock)
+    journal.prune_deliveries(clock.moment - 30 * DAY)
+    journal.add_endpoint("b" * 32, connection="main", secret_hash=HASH)
+    assert silences(journal, ["main"], clock) == {}
+
+
+async def test_a_keeper_notes_the_rhythm_before_it_forgets_the_deliveries(tmp_path):
+    with Service(small(bookings=20, days=10, products=2)) as service:
+        project = Project(tmp_path, service, limits=QUICK)
+        async with project.opened() as opened:
+            listen(opened.journal)
+            receive(opened.journal, RHYTHM)
+        project.clock.advance(days=31)
+        async with keeping(project) as keeper:
+            await settled(keeper)
+            assert keeper.ports.journal.last_delivery_at("main") is None
+            assert set(silences(keeper.ports.journal, ["main"], project.clock)) == {"main"}

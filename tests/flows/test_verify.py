@@ -1,0 +1,121 @@
+"""Verify --live: what differs from the service is found, also by a sample, and nothing counts as equal that was left out."""
+
+import contextlib
+import json
+
+import click
+import duckdb
+import pytest
+from tests.flows.harness import QUICK, Project, Service, Wire, api_path, reply, small
+
+from octo_sync.cli import verify as command
+from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.flows.pull import Scope
+from octo_sync.flows.verify import verify_live
+from octo_sync.journal import Journal
+from octo_sync.tables import all_tables, nouns
+
+BOOKING, SLOT = "core.bookings", "core.availability"
+
+
+@pytest.fixture(scope="module")
+def service():
+    with Service(small(bookings=60, days=20, products=4)) as running:
+        yield running
+
+
+@pytest.fixture
+def project(tmp_path, service):
+    service.reset()
+    return Project(tmp_path / "project", service, limits=QUICK, publish=True)
+
+
+async def verify(project, *, sample=None, **more):
+    """Compare with a fresh pull, as the command does."""
+    folder = project.directory / "fresh"
+    folder.mkdir()
+    async with project.opened(**more) as opened:
+        scratch = DuckDBWarehouse(
+            folder / "fresh.duckdb",
+            folder / "private.duckdb",
+            tables=all_tables(),
+            nouns=nouns(),
+            now=project.clock.now(),
+        )
+        with (
+            contextlib.closing(scratch),
+            contextlib.closing(Journal.open(folder / "journal.sqlite", clock=project.clock)) as journal,
+        ):
+            return await verify_live(
+                opened.ports,
+                here=project.directory / "octo.read.duckdb",
+                scratch=scratch,
+                scratch_path=folder / "fresh.duckdb",
+                journal=journal,
+                tables=all_tables(),
+                sample=sample,
+                travel_scope=Scope(),
+                close=scratch.close,
+            )
+
+
+def spoil_the_copy(project):
+    """One booking and one departure of the read copy say something else than the service."""
+    with duckdb.connect(str(project.directory / "octo.read.duckdb")) as db:
+        for table, key, column in (
+            (BOOKING, "booking_uuid", "supplier_reference"),
+            (SLOT, "availability_id", "status"),
+        ):
+            db.execute(
+                f"update {table} set {column} = 'WRONG' where {key} = "
+                f"(select min({key}) from {table} where not is_deleted)"
+            )
+
+
+async def test_a_sample_as_large_as_the_whole_finds_every_difference(project, service):
+    await project.sync()
+    spoil_the_copy(project)
+    service.forget_requests()
+    found = await verify(project, sample=1000)
+    asked = {request["path"].rsplit("/", 1)[-1] for request in service.requests()}
+    assert {"products", "availability", "bookings"} <= asked
+    assert not found.comparison.equal
+    assert {t for t, rows in found.comparison.differing.items() if rows} == {BOOKING, SLOT}
+    assert found.complete
+
+
+async def test_a_sample_of_what_is_equal_asks_for_no_more_than_it_drew(project, service):
+    await project.sync()
+    service.forget_requests()
+    found = await verify(project, sample=2)
+    asked = [request["path"].rsplit("/", 1)[-1] for request in service.requests()]
+    assert sum(path in ("availability", "bookings") for path in asked) >= 2
+    assert found.comparison.equal
+    assert found.complete
+    # The drawn, the supplier and the products, each of them once.
+    assert found.subjects == 4
+    assert asked.count("products") == 1
+
+
+@pytest.mark.parametrize("sample", [None, 1000])
+async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(project, capsys, sample):
+    await project.sync()
+
+    def spoil(request, response):
+        """One of the products has no id that could be read."""
+        if api_path(request) == "/products":
+            products = json.loads(response.content)
+            products[0]["options"] = "none"
+            return reply(products)
+        return None
+
+    found = await verify(project, sample=sample, transport=Wire.by(spoil))
+    assert found.comparison.equal, "what could be compared is equal"
+    assert not found.complete
+    assert "incomplete" in found.failed["main:products"]
+    assert any("options" in why for why in found.failed.values()), "the record and what is wrong with it"
+    with click.Context(command.command):
+        assert command._live(found, project.pipeline, limit=5, json_=False) == 5
+    out, err = capsys.readouterr()
+    assert out.startswith("incomplete")
+    assert "main:products" in err
