@@ -39,6 +39,7 @@ __all__ = [
     "hash_of",
     "hook_url",
     "is_usual",
+    "looks_like_endpoint",
     "masked",
     "ours",
     "outdated",
@@ -129,6 +130,11 @@ class Plan:
 def hook_url(base: str, endpoint: str) -> str:
     """The address of one endpoint below our own."""
     return f"{base.rstrip('/')}/hooks/{endpoint}"
+
+
+def looks_like_endpoint(segment: str) -> bool:
+    """Whether the last part of an address can be an endpoint id at all."""
+    return _ENDPOINT.fullmatch(segment) is not None
 
 
 def hash_of(secret: str) -> str:
@@ -298,4 +304,4 @@ def _plain(url: str) -> tuple[str, str, int | None, str, str] | None:
 def _is_below(base: str, url: str) -> bool:
     """Whether it is one of our addresses by its looks."""
     segment = _segment(url)
-    return bool(_ENDPOINT.fullmatch(segment)) and _plain(url) == _plain(hook_url(base, segment))
+    return looks_like_endpoint(segment) and _plain(url) == _plain(hook_url(base, segment))
