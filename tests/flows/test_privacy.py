@@ -356,6 +356,36 @@ async def test_a_reason_of_a_cancellation_leaves_the_bytes_too_though_no_text_of
     assert rows_holding(copy.directory, (reason,)) == set()
 
 
+async def test_what_a_service_said_of_somebody_in_a_refusal_leaves_quarantine_and_runs_and_the_copies_too(
+    project, service, guest
+):
+    # No text of core repeats him, which would have the file written anew in any case.
+    service.change(guest[2], contact=BOB, notes="")
+    copy = await pulled(project, guest, sync={"attempts": 1})
+    said, text = f"The contact {BOB['emailAddress']} is not valid.", (BOB["emailAddress"],)
+    error = {"error": "UNPROCESSABLE_ENTITY", "errorMessage": said}
+
+    def refuse(request, answer):
+        return reply(error, 400) if api_path(request) == f"/bookings/{guest[2]}" else None
+
+    async with copy.opened(transport=Wire.by(refuse)) as opened:
+        # A run that is older than those that the journal still tells of.
+        opened.warehouse.write_log("ops.runs", [{"run_id": "old", "command": "sync", "pipeline": "p", "error": said}])
+        opened.journal.mark([Subject("main", SubjectKind.BOOKING, (guest[2],))], Source.NOTIFICATION)
+        await sync(opened.ports, Scope(full=True), command="test")
+    tables = {f"{file}: ops.{name}" for file in ("octo.duckdb", "octo.read.duckdb") for name in ("quarantine", "runs")}
+    assert tables <= rows_holding(copy.directory, text)
+
+    done = await forget(copy, emails=[BOB["emailAddress"]])
+
+    assert (done.left, done.counts["journal: messages"] > 0) == ((), True)
+    assert rows_holding(copy.directory, text) == set()
+    assert holding(copy.directory, text) == []
+    with duckdb.connect(copy.directory / "octo.read.duckdb", read_only=True) as db:
+        texts = db.execute("select reason from ops.quarantine union all select error from ops.runs where error > ''")
+        assert texts.fetchall() == [("(erased)",)] * 2
+
+
 async def test_a_guest_without_a_full_name_is_known_by_first_and_last_name(project, guest):
     parts = {name: MARKS[name] for name in ("firstName", "lastName")}
     lead = {**MARKS, "fullName": None}

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from octo_sync.destinations.erasing import BookingScrub, ContactRow, ItemScrub, Scrubber
 from octo_sync.errors import OctoSyncError, WriterFenced
@@ -25,7 +26,7 @@ from octo_sync.flows.privacy_rule import applied_rule, note_rule, rule
 from octo_sync.flows.privacy_search import forms_of, search
 from octo_sync.flows.publish import apply_marts, publish
 from octo_sync.flows.reconcile_mirror import mirror_reconciliations
-from octo_sync.journal import Erasure, Journal
+from octo_sync.journal import GONE, Erasure, Journal
 from octo_sync.pipeline import Pipeline
 
 __all__ = ["Eraser", "erase", "is_due", "request"]
@@ -39,6 +40,8 @@ _MOST_SEARCHED = 12
 """Texts that are looked for in every file at the end; each costs a look at all payloads for others who have it too."""
 _AGAIN = 60.0
 _SEARCHED = "files searched"
+_LOGS = (("ops.quarantine", "reason"), ("ops.runs", "error"))
+"""What repeats the journal's messages in the warehouse, for SQL; a message may quote what a service said."""
 
 
 def request(
@@ -152,7 +155,8 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
         found = find(scrubber, ports.privacy, asked)
         bookings, items, repeated = _blanked(scrubber, found)
     theirs, in_text = {uuid for _, uuid in found.bookings}, _in_text(found)
-    repeated = repeated or journal.repeats_in_differences(theirs, in_text)
+    repeated = repeated or journal.repeats_in_differences(theirs, in_text) or journal.repeats_in_texts(in_text)
+    repeated = repeated or any(_naming(ports, table, column, in_text) for table, column in _LOGS)
     asked = dataclasses.replace(
         asked, contacts=tuple(sorted(found.contacts)), rewrites_core=asked.rewrites_core or repeated
     )
@@ -166,6 +170,9 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     done.counts["journal: messages"] = journal.blank_texts(in_text)
     done.counts["journal: differences"] = journal.blank_differences(theirs, in_text)
     mirror_reconciliations(ports)
+    for table, column in _LOGS:
+        # By their own rows, not by the journal's: it forgets quarantine and runs sooner, and only its last runs are copied.
+        warehouse.write_log(table, _naming(ports, table, column, in_text))
     if not journal.compact():
         done.left.append("Another process reads the journal, so that its write-ahead log could not be emptied.")
     now = ports.clock.now()
@@ -189,6 +196,13 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
 def _in_text(found: Found) -> Callable[[str], bool]:
     """Whether a text of the journal names a person."""
     return lambda text: any(one in text for one in found.texts)
+
+
+def _naming(ports: Ports, table: str, column: str, is_theirs: Callable[[str], bool]) -> list[dict[str, Any]]:
+    """The rows of a log whose text names a person, as they are to be."""
+    found = ports.warehouse.query(f"select * from {table} where {column} is not null")  # noqa: S608 - `_LOGS`
+    rows = (dict(zip(found.columns, row, strict=True)) for row in found.rows)
+    return [row | {column: GONE} for row in rows if is_theirs(row[column])]
 
 
 def _in_body(found: Found) -> Callable[[bytes], bool]:

@@ -166,19 +166,25 @@ class Erasing(Runs, Inbox):
                 emptied += len(ids)
         return emptied
 
+    def repeats_in_texts(self, is_theirs: Callable[[str], bool]) -> bool:
+        """Whether `blank_texts` would find anything."""
+        return any(self._naming(table, name, is_theirs) for table, name in _TEXTS)
+
     def blank_texts(self, is_theirs: Callable[[str], bool]) -> int:
         """Replace reasons and error messages that name them; how many."""
         blanked = 0
         for table, name in _TEXTS:
-            column, key = columns(table)[name], columns(table).id
-            with self._reading() as opened:
-                rows = opened.execute(select(key, column).where(column.is_not(None))).all()
-            ids = [row[0] for row in rows if is_theirs(row[1])]
-            if ids:
+            if ids := self._naming(table, name, is_theirs):
                 with self._writing() as opened:
-                    opened.execute(update(table).where(key.in_(ids)).values({name: GONE}))
+                    opened.execute(update(table).where(columns(table).id.in_(ids)).values({name: GONE}))
                 blanked += len(ids)
         return blanked
+
+    def _naming(self, table: type[SQLModel], name: str, is_theirs: Callable[[str], bool]) -> list[int]:
+        column = columns(table)[name]
+        with self._reading() as opened:
+            rows = opened.execute(select(columns(table).id, column).where(column.is_not(None))).all()
+        return [row[0] for row in rows if is_theirs(row[1])]
 
     def compact(self) -> bool:
         """Rewrite the file without what was deleted, and empty the write-ahead log; whether nobody stood in the way.
