@@ -23,6 +23,7 @@ from octo_sync.flows.keep import Keeper
 from octo_sync.flows.privacy import Privacy, name_of, normal_email, normal_phone, texts_of
 from octo_sync.flows.privacy_export import export
 from octo_sync.flows.pull import Scope
+from octo_sync.flows.receive import Inbox, Routing
 from octo_sync.flows.sync import sync
 from octo_sync.journal import Received
 from octo_sync.model import Source, Subject, SubjectKind
@@ -502,6 +503,24 @@ async def test_an_answer_that_was_read_before_an_erasure_is_not_landed_after_it(
     assert rows_holding(copy.directory) == set()
     found = copy.query("select count(*) from core.bookings where booking_uuid in ($1, $2)", *guest[:2])
     assert found == [(2,)], "the bookings themselves landed, with a second answer"
+
+
+async def test_a_delivery_that_brings_a_whole_booking_does_not_bring_her_back(project, guest):
+    copy = await pulled(project, guest)
+    await forget(copy, emails=[MARKS["emailAddress"]])
+    whole = {"uuid": guest[0], "contact": MARKS, "notes": NOTES, "unitItems": [{"uuid": "i", "contact": MARKS}]}
+    old = {"webhook": {"id": "w", "event": "booking_update"}, "booking": whole}
+
+    async with copy.opened(transport=wire(guest)) as opened:
+        inbox = Inbox(opened.journal, Routing(copy.pipeline, copy.clock))
+        received = await inbox.receive("main", "e", json.dumps(old).encode())
+        await inbox.close()
+        assert holding(copy.directory) == []
+        await sync(opened.ports, Scope(full=True), command="test")
+
+    assert received.subjects == (Subject("main", SubjectKind.BOOKING, (guest[0],)),)
+    assert rows_holding(copy.directory) == set()
+    assert holding(copy.directory) == []
 
 
 async def test_a_read_copy_that_cannot_be_replaced_leaves_the_erasure_open_and_says_so(project, guest):

@@ -83,7 +83,7 @@ async def test_identical_bodies_are_each_stored_counted_and_mark_again_r3(receiv
         booking_body().decode().encode("utf-16"),
         b'{"notificationType":"SOMETHING_NEW","data":{}}',
         b'{"notificationType":"BOOKING_UPDATE","data":{"uuid":null}}',
-        b'{"a":1,"a":2}',
+        b'{"id":1,"event":""}',
     ],
 )
 async def test_odd_but_authentic_bodies_are_stored_counted_and_answered_200(receiver, raw):
