@@ -38,7 +38,9 @@ _MOST_TEXTS = 64
 """Texts that are looked for one by one; of an agency's thousand guests the others are looked for as whole values."""
 _MOST_SEARCHED = 12
 """Texts that are looked for in every file at the end; each costs a look at all payloads for others who have it too."""
-_AGAIN = 60.0
+_AGAIN, _AGAIN_AT_MOST = 60.0, 900.0
+"""Seconds to the next attempt at what could not be finished, doubled each time up to the second."""
+_JOURNAL_IS_READ = "Another process reads the journal, so that its write-ahead log could not be emptied."
 _SEARCHED = "files searched"
 _LOGS = (("ops.quarantine", "reason"), ("ops.runs", "error"))
 """What repeats the journal's messages in the warehouse, for SQL; a message may quote what a service said."""
@@ -74,7 +76,7 @@ def erase(ports: Ports) -> list[Erasure]:
     with ports.privacy.lock:
         if former != mode:
             _reduce(ports)
-        carried = [_carry_out(ports, erasure) for erasure in asked]
+        carried = [_taken_up(ports, one) if one.carried else _carry_out(ports, one) for one in asked]
     kept_back = _replace_copies(ports)
     if former != mode and kept_back is None:
         note_rule(ports.journal, mode)
@@ -88,25 +90,27 @@ class Eraser:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._tried: list[str] = []
-        self._tried_at = -inf
+        self._next_at, self._pause = -inf, _AGAIN
 
     async def when_due(self) -> None:
-        """Carry out what is due; what could not be finished is tried again every minute.
+        """Carry out what is due; what could not be finished is tried again after a minute, then more and more seldom.
 
         Raises:
             WriterFenced: A newer writer took over.
         """
-        asked = await asyncio.to_thread(self._ports.journal.open_erasures)
-        now = asyncio.get_running_loop().time()
-        if not asked or (asked == self._tried and now - self._tried_at < _AGAIN):
+        asked, time = await asyncio.to_thread(self._ports.journal.open_erasures), asyncio.get_running_loop().time
+        if not asked or (asked == self._tried and time() < self._next_at):
             return
-        self._tried, self._tried_at = asked, now
+        self._pause = _AGAIN if asked != self._tried else min(2 * self._pause, _AGAIN_AT_MOST)
+        self._tried = asked
         try:
             await asyncio.to_thread(erase, self._ports)
         except WriterFenced:
             raise
         except OctoSyncError as error:
             log.warning("action=erase_failed run=%s error=%s", self._ports.run_id, error)
+        # From its end: an attempt that takes long must leave as much time for everything else.
+        self._next_at = time() + self._pause
 
 
 # -- a change of the rule ---------------------------------------------------------------------------------------------
@@ -174,7 +178,7 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
         # By their own rows, not by the journal's: it forgets quarantine and runs sooner, and only its last runs are copied.
         warehouse.write_log(table, _naming(ports, table, column, in_text))
     if not journal.compact():
-        done.left.append("Another process reads the journal, so that its write-ahead log could not be emptied.")
+        done.left.append(_JOURNAL_IS_READ)
     now = ports.clock.now()
     with warehouse.scrubbing(ports.fence) as scrubber:
         marks = [
@@ -189,7 +193,19 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
         with warehouse.drafting() as draft:
             apply_marts(draft, ports.pipeline.directory)
     warehouse.shed(core=asked.rewrites_core)
+    # What is left may fail for days; nothing that lands from now on holds them, so that none of this is done again.
+    done.erasure = dataclasses.replace(asked, carried=True, counts=done.counts)
+    journal.note_erasure(done.erasure)
     log.info("action=erase run=%s erasure=%s bookings=%d", ports.run_id, asked.id, len(found.bookings))
+    return done
+
+
+def _taken_up(ports: Ports, asked: Erasure) -> _Carried:
+    """One whose rows are gone already, with what is left of it but for the copies."""
+    done = _Carried(asked, [], is_repeated=True, counts=dict(asked.counts))
+    is_unknown = _SEARCHED not in asked.counts  # cut off before it was written down
+    if (is_unknown or _JOURNAL_IS_READ in asked.left) and not ports.journal.compact():
+        done.left.append(_JOURNAL_IS_READ)
     return done
 
 

@@ -53,6 +53,8 @@ class Erasure:
     contacts: tuple[tuple[str, str, str], ...] | None = None
     rewrites_core: bool = False
     """Whether texts of `core` repeated them, so that the whole warehouse file is rewritten."""
+    carried: bool = False
+    """Whether nothing is left to do but the journal's log, the copies and the search of files."""
     done_at: datetime | None = None
     counts: dict[str, int] = field(default_factory=dict)
     """What was erased, by where it lay."""
@@ -151,7 +153,9 @@ class Erasing(Runs, Inbox):
             key = erasure.key or erased.secret
             fresh = str(self.reserve(1)[0])
             self.note_erasure(
-                dataclasses.replace(erasure, id=fresh, key=None if key == own else key, done_at=None, left=())
+                dataclasses.replace(
+                    erasure, id=fresh, key=None if key == own else key, carried=False, done_at=None, left=()
+                )
             )
 
     def blank_deliveries(self, is_theirs: Callable[[bytes], bool]) -> int:
