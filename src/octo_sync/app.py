@@ -124,9 +124,27 @@ def _warehouse_path(pipeline: Pipeline) -> Path:
 
 
 def open_journal(pipeline: Pipeline, clock: Clock) -> Journal:
-    """The journal of a pipeline, made when it is not there."""
-    finish_placing(pipeline.journal_path)
-    return Journal.open(pipeline.journal, clock=clock)
+    """The journal of a pipeline, made when it is not there.
+
+    Raises:
+        LeaseHeld: A restore is under way in another process.
+    """
+    while True:
+        finish_placing(pipeline.journal_path)
+        before = _inode(pipeline.journal_path)
+        journal = Journal.open(pipeline.journal, clock=clock)
+        # A restore gives its order, then looks for who has the journal open: one of the two sees the other.
+        is_same = before in {None, _inode(pipeline.journal_path)} or journal.recovered_from is not None
+        if is_same and not placing.order_path(pipeline.journal_path).exists():
+            return journal
+        journal.close()
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None
 
 
 def finish_placing(journal: Path) -> None:

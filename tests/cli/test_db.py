@@ -12,8 +12,12 @@ import duckdb
 import pytest
 from tests.cli.conftest import CLEAN
 
+from octo_sync.app import SystemClock, open_journal, restore_files
 from octo_sync.destinations.steps import SCHEMA_VERSION
-from octo_sync.flows import placing
+from octo_sync.errors import JournalError
+from octo_sync.flows import backup, placing
+from octo_sync.journal import Journal
+from octo_sync.pipeline import load
 
 NO_NETWORK = {"SHOP_TOKEN": "no-token"}
 
@@ -169,6 +173,58 @@ def test_while_a_program_keeps_the_project_it_is_neither_backed_up_nor_restored(
         other.communicate()
     assert not (tmp_path / "two").exists()
     project.ok("db", "restore", tmp_path / "one", "--force")
+
+
+@pytest.mark.parametrize("moment", ["_copy", "_catch_up", "give_order"])
+def test_a_restore_notices_who_opens_the_journal_while_it_copies(project, tmp_path, monkeypatch, moment):
+    project.ok("db", "backup", tmp_path / "one")
+    files = [project.directory / f"octo.{name}" for name in ("duckdb", "private.duckdb", "journal.sqlite")]
+    before = [(file.stat().st_ino, file.read_bytes()) for file in files[:2]], files[2].stat().st_ino
+    pipeline = load(
+        project.directory / "pipelines" / "shop.toml", directory=project.directory, environ=NO_NETWORK, overrides={}
+    )
+    others = []
+
+    def first(owner, name):
+        real = getattr(owner, name)
+
+        def opened(*args, **named):
+            if not others:
+                words = [sys.executable, "-c", OTHER, str(files[2]), "receiver"]
+                others.append(
+                    subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=CLEAN)
+                )
+                assert others[0].stdout.readline() == "ready\n"
+            return real(*args, **named)
+
+        monkeypatch.setattr(owner, name, opened)
+
+    first(placing if moment == "give_order" else backup, moment)
+    with pytest.raises(JournalError, match="open in another process"):
+        restore_files(pipeline, tmp_path / "one", force=True)
+    assert ([(file.stat().st_ino, file.read_bytes()) for file in files[:2]], files[2].stat().st_ino) == before
+    assert not list(project.directory.glob(".*placing*")), "the order is taken back"
+    assert not list(project.directory.glob(".*staged*"))
+    others[0].communicate()
+    restore_files(pipeline, tmp_path / "one", force=True)
+
+
+def test_who_opens_a_journal_as_another_takes_its_place_has_the_new_one(project, monkeypatch):
+    pipeline = load(
+        project.directory / "pipelines" / "shop.toml", directory=project.directory, environ=NO_NETWORK, overrides={}
+    )
+    real, given = Journal.open, []
+
+    def opened(*args, **named):
+        journal = real(*args, **named)
+        if not given:  # after it was seen that there is no order, and before the file is looked at again
+            given.append(order(project))
+            placing.place(given[0])
+        return journal
+
+    monkeypatch.setattr(Journal, "open", opened)
+    with open_journal(pipeline, SystemClock()) as journal:
+        assert {run.pipeline for run in journal.runs(10)} == {"restored"}
 
 
 def order(project):

@@ -47,3 +47,17 @@ def private():
 
 class TestPostgreSQL(contract.Contract, histories.Histories):
     """The suite itself."""
+
+
+def test_every_table_that_may_repeat_a_person_is_written_anew(open_warehouse):
+    """An update leaves the former row in the table's file until the server writes it anew."""
+    warehouse = open_warehouse()
+    tables = ("core.bookings", "core.booking_unit_items", "ops.recon_results", "ops.quarantine", "ops.runs")
+    files = "select name, pg_relation_filenode(name::regclass) from unnest($1::text[]) as name order by 1"
+
+    before = dict(warehouse.query(files, [[*tables]]).rows)
+    warehouse.shed(core=True)
+    after = dict(warehouse.query(files, [[*tables]]).rows)
+
+    assert {name for name in tables if before[name] != after[name]} == set(tables)
+    warehouse.close()

@@ -6,11 +6,14 @@ import dataclasses
 import json
 import shutil
 import sqlite3
+from collections import Counter
+from itertools import pairwise
 from random import Random
+from types import SimpleNamespace
 
 import duckdb
 import pytest
-from tests.flows.harness import Wire, api_path, reply
+from tests.flows.harness import Wire, api_path, reply, until
 
 from octo_sync.app import files, open_journal
 from octo_sync.destinations.erasing import ContactRow, Scrubber
@@ -23,6 +26,7 @@ from octo_sync.flows.keep import Keeper
 from octo_sync.flows.privacy import Privacy, name_of, normal_email, normal_phone, texts_of
 from octo_sync.flows.privacy_export import export
 from octo_sync.flows.pull import Scope
+from octo_sync.flows.receive import Inbox, Routing
 from octo_sync.flows.sync import sync
 from octo_sync.journal import Received
 from octo_sync.model import Source, Subject, SubjectKind
@@ -356,6 +360,36 @@ async def test_a_reason_of_a_cancellation_leaves_the_bytes_too_though_no_text_of
     assert rows_holding(copy.directory, (reason,)) == set()
 
 
+async def test_what_a_service_said_of_somebody_in_a_refusal_leaves_quarantine_and_runs_and_the_copies_too(
+    project, service, guest
+):
+    # No text of core repeats him, which would have the file written anew in any case.
+    service.change(guest[2], contact=BOB, notes="")
+    copy = await pulled(project, guest, sync={"attempts": 1})
+    said, text = f"The contact {BOB['emailAddress']} is not valid.", (BOB["emailAddress"],)
+    error = {"error": "UNPROCESSABLE_ENTITY", "errorMessage": said}
+
+    def refuse(request, answer):
+        return reply(error, 400) if api_path(request) == f"/bookings/{guest[2]}" else None
+
+    async with copy.opened(transport=Wire.by(refuse)) as opened:
+        # A run that is older than those that the journal still tells of.
+        opened.warehouse.write_log("ops.runs", [{"run_id": "old", "command": "sync", "pipeline": "p", "error": said}])
+        opened.journal.mark([Subject("main", SubjectKind.BOOKING, (guest[2],))], Source.NOTIFICATION)
+        await sync(opened.ports, Scope(full=True), command="test")
+    tables = {f"{file}: ops.{name}" for file in ("octo.duckdb", "octo.read.duckdb") for name in ("quarantine", "runs")}
+    assert tables <= rows_holding(copy.directory, text)
+
+    done = await forget(copy, emails=[BOB["emailAddress"]])
+
+    assert (done.left, done.counts["journal: messages"] > 0) == ((), True)
+    assert rows_holding(copy.directory, text) == set()
+    assert holding(copy.directory, text) == []
+    with duckdb.connect(copy.directory / "octo.read.duckdb", read_only=True) as db:
+        texts = db.execute("select reason from ops.quarantine union all select error from ops.runs where error > ''")
+        assert texts.fetchall() == [("(erased)",)] * 2
+
+
 async def test_a_guest_without_a_full_name_is_known_by_first_and_last_name(project, guest):
     parts = {name: MARKS[name] for name in ("firstName", "lastName")}
     lead = {**MARKS, "fullName": None}
@@ -474,6 +508,24 @@ async def test_an_answer_that_was_read_before_an_erasure_is_not_landed_after_it(
     assert found == [(2,)], "the bookings themselves landed, with a second answer"
 
 
+async def test_a_delivery_that_brings_a_whole_booking_does_not_bring_her_back(project, guest):
+    copy = await pulled(project, guest)
+    await forget(copy, emails=[MARKS["emailAddress"]])
+    whole = {"uuid": guest[0], "contact": MARKS, "notes": NOTES, "unitItems": [{"uuid": "i", "contact": MARKS}]}
+    old = {"webhook": {"id": "w", "event": "booking_update"}, "booking": whole}
+
+    async with copy.opened(transport=wire(guest)) as opened:
+        inbox = Inbox(opened.journal, Routing(copy.pipeline, copy.clock))
+        received = await inbox.receive("main", "e", json.dumps(old).encode())
+        await inbox.close()
+        assert holding(copy.directory) == []
+        await sync(opened.ports, Scope(full=True), command="test")
+
+    assert received.subjects == (Subject("main", SubjectKind.BOOKING, (guest[0],)),)
+    assert rows_holding(copy.directory) == set()
+    assert holding(copy.directory) == []
+
+
 async def test_a_read_copy_that_cannot_be_replaced_leaves_the_erasure_open_and_says_so(project, guest):
     copy = await pulled(project, guest)
     checks = copy.directory / "warehouse" / "checks"
@@ -563,6 +615,88 @@ async def test_a_keeper_erases_what_another_process_asks_for_publishes_and_works
     assert done.counts["private.booking_contacts"] == 2
     assert rows_holding(copy.directory) == set()
     assert holding(copy.directory) == []
+
+
+async def test_an_erasure_that_a_check_keeps_open_is_not_carried_out_again_and_again(
+    project, service, guest, monkeypatch
+):
+    monkeypatch.setattr(erasing, "_AGAIN", 0.05)
+    monkeypatch.setattr(erasing, "_AGAIN_AT_MOST", 0.05)
+    copy = await pulled(project, guest)
+    checks = copy.directory / "warehouse" / "checks"
+    checks.mkdir(parents=True)
+    check = checks / "never.sql"
+    check.write_text("-- name: never\n-- description: Fails.\nselect 1")
+    did = Counter()
+
+    def counting(target, name):
+        real = getattr(target, name)
+        monkeypatch.setattr(target, name, lambda *a, **k: did.update([name]) or real(*a, **k))
+
+    counting(erasing, "find")
+    counting(erasing, "publish")
+    async with copy.opened(transport=wire(guest)) as opened:
+        counting(opened.ports.warehouse, "shed")
+        counting(opened.journal, "compact")
+        keeper = Keeper(opened.ports, asyncio.Event(), lambda: "pull-1")
+        task = asyncio.create_task(keeper.run())
+        try:
+            asked = request(
+                opened.journal, opened.ports.privacy, emails=[MARKS["emailAddress"]], phones=[], bookings=[]
+            )
+            keeper.wake.set()
+            async with asyncio.timeout(60):
+                while did["publish"] < 4:
+                    keeper.wake.set()
+                    await asyncio.sleep(0.02)
+                service.change(guest[2], supplier_reference="LANDED")
+                opened.journal.mark([Subject("main", SubjectKind.BOOKING, (guest[2],))], Source.NOTIFICATION)
+                keeper.wake.set()
+                landed = "select 1 from core.bookings where supplier_reference = 'LANDED'"
+                await until(lambda: opened.warehouse.query(landed).rows, 30)
+                assert (did["find"], did["shed"], did["compact"]) == (1, 1, 1)
+                counts = opened.journal.erasure(asked.id).counts
+                check.unlink()
+                while (done := opened.journal.erasure(asked.id)).done_at is None:
+                    keeper.wake.set()
+                    await asyncio.sleep(0.02)
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+    assert (done.left, done.counts["private.booking_contacts"], did["find"]) == ((), 2, 1)
+    assert done.counts.keys() == counts.keys()
+    assert rows_holding(copy.directory) == set()
+    assert holding(copy.directory) == []
+
+
+async def test_attempts_at_an_erasure_are_a_pause_apart_that_grows_however_long_each_takes(monkeypatch):
+    now, began = 1000.0, []
+
+    def lasts(_ports):
+        nonlocal now
+        began.append(now)
+        now += 300
+        raise WarehouseError("The disk is full.")
+
+    asked = ["1"]
+    ports = SimpleNamespace(journal=SimpleNamespace(open_erasures=lambda: asked), run_id="r")
+    loop = asyncio.get_running_loop()
+    real = loop.time
+    monkeypatch.setattr(erasing, "erase", lasts)
+    eraser = erasing.Eraser(ports)
+    monkeypatch.setattr(loop, "time", lambda: now)
+    try:
+        while len(began) < 7:
+            await eraser.when_due()
+            now += 1
+        asked = ["1", "2"]
+        before = now
+        await eraser.when_due()
+    finally:
+        monkeypatch.setattr(loop, "time", real)
+    assert [after - first - 300 for first, after in pairwise(began[:7])] == [60, 120, 240, 480, 900, 900]
+    assert began[7] == before, "another one is carried out at once"
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["same secret", "the journal was lost meanwhile"])

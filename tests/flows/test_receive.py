@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -288,6 +289,31 @@ async def test_the_write_ahead_log_is_folded_meanwhile(inbox, journal, monkeypat
         await asyncio.gather(*(inbox.receive("acme", "e", b"x" * 20_000) for _ in range(start, start + 20)))
     await inbox.close()
     assert journal.path.stat().st_size > size + 20 * 20_000
+
+
+# ── what is stored ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("pii", ["keep", "hash", "drop"])
+async def test_of_a_whole_booking_only_what_was_read_is_stored_and_replayed(journal, tmp_path, clock, pii):
+    routing = Routing(replace(pipeline(tmp_path), pii=pii), clock)
+    inbox = Inbox(journal, routing)
+    old = {"webhook": {"event": "booking_update"}, "booking": {"uuid": "b", "contact": {"fullName": "Zoe Quux"}}}
+    await inbox.receive("acme", "e", json.dumps(old).encode())
+    await inbox.close()
+
+    (stored,) = journal.deliveries()
+    assert stored.body == b'{"webhook":{"event":"booking_update"},"booking":{"uuid":"b"}}'
+    assert (stored.type, stored.reading, stored.marks) == ("BOOKING_UPDATE", "", 1)
+    assert replay(journal, routing, since=NOON) == (1, 1)
+
+
+@pytest.mark.parametrize(("pii", "stored"), [("keep", b"Zoe Quux: b-1"), ("hash", b""), ("drop", b"")])
+def test_a_body_that_nobody_can_read_is_stored_while_persons_are_kept(tmp_path, clock, pii, stored):
+    routing = Routing(replace(pipeline(tmp_path), pii=pii), clock)
+
+    assert routing.received("acme", "e", b"Zoe Quux: b-1").body == stored
+    assert routing.received("acme", "e", b"Zoe Quux: b-1", odd="encoded as gzip").body == stored
 
 
 # ── replay ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ import pytest
 from tests.flows.harness import TOKENS, RunningClock, Wire, reply
 
 from octo_sync.errors import AnswerInvalid, AuthenticationRefused, OctoSyncError, ServiceUnavailable
-from octo_sync.flows.subscribe import Subscriber, check
+from octo_sync.flows.subscribe import TOLD_AT, Subscriber, check, close_gap
 from octo_sync.flows.subscription_plan import HEADER, TYPES, hash_of
 from octo_sync.journal import Journal
 from octo_sync.model import Connection, Limits, Secret
@@ -686,16 +686,56 @@ async def test_a_refused_token_is_an_error_of_its_own(shop):
 
 async def test_a_service_that_drops_types_is_taken_as_it_is_and_said(shop):
     def edit(request, answer):
-        if answer.status_code == 204 or answer.status_code >= 300:
-            return None
-        drop = lambda one: {**one, "notificationTypes": ["BOOKING_UPDATE"]}  # noqa: E731
-        body = answer.json()
-        return reply([drop(each) for each in body] if isinstance(body, list) else drop(body), answer.status_code)
+        return changed(answer, notificationTypes=["BOOKING_UPDATE"])
 
     done = await shop.run(edit=edit)
 
     assert (done.state, done.text) == ("ok", "made; the service leaves out AVAILABILITY_UPDATE, PRODUCT_UPDATE")
     assert len(shop.there) == 1
+    await assert_rests(shop, done, edit)
+    # An edit is still seen: what is accepted is this address with these types, and nothing else.
+    types = ["PRODUCT_UPDATE"]
+    mended = await shop.check(edit=lambda *both: changed(both[1], notificationTypes=types))
+    assert mended.changed
+    moved = await shop.check("https://moved.example.com", edit=edit)
+    assert (moved.changed, shop.one.url.startswith("https://moved.example.com/hooks/")) == ({"changed": 1}, True)
+
+
+async def test_a_service_that_spells_the_address_its_own_way_is_taken_as_it_is(shop):
+    def edit(request, answer):
+        return changed(answer, url=lambda url: url.replace("/octo/", "//octo/") + "?")
+
+    await assert_rests(shop, await shop.run(edit=edit), edit)
+    # Once the service shows it as it was sent, that other spelling is an edit.
+    assert (await shop.check()).changed == {}
+    assert (await shop.check(edit=edit)).changed == {"changed": 1}
+
+
+async def test_a_service_that_stops_showing_the_secret_is_taken_as_it_is(shop):
+    await shop.run(edit=lambda _, answer: changed(answer, headers=lambda _: shop.one.headers))
+    edit = lambda _, answer: changed(answer, headers={HEADER: "***"})  # noqa: E731
+
+    await assert_rests(shop, await shop.check(edit=edit), edit)
+
+
+def changed(answer, **values):
+    """The answer with these values in each subscription; None where it has none, as a wire's edit says "as it is"."""
+    if answer.status_code == 204 or answer.status_code >= 300:
+        return None
+    edit = lambda one: one | {k: v(one.get(k)) if callable(v) else v for k, v in values.items()}  # noqa: E731
+    body = answer.json()
+    return reply([edit(each) for each in body] if isinstance(body, list) else edit(body), answer.status_code)
+
+
+async def assert_rests(shop, done, edit):
+    """Later checks look once and change nothing, so that nothing is asked for again either."""
+    shop.journal.set_setting(TOLD_AT, done.endpoint.endpoint, connection="shop")
+    url = shop.one.url
+    for _ in range(2):
+        shop.service.forget_requests()
+        checked = await shop.check(edit=edit)
+        assert (checked.state, checked.changed, shop.asked(), shop.one.url) == ("ok", {}, ["GET"], url)
+        assert not close_gap(SimpleNamespace(journal=shop.journal), "shop", checked.endpoint.endpoint)
 
 
 async def test_a_service_that_never_comes_to_rest_costs_few_calls(shop):

@@ -1,5 +1,6 @@
 """Bodies of webhooks: what is agreed is understood, what is odd is survived, and nothing raises."""
 
+import dataclasses
 import json
 from datetime import date
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from octo_sync.octo.notifications import About, Notification, read
+from octo_sync.octo.notifications import About, Notification, parted, read
 
 
 def body(kind="BOOKING_UPDATE", /, subscription="s-1", **data):
@@ -181,6 +182,49 @@ def test_what_cannot_be_an_id_names_no_booking(uuid):
     assert "names no booking" in found.reading
 
 
+# ── what is kept of it ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def kept(document):
+    return parted(json.dumps(document, ensure_ascii=False).encode())[1]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        body(uuid="b-1", id="R-17", utcCreatedAt="2026-07-01T12:00:00Z"),
+        body("AVAILABILITY_UPDATE", productId="p", optionId=None, localDateStart="2026-07-01", localDateEnd="")
+        | {"id": 7},
+        {"webhook": {"id": "w", "event": "booking_update"}, "booking": {"uuid": "b", "product": {"id": "p"}}},
+        {},
+    ],
+)
+def test_a_body_of_identifiers_dates_and_types_is_kept_byte_for_byte(document):
+    raw = json.dumps(document, indent=1, ensure_ascii=True).encode()
+    assert parted(raw)[1] == raw
+
+
+def test_of_a_whole_booking_nothing_else_is_kept():
+    contact = {"fullName": "Zoë Quux", "id": "zoe@example.org"}
+    whole = {"uuid": "b", "productId": "p", "contact": contact, "notes": "no nuts", "unitItems": [{"contact": contact}]}
+    assert kept({"webhook": {"event": "booking_update", "url": "x"}, "booking": whole, "by": "Zoë"}) == (
+        b'{"webhook":{"event":"booking_update"},"booking":{"uuid":"b","productId":"p"}}'
+    )
+    assert kept(body(uuid={"name": "Zoë"}, booking=[contact], id="Z" * 256)) == kept(body(uuid="", booking="", id=""))
+    deep = {"data": {"booking": {"product": {"product": {"id": "Zoë"}}}}}
+    assert kept(deep) == b'{"data":{"booking":{"product":""}}}'
+
+
+def test_of_a_key_twice_the_value_that_nobody_saw_is_not_kept():
+    raw = b'{"notificationType":"BOOKING_UPDATE","data":{"uuid":"Zoe Quux"},"data":{"uuid":"b"}}'
+    assert parted(raw)[1] == b'{"notificationType":"BOOKING_UPDATE","data":{"uuid":"b"}}'
+
+
+@pytest.mark.parametrize("raw", [b"", b"not JSON", b"null", b'["BOOKING_UPDATE"]', b'{"data":{"uuid":"b"'])
+def test_of_what_cannot_be_read_nobody_knows_what_may_be_kept(raw):
+    assert parted(raw)[1] is None
+
+
 # ── anything ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -217,6 +261,18 @@ def test_any_bytes_are_a_notification(raw):
 @given(ALMOST)
 def test_any_document_is_a_notification(document):
     sound(read(json.dumps(document).encode()))
+
+
+@settings(max_examples=500, deadline=None)
+@given(ALMOST)
+def test_who_reads_what_is_kept_understands_the_same(document):
+    raw = json.dumps(body(uuid="b") | {"data": document} if isinstance(document, list) else document).encode()
+    found, kept = parted(raw)
+    if kept is not None:
+        again, still = parted(kept)
+        assert still == kept
+        found, again = (dataclasses.replace(one, reading="") for one in (found, again))
+        assert again == found
 
 
 @settings(max_examples=300, deadline=None)

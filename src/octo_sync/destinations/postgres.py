@@ -252,7 +252,7 @@ class PostgresWarehouse:
         """Have the server write the tables anew; see `Destination`."""
         names = ["private.booking_contacts", "raw.records"]
         if core:
-            names += ["core.bookings", "core.booking_unit_items", "ops.recon_results"]
+            names += ["core.bookings", "core.booking_unit_items", "ops.recon_results", "ops.quarantine", "ops.runs"]
         with self._sessions.lock:
             for name in names:
                 self._sessions.persist(partial(postgres_upkeep.vacuum, table=name))

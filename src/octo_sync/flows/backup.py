@@ -179,7 +179,7 @@ def restore(
 
     Raises:
         WarehouseError: There is a project already and `force` is false, or a file cannot be copied; nothing was changed.
-        JournalError: Another process has the journal open.
+        JournalError: Another process has the journal open, or opened it meanwhile; nothing was changed.
     """
     there = [path.name for path in files.by_role.values() if path.exists()]
     if there and not force:
@@ -187,8 +187,7 @@ def restore(
             f"There is a project already ({', '.join(there)}); with --force it is replaced, and kept beside under "
             f"another name."
         )
-    if files.journal.exists() and is_in_use(files.journal):
-        raise JournalError(f"{files.journal.name} is open in another process, perhaps a receiver; end it first.")
+    _refuse_while_open(files.journal)
     order = placing.order_path(files.journal)
     targets = list(files.by_role.values())
     placing.sweep(order, targets)
@@ -198,8 +197,20 @@ def restore(
         if _copy(source / _ROLES[role], placing.staged(path)) != manifest.files[role]["sha256"]:
             raise WarehouseError(f"{source} changed while it was read; nothing was restored.")
     _catch_up(placing.staged(files.journal), files.journal, pipeline, clock)
-    placing.give_order(order, targets, f"before-{clock.now():%Y%m%dT%H%M%S}")
+    try:
+        _refuse_while_open(files.journal)
+        placing.give_order(order, targets, f"before-{clock.now():%Y%m%dT%H%M%S}")
+        # Again: who opened it before the order was there goes on with what is about to be put aside. Nobody does after.
+        _refuse_while_open(files.journal)
+    except JournalError:
+        placing.withdraw(order, targets)
+        raise
     return placing.place(order)
+
+
+def _refuse_while_open(journal: Path) -> None:
+    if journal.exists() and is_in_use(journal):
+        raise JournalError(f"{journal.name} is open in another process, perhaps a receiver; end it first.")
 
 
 def _catch_up(restored: Path, former: Path, pipeline: Pipeline, clock: Clock) -> None:

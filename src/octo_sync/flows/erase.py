@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from octo_sync.destinations.erasing import BookingScrub, ContactRow, ItemScrub, Scrubber
 from octo_sync.errors import OctoSyncError, WriterFenced
@@ -25,7 +26,7 @@ from octo_sync.flows.privacy_rule import applied_rule, note_rule, rule
 from octo_sync.flows.privacy_search import forms_of, search
 from octo_sync.flows.publish import apply_marts, publish
 from octo_sync.flows.reconcile_mirror import mirror_reconciliations
-from octo_sync.journal import Erasure, Journal
+from octo_sync.journal import GONE, Erasure, Journal
 from octo_sync.pipeline import Pipeline
 
 __all__ = ["Eraser", "erase", "is_due", "request"]
@@ -37,8 +38,12 @@ _MOST_TEXTS = 64
 """Texts that are looked for one by one; of an agency's thousand guests the others are looked for as whole values."""
 _MOST_SEARCHED = 12
 """Texts that are looked for in every file at the end; each costs a look at all payloads for others who have it too."""
-_AGAIN = 60.0
+_AGAIN, _AGAIN_AT_MOST = 60.0, 900.0
+"""Seconds to the next attempt at what could not be finished, doubled each time up to the second."""
+_JOURNAL_IS_READ = "Another process reads the journal, so that its write-ahead log could not be emptied."
 _SEARCHED = "files searched"
+_LOGS = (("ops.quarantine", "reason"), ("ops.runs", "error"))
+"""What repeats the journal's messages in the warehouse, for SQL; a message may quote what a service said."""
 
 
 def request(
@@ -71,7 +76,7 @@ def erase(ports: Ports) -> list[Erasure]:
     with ports.privacy.lock:
         if former != mode:
             _reduce(ports)
-        carried = [_carry_out(ports, erasure) for erasure in asked]
+        carried = [_taken_up(ports, one) if one.carried else _carry_out(ports, one) for one in asked]
     kept_back = _replace_copies(ports)
     if former != mode and kept_back is None:
         note_rule(ports.journal, mode)
@@ -85,25 +90,27 @@ class Eraser:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._tried: list[str] = []
-        self._tried_at = -inf
+        self._next_at, self._pause = -inf, _AGAIN
 
     async def when_due(self) -> None:
-        """Carry out what is due; what could not be finished is tried again every minute.
+        """Carry out what is due; what could not be finished is tried again after a minute, then more and more seldom.
 
         Raises:
             WriterFenced: A newer writer took over.
         """
-        asked = await asyncio.to_thread(self._ports.journal.open_erasures)
-        now = asyncio.get_running_loop().time()
-        if not asked or (asked == self._tried and now - self._tried_at < _AGAIN):
+        asked, time = await asyncio.to_thread(self._ports.journal.open_erasures), asyncio.get_running_loop().time
+        if not asked or (asked == self._tried and time() < self._next_at):
             return
-        self._tried, self._tried_at = asked, now
+        self._pause = _AGAIN if asked != self._tried else min(2 * self._pause, _AGAIN_AT_MOST)
+        self._tried = asked
         try:
             await asyncio.to_thread(erase, self._ports)
         except WriterFenced:
             raise
         except OctoSyncError as error:
             log.warning("action=erase_failed run=%s error=%s", self._ports.run_id, error)
+        # From its end: an attempt that takes long must leave as much time for everything else.
+        self._next_at = time() + self._pause
 
 
 # -- a change of the rule ---------------------------------------------------------------------------------------------
@@ -152,7 +159,8 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
         found = find(scrubber, ports.privacy, asked)
         bookings, items, repeated = _blanked(scrubber, found)
     theirs, in_text = {uuid for _, uuid in found.bookings}, _in_text(found)
-    repeated = repeated or journal.repeats_in_differences(theirs, in_text)
+    repeated = repeated or journal.repeats_in_differences(theirs, in_text) or journal.repeats_in_texts(in_text)
+    repeated = repeated or any(_naming(ports, table, column, in_text) for table, column in _LOGS)
     asked = dataclasses.replace(
         asked, contacts=tuple(sorted(found.contacts)), rewrites_core=asked.rewrites_core or repeated
     )
@@ -166,8 +174,11 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     done.counts["journal: messages"] = journal.blank_texts(in_text)
     done.counts["journal: differences"] = journal.blank_differences(theirs, in_text)
     mirror_reconciliations(ports)
+    for table, column in _LOGS:
+        # By their own rows, not by the journal's: it forgets quarantine and runs sooner, and only its last runs are copied.
+        warehouse.write_log(table, _naming(ports, table, column, in_text))
     if not journal.compact():
-        done.left.append("Another process reads the journal, so that its write-ahead log could not be emptied.")
+        done.left.append(_JOURNAL_IS_READ)
     now = ports.clock.now()
     with warehouse.scrubbing(ports.fence) as scrubber:
         marks = [
@@ -182,13 +193,32 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
         with warehouse.drafting() as draft:
             apply_marts(draft, ports.pipeline.directory)
     warehouse.shed(core=asked.rewrites_core)
+    # What is left may fail for days; nothing that lands from now on holds them, so that none of this is done again.
+    done.erasure = dataclasses.replace(asked, carried=True, counts=done.counts)
+    journal.note_erasure(done.erasure)
     log.info("action=erase run=%s erasure=%s bookings=%d", ports.run_id, asked.id, len(found.bookings))
+    return done
+
+
+def _taken_up(ports: Ports, asked: Erasure) -> _Carried:
+    """One whose rows are gone already, with what is left of it but for the copies."""
+    done = _Carried(asked, [], is_repeated=True, counts=dict(asked.counts))
+    is_unknown = _SEARCHED not in asked.counts  # cut off before it was written down
+    if (is_unknown or _JOURNAL_IS_READ in asked.left) and not ports.journal.compact():
+        done.left.append(_JOURNAL_IS_READ)
     return done
 
 
 def _in_text(found: Found) -> Callable[[str], bool]:
     """Whether a text of the journal names a person."""
     return lambda text: any(one in text for one in found.texts)
+
+
+def _naming(ports: Ports, table: str, column: str, is_theirs: Callable[[str], bool]) -> list[dict[str, Any]]:
+    """The rows of a log whose text names a person, as they are to be."""
+    found = ports.warehouse.query(f"select * from {table} where {column} is not null")  # noqa: S608 - `_LOGS`
+    rows = (dict(zip(found.columns, row, strict=True)) for row in found.rows)
+    return [row | {column: GONE} for row in rows if is_theirs(row[column])]
 
 
 def _in_body(found: Found) -> Callable[[bytes], bool]:

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["COMPANIONS", "fsync", "give_order", "order_path", "place", "staged", "sweep", "sweep_killed"]
+__all__ = ["COMPANIONS", "fsync", "give_order", "order_path", "place", "staged", "sweep", "sweep_killed", "withdraw"]
 
 COMPANIONS = (".wal", "-wal", "-shm", "-journal")
 """What DuckDB and SQLite keep beside a file: it belongs to the file that was there, and would be applied to the new one."""
@@ -49,6 +49,13 @@ def give_order(order: Path, targets: Sequence[Path], tag: str) -> None:
     fsync(draft)
     draft.replace(order)
     fsync(order.parent)
+
+
+def withdraw(order: Path, targets: Iterable[Path]) -> None:
+    """Take an order back of which nothing was carried out, and remove what was staged."""
+    order.unlink(missing_ok=True)
+    fsync(order.parent)
+    sweep(order, targets)
 
 
 def place(order: Path) -> list[Path]:

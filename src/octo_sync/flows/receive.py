@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from octo_sync.errors import JournalError
 from octo_sync.journal import Journal, Months, Received
 from octo_sync.model import Clock, Horizon, Subject, SubjectKind, Window
-from octo_sync.octo.notifications import About, Notification, read
+from octo_sync.octo.notifications import About, Notification, parted
 from octo_sync.pipeline import Pipeline, ProductFilter
 
 __all__ = ["Inbox", "InboxFull", "Routing", "replay", "routed"]
@@ -86,18 +86,25 @@ class Routing:
         self._horizon: Horizon = pipeline.horizons.availability
         self._products: Mapping[str, ProductFilter] = pipeline.products
         self._looks = [timedelta(seconds=seconds) for seconds in pipeline.sync.confirm_after]
+        self._keeps_unread = pipeline.pii == "keep"
         self._time_zones = time_zones if time_zones is not None else {}
 
     def received(self, connection: str, endpoint: str, body: bytes, *, odd: str = "") -> Received:
-        """A delivery that came just now; with `odd`, which says why, its body is stored without being read."""
+        """A delivery that came just now; with `odd`, which says why, its body is not read.
+
+        Of the body only what was read is stored: whatever else a service sends may be about persons. One that nobody can
+        read is stored as it came, so that somebody can find out what it is, unless nothing of persons is to be kept.
+        """
         now = self._clock.now()
-        notification = Notification(reading=odd) if odd else read(body)
+        notification, kept = (Notification(reading=odd), None) if odd else parted(body)
+        if kept is None:
+            kept = body if self._keeps_unread else b""
         subjects, months = self.marks(notification, connection, now)
         return Received(
             connection=connection,
             endpoint=endpoint,
             received_at=now,
-            body=body,
+            body=kept,
             type=notification.type,
             reading=notification.reading,
             subscription=notification.subscription,

@@ -14,6 +14,7 @@ Of several the same one is kept by every process: a good one before a bad one, t
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -37,10 +38,13 @@ __all__ = [
     "has_secret",
     "hash_of",
     "hook_url",
+    "is_usual",
+    "looks_like_endpoint",
     "masked",
     "ours",
     "outdated",
     "plan",
+    "shape",
 ]
 
 HEADER = "X-Octo-Sync-Secret"
@@ -94,6 +98,8 @@ class Wanted:
     """For whom, where, and what was learned on the way.
 
     `written` are endpoints that this very run has sent to the service: what it makes of them is as good as it gets.
+    `taken` is the `shape` that an earlier run has settled on so, empty when there is none: a service that leaves out types,
+    or spells an address its own way, would be mended for ever.
     `unwanted` are subscriptions that cannot be mended, `stuck` those that cannot be deleted, by id. `headers_shown`: the
     service is known to show headers, so one that it does not show is not there.
     """
@@ -101,6 +107,7 @@ class Wanted:
     connection: str
     base: str
     written: Collection[str] = ()
+    taken: str = ""
     unwanted: Collection[str] = ()
     stuck: Collection[str] = ()
     headers_shown: bool = False
@@ -123,6 +130,11 @@ class Plan:
 def hook_url(base: str, endpoint: str) -> str:
     """The address of one endpoint below our own."""
     return f"{base.rstrip('/')}/hooks/{endpoint}"
+
+
+def looks_like_endpoint(segment: str) -> bool:
+    """Whether the last part of an address can be an endpoint id at all."""
+    return _ENDPOINT.fullmatch(segment) is not None
 
 
 def hash_of(secret: str) -> str:
@@ -233,6 +245,11 @@ def _is_good(found: Found, wanted: Wanted) -> bool:
         return False
     if row.endpoint in wanted.written:
         return _segment(subscription.url) == row.endpoint
+    return is_usual(subscription, row, wanted) or shape(subscription, row, wanted.base) == wanted.taken
+
+
+def is_usual(subscription: Subscription, row: EndpointRow, wanted: Wanted) -> bool:
+    """Whether a service shows what it was sent for this endpoint: our address, all types, the secret where it shows any."""
     types = subscription.notification_types
     return (
         _plain(subscription.url) == _plain(hook_url(wanted.base, row.endpoint))
@@ -247,6 +264,16 @@ def _may_have_secret(subscription: Subscription, row: EndpointRow, *, shown: boo
     Some show no headers and some show stars: then the deliveries themselves tell.
     """
     return has_secret(subscription, row) or not (shown and isinstance(subscription.headers, dict))
+
+
+def shape(subscription: Subscription, row: EndpointRow, base: str) -> str:
+    """All that a service shows of this endpoint, as one hash: whatever is edited there, or another base, gives another."""
+    headers = subscription.headers
+    secrets = (
+        [v for name, v in headers.items() if name.lower() == HEADER.lower()] if isinstance(headers, dict) else None
+    )
+    shown = hook_url(base, row.endpoint), subscription.url, sorted(subscription.notification_types), secrets
+    return hash_of(json.dumps(shown))
 
 
 def has_secret(subscription: Subscription, row: EndpointRow) -> bool:
@@ -277,4 +304,4 @@ def _plain(url: str) -> tuple[str, str, int | None, str, str] | None:
 def _is_below(base: str, url: str) -> bool:
     """Whether it is one of our addresses by its looks."""
     segment = _segment(url)
-    return bool(_ENDPOINT.fullmatch(segment)) and _plain(url) == _plain(hook_url(base, segment))
+    return looks_like_endpoint(segment) and _plain(url) == _plain(hook_url(base, segment))

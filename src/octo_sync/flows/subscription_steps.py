@@ -35,6 +35,8 @@ ROUNDS = 10
 """Looks at a service that does not come to rest."""
 
 _HEADERS_SHOWN = "subscription_headers_shown"
+_TAKEN = "subscription_taken_as_shown"
+"""The journal's setting with the `shape` of what a service makes of the endpoint in use, where it is not what was sent."""
 _TRIES = 2
 _LOOKED_UP = 5
 """Subscriptions asked for by their id at most, when a list does not show them."""
@@ -88,6 +90,7 @@ class Steps:
                 continue
             rows = {row.endpoint: row for row in self.journal.endpoints(self.connection)}
             if (row := rows.get(plan.keep.row.endpoint)) is not None:  # or somebody has retired it meanwhile
+                self._note_shape(plan.keep.subscription, row, turn)
                 return plan.keep, row
         raise turn.doubt or self.restless()
 
@@ -97,10 +100,19 @@ class Steps:
             connection=self.connection,
             base=self.address,
             written=turn.written,
+            taken=self.journal.setting(_TAKEN, connection=self.connection) or "",
             unwanted=turn.unwanted,
             stuck=turn.stuck,
             headers_shown=self.journal.setting(_HEADERS_SHOWN, connection=self.connection) is not None,
         )
+
+    def _note_shape(self, subscription: Subscription, row: EndpointRow, turn: Turn) -> None:
+        """Let the next run know what this one was content with. Forgotten as soon as the service shows what it was sent."""
+        wanted = self.wanted(turn)
+        usual = planning.is_usual(subscription, row, wanted)
+        shape = "" if usual else planning.shape(subscription, row, self.address)
+        if shape != wanted.taken:
+            self.journal.set_setting(_TAKEN, shape or None, connection=self.connection)
 
     async def listed(self, turn: Turn) -> list[Subscription]:
         """What the service has, with those of ours that its list leaves out (lists may be cut, or lag)."""

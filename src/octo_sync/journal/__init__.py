@@ -1,7 +1,7 @@
 """The journal: what is owed, durably. `Journal.open(path, clock=clock)`; see `journal/journal.py`."""
 
 from octo_sync.journal.copying import copy_journal, is_in_use, locked
-from octo_sync.journal.erasing import Erased, Erasure
+from octo_sync.journal.erasing import GONE, Erased, Erasure
 from octo_sync.journal.journal import Journal
 from octo_sync.journal.lease import Lease
 from octo_sync.journal.reconciliations import MOST_DIFFERENCES
@@ -32,6 +32,7 @@ from octo_sync.journal.rows import (
 from octo_sync.journal.store import migrations
 
 __all__ = [
+    "GONE",
     "MOST_DIFFERENCES",
     "AcceptanceRow",
     "Backlog",

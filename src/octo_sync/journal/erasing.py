@@ -53,6 +53,8 @@ class Erasure:
     contacts: tuple[tuple[str, str, str], ...] | None = None
     rewrites_core: bool = False
     """Whether texts of `core` repeated them, so that the whole warehouse file is rewritten."""
+    carried: bool = False
+    """Whether nothing is left to do but the journal's log, the copies and the search of files."""
     done_at: datetime | None = None
     counts: dict[str, int] = field(default_factory=dict)
     """What was erased, by where it lay."""
@@ -151,7 +153,9 @@ class Erasing(Runs, Inbox):
             key = erasure.key or erased.secret
             fresh = str(self.reserve(1)[0])
             self.note_erasure(
-                dataclasses.replace(erasure, id=fresh, key=None if key == own else key, done_at=None, left=())
+                dataclasses.replace(
+                    erasure, id=fresh, key=None if key == own else key, carried=False, done_at=None, left=()
+                )
             )
 
     def blank_deliveries(self, is_theirs: Callable[[bytes], bool]) -> int:
@@ -166,19 +170,25 @@ class Erasing(Runs, Inbox):
                 emptied += len(ids)
         return emptied
 
+    def repeats_in_texts(self, is_theirs: Callable[[str], bool]) -> bool:
+        """Whether `blank_texts` would find anything."""
+        return any(self._naming(table, name, is_theirs) for table, name in _TEXTS)
+
     def blank_texts(self, is_theirs: Callable[[str], bool]) -> int:
         """Replace reasons and error messages that name them; how many."""
         blanked = 0
         for table, name in _TEXTS:
-            column, key = columns(table)[name], columns(table).id
-            with self._reading() as opened:
-                rows = opened.execute(select(key, column).where(column.is_not(None))).all()
-            ids = [row[0] for row in rows if is_theirs(row[1])]
-            if ids:
+            if ids := self._naming(table, name, is_theirs):
                 with self._writing() as opened:
-                    opened.execute(update(table).where(key.in_(ids)).values({name: GONE}))
+                    opened.execute(update(table).where(columns(table).id.in_(ids)).values({name: GONE}))
                 blanked += len(ids)
         return blanked
+
+    def _naming(self, table: type[SQLModel], name: str, is_theirs: Callable[[str], bool]) -> list[int]:
+        column = columns(table)[name]
+        with self._reading() as opened:
+            rows = opened.execute(select(columns(table).id, column).where(column.is_not(None))).all()
+        return [row[0] for row in rows if is_theirs(row[1])]
 
     def compact(self) -> bool:
         """Rewrite the file without what was deleted, and empty the write-ahead log; whether nobody stood in the way.

@@ -17,13 +17,23 @@ from enum import StrEnum
 
 import msgspec
 
-__all__ = ["About", "Notification", "read"]
+__all__ = ["About", "Notification", "parted", "read"]
 
 _LONGEST = 255
+_TWICE = "a key twice"
 _BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _UTF8_BOM = b"\xef\xbb\xbf"
 _KEYS = re.compile(rb'"[ \t\r\n]*:')
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T.*)?", re.ASCII | re.DOTALL)
+
+_SAID = frozenset({
+    "subscriptionId", "notificationType", "type", "event", "id", "uuid", "bookingUuid", "productId", "optionId",
+    "utcCreatedAt", "localDate", "localDateStart", "localDateEnd", "localDateTimeStart",
+})  # fmt: skip
+"""Where identifiers, dates and types stand."""
+_TABLES = frozenset({"data", "webhook", "booking", "availability", "product"})
+_DEEPEST = 2
+"""Tables inside of tables of the envelope, e.g. the product of an availability."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -66,10 +76,58 @@ class Notification:
 
 def read(body: bytes) -> Notification:
     """Read a body of bounded size; whatever the bytes are, the answer is a notification."""
+    return parted(body)[0]
+
+
+def parted(body: bytes) -> tuple[Notification, bytes | None]:
+    """The notification, and what of the body may be kept: who reads that understands the same.
+
+    That is the body itself when it holds nothing but identifiers, dates and types, and otherwise only these: an older
+    envelope brings whole bookings with their contacts. None when it is no JSON object, so that nobody knows what it holds.
+    """
     odd: list[str] = []
     envelope = _object(body, odd)
     if envelope is None:
-        return Notification(reading="; ".join(odd))
+        return Notification(reading="; ".join(odd)), None
+    # Of a key that is there twice only the last value was seen.
+    kept = body if _is_agreed(envelope) and _TWICE not in odd else _encode(_reduced(envelope))
+    return _notification(envelope, odd), kept
+
+
+def _is_agreed(table: Mapping[str, object], deeper: int = _DEEPEST) -> bool:
+    """Whether there is nothing in it but what is read."""
+    for key, value in table.items():
+        if key in _TABLES and isinstance(value, dict):
+            if not deeper or not _is_agreed(value, deeper - 1):
+                return False
+        elif key not in _SAID or not _fits(value):
+            return False
+    return True
+
+
+def _reduced(table: Mapping[str, object], deeper: int = _DEEPEST) -> dict[str, object]:
+    """Only what is read. What cannot be an identifier becomes an empty text: an impossible date is not a missing one."""
+    kept: dict[str, object] = {}
+    for key, value in table.items():
+        if key in _TABLES and isinstance(value, dict) and deeper:
+            kept[key] = _reduced(value, deeper - 1)
+        elif key in _SAID or key in _TABLES:
+            kept[key] = value if key in _SAID and _fits(value) else ""
+    return kept
+
+
+def _fits(value: object) -> bool:
+    """Whether it can be an identifier, a date or a type, or is nothing at all."""
+    if isinstance(value, str):
+        return len(value) <= _LONGEST and value.isprintable()
+    return value is None or (isinstance(value, int) and _first((value,)) is not None)
+
+
+def _encode(table: Mapping[str, object]) -> bytes:
+    return json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _notification(envelope: Mapping[str, object], odd: list[str]) -> Notification:
     data, webhook = _table(envelope, "data"), _table(envelope, "webhook")
     if "data" in envelope and envelope["data"] is not data:
         odd.append("data is no object")
@@ -129,7 +187,7 @@ def _object(body: bytes, odd: list[str]) -> Mapping[str, object] | None:
         return None
     # Every key has its `":`, and texts may hold more of them: as many as there are keys means that none is there twice.
     if len(_KEYS.findall(body)) != _count_keys(document) and _has_a_key_twice(body):
-        odd.append("a key twice")
+        odd.append(_TWICE)
     return document
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from octo_sync.errors import JournalError
-from octo_sync.flows.subscription_plan import HEADER
+from octo_sync.flows.subscription_plan import HEADER, looks_like_endpoint
 from octo_sync.journal import EndpointRow, Journal
 
 __all__ = ["SECRET_HEADER", "Doors"]
@@ -18,8 +18,8 @@ SECRET_HEADER = HEADER.lower().encode()
 """As ASGI spells it."""
 
 _REREAD_AFTER = 5.0
-_REREAD_FOR_UNKNOWN_AFTER = 1.0
-"""Seconds. Another process may have opened an address; strangers may ask for any number that there never were."""
+_APART = 1.0
+"""Seconds from the beginning of one look into the journal to the next, whoever asks for whatever address."""
 _NOBODY = hashlib.sha256(b"nobody").hexdigest()
 _SEEN, _REFUSED = "seen", "refused"
 
@@ -34,7 +34,9 @@ class Doors:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._rows: dict[str, EndpointRow] = {}
-        self._read_at = float("-inf")
+        self._tried_at = float("-inf")
+        """When the last reading began that has ended; `_error` says how, and is empty when it went well."""
+        self._error = ""
         self._reading: asyncio.Task[None] | None = None
         self._noted: set[tuple[str, str]] = set()
         self._to_note: dict[tuple[str, str], str] = {}
@@ -43,21 +45,19 @@ class Doors:
     async def admit(self, endpoint: str, secrets: Sequence[bytes]) -> EndpointRow | None:
         """The address that this secret opens, or None; `secrets` are the values of all headers of that name.
 
-        Unknown addresses take the same way as known ones, only that the table may be read once more for them.
+        An address that is not known may have been opened a moment ago, by another process or by a rotation: it waits for a
+        look into the journal that begins after its arrival, which all who wait share. What cannot be an address waits for
+        nothing.
 
         Raises:
-            JournalError: The table could not be read yet, so that nobody can be told from anybody.
+            JournalError: The table could not be read, so that nobody can be told from anybody.
         """
         now = asyncio.get_running_loop().time()
         row = self._rows.get(endpoint)
-        if now - self._read_at > (_REREAD_FOR_UNKNOWN_AFTER if row is None else _REREAD_AFTER):
-            if self._reading is None:
-                self._reading = asyncio.get_running_loop().create_task(self._read(now))
-            if row is None:
-                await asyncio.wait([self._reading])
-                row = self._rows.get(endpoint)
-        if self._read_at == float("-inf"):
-            raise JournalError("The journal could not be read yet.")
+        if row is None and looks_like_endpoint(endpoint):
+            row = await self._looked_up(endpoint, now)
+        elif now - self._tried_at > _REREAD_AFTER:
+            self._begin_reading()
         digest = hashlib.sha256(secrets[0] if secrets else b"").hexdigest()
         right = hmac.compare_digest(digest, _NOBODY if row is None else row.secret_hash)
         if row is None:
@@ -77,16 +77,34 @@ class Doors:
             if task is not None:
                 await asyncio.wait([task])
 
-    async def _read(self, now: float) -> None:
+    async def _looked_up(self, endpoint: str, arrived: float) -> EndpointRow | None:
+        while self._tried_at < arrived and endpoint not in self._rows:
+            await asyncio.wait([self._begin_reading()])
+        if (row := self._rows.get(endpoint)) is None and self._error:
+            raise JournalError(self._error)
+        return row
+
+    def _begin_reading(self) -> asyncio.Task[None]:
+        """The reading that is under way, or a new one."""
+        if self._reading is None:
+            self._reading = asyncio.get_running_loop().create_task(self._read())
+        return self._reading
+
+    async def _read(self) -> None:
+        time = asyncio.get_running_loop().time
         try:
-            rows = await asyncio.to_thread(self._journal.endpoints)
-        except JournalError as error:
-            log.warning("action=endpoints_unread error=%s", error)  # what was open stays open
-            if self._rows:
-                self._read_at = now
-        else:
-            self._rows, self._read_at = {row.endpoint: row for row in rows}, now
-            self._noted = {note for note in self._noted if note[1] in self._rows}
+            await asyncio.sleep(self._tried_at + _APART - time())
+            began, error = time(), "The journal could not be read."
+            try:
+                rows = await asyncio.to_thread(self._journal.endpoints)
+            except JournalError as caught:
+                error = str(caught)
+                log.warning("action=endpoints_unread error=%s", error)  # what was open stays open
+            else:
+                self._rows, error = {row.endpoint: row for row in rows}, ""
+                self._noted = {note for note in self._noted if note[1] in self._rows}
+            finally:
+                self._tried_at, self._error = began, error
         finally:
             self._reading = None
 
