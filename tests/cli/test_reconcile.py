@@ -127,6 +127,38 @@ def test_differences_are_found_aged_shown_accepted_and_resolved(project, books_n
     assert (listed["name"], listed["verdict"], listed["open"]) == ("ledger", "ok", 0)
 
 
+def test_what_was_accepted_stays_so_when_another_booking_of_the_order_differs_too(project, books_now):
+    one, two = books_now[2]["octo_uuid"], books_now[5]["octo_uuid"]
+    order = f"case when booking_uuid in ('{one}', '{two}') then 'R-1' else booking_uuid end as our_order"
+    path = project.directory / "pipelines" / "shop.toml"
+    rest = path.read_text()
+
+    def compare(*differing):
+        here = f"select *, {order} from marts.fct_bookings where booking_uuid in ('{books_now[0]['octo_uuid']}'"
+        here += "".join(f", '{uuid}'" for uuid in differing) + ")"
+        section = f"""
+[reconcile.orders]
+here = "{here}"
+there = {{ csv = "ledger.csv" }}
+keys = ["our_order=octo_uuid"]
+fields = {{ retail_amount = "gross", currency = "currency" }}
+window = "-40d..+40d"
+"""
+        path.write_text(rest + section)
+        document = said(project, "orders")[1]
+        assert document["counts"].get("missing_there", 0) + document["counts"].get("accepted", 0) == len(differing)
+        return {item["booking_uuid"]: item for item in document["items"]}
+
+    write(project, books_now[:1])
+    compare(one)
+    project.ok("reconcile", "accept", "our_order=R-1", "--note", "paid in cash", "--until", "2999-12-31")
+    both = compare(one, two)
+    assert both[one]["bucket"] == "accepted"
+    assert both[two]["bucket"] == "missing_there"
+    assert (both[one]["key"], both[two]["key"] == "our_order=R-1") == ("our_order=R-1", False)
+    assert compare(two)[two]["key"] == both[two]["key"]
+
+
 def test_files_are_written_for_their_owner_alone(project, books_now):
     ask_for(project, 'html = "reports/every.html"')
     write(project, books_now[1:])

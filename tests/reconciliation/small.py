@@ -59,7 +59,16 @@ def key(text: str) -> KeyRule:
 
 
 def compared(
-    here, there, *, keys=("a", "b"), fields=("amount", "currency"), facts=None, sides=None, acceptances=(), **given
+    here,
+    there,
+    *,
+    keys=("a", "b"),
+    fields=("amount", "currency"),
+    facts=None,
+    sides=None,
+    acceptances=(),
+    earlier=(),
+    **given,
 ) -> Outcome:
     """Both sides as lists of rows; `given` are rules, `columns` more columns and `types_there` other types there."""
     rules_keys = tuple(key(each) for each in keys)
@@ -72,6 +81,7 @@ def compared(
     return reconcile(
         rules, table(list(ours), here), table(list(theirs), there, types_there), sides=sides or default,
         place=str, facts=facts or Facts(), acceptances=acceptances,
+        earlier=earlier,
     )  # fmt: skip
 
 

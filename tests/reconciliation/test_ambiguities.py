@@ -9,7 +9,7 @@ import pytest
 from tests.reconciliation.small import NOW, Facts, buckets, compared, money, reasons
 
 from octo_sync.errors import ReconcileError
-from octo_sync.reconciliation import Acceptance, FieldRule, Limit, Side, Tolerance, breaches, comparing
+from octo_sync.reconciliation import Acceptance, Earlier, FieldRule, Limit, Side, Tolerance, breaches, comparing
 
 ORDER = ("booking_uuid", "supplier_reference", "reseller_reference")
 
@@ -45,6 +45,43 @@ def test_bookings_here_without_their_own_references_are_still_two_bookings():
     first = booking("u1", "B1", "R")
     outcome = compared([first, order[1]], [first], keys=ORDER[1:], columns=["booking_uuid"])
     assert buckets(outcome) == {"matched": 1, "missing_there": 1}
+
+
+def test_an_item_that_is_open_keeps_its_key_when_a_sibling_comes_or_goes():
+    first, second, third = (booking(uuid, None, "R") for uuid in ("u1", "u2", "u3"))
+
+    def keys(*here, earlier):
+        items = compared(here, [], keys=ORDER[1:], columns=["booking_uuid"], earlier=earlier).items
+        assert len({item.key for item in items}) == len(here)
+        return [Earlier(item.key, item.booking_uuid, item.day) for item in items]
+
+    alone = keys(second, earlier=())
+    assert [one.key for one in alone] == ["reseller_reference=R"]
+    three = keys(first, second, third, earlier=alone)
+    assert [one.key == "reseller_reference=R" for one in three] == [False, True, False]
+    assert keys(first, earlier=three) == [one for one in three if one.booking_uuid == "u1"]
+    # Nobody had it before: all are told apart.
+    assert all("#" in one.key for one in keys(first, third, earlier=alone))
+
+
+def test_a_row_that_only_the_other_side_has_keeps_its_key_by_its_day():
+    order = [
+        booking("u1", "B1", "R", travel_date=date(2026, 11, 3)),
+        booking("u2", "B2", "R", travel_date=date(2026, 11, 3)),
+    ]
+    more = booking(None, None, "R", travel_date=date(2026, 11, 5))
+
+    def key(*before, day):
+        earlier = [Earlier("reseller_reference=R", None, date(2026, 11, day))]
+        told = compared(
+            before, [*before, more], keys=ORDER, earlier=earlier, date_there="travel_date", columns=["travel_date"]
+        )
+        [found] = [item.key for item in told.items if item.bucket == "missing_here"]
+        return found
+
+    assert key(day=5) == "reseller_reference=R"
+    assert key(*order, day=5) == "reseller_reference=R"
+    assert key(*order, day=3).startswith("reseller_reference=R #")
 
 
 def test_a_row_with_only_the_orders_reference_belongs_to_the_one_booking_that_is_left():

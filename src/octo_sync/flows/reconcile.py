@@ -69,7 +69,13 @@ def compare(
         ConfigError: There is no such reconciliation, or files of it are not there.
         LedgerError, ReconcileError, QueryError: A side cannot be read, or the two not compared.
     """
-    from octo_sync.reconciliation import Acceptance, breaches, kinds, reconcile  # noqa: PLC0415 - only a comparison needs it
+    from octo_sync.reconciliation import (  # noqa: PLC0415 - only a comparison needs it
+        Acceptance,
+        Earlier,
+        breaches,
+        kinds,
+        reconcile,
+    )
 
     table = table_of(pipeline, name)
     days = window or table.window.window(now.astimezone(_zone(pipeline)).date())
@@ -80,6 +86,7 @@ def compare(
     ledger = read_there(pipeline, table, rules, wanted(rules, types, rows.schema), reader, environ, there)
     facts = Facts(reader, journal, days, table.there.connection, table.date)
     accepted = journal.acceptances(name) if journal is not None else ()
+    earlier = journal.open_differences(name) if journal is not None else ()
     outcome = reconcile(
         rules,
         rows,
@@ -88,6 +95,7 @@ def compare(
         place=ledger.place,
         facts=facts,
         acceptances=[Acceptance(a.key, a.note, a.accepted_by, a.accepted_at, a.until) for a in accepted],
+        earlier={Earlier(one.key, one.booking_uuid, one.day) for one in earlier},
     )
     return replace(outcome, breached=breaches(outcome))
 

@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from octo_sync.flows.export import writing
+from octo_sync.flows.page_text import plain
 from octo_sync.flows.reconcile_words import (
     AGE_CLASSES,
     BUCKETS,
@@ -65,7 +66,7 @@ def write_html(outcome: Outcome, path: Path, *, drill: Callable[[Item], Drill] |
     """
     loader = FileSystemLoader(Path(__file__).parent)
     pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    pages.filters |= {"money": _money, "signed": _signed, "said": _said, "text": _text, "cut": _cut}
+    pages.filters |= {"money": _money, "signed": _signed, "said": _said, "text": plain, "cut": _cut}
     totals = controls(outcome)
     view = {
         "outcome": outcome,
@@ -249,19 +250,7 @@ def _said(value: object, currency: str | None = None) -> str:
         return exact(value, currency)
     if isinstance(value, datetime):
         return instant_text(value)
-    return value.isoformat() if isinstance(value, date) else _text(value)
-
-
-def _text(value: object) -> str:
-    """A text without what a page cannot hold: control characters and half characters."""
-    text = str(value)
-    return text if text.isprintable() else "".join("�" if _is_control(c) else c for c in text)
-
-
-def _is_control(character: str) -> bool:
-    if character.isascii():
-        return not character.isprintable() and character not in "\n\t"
-    return "\ud800" <= character <= "\udfff"
+    return value.isoformat() if isinstance(value, date) else plain(value)
 
 
 def _cut(text: str, length: int = _CUT) -> str:

@@ -3,7 +3,7 @@
 Matching and comparing are SQL over whole sides; only items that a person may want to look at become objects.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from octo_sync.reconciliation.comparing import DIFFERS, WITHIN, compare
 from octo_sync.reconciliation.items import MOST_ITEMS, MOST_SETTLED, Facts, Maker
 from octo_sync.reconciliation.limits import breaches
 from octo_sync.reconciliation.matching import match, telling
-from octo_sync.reconciliation.model import Acceptance, Bucket, Item, Outcome, Rules, Side
+from octo_sync.reconciliation.model import Acceptance, Bucket, Earlier, Item, Outcome, Rules, Side
 from octo_sync.reconciliation.sides import kinds, load
 from octo_sync.reconciliation.totals import explained, must_close, totals
 
@@ -33,6 +33,7 @@ def reconcile(
     place: Callable[[int], str],
     facts: Facts,
     acceptances: Sequence[Acceptance] = (),
+    earlier: Collection[Earlier] = (),
 ) -> Outcome:
     """Compare two sides.
 
@@ -44,13 +45,14 @@ def reconcile(
         place: Where a row there was read, by its number.
         facts: What else the copy knows.
         acceptances: Differences that somebody lets be.
+        earlier: What is open; an item of it keeps its key when others with the same reference come or go.
 
     Raises:
         ReconcileError: The rules do not fit the rows, nearly nothing fits, the arithmetic does not close, or
             DuckDB fails.
     """
     types = kinds(rules, here.schema)
-    maker = Maker(rules, types, here, there, sides, place, facts, {a.key: a for a in acceptances})
+    maker = Maker(rules, types, here, there, sides, place, facts, {a.key: a for a in acceptances}, earlier)
     try:
         with closing(load(rules, types, here, there)) as db:
             match(db, rules)

@@ -12,7 +12,7 @@ import duckdb
 from octo_sync.errors import ReconcileError
 from octo_sync.reconciliation import alone, naming, reasons
 from octo_sync.reconciliation.comparing import DIFFERS, WITHIN
-from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, Item, Kind, Rules, Side
+from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, Earlier, Item, Kind, Rules, Side
 from octo_sync.reconciliation.rows import Row, currencies, currency_of, day_of, instant, meant, shown, total
 from octo_sync.reconciliation.sides import wall
 
@@ -88,6 +88,7 @@ class Maker:
     place: Callable[[int], str]
     facts: Facts
     acceptances: Mapping[str, Acceptance]
+    earlier: Collection[Earlier]
 
     def items(self, db: duckdb.DuckDBPyConnection) -> dict[int, Item]:
         """By number: every difference, and the first of what is settled.
@@ -102,7 +103,7 @@ class Maker:
             each.number: (tuple(rows_here[rid] for rid in each.here), tuple(rows_there[rid] for rid in each.there))
             for each in raw
         }
-        keys = naming.keys(db, self.rules, {each.number: (each.here, each.there) for each in raw}, items)
+        keys = naming.keys(db, self.rules, {each.number: (each.here, each.there) for each in raw}, items, self.earlier)
         values = self._values(db)
         uuids = {str(row["booking_uuid"]) for row in rows_here.values() if row.get("booking_uuid")}
         versions, owed = self.facts.versions(uuids), set(self.facts.owed(uuids))

@@ -20,6 +20,7 @@ __all__ = [
     "Acceptance",
     "Bucket",
     "Difference",
+    "Earlier",
     "ExplainedMoney",
     "FieldRule",
     "Item",
@@ -204,6 +205,15 @@ class Acceptance:
     accepted_by: str
     accepted_at: datetime
     until: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """An item of an earlier comparison that is still open, and by what it is known again."""
+
+    key: str
+    booking_uuid: str | None
+    day: date | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

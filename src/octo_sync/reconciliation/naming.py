@@ -2,12 +2,12 @@
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import duckdb
 
-from octo_sync.reconciliation.model import Rules
-from octo_sync.reconciliation.rows import Row, shown
+from octo_sync.reconciliation.model import Earlier, Rules
+from octo_sync.reconciliation.rows import Row, day_of, shown
 
 __all__ = ["keys"]
 
@@ -19,17 +19,19 @@ def keys(
     rules: Rules,
     rids: Mapping[int, tuple[Sequence[int], Sequence[int]]],
     items: Mapping[int, _Rows],
+    earlier: Collection[Earlier] = (),
 ) -> dict[int, str]:
     """The key of each item, by number: its first key's name and value, by a row here if there is one.
 
     Where several items have that value (an order's reference), each gets a mark made of all its keys; items that not even
-    these tell apart are counted.
+    these tell apart are counted. An item that is open keeps the key that it has, with or without a mark.
 
     Args:
         db: Both sides, matched.
         rules: Whose keys.
         rids: Numbers of the rows of each item, here and there.
         items: The rows.
+        earlier: What is open.
     """
     names: dict[int, str] = {}
     named: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
@@ -42,9 +44,22 @@ def keys(
             key, value, place = found
             names[number] = f"{rules.keys[key].name}={value}"
             named[side, key].append((number, rids[number][0 if side == "h" else 1][place]))
+    known: dict[str, list[Earlier]] = defaultdict(list)
+    for one in earlier:
+        known[one.key].append(one)
     for (side, i), owners in named.items():
-        for number in _shared(db, side, i, owners):
-            names[number] += f" #{_mark(rules, *items[number])}"
+        shared = set(_shared(db, side, i, owners))
+        claims = Counter(
+            names[number] for number in shared if _is_one(rules, items[number], known.get(names[number], ()))
+        )
+        for number in shared if not earlier else [number for number, _ in owners]:
+            plain, marked = names[number], f"{names[number]} #{_mark(rules, *items[number])}"
+            is_plain = _is_one(rules, items[number], known.get(plain, ()))
+            if number in shared:
+                is_plain = is_plain and claims[plain] == 1
+            elif marked not in known:
+                is_plain = True
+            names[number] = plain if is_plain else marked
     seen: Counter[str] = Counter()
     for number, name in names.items():
         seen[name] += 1
@@ -67,6 +82,12 @@ def _value(rules: Rules, key: int, side: str, row: Row) -> str:
     columns = rules.keys[key].here if side == "h" else rules.keys[key].there
     parts = [(shown(row.get(column)) or "").strip() for column in columns]
     return "+".join(parts) if all(parts) else ""
+
+
+def _is_one(rules: Rules, item: _Rows, earlier: Collection[Earlier]) -> bool:
+    """Whether an item is one of those, by its booking; where it has none, by its day."""
+    uuid, day = next((row["booking_uuid"] for row in item[0] if row.get("booking_uuid")), None), day_of(rules, *item)
+    return any(one.booking_uuid == uuid and (uuid is not None or one.day == day) for one in earlier)
 
 
 def _shared(db: duckdb.DuckDBPyConnection, side: str, key: int, owners: Sequence[tuple[int, int]]) -> list[int]:

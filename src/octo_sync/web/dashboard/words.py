@@ -3,6 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+from octo_sync.flows.page_text import plain
 from octo_sync.flows.reconcile_words import money
 from octo_sync.web.dashboard.view import Column, Money
 
@@ -87,15 +88,3 @@ def cell(value: object, column: Column) -> str:  # noqa: PLR0911 - one line for 
 def sortable(value: object) -> str:
     """The machine's spelling of an instant or a day, for `<time datetime>`."""
     return value.isoformat() if isinstance(value, date) else ""
-
-
-def plain(value: object) -> str:
-    """A text without what a page cannot hold: control characters and half characters."""
-    text = str(value)
-    return text if text.isprintable() else "".join("�" if _is_control(c) else c for c in text)
-
-
-def _is_control(character: str) -> bool:
-    if character.isascii():
-        return not character.isprintable() and character not in "\n\t"
-    return "\ud800" <= character <= "\udfff"
