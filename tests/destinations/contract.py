@@ -220,8 +220,8 @@ def gone(kind, key, seq):
     )
 
 
-def landing(*answers, fence=1, minutes=0):
-    return Landing(run_id="run", fence=fence, now=NOW + dt.timedelta(minutes=minutes), answered=list(answers))
+def landing(*answers, fence=1, minutes=0, run_id="run"):
+    return Landing(run_id=run_id, fence=fence, now=NOW + dt.timedelta(minutes=minutes), answered=list(answers))
 
 
 def say(warehouse):
@@ -335,6 +335,8 @@ class Contract:
     def test_a_slot_outside_the_window_asked_for_belongs_to_another_subject(self, warehouse):
         warehouse.land(landing(departures([slot(5), slot(5, month=11)], 10)))
         assert live(warehouse, "core.availability", "local_date") == [dt.date(2026, 12, 5)]
+        claimed = "select row_count, answer_hash is null from ops.coverage"
+        assert warehouse.query(claimed).rows == [(1, False)], "no month claims more than is there"
 
     # -- departures that move -------------------------------------------------------------------------------------------
 
@@ -366,18 +368,61 @@ class Contract:
             found = warehouse.query("select local_date::text from core.availability").rows
             assert found == [(record["localDateTimeStart"][:10],)]
 
-    def test_among_many_new_departures_those_that_moved_are_found_in_months_answered_before(
-        self, warehouse, monkeypatch
-    ):
-        """A first load of a large table looks for nothing: there is nothing to find."""
-        monkeypatch.setattr(moving, "_FEW", 1)
-        monkeypatch.setattr(moving, "_SMALL", 0)
-        first, other = slot(5, month=6), slot(8, month=7)
-        warehouse.land(landing(in_month(6, [first], 10), in_month(7, [other], 11)))
+    def test_among_many_new_departures_one_that_moved_into_a_month_never_asked_for_is_found(self, warehouse):
+        first = slot(5, month=6)
+        warehouse.land(landing(in_month(6, [first, slot(6, month=6)], 10)))
         moved = {**slot(3, month=7), "id": first["id"]}
-        warehouse.land(landing(in_month(7, [moved, slot(4, month=7), other], 12)))
-        found = warehouse.query("select local_date::text from core.availability order by 1").rows
-        assert found == [("2026-07-03",), ("2026-07-04",), ("2026-07-08",)]
+        many = [{**slot(4, month=7), "id": f"new-{number}"} for number in range(2_500)]
+        warehouse.land(landing(in_month(7, [moved, *many], 12), run_id="the next"))
+        assert len(many) > moving.FEW
+        found = "select local_date::text from core.availability where local_date <> date '2026-07-04' order by 1"
+        assert warehouse.query(found).rows == [("2026-06-06",), ("2026-07-03",)]
+
+    def test_a_departure_that_moved_is_not_taken_back_by_the_older_answer_of_the_month_it_left(self, warehouse):
+        """Two months are asked for at once, and the answer of the month that it left comes last."""
+        first, other = slot(5, month=6), slot(9, month=7)
+        moved = {**slot(3, month=7, vacancies=2), "id": first["id"]}
+        warehouse.land(landing(in_month(6, [first], 1), in_month(7, [other], 2)))
+        warehouse.land(landing(in_month(7, [moved, other], 20), minutes=1))
+        late = in_month(6, [first, slot(7, month=6)], 10)
+        warehouse.land(landing(late, minutes=2))
+        rows = "select local_date::text from core.availability where not is_deleted order by 1"
+        assert warehouse.query(rows).rows == [("2026-06-07",), ("2026-07-03",), ("2026-07-09",)]
+        claimed = "select travel_month, row_count, answer_hash is null from ops.coverage order by 1"
+        assert warehouse.query(claimed).rows == [("2026-06", 1, True), ("2026-07", 2, False)]
+
+    def test_prices_stay_with_a_departure_that_moved_without_them(self, warehouse):
+        """The answer that shows it on its new day lacks the capability (R10); the next has it."""
+        first = slot(5, month=6)
+        moved = {**slot(3, month=7), "id": first["id"]}
+        poor = {name: value for name, value in moved.items() if name not in ("unitPricing", "pricing")}
+        warehouse.land(landing(in_month(6, [first], 1)))
+        warehouse.land(landing(in_month(7, [poor], 2, flags={"has_pricing": False}), minutes=1))
+        days = "select distinct local_date::text from core.availability_prices"
+        assert warehouse.query(days).rows == [("2026-07-03",)]
+        before = warehouse.query("select count(*) from core.availability_prices").rows
+        warehouse.land(landing(in_month(7, [moved], 3), minutes=2))
+        assert warehouse.query(days).rows == [("2026-07-03",)]
+        assert warehouse.query("select count(*) from core.availability_prices").rows == before
+
+    @pytest.mark.parametrize("is_known", [False, True])
+    def test_a_departure_in_two_months_is_one_row_beside_options_without_any(self, warehouse, is_known):
+        def empty(number, seq):
+            month = f"2026-{number:02d}"
+            return answered("availability", [], seq, parts=("p", "o2", month), window=Window.month(month))
+
+        first = slot(5, month=6)
+        moved = {**slot(3, month=7), "id": first["id"]}
+        if is_known:
+            warehouse.land(landing(in_month(6, [first], 1)))
+        answers = in_month(6, [first, slot(8, month=6)], 11), in_month(7, [moved], 10)
+        warehouse.land(landing(*answers, empty(6, 12), empty(7, 13), minutes=1))
+        rows = "select local_date::text from core.availability order by 1"
+        assert warehouse.query(rows).rows == [("2026-06-05",), ("2026-06-08",)]
+        claimed = (
+            "select travel_month, row_count, answer_hash is null from ops.coverage where option_id = 'o' order by 1"
+        )
+        assert warehouse.query(claimed).rows == [("2026-06", 2, False), ("2026-07", 0, True)]
 
     @pytest.mark.parametrize("seqs", [(20, 30), (30, 20)])
     def test_a_departure_in_two_months_of_one_landing_is_where_the_later_request_has_it(self, warehouse, seqs):

@@ -77,6 +77,7 @@ class LandingWork:
     def stage(self) -> None:
         """Make the checked records temporary relations."""
         self._db.execute("set variable landing_now = $1::timestamptz", [self._landing.now])
+        self._db.execute("set variable landing_run = $1::varchar", [self._landing.run_id])
         for name in _NOUNS:
             chosen = [a for a in self._fresh if a.noun == name and not a.unchanged and not a.not_found]
             if chosen:

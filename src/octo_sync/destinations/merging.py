@@ -52,6 +52,7 @@ class Merger:
         self.absent = 0
         self._filled = filled
         self._had_rows: set[str] = set()
+        self._moved: set[str] = set()
 
     def merge(self, table: Table) -> None:
         """Bring the table up to date with what is staged."""
@@ -178,7 +179,9 @@ class Merger:
         if prune and history and changed and table.full_name in self._had_rows:
             if moving.find(self._run, table, target, history, prune):
                 prune = ""  # their versions are on other days as well
-            moving.leave(self._run)
+            if moving.carry(self._run, table):
+                self._moved.add(table.full_name)
+                moving.leave(self._run)
         return changed, prune
 
     def _may_lack(self, column: Column) -> bool:
@@ -234,6 +237,9 @@ class Merger:
                 f"delete from {target} t using {parent} p, ({answered}) a "
                 f"where p.is_update and {same} and {_equal(table.parent_key, 't', 'a')}"
             )
+        if table.parent in self._moved and any(c.name == "local_date" for c in table.columns):
+            # What the answer said nothing of stays, on the day that its parent is on now.
+            self._run(f"update {target} t set local_date = p.local_date from moved p where {same}")
         if not present:
             return
         names = ", ".join(c.name for c in table.columns)

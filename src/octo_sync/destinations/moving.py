@@ -1,4 +1,4 @@
-"""Departures that keep their id and move to another month. Every statement runs inside the landing's transaction.
+"""Departures that keep their id and move to another day. Every statement runs inside the landing's transaction.
 
 The merge looks only at the landing's own days, because a large table is skipped over by days and not by ids. What it does
 not find there is either new or was on another day: only that is looked for in the whole table.
@@ -11,40 +11,25 @@ import duckdb
 from octo_sync.destinations import versions
 from octo_sync.schema import Table
 
-__all__ = ["find", "leave", "new_keys"]
+__all__ = ["FEW", "carry", "find", "leave", "new_keys"]
 
 Run = Callable[[str], int]
 """Run a statement; rows it touched."""
 
-_FEW = 2_000
-"""New departures in one landing that are looked for in any table."""
-_SMALL = 1_000_000
-"""Rows of a table in which any number is looked for."""
+FEW = 2_000
+"""New departures in one landing that are looked for on other days, whatever was landed before."""
+
 _OPTION = ("connection_id", "product_id", "option_id")
 
 
-def _asked_before(day: str) -> str:
-    """Whether the month of `d` was answered before. A first load would look for everything and find nothing."""
-    same = " and ".join(f"c.{column} = d.{column}" for column in _OPTION)
-    return (
-        f"exists (select 1 from ops.coverage c where c.resource = 'availability' and {same} "
-        f"and c.travel_month = strftime({day}, '%Y-%m'))"
-    )
-
-
 def new_keys(db: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
-    """The keys that are staged and not on their days, where they may be on others; one list a column."""
-    keys = (
-        "select distinct s.connection_id, s.product_id, s.option_id, s.r.id as availability_id, s.window_start as asked "
+    """The keys that are staged and not on their days, where they may be on others; one a row."""
+    return db.execute(
+        "select distinct s.connection_id, s.product_id, s.option_id, s.r.id "
         "from staged_availability s where not exists (select 1 from core.availability t "
         "where t.connection_id = s.connection_id and t.product_id = s.product_id and t.option_id = s.option_id "
         "and t.availability_id = s.r.id)"
-    )
-    db.execute(f"create or replace temp table unplaced as {keys}")
-    (count,) = db.execute("select count(*) from unplaced").fetchone() or (0,)
-    where = "true" if count <= _FEW else _asked_before("d.asked")
-    found = db.execute(f"select distinct d.* exclude (asked) from unplaced d where {where}").fetchall()
-    return list(zip(*found, strict=True))
+    ).fetchall()
 
 
 def find(run: Run, table: Table, target: str, history: Table, prune: str) -> int:
@@ -56,8 +41,13 @@ def find(run: Run, table: Table, target: str, history: Table, prune: str) -> int
     if not new:
         return 0
     where = f"d.old_row is null and not (true{prune})"
-    if new > _FEW and run(f"select count(*) from {target}") > _SMALL:
-        where += f" and {_asked_before('d.local_date')}"
+    if new > FEW:
+        # Of options that an earlier run landed something of: a first load would look for everything and find nothing.
+        own = " and ".join(f"c.{column} = d.{column}" for column in _OPTION)
+        where += (
+            f" and exists (select 1 from ops.coverage c where c.resource = 'availability' and {own} "
+            f"and c.run_id <> getvariable('landing_run'))"
+        )
     keys = ", ".join(f"d.{key}" for key in table.key)
     same = " and ".join(f"t.{key} = d.{key}" for key in table.key)
     old = {"old_row": "t.rowid", "old_seen": "t.first_seen_at_utc", **versions.former(history)}
@@ -71,6 +61,16 @@ def find(run: Run, table: Table, target: str, history: Table, prune: str) -> int
             f"where {same} and d.old_row is null"
         )
     return found
+
+
+def carry(run: Run, table: Table) -> int:
+    """Make `moved`: the keys of `diff` whose day is another one now, with that day; how many."""
+    moved = "old_row is not null and old_local_date <> local_date"
+    if not run(f"select count(*) from diff where {moved}"):
+        return 0
+    return run(
+        f"create or replace temp table moved as select {', '.join(table.key)}, local_date from diff where {moved}"
+    )
 
 
 def leave(run: Run) -> None:

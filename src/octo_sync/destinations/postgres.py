@@ -31,7 +31,7 @@ from octo_sync.destinations.base import (
 from octo_sync.destinations.burying import bury, bury_private
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing import LandingWork
-from octo_sync.destinations.moving import new_keys
+from octo_sync.destinations.moving import FEW, new_keys
 from octo_sync.destinations.postgres_marts import PostgresDraft, drafting
 from octo_sync.destinations.postgres_rows import numbered, rows_of
 from octo_sync.destinations.postgres_schema import migrate
@@ -142,7 +142,7 @@ class PostgresWarehouse:
                 main=MAIN,
                 private=PRIVATE,
                 filled=set(),
-                bring=lambda answered: self._bring(session, answered),
+                bring=lambda answered: self._bring(session, answered, landing.run_id),
             )
             self._bench.use_threads(1 if work.is_small else self._threads)
             work.stage()
@@ -188,7 +188,7 @@ class PostgresWarehouse:
         with self._sessions.lock:
             return self._sessions.persist(whole)
 
-    def _bring(self, session: "psycopg.Connection[Any]", answered: Sequence[Answered]) -> None:
+    def _bring(self, session: "psycopg.Connection[Any]", answered: Sequence[Answered], run_id: str) -> None:
         there = ", ".join(f"exists (select 1 from {table})" for table in _FIRST.values())
         found = session.execute(f"select {there}".encode()).fetchone() or ()
         empty = frozenset(noun for noun, has in zip(_FIRST, found, strict=True) if not has)
@@ -196,16 +196,34 @@ class PostgresWarehouse:
         brought = of_answers(answered, self._tables, self._staged_bookings, empty)
         self._bench.renew(session, brought)
         if "core.availability" in brought and self._bench.has("staged_availability"):
-            self._bring_moved(session, brought)
+            self._bring_moved(session, brought, run_id)
 
-    def _bring_moved(self, session: "psycopg.Connection[Any]", brought: Conditions) -> None:
+    def _bring_moved(self, session: "psycopg.Connection[Any]", brought: Conditions, run_id: str) -> None:
         """Departures that are new on their days may be there on others; then also the months that they leave."""
-        if not (keys := new_keys(self._bench.db)):
+        keys = new_keys(self._bench.db)
+        if len(keys) > FEW:
+            keys = self._landed_before(session, keys, run_id)
+        if not keys:
             return
         before = self._bench.rows("core.availability")
         self._bench.renew(session, of_moved(keys, self._tables, brought))
         if self._bench.rows("core.availability") > before:
             self._bench.renew(session, of_months(keys, brought))
+
+    @staticmethod
+    def _landed_before(
+        session: "psycopg.Connection[Any]", keys: Sequence[tuple[str, ...]], run_id: str
+    ) -> list[tuple[str, ...]]:
+        """Those of options that an earlier run landed something of; see `moving.find`."""
+        options = set(
+            session.execute(
+                "select distinct connection_id, product_id, option_id from ops.coverage "
+                "where resource = 'availability' and run_id <> $1 and (connection_id, product_id, option_id) in "
+                "(select * from unnest($2::text[], $3::text[], $4::text[]))",
+                [run_id, *(list(column) for column in zip(*{key[:3] for key in keys}, strict=True))],
+            ).fetchall()
+        )
+        return [key for key in keys if key[:3] in options]
 
     def _staged_bookings(self) -> list[str]:
         if not self._bench.has("staged_bookings"):

@@ -137,32 +137,31 @@ def _coverage(answered: Sequence[Answered], uuids: Sequence[str]) -> tuple[str, 
     return where, [connections, sorted(keys), first]
 
 
-_OPTION = "(t.connection_id, t.product_id, t.option_id) in (select * from unnest(%s::text[], %s::text[], %s::text[]))"
+def _options(keys: Sequence[tuple[str, ...]]) -> tuple[str, list[Any]]:
+    """Everything of the options of these departures. A key is connection, product, option and departure."""
+    where = "(t.connection_id, t.product_id, t.option_id) in (select * from unnest(%s::text[], %s::text[], %s::text[]))"
+    return where, [list(column) for column in zip(*sorted({key[:3] for key in keys}), strict=True)]
 
 
-def _options(keys: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [list(column) for column in zip(*sorted(set(zip(*keys[:3], strict=True))), strict=True)]
-
-
-def of_moved(keys: Sequence[Sequence[str]], tables: Sequence[Table], brought: Conditions) -> Conditions:
-    """Departures with these keys, one list a column, on other days than those that were `brought`, and their details."""
+def of_moved(keys: Sequence[tuple[str, ...]], tables: Sequence[Table], brought: Conditions) -> Conditions:
+    """Departures with these keys on other days than those that were `brought`, and their details."""
     found: dict[str, tuple[str, Sequence[Any]]] = {}
+    options, names = _options(keys)
     for table in tables:
         if _noun(table, tables) == "availability" and table.full_name in brought:
             where, parameters = brought[table.full_name]
             found[table.full_name] = (
-                f"{_OPTION} and t.availability_id = any(%s) and not ({where})",
-                [*_options(keys), sorted(set(keys[3])), *parameters],
+                f"{options} and t.availability_id = any(%s) and not ({where})",
+                [*names, sorted({key[3] for key in keys}), *parameters],
             )
     return found
 
 
-def of_months(keys: Sequence[Sequence[str]], brought: Conditions) -> Conditions:
+def of_months(keys: Sequence[tuple[str, ...]], brought: Conditions) -> Conditions:
     """What was verified of all months of these options, where it was not `brought` before."""
     where, parameters = brought["ops.coverage"]
-    return {
-        "ops.coverage": (f"t.resource = 'availability' and {_OPTION} and not ({where})", [*_options(keys), *parameters])
-    }
+    options, names = _options(keys)
+    return {"ops.coverage": (f"t.resource = 'availability' and {options} and not ({where})", [*names, *parameters])}
 
 
 def of_absences(absences: Sequence[Absence], keys: Sequence[Sequence[str]], tables: Sequence[Table]) -> Conditions:

@@ -132,14 +132,13 @@ class Stage:
             Path(name).unlink(missing_ok=True)
 
     def _leave_out(self) -> None:
-        staged = f"staged_{self.noun.name}"
         if self.noun.name == "availability":
             # A slot outside the days that were asked for belongs to another subject.
-            self._db.execute(
-                f'delete from {staged} where left(r."localDateTimeStart", 10)::date '
-                f"not between window_start and window_end"
+            self.left_out += self._without(
+                'left(s.r."localDateTimeStart", 10)::date not between s.window_start and s.window_end'
             )
             self._leave_out_former_days()
+            self._leave_out_overruled_departures()
         elif self.noun.name == "products":
             self._newest("r.id, language")
             # R6 between a list and a single product: the later request wins.
@@ -164,13 +163,31 @@ class Stage:
 
     def _leave_out_former_days(self) -> None:
         """One departure may have moved between the requests for two months, or parts of one: the later one knows."""
-        if len({(a.subject.connection, *a.subject.parts[:2]) for a in self._answered}) >= self._parts:
+        if len({(a.subject.connection, *a.subject.parts[:2]) for a in self._answered if a.lines}) >= self._parts:
             return
         # By their hashes, because the texts themselves cost as much as reading them.
         key = "connection_id, product_id, option_id, r.id"
         twice = self._db.execute(f"select count(*) > count(distinct hash({key})) from staged_availability").fetchone()
         if twice and twice[0]:
             self.left_out += self._newest("product_id, option_id, r.id")
+
+    def _leave_out_overruled_departures(self) -> None:
+        """R6 between two months of an option: where a later request has shown the departure, there it is."""
+        later = (
+            "ops.coverage c where c.resource = 'availability' and c.connection_id = s.connection_id "
+            "and c.product_id = s.product_id and c.option_id = s.option_id and c.request_seq > s.request_seq"
+        )
+        asked = "select distinct connection_id, product_id, option_id, request_seq from staged_availability"
+        if not self._db.execute(f"select 1 from ({asked}) s where exists (select 1 from {later}) limit 1").fetchone():
+            return
+        self.left_out += self._drop(
+            "(s.connection_id, s.product_id, s.option_id, s.r.id, s.request_seq) in "
+            "(select s.connection_id, s.product_id, s.option_id, s.r.id, s.request_seq from staged_availability s "
+            "join core.availability t on t.connection_id = s.connection_id and t.product_id = s.product_id "
+            "and t.option_id = s.option_id and t.availability_id = s.r.id "
+            "where not t.is_deleted and t.local_date not between s.window_start and s.window_end "
+            f"and exists (select 1 from {later} and t.local_date between c.window_start and c.window_end))"
+        )
 
     def _leave_out_overruled_bookings(self) -> None:
         """R6 between a window and a booking of its own: the later request wins."""
@@ -193,12 +210,15 @@ class Stage:
 
     def _drop(self, condition: str) -> Counter[Subject]:
         """Leave out records, over alias `s`; their answers as a whole are not what is landed. How many of each."""
+        dropped = self._without(condition)
+        self.overruled |= dropped.keys()
+        return dropped
+
+    def _without(self, condition: str) -> Counter[Subject]:
         found = self._db.execute(
             f"delete from staged_{self.noun.name} s where {condition} returning connection_id, resource, subject_key"
         ).fetchall()
-        dropped = Counter({Subject.from_key(*row): count for row, count in Counter(found).items()})
-        self.overruled |= dropped.keys()
-        return dropped
+        return Counter({Subject.from_key(*row): count for row, count in Counter(found).items()})
 
     def _stage_seen(self) -> None:
         """What was in the answers and not read becomes `seen_bookings`."""
