@@ -355,9 +355,10 @@ def _count_what_is_rare():
 
     def told_drop(self, condition):
         known = len(self.overruled)
-        drop(self, condition)
+        dropped = drop(self, condition)
         if (program := current()) is not None:
             program.world.count("older answers overruled", len(self.overruled) - known)
+        return dropped
 
     settle.decide, Journal.failed, Stage._drop = told_decide, told_failed, told_drop
 
