@@ -471,5 +471,6 @@ def test_the_eight_lines_of_the_page_reconcile_its_rows(copy, tmp_path):
     assert tomllib.loads(section)["reconcile"]["ledger"]["there"]["time_zone"] == "Europe/Lisbon"
     assert counted(outcome) == {"matched": 1, "mismatched": 1}
     [wrong] = [item for item in outcome.items if item.bucket is Bucket.MISMATCHED]
+    assert wrong.booking_uuid == "u-utc", "of the page's own row, whose clock is that of Lisbon, nothing differs"
     assert [(d.field, d.code) for d in wrong.differences] == [("utc_start_at", "wall_clock_as_utc")]
     assert outcome.breached == ("1 mismatched, at most 0 allowed",)
