@@ -352,7 +352,7 @@ async def test_only_a_whole_pull_of_all_bookings_is_compared_with_others(tmp_pat
     async with keeping(project, published=lambda: compared.append(shown(project))) as keeper:
         assert await after("full") == 1
         assert await after("products", "availability", "near") == 0
-        assert await after("bookings", fault={"fault": "status_5xx"}) == 0, "the service was down"
+        assert await after("full", fault={"fault": "status_5xx"}) == 0, "the service was down"
         broken = {"fault": "malformed", "match": {"path": "/bookings$"}}
         assert await after("bookings", fault=broken) == 0, "a month is owed"
         refused = {"fault": "option_400", "product_id": service.state()["products"][0]["id"]}

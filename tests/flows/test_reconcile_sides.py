@@ -232,7 +232,7 @@ def test_a_month_that_was_not_verified_wholly_explains_what_is_missing(copy, tmp
 def test_the_page_shows_the_versions_that_the_copy_has(copy, tmp_path):
     book(copy, "ours", "B1")
     remember(copy, "ours-B1", retail_amount="12.5")
-    remember(copy, "theirs-B1", retail_amount="77")
+    remember(copy, "ours-B1", connection_id="theirs", retail_amount="77")
     ledger(tmp_path, "B1,12.00,EUR")
 
     with looking(copy, tmp_path, LEDGER) as (pipeline, reader):
