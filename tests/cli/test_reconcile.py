@@ -277,7 +277,10 @@ def test_a_hook_that_fails_is_said_and_changes_nothing(project, books_now):
     [
         ("", "ledger.csv"),
         ("octo_uuid;no;state;gross;currency\n", "day"),
-        ("octo_uuid;no;state;gross;currency;day\n", "ledger.csv: there is no row below the header, so nothing was compared"),
+        (
+            "octo_uuid;no;state;gross;currency;day\n",
+            "ledger.csv: there is no row below the header, so nothing was compared",
+        ),
         ("octo_uuid;no;state;gross;currency;day\n;;;;;\n", "ledger.csv: there is no row below the header"),
         ("octo_uuid;no;state;gross;currency;day\nu;n;OK;EUR 12,00;EUR;2026-11-22\n", "line 2"),
         ("octo_uuid;no;state;gross;currency;day\nu;n;OK;12,00;EUR;31.02.2026\n", "line 2"),

@@ -16,7 +16,7 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.journal.helpers import HandClock
+from tests.journal.helpers import HandClock, fail
 
 from octo_sync import api
 from octo_sync.errors import ConfigError, LedgerError
@@ -209,6 +209,15 @@ def test_what_was_told_and_is_not_landed_explains_what_differs_and_what_is_missi
         "booking_uuid=ours-N1": ["notification_not_landed"],
         "booking_uuid=ours-N2": ["unknown_here"],
     }
+
+
+def test_a_booking_in_quarantine_is_still_owed(copy, tmp_path, journal):
+    book(copy, "ours", "B1")
+    journal.mark([Subject("ours", SubjectKind.BOOKING, ("ours-B1",))], Source.NOTIFICATION)
+    fail(journal, *journal.claim(1, run_id="r"), quarantine=True)
+    ledger(tmp_path, "B1,11.00,EUR")
+
+    assert codes(compared(copy, tmp_path, LEDGER, journal=journal)) == ["notification_not_landed"]
 
 
 def test_a_month_that_was_not_verified_wholly_explains_what_is_missing(copy, tmp_path):
