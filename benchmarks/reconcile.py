@@ -1,10 +1,12 @@
-"""Two tables compared: the engine alone, beside datacompy on what both can do (one join key, no reasons).
+"""Two tables compared: the engine alone, beside datacompy on what both can do (one join key, no reasons); the whole command.
 
     uv run --no-sync python benchmarks/reconcile.py                        # 50,000 and 1,000,000 rows, 3 runs
     uv run --no-sync python benchmarks/reconcile.py --rows 50000 --runs 1 --peers ""
+    uv run --no-sync python benchmarks/reconcile.py --rows 50000 --runs 1 --peers "" --whole 50000,1000000
 
-Both sides are read from Parquet by a process of their own; eight columns are compared, and 1 % of the rows have a fault. Exit
-code 1 when the sides find different numbers of rows that differ or are alone.
+Both sides are read from Parquet by a process of their own; eight columns are compared, and 1 % of the rows have a fault. The
+whole is `octo-sync reconcile` itself: a CSV file against a published copy, kept in the journal and published. Exit code 1 when
+not all find the same numbers of rows that differ or are alone.
 """
 
 import argparse
@@ -18,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 import common
@@ -111,6 +114,89 @@ def ours(folder):
     print(json.dumps({"seconds": seconds, "differ": counts["mismatched"], "alone": alone}))
 
 
+FILL = """
+insert into core.connections (connection_id, role, channel, base_url, supplier_id, business_time_zone, capabilities, is_active)
+  values ('main', 'reseller', 'Direct', 'https://example.com', 's', 'UTC', 'pricing', true);
+insert into core.suppliers (connection_id, supplier_id, name, is_deleted) values ('main', 's', 'Example', false);
+insert into core.products (connection_id, product_id, internal_name, reference, time_zone, first_seen_at_utc, is_deleted)
+  select 'main', product_code, product_code, product_code, 'UTC', timestamptz '2025-11-01 00:00:00+00', false
+  from (select distinct product_code from read_parquet('{folder}/here.parquet'));
+insert into core.bookings
+  (connection_id, booking_uuid, supplier_reference, reseller_reference, status, is_test, product_id, local_start_at,
+  local_date, time_zone, utc_start_at, utc_created_at, utc_confirmed_at, utc_cancelled_at, currency, currency_precision,
+  retail_minor, retail_amount, net_minor, net_amount, unit_count, pax_count, verified_at_utc, first_seen_at_utc, is_deleted)
+  select 'main', booking_uuid, supplier_reference, reseller_reference, status, false, product_code,
+  utc_start_at at time zone 'UTC', travel_date, 'UTC', utc_start_at, timestamptz '2025-12-01 00:00:00+00',
+  timestamptz '2025-12-01 00:00:00+00', case when status = 'CANCELLED' then timestamptz '2025-12-02 00:00:00+00' end,
+  currency, 2, cast(retail_amount * 100 as bigint), retail_amount, cast(net_amount * 100 as bigint), net_amount, pax_count,
+  pax_count, timestamptz '2026-11-22 12:00:00+00',
+  timestamptz '2025-12-01 00:00:00+00', false
+  from read_parquet('{folder}/here.parquet');
+insert into core.booking_history
+  (connection_id, booking_uuid, version_no, valid_from_utc, is_current, changed_fields, source, status, local_date, product_id,
+  retail_amount, net_amount, currency, pax_count)
+  select connection_id, booking_uuid, 1, first_seen_at_utc, true, '', 'schedule', status, local_date, product_id, retail_amount,
+  net_amount, currency, pax_count from core.bookings;
+insert into ops.coverage
+  (connection_id, resource, key, travel_month, window_start, window_end, verified_at_utc, source, row_count, is_complete,
+  request_seq)
+  select 'main', 'bookings', month, month, min(local_date), max(local_date), timestamptz '2026-11-22 12:00:00+00', 'schedule',
+  count(*), true, 1 from (select substr(cast(local_date as text), 1, 7) as month, local_date from core.bookings) group by month
+"""
+PIPELINE = """
+[connections.main]
+base_url = "http://127.0.0.1:9"
+token = { env = "OCTO_BENCH_TOKEN", default = "nobody listens there" }
+
+[reconcile.bench]
+there = { csv = "ledger.csv" }
+keys = ["booking_uuid=octo_uuid", "supplier_reference=no", "reseller_reference=agent"]
+fields = { FIELDS }
+tolerance = { EUR = 0.01, BHD = 0.001, JPY = 0 }
+strip = "BK-?"
+fail_on = "ambiguous>0"
+"""
+
+
+def copy(folder):
+    """A project that was synced and published: what is here, and a CSV file of what is there."""
+    from octo_sync.destinations.duckdb import DuckDBWarehouse  # noqa: PLC0415 - with the other setting up
+    from octo_sync.flows.publish import apply_marts, run_checks  # noqa: PLC0415
+    from octo_sync.tables import all_tables, nouns  # noqa: PLC0415
+
+    fields = ", ".join(f'{here} = "{there}"' for here, there in COMPARED.items())
+    (folder / "pipelines").mkdir()
+    (folder / "pipelines" / "bench.toml").write_text(PIPELINE.replace("FIELDS", fields), encoding="utf-8")
+    warehouse = DuckDBWarehouse(
+        folder / "octo.duckdb", folder / "octo.private.duckdb", tables=all_tables(), nouns=nouns(), now=NOW
+    )
+    for statement in FILL.format(folder=folder).split(";\n"):
+        warehouse.run_script([statement])
+    apply_marts(warehouse, folder)
+    failed = [check.check.name for check in run_checks(warehouse, folder) if check.rows.rows]
+    assert not failed, failed
+    warehouse.publish(folder / "octo.read.duckdb")
+    warehouse.close()
+    there = pq.read_table(folder / "there.parquet").drop_columns(["start.wall"])
+    there = there.set_column(
+        there.schema.get_field_index("start"), "start", pc.strftime(there["start"], "%Y-%m-%dT%H:%M:%SZ")
+    )
+    pa.csv.write_csv(there, folder / "ledger.csv")
+
+
+def whole(folder, limit, *more):
+    """`octo-sync reconcile` from its first line to its end; the cost, and what was found."""
+    words = ["reconcile", "bench", "--travel", f"{WINDOW[0]}..{WINDOW[1]}", "--json", *more]
+    # As it is installed: modules are compiled once, and not by every process.
+    env = {"PYTHONDONTWRITEBYTECODE": ""}
+    cost = common.measured([sys.executable, "-m", "octo_sync", *words], cwd=folder, limit=limit, env=env)
+    if not cost.finished:
+        return cost, None
+    [found] = json.loads(cost.out[cost.out.index("{") :])["reconciliations"]
+    counts = found["counts"]
+    return cost, (counts["mismatched"], counts["missing_here"] + counts["missing_there"])
+
+
 PEER_CODE = """
 import json, sys, time
 import datacompy, pandas as pd
@@ -136,6 +222,7 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--peers", default="datacompy", help="or nothing")
     parser.add_argument("--peer-limit", type=float, default=600, help="seconds")
+    parser.add_argument("--whole", default="50000", help="sizes for the whole command, or nothing")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -182,7 +269,44 @@ def main():
         "rows alone",
     ]
     print(common.table(head, lines))
-    return 0 if equal else 1
+    return 0 if end_to_end(arguments) and equal else 1
+
+
+def end_to_end(arguments):
+    """The whole command beside the engine on the same rows; whether both found the same."""
+    lines, equal = [], True
+    for size in filter(None, arguments.whole.split(",")):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            make(folder, int(size))
+            copy(folder)
+            engine = common.measured(
+                [sys.executable, __file__, "--child", folder], cwd=folder, limit=arguments.peer_limit
+            )
+            said = json.loads(engine.out.splitlines()[-1])
+            whole(folder, arguments.peer_limit, "--dry-run")
+            # Compared alone; compared, kept and published; the same on the next day, when what differs is known.
+            for what, more in (("dry run", ["--dry-run"]), ("first", []), ("again", [])):
+                cost, found = whole(folder, arguments.peer_limit, *more)
+                equal = equal and found == (said["differ"], said["alone"])
+                lines.append([
+                    f"{int(size):,}", what, f"{said['seconds']:.2f}", f"{cost.wall:.2f}", f"{cost.cpu:.2f}",
+                    f"{cost.rss / 1e6:,.0f}", *([f"{n:,}" for n in found] if found else ["not finished", ""]),
+                ])  # fmt: skip
+    if lines:
+        print()
+        head = [
+            "rows each",
+            "run",
+            "engine s",
+            "end to end s",
+            "CPU s",
+            "peak RSS MB",
+            "rows that differ",
+            "rows alone",
+        ]
+        print(common.table(head, lines))
+    return equal
 
 
 if __name__ == "__main__":

@@ -86,6 +86,18 @@ def test_a_ledger_that_says_the_same_is_matched_wholly(project, books_now):
     assert "within the limits" in text
 
 
+def test_differences_within_the_limits_are_told_and_fail_nothing(project, books_now):
+    ask_for(project, 'fail_on = "missing_there>1, mismatched>0"')
+    write(project, books_now[1:])
+
+    code, document = said(project, "ledger")
+
+    assert (code, document["counts"]) == (0, {"matched": len(books_now) - 1, "missing_there": 1})
+    assert document["breached"] == []
+    write(project, books_now[2:])
+    assert said(project, "ledger")[0] == 3
+
+
 def test_differences_are_found_aged_shown_accepted_and_resolved(project, books_now):
     ask_for(project)
     priced = [row for row in books_now if row["gross"] not in ("", "0")]
@@ -265,6 +277,11 @@ def test_a_hook_that_fails_is_said_and_changes_nothing(project, books_now):
     [
         ("", "ledger.csv"),
         ("octo_uuid;no;state;gross;currency\n", "day"),
+        (
+            "octo_uuid;no;state;gross;currency;day\n",
+            "ledger.csv: there is no row below the header, so nothing was compared",
+        ),
+        ("octo_uuid;no;state;gross;currency;day\n;;;;;\n", "ledger.csv: there is no row below the header"),
         ("octo_uuid;no;state;gross;currency;day\nu;n;OK;EUR 12,00;EUR;2026-11-22\n", "line 2"),
         ("octo_uuid;no;state;gross;currency;day\nu;n;OK;12,00;EUR;31.02.2026\n", "line 2"),
         ("octo_uuid;no;state;gross;currency;day\nu;n;OK;12,00;EUR;2026-11-22\nu;n;OK\n", "line 3"),
@@ -327,10 +344,10 @@ def test_beside_serve_it_is_kept_and_serve_shows_it(project, books_now):
         finish(running, signal.SIGTERM)
 
 
-def test_serve_compares_after_a_pull(project, books_now):
+def test_serve_compares_after_a_pull_of_bookings(project, books_now):
     ask_for(project)
     path = project.directory / "pipelines" / "shop.toml"
-    path.write_text(path.read_text() + '\n[serve]\npublish_every = "0.2s"\n\n[schedule]\nproducts = "* * * * *"\n')
+    path.write_text(path.read_text() + '\n[serve]\npublish_every = "0.2s"\n\n[schedule]\nbookings = "* * * * *"\n')
     write(project, books_now[1:])
     running = project.start("serve", "--only", "worker")
     try:

@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import datetime as dt
+import itertools
 import threading
 
 import pytest
-from tests.flows.harness import QUICK, Asked, Project, Service, Wire, api_path, reply, small
+from tests.flows.harness import QUICK, QUICK_SYNC, Asked, Project, Service, Wire, api_path, reply, small
 
 import octo_sync
 from octo_sync.errors import WarehouseError
@@ -30,13 +31,13 @@ def project(tmp_path, service):
 
 
 @contextlib.asynccontextmanager
-async def keeping(project, **more):
+async def keeping(project, *, published=None, **more):
     """A keeper at work; `settle` waits until nothing is due."""
     async with project.opened(**more) as opened:
         names = iter(f"pull-{number}" for number in range(100))
         wake = asyncio.Event()
         opened.journal.start_run("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
-        keeper = Keeper(opened.ports, wake, lambda: next(names))
+        keeper = Keeper(opened.ports, wake, lambda: next(names), published=published)
         task = asyncio.create_task(keeper.run())
         try:
             yield keeper
@@ -318,6 +319,44 @@ async def test_readers_see_a_deletion_though_nothing_else_changed(tmp_path, serv
                 keeper._published_at = float("-inf")
                 keeper.wake.set()
                 await asyncio.sleep(0.05)
+
+
+async def test_only_a_whole_pull_of_all_bookings_is_compared_with_others(tmp_path, service):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, sync=QUICK_SYNC, publish=True, bookings=(-10, 10))
+    uuid, numbers, compared = service.state()["bookings"][0]["uuid"], itertools.count(), []
+
+    async def until(done):
+        async with asyncio.timeout(30):
+            while not done():
+                keeper.wake.set()
+                await asyncio.sleep(0.02)
+
+    async def after(*parts, fault=None):
+        """How often something was compared when pulls were over and readers saw something new."""
+        service.change(uuid, supplier_reference=f"NEW-{next(numbers)}", silent=True)
+        service.faults(*([fault] if fault else []))
+        compared.clear()
+        for part in parts:
+            await asyncio.to_thread(keeper.pull, part)
+        runs = keeper.ports.journal.runs
+        await until(lambda: all(run.status != "running" for run in runs(len(parts))))
+        assert {run.status for run in runs(len(parts))} == {"partial" if fault else "ok"}
+        service.faults()
+        keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION)
+        await until(lambda: not keeper.troubles)
+        keeper._published_at = float("-inf")
+        await settled(keeper)
+        return len(compared)
+
+    async with keeping(project, published=lambda: compared.append(shown(project))) as keeper:
+        assert await after("full") == 1
+        assert await after("products", "availability", "near") == 0
+        assert await after("full", fault={"fault": "status_5xx"}) == 0, "the service was down"
+        broken = {"fault": "malformed", "match": {"path": "/bookings$"}}
+        assert await after("bookings", fault=broken) == 0, "a month is owed"
+        refused = {"fault": "option_400", "product_id": service.state()["products"][0]["id"]}
+        assert await after("full", fault=refused) == 1, "departures that are owed say nothing of bookings"
 
 
 async def test_a_publish_that_failed_is_tried_again_without_new_rows(tmp_path, service, monkeypatch):

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.reconciliation.small import compared
+from tests.reconciliation.small import buckets, compared
 
 from octo_sync.reconciliation import Tolerance
 
@@ -24,20 +24,28 @@ MIRROR = {
 }  # fmt: skip
 
 keys = st.sampled_from([None, "", " ", "1", "01", "2", "b2", "B2", "B2 ", "3", "4", "5", "6"])
-rows = st.lists(
-    st.fixed_dictionaries(
-        {
-            "a": keys,
-            "b": keys,
-            "c": st.sampled_from([None, "x", "y"]),
-            "amount": st.sampled_from([None, Decimal(0), Decimal("1.00"), Decimal("1.01"), Decimal(-3), Decimal(7)]),
-            "currency": st.sampled_from([None, "", "EUR", "eur", "JPY", "BHD"]),
-            "guests": st.sampled_from([None, 0, 1, 2]),
-            "day": st.sampled_from([None, date(2026, 10, 31), date(2026, 11, 1), date(2026, 11, 30)]),
-        }
-    ),
+values = {
+    "c": st.sampled_from([None, "x", "y"]),
+    "amount": st.sampled_from([None, Decimal(0), Decimal("1.00"), Decimal("1.01"), Decimal(-3), Decimal(7)]),
+    "currency": st.sampled_from([None, "", "EUR", "eur", "JPY", "BHD"]),
+    "guests": st.sampled_from([None, 0, 1, 2]),
+    "day": st.sampled_from([None, date(2026, 10, 31), date(2026, 11, 1), date(2026, 11, 30)]),
+}
+rows = st.lists(st.fixed_dictionaries({"a": keys, "b": keys, **values}), max_size=25)
+spellings = st.sampled_from(["{}", "0{}", " {}", "B{}", "b0{} "])
+numbers = st.integers(1, 60)
+told_apart = st.lists(
+    st.fixed_dictionaries({"number": numbers, "spelling": spellings, "other": numbers | st.none(), **values}),
+    min_size=1,
     max_size=25,
+    unique_by=(lambda row: row["number"], lambda row: row["other"] or -row["number"]),
+).map(
+    lambda drawn: [
+        row | {"a": row["spelling"].format(row["number"]), "b": row["other"] and row["spelling"].format(row["other"])}
+        for row in drawn
+    ]
 )
+"""Rows of which each has a key of its own, however it is spelled, and most a second one."""
 RULES = {
     "keys": ("a", "b", "c+guests"), "fields": ("amount", "currency", "guests", "day"), "date": "day", "date_there": "day",
     "tolerance": Tolerance({"EUR": Decimal("0.01")}), "strip": "b",
@@ -97,6 +105,14 @@ def test_a_side_beside_itself_has_no_difference_but_what_cannot_be_told_apart(si
     assert sum(len(item.here) for item in outcome.items if not item.there) == len(keyless)
     if not repeated(side) and not keyless:
         assert set(counts) <= {"matched", "out_of_window"}
+
+
+@QUICK
+@given(told_apart)
+def test_a_side_that_can_be_told_apart_is_matched_wholly_with_itself(side):
+    inside = [row | {"day": row["day"] and max(row["day"], date(2026, 11, 1))} for row in side]
+
+    assert buckets(compared(inside, inside, **RULES)) == {"matched": len(side)}
 
 
 def repeated(side):

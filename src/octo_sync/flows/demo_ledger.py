@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from octo_sync.errors import OctoSyncError
 from octo_sync.model import Window
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ grace      = 0                          # the ledger is made a moment after the 
 Row = dict[str, str]
 _HEADS = ("octo_uuid", "booking_no", "state", "gross", "currency", "day", "tickets")
 _EVERY = 7
-"""Every so many bookings one may be spoilt, so that the spoilt ones are not neighbours."""
+"""Of so many bookings one is spoilt first, so that the spoilt ones are not neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +47,30 @@ class Planted:
 
 
 def plant(state: Mapping[str, Any], window: Window) -> tuple[list[Row], list[Planted]]:
-    """The ledger's rows, the spoilt ones among them, and what was planted."""
+    """The ledger's rows, the spoilt ones among them, and what was planted: always the same nine differences.
+
+    Raises:
+        OctoSyncError: There are too few bookings for that.
+    """
     bookings = sorted((b for b in state["bookings"] if _is_sold(b, window)), key=lambda b: str(b["uuid"]))
     rows = {str(b["uuid"]): _row(b) for b in bookings}
-    spoilt = iter(bookings[::_EVERY])
+    apart = iter(bookings[::_EVERY])
+    between = [booking for number, booking in enumerate(bookings) if number % _EVERY]
     planted: list[Planted] = []
 
     def spoil(
         word: str, bucket: str, code: str, fits: Callable[[Mapping[str, Any]], bool], change: Callable[[Row], object]
     ) -> None:
-        for booking in spoilt:
-            if fits(booking):
-                planted.append(Planted(word, str(booking["uuid"]), bucket, code))
-                change(rows[str(booking["uuid"])])
-                return
+        booking = next(filter(fits, apart), None)
+        if booking is None and (booking := next(filter(fits, between), None)) is not None:
+            between.remove(booking)
+        if booking is None:
+            raise OctoSyncError(
+                f"Among {len(bookings):,} bookings none is left to plant a difference ({word}, {code}) in; the demo's ledger "
+                "needs more of them: --bookings 200."
+            )
+        planted.append(Planted(word, str(booking["uuid"]), bucket, code))
+        change(rows[str(booking["uuid"])])
 
     by_uuid = {str(b["uuid"]): b for b in bookings}
     spoil(

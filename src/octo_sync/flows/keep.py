@@ -29,6 +29,8 @@ log = logging.getLogger("octo_sync")
 
 PARTS = ("full", "near", "products", "availability", "bookings")
 """What a schedule may ask for."""
+_ALL_BOOKINGS = ("full", "bookings")
+"""After which of them all bookings that the pipeline keeps were asked for."""
 _MINUTE = 60.0
 _PULL_WHILE_SILENT = 900.0
 _LONGEST_SLEEP = 60.0
@@ -60,7 +62,8 @@ class Keeper:
         new_run_id: Names the pulls of schedules.
         actions: Make subjects clean that have no rows, such as the subscription.
         say: Told in a sentence what a person wants to know: which services do not answer, which pulls are over.
-        published: Called, blocking, when a pull has ended and readers have what it brought: what compares it with others.
+        published: Called, blocking, when a pull of all bookings has ended without a month of them still owed, and readers have
+            what it brought: what compares it with others.
         all_is_well: Called when that was a full pull to whose end every service answered; it must not block.
 
     `idle` is set while nothing is due.
@@ -94,8 +97,8 @@ class Keeper:
         self._published, self._all_is_well = published, all_is_well
         self._ended_well = False
         """Whether a full pull has ended to whose end every service answered, and nobody was told yet."""
-        self._pull_ended = self._is_shown = False
-        """Whether a pull has ended that nothing was compared after, and whether readers have what landed."""
+        self._bookings_pulled = self._is_shown = False
+        """Whether all bookings were pulled and nothing was compared since, and whether readers have what landed."""
         self._published_at = self._looked_after_at = -inf
         self._next_hold: datetime | None = None
         self._waited: dict[Subject, float] = {}
@@ -307,10 +310,11 @@ class Keeper:
         stopped = {t.connection for t in self._worker.troubles}
         working = [name for name in self.ports.clients if name not in stopped]
         over = [p for p in self._pulls if not self.ports.journal.unlanded_since(p.number, working)]
-        self._pull_ended = self._pull_ended or bool(over)
         self._pulls_ended += len(over)
         totals = self._worker.lander.totals
-        owed = any(b.quarantined or b.connection in stopped for b in self.ports.journal.backlog()) if over else False
+        backlog = self.ports.journal.backlog() if over else []
+        owed = any(b.quarantined or b.connection in stopped for b in backlog)
+        months_owed = any(b.quarantined for b in backlog if b.kind is SubjectKind.BOOKINGS and b.connection in working)
         sentences = []
         for pull in over:
             self._pulls.remove(pull)
@@ -322,6 +326,8 @@ class Keeper:
             error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
             partial = bool(owed or error)
             self._ended_well = self._ended_well or (pull.part == "full" and not stopped)
+            if pull.part in _ALL_BOOKINGS and not stopped and not months_owed:
+                self._bookings_pulled = True
             self.ports.journal.end_run(pull.run_id, "partial" if partial else "ok", counts, error)
             sentences.append(
                 f"pull ({pull.part}) {'partial' if partial else 'ok'}: {counts['subjects']:,} subjects, "
@@ -337,8 +343,8 @@ class Keeper:
         if self._ended_well and (not has_readers or (self._is_shown and not self._owes_readers)):
             self._ended_well = False
             self._all_is_well()
-        if self._pull_ended and self._is_shown and not self._owes_readers and self._published is not None:
-            self._pull_ended = False
+        if self._bookings_pulled and self._is_shown and not self._owes_readers and self._published is not None:
+            self._bookings_pulled = False
             await asyncio.to_thread(self._published)
 
     def _ever_pulled(self) -> bool:

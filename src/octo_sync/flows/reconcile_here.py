@@ -96,7 +96,7 @@ class Facts:
         """Those of the bookings about which something was told and is not landed."""
         if self.journal is None or not uuids:
             return ()
-        connections = {backlog.connection for backlog in self.journal.backlog() if backlog.dirty}
+        connections = {backlog.connection for backlog in self.journal.backlog()}
         wanted = [Subject(c, SubjectKind.BOOKING, (uuid,)) for c in connections for uuid in uuids]
         return {subject.parts[0] for subject in self.journal.dirty_among(wanted)}
 

@@ -36,7 +36,7 @@ def read_there(
 
     Raises:
         ConfigError: Nothing is named, or the environment lacks what an address needs.
-        LedgerError: It cannot be read.
+        LedgerError: It cannot be read, or a file or database has no row. (Another connection, or a frame, may have none.)
     """
     from octo_sync import ledgers  # noqa: PLC0415 - only a comparison needs it
 
@@ -49,14 +49,16 @@ def read_there(
         rows = reader.batches(sold, {"connection": source.connection, **days}).read_all()
         return ledgers.of_table(rows, f"connection {source.connection}", wanted, form)
     if source.dsn:
-        return ledgers.read_sql(_filled(source.dsn, environ), source.sql, days, wanted, form)
+        ledger = ledgers.read_sql(_filled(source.dsn, environ), source.sql, days, wanted, form)
+        return _with_rows(ledger, f"the query found no row for {rules.window}", "Look at sql, or ask for other days")
     for pattern, read in (
         (source.csv, ledgers.read_csv),
         (source.xlsx, ledgers.read_xlsx),
         (source.parquet, ledgers.read_parquet),
     ):
         if pattern:
-            return read(_files(pipeline.directory, pattern, rules.name), wanted, form)
+            ledger = read(_files(pipeline.directory, pattern, rules.name), wanted, form)
+            return _with_rows(ledger, "there is no row below the header", "Export it again, or set header_row")
     raise ConfigError(f"reconcile.{rules.name}.there: expected one of csv, xlsx, parquet, dsn, connection.")
 
 
@@ -88,6 +90,13 @@ def _format(table: ReconcileTable) -> "Format":
         header_row=there.header_row,
         time_zone=there.time_zone,
     )
+
+
+def _with_rows(ledger: "Ledger", what: str, advice: str) -> "Ledger":
+    """A ledger that is empty is an export that failed: compared, it would make all of this copy a difference."""
+    if not ledger.rows.num_rows:
+        raise LedgerError(f"{ledger.origin}: {what}, so nothing was compared. {advice}.")
+    return ledger
 
 
 def _files(directory: Path, pattern: str, name: str) -> list[Path]:

@@ -181,7 +181,9 @@ class ReconcileTable:
     html: Annotated[Text, Says("A page written by every run, relative to the project.", default="none")] = ""
     xlsx: Annotated[Text, Says("A workbook written by every run.", default="none")] = ""
     csv: Annotated[Text, Says("A CSV file written by every run.", default="none")] = ""
-    after_sync: Annotated[Switch, Says("`serve` runs it after every pull that ended and was published.")] = True
+    after_sync: Annotated[
+        Switch, Says("`serve` runs it after every pull of all bookings that was whole and published.")
+    ] = True
     notify: Annotated[
         Text,
         Says("A command, or an https address, that is told of new differences as JSON.", default="none"),

@@ -64,7 +64,7 @@ def _how_to() -> Section:
         [
             _WHAT,
             Block("code.html.j2", {"text": _EXAMPLE}),
-            "Then run it; the next publish shows it here, and serve runs it after every pull:",
+            "Then run it; the next publish shows it here, and serve runs it after every pull of all bookings:",
             Block("code.html.j2", {"text": "octo-sync reconcile ledger"}),
         ],
         id="how-to",
