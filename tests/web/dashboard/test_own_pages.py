@@ -347,6 +347,6 @@ async def test_without_a_copy_the_page_says_so(shown, tmp_path):
 async def test_the_page_shows_every_table_with_the_meaning_of_its_columns(shown):
     page = await shown().text("/sql")
 
-    for table in shown().source.tables():
-        assert f"<code><bdi>{table.name}</bdi></code>" in page, table.full_name
+    for each in shown().source.tables():
+        assert f"<code><bdi>{each.name}</bdi></code>" in page, each.full_name
     assert "When the part verified longest ago was verified." in plain(page)
