@@ -1,4 +1,4 @@
-"""What a test needs and does not find: it is skipped and says so; where CI is set it fails, because nobody reads skips there."""
+"""What a test needs and does not find: it is skipped and says so; where CI is set it fails, since nobody reads skips there."""
 
 import os
 from typing import NoReturn
