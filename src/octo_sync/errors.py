@@ -52,7 +52,12 @@ __all__ = [
 
 
 class OctoSyncError(Exception):
-    """Something octo-sync cannot go on with."""
+    """Something octo-sync cannot go on with.
+
+    `run_id` is the run that it ended, if that is in the journal: `octo-sync runs show ID` has the rest.
+    """
+
+    run_id: str | None = None
 
 
 class ConfigError(OctoSyncError):

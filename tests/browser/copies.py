@@ -1,4 +1,4 @@
-"""Copies to look at: a demo, and what becomes of it when it is empty, hostile, huge or gone."""
+"""Copies to look at: a demo, and what becomes of it when it is empty, tiny, hostile, huge, stale, damaged or gone."""
 
 import shutil
 import subprocess
@@ -65,6 +65,38 @@ def empty(demo, folder):
             "select schema_name || '.' || table_name from duckdb_tables() where schema_name in ('core', 'ops')"
         ).fetchall()
     return changed(demo, folder, *((f"delete from {table}",) for (table,) in tables))
+
+
+def tiny(demo, folder):
+    """One of one product with one departure and one booking of it."""
+    with duckdb.connect(demo / READ, read_only=True) as copy:
+        product, departure, booking = copy.execute(
+            "select b.product_id, a.availability_id, b.booking_uuid from core.bookings b join core.availability a "
+            "using (product_id, availability_id) where b.status = 'CONFIRMED' and a.status = 'AVAILABLE' and not b.is_test "
+            "and not a.is_deleted and a.local_date between current_date + 1 and current_date + 28 order by 3 limit 1"
+        ).fetchone()
+    return changed(
+        demo,
+        folder,
+        ("delete from core.products where product_id <> $1", [product]),
+        ("delete from core.options where product_id <> $1", [product]),
+        ("delete from core.availability where product_id <> $1 or availability_id <> $2", [product, departure]),
+        ("delete from core.bookings where booking_uuid <> $1", [booking]),
+        ("delete from ops.coverage where resource = 'availability' and product_id <> $1", [product]),
+        ("delete from ops.recon_results",),
+    )
+
+
+def stale(demo, folder):
+    """One of which no part was verified for twelve days."""
+    return changed(demo, folder, ("update ops.coverage set verified_at_utc = verified_at_utc - interval '12 days'",))
+
+
+def damaged(demo, folder):
+    """One whose copy is cut off."""
+    none(demo, folder)
+    (folder / READ).write_bytes((demo / READ).read_bytes()[:8192])
+    return folder
 
 
 def hostile(demo, folder):

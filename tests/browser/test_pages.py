@@ -49,10 +49,32 @@ def test_nothing_is_wrong_with_a_page(look, base, pictures, name, width):
         window.page.screenshot(path=pictures / f"{name}-{width}-{theme}.png", full_page=True)
 
 
+README_PICTURE = 1280, 1110
+
+
+def size_of(picture):
+    """Width and height, from a PNG's header."""
+    head = picture.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    return int.from_bytes(head[16:20]), int.from_bytes(head[20:24])
+
+
 def test_the_readme_picture(look, base, pictures):
-    window = look(base, width=1280, height=1110, device_scale_factor=1)
+    width, height = README_PICTURE
+    window = look(base, width=width, height=height, device_scale_factor=1)
     window.open()
-    window.page.screenshot(path=pictures / "dashboard.png")
+    picture = pictures / "dashboard.png"
+
+    window.page.screenshot(path=picture)
+
+    charts = audited(window)["charts"]
+    assert len(charts) >= 4
+    assert all(chart["nodes"] > 20 for chart in charts), charts
+    shown = window.page.locator(".chart svg").evaluate_all(
+        "(all, height) => all.filter(e => e.getBoundingClientRect().top < height).length", height
+    )
+    assert shown >= 2, "pictures are in the part that is shown"
+    assert size_of(picture) == README_PICTURE
 
 
 def test_tiles_say_what_sql_says(look, base, demo):
@@ -215,7 +237,9 @@ def test_paper_is_white_and_has_no_buttons(look, base):
 
     assert window.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not window.page.locator("nav").is_visible()
-    assert not window.page.locator(".links").first.is_visible()
+    links = window.page.locator(".links")
+    assert links.count() > 0
+    assert not any(each.is_visible() for each in links.all())
     assert window.page.locator("[data-tile=bookings]").is_visible()
 
 
@@ -255,3 +279,4 @@ def test_the_readme_names_a_picture_that_exists():
 
     assert named, "the README shows the dashboard"
     assert [each for each in named if not (root / each).is_file()] == []
+    assert size_of(root / "docs/img/dashboard.png") == README_PICTURE

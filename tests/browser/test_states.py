@@ -1,10 +1,10 @@
-"""Hostile, huge, empty and missing copies: the pages stay whole, say what is so, and run nothing."""
+"""Hostile, huge, empty, tiny, stale, damaged and missing copies: the pages stay whole, say what is so, and run nothing."""
 
 import re
 
 import pytest
 from tests.browser import copies
-from tests.browser.test_pages import PAGES, ask, audited
+from tests.browser.test_pages import DRAWN, PAGES, ask, audited
 
 
 @pytest.fixture(scope="module")
@@ -99,4 +99,23 @@ def test_where_nothing_is_every_page_says_what_to_do(look, folder, serving, pict
         assert window.open(path).status == 200, name
         audited(window)
         assert re.search(r"octo-sync (sync|publish|reconcile)", window.page.inner_text("main")), name
+        pictured(window, f"{name}-{state}")
+
+
+SAID = {
+    "tiny": "Last verified",
+    "stale": "This copy is stale: its oldest part was verified 12 days ago",
+    "damaged": "is damaged or cut off",
+}
+
+
+@pytest.mark.parametrize("state", SAID)
+def test_a_copy_that_is_tiny_stale_or_damaged_is_whole_on_every_page(look, folder, serving, pictured, state):
+    window = look(serving(folder(state)), width=390)
+    for name, path in PAGES.items():
+        assert window.open(path).status == 200, name
+        audited(window)
+        assert SAID[state] in window.page.inner_text("body"), name
+        drawn = window.page.locator(".chart svg").count()
+        assert bool(drawn) == (name in DRAWN and state != "damaged"), name
         pictured(window, f"{name}-{state}")

@@ -181,7 +181,11 @@ def test_doctor_asks_a_service_a_few_times_and_finds_nothing_wrong(looked, servi
     assert code == 0
     assert {f["level"] for f in found.values()} <= {"ok", "unknown"}
     assert 5 <= len(service.control("GET", "/requests")["requests"]) <= calls
-    assert ("shop", "conformance") in found or words
+    assert (("shop", "conformance") in found) == (not words)
+    assert {
+        ("machine", "python"), ("machine", "duckdb"), ("machine", "time zones"), ("files", "directory"), ("files", "modes"),
+        ("files", "lock"), ("files", "disk"), ("shop", "name"), ("shop", "answer"), ("shop", "clock"),
+    } <= found.keys()  # fmt: skip
     assert found["files", "storage"]["text"].endswith(tuple(f"{STORAGE}{more}" for more in ("", "+")))
     assert duckdb_files.STORAGE == STORAGE
 

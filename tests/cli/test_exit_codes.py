@@ -76,6 +76,21 @@ def test_a_directory_without_a_pipeline_says_how_to_make_one(empty):
     assert "octo-sync init" in one_line(done.stderr)
 
 
+def test_an_error_that_ended_a_run_names_the_run(project):
+    broken = project.directory / "warehouse/custom/broken.sql"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("-- name: broken\n-- grain: None.\n-- description: Broken.\nselect nothing from nowhere\n")
+
+    ended, logged = project("sync"), project("sync", "--log-format", "json")
+    newest = project.json("runs", "list")["runs"]
+
+    assert (ended.returncode, logged.returncode) == (1, 1)
+    assert one_line(ended.stderr).endswith(f" (run {newest[1]['run_id']})")
+    line = json.loads(logged.stderr.splitlines()[-1])
+    assert (line["action"], line["run"]) == ("ended", newest[0]["run_id"])
+    assert newest[0]["run_id"] not in line["error"]
+
+
 def test_a_check_that_finds_rows_is_exit_3_and_nothing_is_published(project):
     checks = project.directory / "warehouse/checks"
     checks.mkdir(parents=True)

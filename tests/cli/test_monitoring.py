@@ -5,11 +5,11 @@ import http.server
 import json
 import re
 import sys
-import threading
 
 import pytest
 from tests.cli.conftest import finish, wait_until
 from tests.cli.test_terminal import on_a_terminal
+from tests.listening import listening
 
 SECRET = "sandbox-token-all"
 
@@ -25,18 +25,8 @@ def listener():
 
         do_GET = do_POST = _note  # noqa: N815 - the base class calls them so
 
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.told = []
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    server.url = f"http://127.0.0.1:{server.server_port}"
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Handler) as server:
+        yield server
 
 
 def lines(text):

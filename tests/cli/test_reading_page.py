@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.absent import absent
 from tests.cli.conftest import CLEAN
 
 import octo_sync
@@ -22,10 +23,10 @@ QUERY = (
 
 
 def installed(directory, requirement):
-    """A folder with a library that the project does not have; skipped where no package index can be reached."""
+    """A folder with a library that the project does not have; absent where no package index can be reached."""
     uv = shutil.which("uv")
     if uv is None:
-        pytest.skip("uv is not installed, so no other version can be tried")
+        absent("uv is not installed, so no other version can be tried")
     done = subprocess.run(
         [uv, "pip", "install", "--quiet", "--python", sys.executable, "--target", directory, requirement],
         capture_output=True,
@@ -34,8 +35,17 @@ def installed(directory, requirement):
         timeout=180,
     )
     if done.returncode:
-        pytest.skip(f"{requirement} cannot be installed: {done.stderr.strip().splitlines()[-1][:200]}")
+        absent(f"{requirement} cannot be installed: {done.stderr.strip().splitlines()[-1][:200]}")
     return directory
+
+
+@pytest.mark.parametrize(("ci", "ended"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)])
+def test_what_cannot_be_tried_is_skipped_but_fails_in_ci(monkeypatch, tmp_path, ci, ended):
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(ended, match="uv is not installed"):
+        installed(tmp_path, "polars")
 
 
 def run(words, directory, libraries=None, **more):

@@ -109,3 +109,15 @@ def test_the_tests_that_promises_name_exist():
     assert [name for name in named if not (ROOT / name).exists()] == []
     for row in _rows("guarantees.md")[1:]:
         assert "`tests/" in row[2], f"nothing proves: {row[0]}"
+
+
+def test_the_readme_has_every_mart_and_draws_only_relations_that_the_warehouse_page_has():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## The tables\n")[1].split("\n## ")[0]
+    page = (DOCS / "warehouse.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", readme, re.MULTILINE)
+    drawn = re.search(r"```mermaid\nerDiagram\n(.*?)```", readme, re.DOTALL)[1].splitlines()
+
+    assert sorted(name for name, _ in rows) == sorted(path.stem for path in (ROOT / "warehouse/marts").glob("*.sql"))
+    assert [f"| `{name}` | {one} |" for name, one in rows if f"\n| `{name}` | {one} |" not in page] == []
+    assert len(drawn) >= 8
+    assert [line for line in drawn if line not in page.splitlines()] == []

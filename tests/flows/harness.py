@@ -44,6 +44,16 @@ def small(**changes):
     return SandboxConfig(**{**values, **changes})
 
 
+class Clock:
+    """One that is put forward by hand."""
+
+    def __init__(self):
+        self.moment = NOON
+
+    def now(self):
+        return self.moment
+
+
 class RunningClock:
     """A clock that says noon when it starts and then runs; it can be put forward."""
 

@@ -7,6 +7,7 @@ from math import inf
 
 import psycopg
 import pytest
+from tests.flows.harness import NOON, Clock
 
 from octo_sync.destinations.postgres_session import size_of
 from octo_sync.errors import WarehouseError
@@ -16,16 +17,6 @@ from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.octo.client import Stats
 from octo_sync.pipeline import load
 from octo_sync.web.metrics import CATALOGUE
-
-NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
-
-
-class Clock:
-    def __init__(self):
-        self.moment = NOON
-
-    def now(self):
-        return self.moment
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from tests.flows.harness import NOON, Clock
 
 from octo_sync.flows.notify import KINDS, conditions, events, recall, remember
 from octo_sync.flows.status import ConnectionStatus, Status, WebhookStatus
@@ -15,16 +16,6 @@ from octo_sync.journal import Journal, QuarantineEntry
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.notifying import Notifier
 from octo_sync.pipeline import load
-
-NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
-
-
-class Clock:
-    def __init__(self):
-        self.moment = NOON
-
-    def now(self):
-        return self.moment
 
 
 def entry(key="b-1", at=NOON):

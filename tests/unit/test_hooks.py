@@ -11,6 +11,7 @@ import time
 from functools import partial
 
 import pytest
+from tests.listening import listening
 
 from octo_sync import hooks
 
@@ -33,18 +34,9 @@ def listener():
             self.send_header("Location", "http://127.0.0.1:1/elsewhere")
             self.end_headers()
 
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.told, server.answer = [], 204
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    server.url = f"http://127.0.0.1:{server.server_port}/hooks/secret-path"
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Handler) as server:
+        server.answer, server.url = 204, f"{server.url}/hooks/secret-path"
+        yield server
 
 
 def test_an_address_gets_the_document_by_post(listener):

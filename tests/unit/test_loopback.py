@@ -1,9 +1,9 @@
 """What speaks to a sandbox on this machine goes there directly, whatever proxies the environment names."""
 
 import http.server
-import threading
 
 import pytest
+from tests.listening import listening
 
 from octo_sync.cli import acts, trigger
 
@@ -17,19 +17,12 @@ def control(monkeypatch):
             self.end_headers()
             self.wfile.write(b'{"changes": [{"kind": "note"}]}')
 
-        def log_message(self, *_):
-            pass
-
     for name in ("http_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with listening(Handler) as server:
+        yield server.url
 
 
 def test_trigger_and_the_demo_use_no_proxy(control):

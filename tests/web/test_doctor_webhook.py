@@ -9,6 +9,7 @@ import subprocess
 import threading
 
 import pytest
+from tests.listening import listening
 from tests.web.process import ENDPOINT
 
 from octo_sync.flows import doctor_webhook
@@ -67,28 +68,19 @@ async def test_our_own_receiver_is_known_and_stores_nothing(receiver):
 def listener():
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
-            self.server.asked.append((self.path, self.headers["X-Octo-Sync-Secret"]))
+            self.server.told.append((self.path, self.headers["X-Octo-Sync-Secret"]))
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.asked = []
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Handler) as server:
+        yield server
 
 
 def test_somebody_elses_answer_is_told_from_ours(listener):
     reached = reach(f"http://127.0.0.1:{listener.server_port}/octo", "e" * 32, ssl.create_default_context())
     assert (reached.status, reached.certificate_ends) == (200, None)
     assert finding(reached).level == "fail"
-    assert listener.asked == [(f"/octo/hooks/{'e' * 32}", "octo-sync doctor")]
+    assert listener.told == [(f"/octo/hooks/{'e' * 32}", "octo-sync doctor")]
 
 
 def test_nobody_there_and_no_such_name_are_said():

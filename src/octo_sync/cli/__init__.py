@@ -215,9 +215,14 @@ def _say(error: errors.OctoSyncError, state: Mapping[str, object]) -> None:
     if state.get("log_format"):
         import logging  # noqa: PLC0415 - only where stderr is log lines
 
-        logging.getLogger("octo_sync").error("action=ended error=%s", error)
+        logger = logging.getLogger("octo_sync")
+        if error.run_id:
+            logger.error("action=ended run=%s error=%s", error.run_id, error)
+        else:
+            logger.error("action=ended error=%s", error)
         return
-    click.echo(f"octo-sync: error: {error}", err=True)
+    run = f" (run {error.run_id})" if error.run_id else ""
+    click.echo(f"octo-sync: error: {error}{run}", err=True)
     mistakes = getattr(error, "mistakes", ())
     for mistake in mistakes:
         click.echo(f"  - {mistake}", err=True)

@@ -4,7 +4,6 @@ import contextlib
 import json
 import socket
 import time
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,6 @@ _CHANGES = 18
 _KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
 """Changes that are told in full: a sale also takes places, and those nobody tells of."""
 _FAULTS = [{"fault": "delivery_doubled", "share": 0.2}, {"fault": "delivery_reordered", "share": 0.3, "seconds": 0.2}]
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""A proxy of the environment has no business between two programs on this machine."""
 _PATIENCE = 30.0
 _LOOK = 0.02
 
@@ -44,11 +41,15 @@ class Told:
 
 def ask(url: str, body: object = None, method: str | None = None) -> Any:  # noqa: ANN401 - that is what JSON is
     """The sandbox's control plane, or its state."""
+    import urllib.request  # noqa: PLC0415 - commands start fast
+
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(  # noqa: S310 - our own sandbox on loopback
         url, data=data, headers={"Content-Type": "application/json"}, method=method
     )
-    with _DIRECT.open(request, timeout=60) as answer:
+    # A proxy of the environment has no business between two programs on this machine.
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with direct.open(request, timeout=60) as answer:
         text = answer.read()
         return json.loads(text) if text else None
 

@@ -1,6 +1,7 @@
 """`octo-sync doctor`: what is wrong, and the command that mends it."""
 
 import os
+import shutil
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -262,6 +263,7 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
         lease=lease,
         alive=alive,
         writable=lambda p: os.access(p, os.W_OK | os.X_OK),
+        free=lambda p: shutil.disk_usage(p).free,
         warehouse=destination,
         storage=storage,
     )

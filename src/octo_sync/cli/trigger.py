@@ -1,8 +1,6 @@
 """`octo-sync trigger`: make the sandbox change something, so that it sends a webhook."""
 
 import json
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,6 @@ _KINDS = {
     "product": ["product"],
     "availability": ["closeout", "capacity"],
 }
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""A proxy of the environment has no business between two programs on this machine."""
 _LOOPBACK = ("http://127.", "http://localhost", "http://[::1]")
 
 
@@ -42,14 +38,19 @@ def command(event: str, pipeline: str | None, directory: Path, *, count: int, js
 
 
 def _change(base_url: str, kinds: list[str], count: int, token: str) -> list[dict[str, Any]]:
+    import urllib.error  # noqa: PLC0415 - commands start fast
+    import urllib.request  # noqa: PLC0415
+
     request = urllib.request.Request(  # noqa: S310 - loopback, as looked at above
         f"{base_url.removesuffix('/octo/v1')}/_sandbox/traffic",
         data=json.dumps({"changes": count, "kinds": kinds, "token": token}).encode(),
         headers={"Content-Type": "application/json"},
         method="POST",
     )
+    # A proxy of the environment has no business between two programs on this machine.
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with _DIRECT.open(request, timeout=30) as answer:
+        with direct.open(request, timeout=30) as answer:
             found: list[dict[str, Any]] = json.load(answer)["changes"]
             return found
     except urllib.error.HTTPError as error:

@@ -3,7 +3,6 @@
 `doctor_service` looks at each service, `doctor_webhook` at the address for webhooks.
 """
 
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -74,6 +73,7 @@ def files(
     lease: LeaseRow | None,
     alive: Callable[[int, str], bool],
     writable: Callable[[Path], bool],
+    free: Callable[[Path], int],
     warehouse: Path | None,
     storage: str | None,
 ) -> list[Finding]:
@@ -86,6 +86,7 @@ def files(
         lease: Who works here, or worked last.
         alive: Whether a process (id, host) still runs.
         writable: Whether this user may write there.
+        free: Bytes that are free there.
         warehouse: The DuckDB file.
         storage: Storage version of the read copy; None when there is none.
     """
@@ -104,7 +105,7 @@ def files(
         found.append(Finding("files", "lock", "ok", "free"))
     if storage:
         found.append(Finding("files", "storage", "ok", f"read copy in DuckDB storage version {storage}"))
-    found.append(_room(directory, warehouse))
+    found.append(_room(directory, free, warehouse))
     return found
 
 
@@ -137,9 +138,9 @@ def _modes(paths: Iterable[Path]) -> list[Finding]:
     return [Finding("files", "modes", "ok", f"{len(there)} files, for this user only" if there else "no files yet")]
 
 
-def _room(directory: Path, warehouse: Path | None) -> Finding:
+def _room(directory: Path, free_at: Callable[[Path], int], warehouse: Path | None) -> Finding:
     here = directory if directory.exists() else directory.absolute().parent
-    free = shutil.disk_usage(here).free
+    free = free_at(here)
     # A publish writes a whole copy beside the old one.
     size = warehouse.stat().st_size if warehouse is not None and warehouse.exists() else 0
     text = f"{free / 1e9:.1f} GB free"

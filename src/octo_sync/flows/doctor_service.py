@@ -21,6 +21,7 @@ from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.client import OctoClient
 from octo_sync.octo.endpoints import Call
+from octo_sync.pipeline.values import is_loopback
 
 __all__ = ["MOST_CALLS", "Examined", "certificate_finding", "service", "with_little_patience"]
 
@@ -136,7 +137,7 @@ class _Look:
             self._say("name", "fail", f"{host} has no address", f"check connections.{self._connection.name}.base_url")
             return False
         self._say("name", "ok", host if host in addresses else f"{host} is {', '.join(addresses[:3])}")
-        if parts.scheme != "https" and not host.startswith(("127.", "localhost", "::1")):
+        if parts.scheme != "https" and not is_loopback(self._connection.base_url):
             self._say("tls", "warn", "the token travels unencrypted", "use https")
         if parts.scheme == "https" and certificate is not None:
             ends = await certificate(host, parts.port or 443)

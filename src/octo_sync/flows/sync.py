@@ -88,6 +88,7 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
         journal.end_run(ports.run_id, "interrupted", _counts(result), "stopped by a signal")
         raise
     except OctoSyncError as error:
+        error.run_id = ports.run_id
         journal.end_run(ports.run_id, "failed", _counts(result), str(error))
         raise
     finally:

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import datetime as dt
 import shutil
+from pathlib import Path
 
+import duckdb
 import httpx
 import pytest
 from tests.flows.harness import NOON, Project
@@ -13,6 +15,7 @@ from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.web.dashboard import Source, dashboard_app
 
 READ = "octo.read.duckdb"
+MARTS = Path(__file__).parents[3] / "warehouse/marts"
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +31,29 @@ def published(_synced, _service, tmp_path_factory):
 
     asyncio.run(publish())
     return folder
+
+
+@pytest.fixture(scope="session")
+def variant(published, tmp_path_factory):
+    """Makes a folder with the published copy changed by statements: `variant("huge", "insert …")`.
+
+    Marts are views but for those that a publish keeps as tables; `remake` makes these again.
+    """
+
+    def make(name, *statements, remake=False):
+        folder = tmp_path_factory.mktemp(name)
+        shutil.copy(published / READ, folder / READ)
+        with duckdb.connect(folder / READ) as copy:
+            copy.execute("set timezone = 'UTC'")
+            for statement in statements:
+                copy.execute(statement)
+            kept = "select table_name from duckdb_tables() where schema_name = 'marts'"
+            for (mart,) in copy.execute(kept).fetchall() if remake else ():
+                select = (MARTS / f"{mart}.sql").read_text(encoding="utf-8").rstrip().rstrip(";")
+                copy.execute(f"create or replace table marts.{mart} as {select}")
+        return folder
+
+    return make
 
 
 class Shown:

@@ -14,6 +14,7 @@ import pytest
 from tests.flows.harness import NOON
 from tests.warehouse.test_recon_open import _insert, _rows
 from tests.web.dashboard.conftest import READ
+from tests.web.dashboard.test_pages import table
 
 from octo_sync.destinations.duckdb_reader import DuckDBReader
 from octo_sync.errors import JournalError
@@ -82,6 +83,31 @@ async def test_what_is_in_quarantine_and_what_drifts_is_told(shown, changed):
     assert "It is no status." in section(page, "quarantine")
     assert "100 of 101; all of them: /data/ops.quarantine.csv." in section(page, "quarantine")
     assert "newField field booking main 7" in section(page, "drift")
+
+
+async def test_the_runs_are_the_last_twenty_of_sql_newest_first(shown, changed):
+    folder = changed(
+        "insert into ops.runs select 'run-' || range, 'sync', 'p', case range % 3 when 0 then 'failed' else 'ok' end, "
+        "timestamptz '2026-11-01 03:00:00+00' + range * interval '1 day', case when range < 24 then timestamptz "
+        "'2026-11-01 03:00:00+00' + range * interval '1 day' + (range * 40 + 1.5) * interval '1 second' end, "
+        "range * 1000, range, range - 1, range * 10, case range % 3 when 0 then 'It broke <here>.' end from range(1, 25)",
+    )
+    with duckdb.connect(folder / READ, read_only=True) as copy:
+        copy.execute("set timezone = 'UTC'")
+        took = "epoch(ended_at_utc - started_at_utc)"
+        wanted = copy.execute(
+            "select run_id, command, status, strftime(started_at_utc, '%Y-%m-%d %H:%M UTC'), "
+            f"case when ended_at_utc is null then 'not ended' when {took} < 120 then printf('%.1f s', {took}) "
+            f"else printf('%.0f min', {took} / 60) end, format('{{:,}}', requests), format('{{:,}}', subjects), "
+            "format('{:,}', unchanged), format('{:,}', rows_written), coalesce(error, '') from ops.runs "
+            "order by started_at_utc desc limit 20"
+        ).fetchall()
+
+    found = table(await shown(folder).text("/sync"), "The last 20 runs that landed something")
+
+    assert len(found) == 20
+    assert [tuple(row) for row in found] == wanted
+    assert found[0][4] == "not ended"
 
 
 def status(**more):
@@ -321,6 +347,6 @@ async def test_without_a_copy_the_page_says_so(shown, tmp_path):
 async def test_the_page_shows_every_table_with_the_meaning_of_its_columns(shown):
     page = await shown().text("/sql")
 
-    for table in shown().source.tables():
-        assert f"<code><bdi>{table.name}</bdi></code>" in page, table.full_name
+    for each in shown().source.tables():
+        assert f"<code><bdi>{each.name}</bdi></code>" in page, each.full_name
     assert "When the part verified longest ago was verified." in plain(page)

@@ -1,20 +1,23 @@
 """Every page, whatever the copy is like: whole, empty, gone, on a server, with 500 products, with hostile titles."""
 
 import asyncio
+import csv
 import datetime as dt
 import html
+import io
 import json
 import re
-import shutil
 
 import duckdb
 import httpx
 import pytest
+from pyarrow import parquet
 from tests.flows.harness import NOON, Project
 from tests.web.dashboard.conftest import READ
 
 from octo_sync.web.dashboard import Source, dashboard_app, words
 from octo_sync.web.dashboard.app import all_pages
+from octo_sync.web.dashboard.data import FORMATS
 from octo_sync.web.dashboard.view import Column, Money
 
 PAGES = [f"/{page.path}" for page in all_pages()]
@@ -22,25 +25,15 @@ OURS = ["/", "/occupancy", "/pickup", "/cancellations", "/revenue", "/availabili
 HOSTILE = "</script><script>alert(1)</script> {b|x} \u2028 '\"& \u202egnp"
 
 
-@pytest.fixture(scope="session")
-def variant(published, tmp_path_factory):
-    """Makes a folder with the published copy changed by statements: `variant("huge", "insert …")`."""
-
-    def make(name, *statements):
-        folder = tmp_path_factory.mktemp(name)
-        shutil.copy(published / READ, folder / READ)
-        with duckdb.connect(folder / READ) as copy:
-            for statement in statements:
-                copy.execute(statement)
-        return folder
-
-    return make
-
-
 def ask(folder, sql, *parameters):
     with duckdb.connect(folder / READ, read_only=True) as copy:
         copy.execute("set timezone = 'UTC'")
         return copy.execute(sql, parameters or None).fetchall()
+
+
+def plain(page):
+    """What a reader sees of a page, without its marks and scripts."""
+    return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.DOTALL)))
 
 
 def tiles(page):
@@ -50,6 +43,19 @@ def tiles(page):
         texts = [html.unescape(re.sub("<[^>]+>", "", part)) for part in re.findall(r"<bdi>(.*?)</bdi>", inner)]
         found[name] = (texts[0], texts[1] if len(texts) > 1 else "")
     return found
+
+
+def table(page, caption):
+    """The rows of the table of that caption, each a list of texts, as a reader sees them."""
+    every = re.findall(r"<caption[^>]*>(.*?)</caption>(.*?)</table>", page, re.DOTALL)
+    (inner,) = [inner for name, inner in every if html.unescape(name) == caption]
+    return [
+        [
+            html.unescape(re.sub("<[^>]+>", "", each))
+            for each in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        ]
+        for row in re.findall(r"<tr>(.*?)</tr>", inner.partition("<tbody>")[2], re.DOTALL)
+    ]
 
 
 def charts(page):
@@ -75,6 +81,28 @@ async def test_each_page_of_a_whole_copy(shown, path):
 
 
 @pytest.mark.parametrize("path", PAGES)
+async def test_behind_each_chart_is_its_mart_as_csv_json_and_parquet(shown, published, path):
+    dashboard, asked = shown(), {}
+    figures = re.findall(r"<figure .*?</figure>", await dashboard.text(path), re.DOTALL)
+    assert bool(figures) == (path in OURS)
+    for figure in figures:
+        links = re.findall(r'<a href="\./(data/(\w+)\.(\w+))" download>', figure)
+        assert [form for _, _, form in links] == ["csv", "json", "parquet"], figure[:200]
+        asked |= {link: (mart, form) for link, mart, form in links}
+    for link, (mart, form) in asked.items():
+        answer = await dashboard.get(f"/{link}")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, FORMATS[form]), link
+        assert ROWS[form](answer.content) == ask(published, f"select count(*) from marts.{mart}")[0][0] > 0, link
+
+
+ROWS = {
+    "csv": lambda content: len(list(csv.reader(io.StringIO(content.decode(), newline="")))) - 1,
+    "json": lambda content: len(json.loads(content)),
+    "parquet": lambda content: parquet.read_table(io.BytesIO(content)).num_rows,
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
 async def test_each_page_where_nothing_was_pulled(shown, variant, path):
     tables = "select schema_name || '.' || table_name from duckdb_tables() where schema_name in ('core', 'ops')"
     folder = variant("empty")
@@ -85,6 +113,53 @@ async def test_each_page_where_nothing_was_pulled(shown, variant, path):
             copy.execute(f"delete from marts.{mart}")
     page = await shown(folder).text(path)
     assert "Nothing was pulled yet" in page
+
+
+@pytest.fixture(scope="session")
+def tiny(variant):
+    """One product with one departure and one booking."""
+    product = "prod_sushi"
+    return variant(
+        "tiny",
+        f"delete from core.products where product_id <> '{product}'",
+        f"delete from core.options where product_id <> '{product}'",
+        f"delete from core.availability where product_id <> '{product}' or availability_id <> (select min(availability_id) "
+        f"from core.availability where product_id = '{product}' and local_date > '2026-11-20' and status = 'AVAILABLE')",
+        "delete from core.bookings where booking_uuid <> (select min(booking_uuid) from core.bookings "
+        f"where product_id = '{product}' and status = 'CONFIRMED' and not is_test and not is_deleted)",
+        f"delete from ops.coverage where resource = 'availability' and product_id <> '{product}'",
+        remake=True,
+    )
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_of_one_product_one_departure_and_one_booking(shown, tiny, path):
+    assert ask(tiny, "select count(*) from core.availability union all select count(*) from core.bookings") == [
+        (1,),
+        (1,),
+    ]
+    page = await shown(tiny).text(path)
+    assert not re.search(r"\b(nan|inf|None)\b", plain(page))
+    assert "Nothing was pulled yet" not in page
+    drawn = charts(page) if path in OURS else {}
+    assert bool(drawn) == (path in OURS)
+    for chart in drawn.values():
+        assert not re.search(r"\b(NaN|Infinity)\b", json.dumps(chart)), chart["id"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_of_a_copy_that_is_old_says_so(shown, path):
+    dashboard = shown(now=lambda: NOON + dt.timedelta(days=12, hours=1))
+    assert "This copy is stale: its oldest part was verified 12 days ago" in await dashboard.text(path)
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_of_a_damaged_copy_says_so_and_shows_nothing_of_it(shown, published, tmp_path, path):
+    (tmp_path / READ).write_bytes((published / READ).read_bytes()[:8192])
+    page = await shown(tmp_path).text(path)
+    assert "is damaged or cut off" in page
+    assert tiles(page) == {}
+    assert "<figure" not in page
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -242,6 +317,78 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
     assert found["sold-out"][0] == str(out)
     assert f"of {days} product-days" in found["sold-out"][1]
     assert found["differences"] == ("—", "nothing was compared with another system yet")
+
+
+async def test_the_cancelled_tile_says_what_plain_sql_on_the_core_tables_says(shown, published):
+    ever = "status in ('CONFIRMED', 'REDEEMED', 'NOSHOW') or (status = 'CANCELLED' and utc_confirmed_at is not null)"
+    ((sold, gone),) = ask(
+        published,
+        f"select count(*), count(*) filter (where status = 'CANCELLED') from core.bookings where not is_deleted "
+        f"and not is_test and ({ever}) and cast(utc_created_at at time zone 'UTC' as date) between $1 and $2",
+        dt.date(2026, 10, 1),
+        TODAY,
+    )
+
+    assert sold > gone > 0
+    found = tiles(await shown().text("/cancellations?first=2026-10-01&last=2026-11-20"))
+    assert found["cancelled"] == (f"{gone / sold * 100:.0f} %", f"{gone:,} of {sold:,} bookings that were ever sold")
+
+
+DAYS_AHEAD = """
+with departures as (
+  select p.product_id, p.title, a.local_date as day, a.status, a.capacity,
+    case when a.status <> 'CLOSED' and a.capacity > 0 and a.vacancies <= a.capacity then a.capacity - a.vacancies end as taken
+  from core.products p
+  left join core.availability a on a.product_id = p.product_id and not a.is_deleted
+    and a.local_date >= cast(timestamptz '2026-11-20 12:00:00+00' at time zone p.time_zone as date)
+  where not p.is_deleted
+), days as (
+  select product_id, title, day, bool_and(status = 'CLOSED') as closed,
+    bool_and(status in ('SOLD_OUT', 'CLOSED')) and bool_or(status = 'SOLD_OUT') as gone,
+    sum(taken) / sum(capacity) filter (where taken is not null) as fill
+  from departures group by all
+)
+select title, count(day), count(*) filter (where gone), count(*) filter (where closed),
+  count(*) filter (where fill < 0.2 and not gone), min(day) filter (where gone), max(day)
+from days group by product_id, title
+"""
+
+
+async def test_the_availability_tiles_and_next_sold_out_days_are_those_of_plain_sql(shown, variant):
+    folder = variant(
+        "health",
+        "update core.availability set status = 'SOLD_OUT', vacancies = 0 where local_date in ('2026-11-27', '2026-12-01') "
+        "and product_id = 'prod_sushi'",
+        "update core.availability set status = 'CLOSED' where local_date = '2026-11-27' and product_id = 'prod_sushi' "
+        "and availability_id = (select min(availability_id) from core.availability where local_date = '2026-11-27' "
+        "and product_id = 'prod_sushi')",
+        "update core.availability set status = 'SOLD_OUT' where local_date = '2026-11-23' and product_id = '42'",
+        "delete from core.availability where product_id = 'prod_dhow' and local_date > '2026-12-01'",
+        "delete from core.availability where product_id = '8'",
+        "insert into core.availability select * replace (availability_id || '-later' as availability_id, "
+        "local_date + 40 as local_date, local_start_at + interval '40 days' as local_start_at) from core.availability "
+        "where product_id = '42' and local_date = '2026-11-24'",
+        remake=True,
+    )
+    rows = ask(folder, DAYS_AHEAD)
+    days, gone, closed, weak = (sum(row[n] for row in rows) for n in range(1, 5))
+    soon = sum(last is None or last < TODAY + dt.timedelta(days=30) for *_, last in rows)
+    page = await shown(folder).text("/availability")
+    found = tiles(page)
+
+    assert min(gone, closed, weak) > 0
+    assert 0 < soon < len(rows)
+    of = f"of {days:,} product-days with departures"
+    assert found["sold-out-days"] == (f"{gone:,}", of)
+    assert found["closed-days"] == (f"{closed:,}", of)
+    assert found["weak-days"] == (f"{weak:,}", f"less than 20 % full, {of}")
+    assert found["ending-soon"][0] == str(soon)
+    health = {line[0]: line[1:7] for line in table(page, "Health of each product's availability")}
+    assert health == {
+        title: [*(f"{number:,}" for number in numbers), *(str(day) if day else "none" for day in (sold_out, last))]
+        for title, *numbers, sold_out, last in rows
+    }
+    assert {line[4] for line in health.values()} > {"none"}
 
 
 async def test_an_old_copy_speaks_of_its_own_yesterday_and_says_that_it_is_old(shown):

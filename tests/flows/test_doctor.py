@@ -1,0 +1,251 @@
+"""Each thing that doctor looks at is seen when it is wrong, and says what to do; a fine one says neither."""
+
+import dataclasses
+import datetime as dt
+import sys
+import zoneinfo
+from random import Random
+
+import httpx
+import pytest
+from tests.flows.harness import NOON
+
+from octo_sync.flows import doctor, doctor_service
+from octo_sync.journal import LeaseRow
+from octo_sync.model import Connection, Secret
+from octo_sync.octo.client import OctoClient
+
+VERSIONS = {"octo-sync": "1.0", "duckdb": "1.5.0", "sqlite": "3.45.1"}
+
+
+class Noon:
+    def now(self):
+        return NOON
+
+
+# -- the machine ------------------------------------------------------------------------------------------------------
+
+
+def machine(python=(3, 13, 1), **versions):
+    return {f.name: f for f in doctor.machine(python, VERSIONS | versions, zones="edition 2026a")}
+
+
+@pytest.mark.parametrize(
+    ("python", "level"), [((3, 10, 14), "fail"), ((2, 7, 18), "fail"), ((3, 11, 0), "ok"), ((3, 14, 0), "ok")]
+)
+def test_a_python_that_is_too_old(python, level):
+    found = machine(python)["python"]
+
+    assert (found.level, found.text) == (level, ".".join(map(str, python)))
+    assert found.fix == ("install Python 3.11 or newer" if level == "fail" else "")
+
+
+@pytest.mark.parametrize(
+    ("version", "level"),
+    [("1.4.4", "fail"), ("0.10.2", "fail"), ("3.0.0", "fail"), ("1.5.0", "ok"), ("1.10.0", "ok"), ("2.1.0", "ok")],
+)
+def test_a_duckdb_that_is_not_supported(version, level):
+    found = machine(duckdb=version)["duckdb"]
+
+    assert found.level == level
+    assert version in found.text
+    assert ("uv pip install" in found.fix) == (level == "fail")
+
+
+def test_time_zone_data_that_is_missing(monkeypatch):
+    assert machine()["time zones"].text == "edition 2026a"
+
+    monkeypatch.setitem(sys.modules, "tzdata.zoneinfo.Europe", None)
+    zoneinfo.reset_tzpath(to=())
+    zoneinfo.ZoneInfo.clear_cache()
+    try:
+        found = machine()["time zones"]
+    finally:
+        zoneinfo.reset_tzpath()
+
+    assert (found.level, found.fix) == ("fail", "uv pip install tzdata")
+
+
+# -- the files --------------------------------------------------------------------------------------------------------
+
+LEASE = LeaseRow(
+    name="writer", fence=3, owner="serve", pid=41, host="here", acquired_at=NOON.replace(hour=3), released_at=None
+)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Looks at a project: `files(free=…)` is its findings by name."""
+    project = tmp_path / "project"
+    project.mkdir(mode=0o755)
+
+    def look(**more):
+        asked = {
+            "private": [], "secret": [], "lease": None, "alive": lambda *_: True, "writable": lambda _: True,
+            "free": lambda _: 5_000_000_000, "warehouse": None, "storage": None,
+        }  # fmt: skip
+        return {f.name: f for f in doctor.files(more.pop("directory", project), **(asked | more))}
+
+    look.project = project
+    return look
+
+
+def test_files_that_are_fine(files):
+    found = files(storage="v1.5.0")
+
+    assert {f.level for f in found.values()} == {"ok"}
+    assert {f.fix for f in found.values()} == {""}
+    assert found.keys() == {"directory", "modes", "lock", "storage", "disk"}
+
+
+@pytest.mark.parametrize(
+    ("size", "free", "level"),
+    [
+        (0, 99_999_999, "fail"),
+        (0, 100_000_000, "warn"),
+        (0, 999_999_999, "warn"),
+        (0, 1_000_000_000, "ok"),
+        (2_000_000_000, 1_999_999_999, "fail"),
+        (2_000_000_000, 2_000_000_000, "warn"),
+        (2_000_000_000, 5_999_999_999, "warn"),
+        (2_000_000_000, 6_000_000_000, "ok"),
+    ],
+)
+def test_a_disk_with_too_little_room_for_a_publish(files, size, free, level):
+    warehouse = files.project / "octo.duckdb"
+    with warehouse.open("wb") as file:
+        file.truncate(size)
+
+    found = files(free=lambda _: free, warehouse=warehouse)["disk"]
+
+    assert found.level == level
+    assert f"{free / 1e9:.1f} GB free" in found.text
+    assert (f"needs {size / 1e9:.1f} GB" in found.text) == (level == "fail")
+    assert bool(found.fix) == (level != "ok")
+
+
+@pytest.mark.parametrize(
+    ("lease", "alive", "level"),
+    [
+        (LEASE, True, "warn"),
+        (LEASE, False, "ok"),
+        (dataclasses.replace(LEASE, released_at=NOON), True, "ok"),
+        (None, True, "ok"),
+    ],
+)
+def test_somebody_who_works_here_is_named(files, lease, alive, level):
+    asked = []
+    found = files(lease=lease, alive=lambda *who: asked.append(who) or alive)["lock"]
+
+    assert found.level == level
+    assert set(asked) <= {(41, "here")}
+    if level == "warn":
+        assert found.text == "serve (pid 41 on here) works here since 03:00:00 UTC"
+        assert found.fix == "octo-sync status"
+    else:
+        assert found.text == "free"
+
+
+def test_a_directory_that_cannot_be_written_is_missing_or_open_to_others(files):
+    (nowhere,) = (files.project / "no" / "where",)
+
+    assert files(writable=lambda _: False)["directory"].fix.startswith("chmod u+w ")
+    assert files(directory=nowhere)["directory"].fix == f"mkdir -p {nowhere}"
+    files.project.chmod(0o777)
+    assert (files()["directory"].level, files()["directory"].fix[:10]) == ("warn", "chmod go-w")
+    files.project.chmod(0o1777)
+    assert files()["directory"].level == "ok"
+
+
+def test_a_file_that_others_may_read_is_named(files):
+    kept, secret = files.project / "octo.duckdb", files.project / ".env"
+    for path in (kept, secret):
+        path.touch(mode=0o600)
+    assert files(private=[kept], secret=[secret])["modes"].text == "2 files, for this user only"
+
+    secret.chmod(0o640)
+
+    found = files(private=[kept], secret=[secret])["modes"]
+    assert (found.level, found.fix) == ("warn", f"chmod 600 {secret}")
+
+
+# -- a service's name, encryption and certificate ---------------------------------------------------------------------
+
+
+async def examined(base_url, *, resolve=None, certificate=None):
+    """What is found of a service at that address, and how often it was asked; it answers nothing but 503."""
+    asked = []
+
+    def refuse(request):
+        asked.append(request)
+        return httpx.Response(503)
+
+    connection = doctor_service.with_little_patience(Connection(name="shop", base_url=base_url, token=Secret("t")))
+
+    async def address(*_):
+        return ["203.0.113.7"]
+
+    async with OctoClient(connection, clock=Noon(), random=Random(1), transport=httpx.MockTransport(refuse)) as client:
+        found = await doctor_service.service(
+            client, clock=Noon(), quick=True, resolve=resolve or address, certificate=certificate
+        )
+    return {f.name: f for f in found.findings}, len(asked)
+
+
+async def test_a_name_that_has_no_address_is_told_and_nothing_is_sent():
+    asked = []
+
+    async def unknown(host, port):
+        asked.append((host, port))
+        raise OSError("Name or service not known")
+
+    found, requests = await examined("https://shop.example/octo/v1", resolve=unknown)
+
+    assert asked == [("shop.example", 443)]
+    assert (found["name"].level, found["name"].text) == ("fail", "shop.example has no address")
+    assert found["name"].fix == "check connections.shop.base_url"
+    assert (requests, "answer" in found) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [
+        ("http://shop.example/octo", True),
+        ("http://localhost.shop.example/octo", True),
+        ("http://10.0.0.7:8080/octo", True),
+        ("http://127.0.0.1:8080/octo", False),
+        ("http://[::1]:8080/octo", False),
+        ("http://localhost:8080/octo", False),
+        ("https://shop.example/octo", False),
+    ],
+)
+async def test_a_token_that_travels_in_the_clear(url, warned):
+    found, requests = await examined(url)
+
+    assert found["name"].level == "ok"
+    assert ("tls" in found) == warned
+    if warned:
+        assert (found["tls"].level, found["tls"].fix) == ("warn", "use https")
+    assert (requests, found["answer"].level) == (1, "fail")
+
+
+@pytest.mark.parametrize(
+    ("ends", "level"),
+    [
+        (NOON + dt.timedelta(days=15), "ok"),
+        (NOON + dt.timedelta(days=13), "warn"),
+        ("the certificate is not good: it has expired", "fail"),
+    ],
+)
+async def test_a_certificate_that_ends_or_is_not_good(ends, level):
+    asked = []
+
+    async def certificate(*where):
+        asked.append(where)
+        return ends
+
+    found, _ = await examined("https://shop.example:8443/octo", certificate=certificate)
+
+    assert asked == [("shop.example", 8443)]
+    assert found["certificate"].level == level
+    assert bool(found["certificate"].fix) == (level != "ok")
