@@ -29,6 +29,8 @@
 -- column: pax_count: People in it; null where no unit says how many it admits.
 -- column: verified_at_utc: When an answer last showed it as it is here, changed or not. A month's answer that no longer had it does not count.
 -- column: verified_by: schedule, notification, confirm, repair, timer or user; null where only its last change is known.
+-- column: is_covered: Whether that answer landed wholly and spoke for it; false where only its last change is known, as of an open-dated booking that no answer of its own showed.
+-- column: missing_capabilities: Capabilities asked for that the answer did not serve, comma-separated: their columns may be older than verified_at_utc. Null where is_covered is false.
 with looked_up as (
   -- Services that leave the unit out of a booking's tickets: the product says how many people a unit admits.
   select
@@ -108,8 +110,17 @@ select
   b.unit_count,
   coalesce(b.pax_count, looked_up.pax_count) as pax_count,
   greatest(own.verified_at_utc, listed.verified_at_utc, b.verified_at_utc) as verified_at_utc,
-  case when own.verified_at_utc >= coalesce(listed.verified_at_utc, own.verified_at_utc) then own.source
-    else listed.source end as verified_by
+  case
+    when b.verified_at_utc > greatest(own.verified_at_utc, listed.verified_at_utc) then null
+    when own.verified_at_utc >= coalesce(listed.verified_at_utc, own.verified_at_utc) then own.source
+    else listed.source
+  end as verified_by,
+  coalesce(b.verified_at_utc <= greatest(own.verified_at_utc, listed.verified_at_utc), false) as is_covered,
+  case
+    when b.verified_at_utc > greatest(own.verified_at_utc, listed.verified_at_utc) then null
+    when own.verified_at_utc >= coalesce(listed.verified_at_utc, own.verified_at_utc) then own.missing_capabilities
+    else listed.missing_capabilities
+  end as missing_capabilities
 from core.bookings b
 left join core.connections c on c.connection_id = b.connection_id
 left join core.suppliers s on s.connection_id = c.connection_id and s.supplier_id = c.supplier_id
@@ -120,7 +131,7 @@ left join seen_sold seen on seen.connection_id = b.connection_id and seen.bookin
 left join looked_up on looked_up.connection_id = b.connection_id and looked_up.booking_uuid = b.booking_uuid
 left join ops.coverage own
   on own.connection_id = b.connection_id and own.resource = 'booking' and own.key = '["' || b.booking_uuid || '"]'
-  and own.row_count > 0
+  and own.row_count > 0 and own.is_complete
 left join ops.absences missed
   on missed.connection_id = b.connection_id and missed.table_name = 'core.bookings'
   and missed.key = '["' || b.booking_uuid || '"]'
