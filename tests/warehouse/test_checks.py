@@ -187,17 +187,22 @@ def test_an_answer_about_one_booking_says_nothing_of_another(failed):
     assert not failed("coverage_holes", coverage("bookings", '["2026-11"]', "'2026-11'"))
 
 
+OWED = (
+    "insert into ops.unanswered (connection_id, resource, key, product_id, option_id, travel_month) "
+    "values ('connection_id', 'availability', 'x', 'product_id', 'option_id', '2027-01')"
+)
+
+
 @pytest.mark.parametrize(
     ("day", "more", "wrong"),
     [
         ("2026-11-20", (), False),
         ("2027-01-20", (), True),
         ("2027-03-20", (), True),
-        ("2027-01-20", ("insert into ops.unanswered values ('connection_id', 'availability', 'x', 'product_id', "
-         "'option_id', '2027-01')",), False),  # it is owed, and marts.coverage says so
+        ("2027-01-20", (OWED,), False),  # marts.coverage says so
         ("2026-10-20", (), False),  # over before the first answer that is still on record
     ],
-)  # fmt: skip
+)
 def test_a_departure_in_a_month_that_was_never_answered_is_found(failed, day, more, wrong):
     (table,) = [t for t in CORE if t.name == "availability"]
     answers = [coverage("availability", month, f"'{month}'") for month in ("2026-11", "2026-12", "2027-02")]
