@@ -8,6 +8,7 @@ from tests.warehouse.conftest import CHANNELS, LATER
 from tests.warehouse.engines import planted
 from tests.warehouse.test_marts import one
 from tests.warehouse.test_questions import TODAYS, same
+from tests.warehouse.truth import instant
 
 DAY = dt.timedelta(days=1)
 MARTS = ("dim_product", "dim_option", "fct_bookings", "fct_guests", "agg_bookings_daily")
@@ -84,6 +85,30 @@ def test_a_booking_says_whether_an_answer_that_landed_wholly_shows_it(engine, wo
     ]  # fmt: skip
     assert still
     assert all(NOON <= row["verified_at_utc"] < NOON + dt.timedelta(minutes=10) for row in still)
+
+
+def test_where_lists_are_by_day_of_booking_no_month_of_travel_speaks_for_a_booking(engine, world):
+    """Of those that no answer of the second pull changed, which came by other months than such lists would have."""
+    (channel,) = [c for c in world.now.channels if c.connection == "direct"]
+    asked = [TODAYS["direct"] + n * DAY for n in (channel.bookings[0] + LATER.days, channel.bookings[1])]
+    was = {b["booking_uuid"]: b["raw"] for b in world.before.bookings}
+    wanted = {
+        b["booking_uuid"]: asked[0] <= instant(b["raw"]["utc_created_at"]).date() <= asked[1]
+        for b in world.now.bookings
+        if b["connection"] == "direct" and was.get(b["booking_uuid"]) == b["raw"]
+    }
+    chosen = ", ".join(f"'{uuid}'" for uuid in wanted)
+    read = f"select booking_uuid, is_covered from marts.fct_bookings where booking_uuid in ({chosen})"
+    by_travel = dict(engine.query(read).rows)
+    with planted(
+        engine,
+        "insert into ops.schema_drift (connection_id, resource, kind, name, seen_count) "
+        "values ('direct', 'bookings', 'meaning', 'creation', 1)",
+        "delete from ops.schema_drift where kind = 'meaning'",
+    ):
+        assert dict(engine.query(read).rows) == wanted
+    assert set(wanted.values()) == {True, False}
+    assert by_travel != wanted
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,12 @@ seen_sold as (
   from core.bookings b
   join core.booking_history h on h.connection_id = b.connection_id and h.booking_uuid = b.booking_uuid
   where b.status = 'CANCELLED' and b.utc_confirmed_at is null and h.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW')
+),
+by_creation as (
+  -- Services that list by day of booking: no answer there speaks for a month of travel.
+  select distinct connection_id
+  from ops.schema_drift
+  where resource = 'bookings' and kind = 'meaning' and name = 'creation'
 )
 select
   b.connection_id || '|' || b.booking_uuid as booking_key,
@@ -135,8 +141,13 @@ left join ops.coverage own
 left join ops.absences missed
   on missed.connection_id = b.connection_id and missed.table_name = 'core.bookings'
   and missed.key = '["' || b.booking_uuid || '"]'
+left join by_creation on by_creation.connection_id = b.connection_id
 left join ops.coverage listed
   on listed.connection_id = b.connection_id and listed.resource = 'bookings'
-  and listed.travel_month = substr(cast(b.local_date as text), 1, 7)
-  and b.local_date between listed.window_start and listed.window_end and listed.is_complete and missed.key is null
+  and listed.travel_month = substr(cast(
+    case when by_creation.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
+    as text), 1, 7)
+  and case when by_creation.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
+    between listed.window_start and listed.window_end
+  and listed.is_complete and missed.key is null
 where not b.is_deleted and not b.is_test
