@@ -37,10 +37,13 @@ def truth(service, days=0):
     slots = service.slots(**{"from": str(day - dt.timedelta(3)), "to": str(day + dt.timedelta(40))})
     return Truth(
         [
-            Channel(name, channel, zone, service.state(token), slots, (low - days, high), HORIZONS["availability"], low)
+            Channel(
+                name, channel, zone, service.state(token), slots, (low - days, high), HORIZONS["availability"], low,
+                pulled=NOON,
+            )
             for name, (token, channel, zone) in CHANNELS.items()
         ]
-    )
+    )  # fmt: skip
 
 
 def _change(service):

@@ -100,21 +100,54 @@ DETAILS = {
     "booking_unit_items": "bookings",
     "booking_extra_items": "bookings",
     "booking_taxes": "bookings",
+    "booking_history": "bookings",
     "availability_prices": "availability",
+    "availability_history": "availability",
     "options": "products",
     "product_content": "products",
     "units": "options",
     "extras": "options",
+    "unit_prices": "units",
 }
 
 
 @pytest.mark.parametrize(("detail", "parent"), DETAILS.items())
 def test_a_detail_without_its_row_is_found(failed, detail, parent):
-    of = {t.name: t for t in CORE}
+    of = {t.name: t for t in all_tables()}
     above = [insert(of[name], **LIVE) for name in dict.fromkeys((parent, "products", "options", "bookings"))]
 
-    assert not failed("orphans", *above, insert(of[detail], **LIVE))
+    assert not failed("orphans", *above, insert(of[detail], **LIVE, version_no=1))
     assert failed("orphans", f"delete from core.{parent}")
+
+
+def test_a_price_per_booking_needs_its_option_and_no_unit(failed):
+    of = {t.name: t for t in CORE}
+    above = [insert(of[name], **LIVE) for name in ("products", "options")]
+
+    assert not failed("orphans", *above, insert(of["unit_prices"], **LIVE, unit_id="''"))
+    assert failed("orphans", "delete from core.options")
+
+
+@pytest.mark.parametrize(
+    ("versions", "wrong"),
+    [
+        ([(1, 2, False), (2, None, True)], False),
+        ([(1, 2, False), (3, None, True)], False),  # it was told no longer, and came back
+        ([(1, 3, False), (2, None, True)], True),
+        ([(1, 2, True)], True),
+        ([(1, None, False)], True),
+        ([(2, 1, False)], True),
+        ([(1, None, True), (2, None, True)], True),
+    ],
+)
+def test_versions_of_a_price_that_overlap_or_are_not_half_open_are_found(failed, versions, wrong):
+    (table,) = [t for t in CORE if t.name == "unit_prices"]
+
+    def at(day):
+        return "null" if day is None else f"timestamptz '2026-11-{day:02} 12:00:00+00'"
+
+    rows = [insert(table, valid_from_utc=at(a), valid_to_utc=at(b), is_current=str(c).lower()) for a, b, c in versions]
+    assert failed("history_versions", *rows) is wrong
 
 
 @pytest.mark.parametrize(
@@ -129,18 +162,52 @@ def test_places_left_and_taken_stay_within_capacity(failed, vacancies, capacity,
     assert failed("availability_capacity", row) is wrong
 
 
+def coverage(resource, key, month="null"):
+    return (
+        "insert into ops.coverage (connection_id, resource, key, product_id, option_id, travel_month) "
+        f"values ('connection_id', '{resource}', '{key}', 'product_id', 'option_id', {month})"
+    )
+
+
 def test_rows_without_any_answer_on_record_are_found(failed):
     of = {t.name: t for t in CORE}
-    into = "insert into ops.coverage (connection_id, resource, key, product_id, option_id) values "
-    answers = [
-        f"{into} ('connection_id', 'availability', 'a', 'product_id', 'option_id')",
-        f"{into} ('connection_id', 'booking', 'b', null, null)",
-    ]
+    answers = [coverage("availability", "a"), coverage("booking", '["booking_uuid"]')]
     rows = [insert(of[name], **LIVE) for name in ("availability", "bookings")]
 
     assert not failed("coverage_holes", *answers, *rows)
     assert failed("coverage_holes", "delete from ops.coverage where resource = 'booking'")
     assert failed("coverage_holes", answers[1], "delete from ops.coverage where resource = 'availability'")
+
+
+def test_an_answer_about_one_booking_says_nothing_of_another(failed):
+    (table,) = [t for t in CORE if t.name == "bookings"]
+    rows = [insert(table, **LIVE), insert(table, **LIVE, booking_uuid="'other'")]
+
+    assert failed("coverage_holes", coverage("booking", '["booking_uuid"]'), *rows)
+    assert not failed("coverage_holes", coverage("bookings", '["2026-11"]', "'2026-11'"))
+
+
+OWED = (
+    "insert into ops.unanswered (connection_id, resource, key, product_id, option_id, travel_month) "
+    "values ('connection_id', 'availability', 'x', 'product_id', 'option_id', '2027-01')"
+)
+
+
+@pytest.mark.parametrize(
+    ("day", "more", "wrong"),
+    [
+        ("2026-11-20", (), False),
+        ("2027-01-20", (), True),
+        ("2027-03-20", (), True),
+        ("2027-01-20", (OWED,), False),  # marts.coverage says so
+        ("2026-10-20", (), False),  # over before the first answer that is still on record
+    ],
+)
+def test_a_departure_in_a_month_that_was_never_answered_is_found(failed, day, more, wrong):
+    (table,) = [t for t in CORE if t.name == "availability"]
+    answers = [coverage("availability", month, f"'{month}'") for month in ("2026-11", "2026-12", "2027-02")]
+
+    assert failed("coverage_holes", *answers, *more, insert(table, **LIVE, local_date=f"date '{day}'")) is wrong
 
 
 def test_an_aggregate_that_is_older_than_the_facts_is_found(failed, warehouse):
@@ -159,3 +226,47 @@ def test_a_shared_name_that_doubles_bookings_is_found(failed):
 
     assert not failed("mart_totals", booking, insert(of["products"], **LIVE))
     assert failed("mart_totals", insert(of["products"], **LIVE))
+
+
+SALE = {
+    "status": "'CONFIRMED'", "local_date": "date '2026-11-20'", "utc_created_at": "timestamptz '2026-11-10 12:00:00+00'",
+    "currency": "'EUR'", "currency_precision": 2, "pax_count": 2,
+    **{f"{part}_amount": amount for part, amount in (("original", 12), ("retail", 10), ("net", 8), ("tax", 1))},
+}  # fmt: skip
+MEASURES = (
+    "bookings", "sold", "cancelled", "pax", "original_amount", "retail_amount", "net_amount", "tax_amount",
+    "margin_amount",
+)  # fmt: skip
+ONE_MORE = "select * replace ({0} + 1 as {0}) from ({{}}) as right_one"
+NONE = "select * from ({}) as right_one where false"
+
+
+@pytest.mark.parametrize(
+    ("mart", "wrong", "told"),
+    [
+        ("fct_bookings", NONE, "fct_bookings: bookings"),
+        ("fct_guests", NONE, "fct_guests: tickets"),
+        ("fct_departures", NONE, "fct_departures: departures"),
+        *(("agg_occupancy_daily", ONE_MORE.format(name), f"agg_occupancy_daily: {name}")
+          for name in ("departures", "taken", "capacity")),
+        *(("agg_bookings_daily", ONE_MORE.format(name), f"agg_bookings_daily: {name}") for name in MEASURES),
+        *(("agg_pickup_curve", ONE_MORE.format(name), f"agg_pickup_curve: {name}")
+          for name in ("final_pax", "pax_on_books")),
+    ],
+    ids=lambda value: value if ": " in value else "",
+)  # fmt: skip
+def test_a_mart_that_loses_or_multiplies_is_found_in_each_of_its_totals(failed, warehouse, mart, wrong, told):
+    of = {t.name: t for t in CORE}
+    rows = ["insert into core.connections (connection_id) values ('connection_id')"]
+    rows += [insert(of[name], **LIVE, **SALE) for name in ("products", "bookings", "booking_unit_items")]
+    open_day = {"status": "'AVAILABLE'", "local_date": "date '2026-11-20'", "capacity": 10, "vacancies": 4}
+    assert not failed("mart_totals", *rows, insert(of["availability"], **LIVE, **open_day))
+
+    shipped = {each.name: each for each in sql_files(WAREHOUSE, "marts")}
+    kind = "table" if mart == "agg_occupancy_daily" else "view"
+    warehouse.run_script([f"create or replace {kind} marts.{mart} as {wrong.format(shipped[mart].sql)}"])
+    (check,) = [c for c in sql_files(WAREHOUSE, "checks") if c.name == "mart_totals"]
+    found = {row[0] for row in warehouse.query(check.sql).rows}
+
+    assert told in found
+    assert found == {told} or mart.startswith("fct_"), "others are made of facts"

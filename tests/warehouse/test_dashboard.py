@@ -1,9 +1,11 @@
 """The dashboard's selects: one dialect, no clock, the same rows on both engines, whatever they are asked."""
 
+import copy
 import datetime as dt
 import re
 from collections import Counter
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 import sqlglot
@@ -12,6 +14,7 @@ from tests.warehouse.conftest import LATER
 from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.test_engines import plain
 from tests.warehouse.test_recon_open import _insert, _rows
+from tests.warehouse.truth import Truth
 
 from octo_sync.flows import ask
 
@@ -94,13 +97,44 @@ def test_pages_do_not_count_what_lay_ahead_of_a_connection_that_left(engine, wor
     assert len(health) == now["products"] == len({d["product"] for d in ours})
 
 
-def test_notice_is_counted_in_the_days_of_the_venue(engine, world):
-    window = {"first": TODAY - 60 * DAY, "last": TODAY + 2 * DAY}
-    wanted = Counter()
-    for b in world.now.bookings:
-        if b["was_sold"] and b["cancelled"] and window["first"] <= b["booking_date"] <= window["last"]:
-            classes = ((-1, "after travel"), (0, "same day"), (2, "1-2 days"), (7, "3-7 days"), (30, "8-30 days"))
-            told = [name for most, name in classes if b["notice"] is not None and b["notice"] <= most]
-            wanted["unknown" if b["notice"] is None else told[0] if told else "over 30 days"] += 1
+NOTICE = ((-1, "after travel"), (0, "same day"), (2, "1-2 days"), (7, "3-7 days"), (30, "8-30 days"))
 
-    assert {row["notice"]: row["bookings"] for row in _rows_of(engine, "cancellations_notice", **window)} == wanted
+
+def _bands(days):
+    told = [[name for most, name in NOTICE if n is not None and n <= most] for n in days]
+    return Counter(
+        "unknown" if n is None else names[0] if names else "over 30 days" for n, names in zip(days, told, strict=True)
+    )
+
+
+def test_notice_is_counted_in_the_days_of_the_venue(engine, world):
+    """On each side of each bound, late in the venue's day: the business day and the UTC day are others."""
+    window = {"first": TODAY - 60 * DAY, "last": TODAY + 2 * DAY}
+
+    def cancelled(truth):
+        return [
+            b for b in truth.bookings
+            if b["was_sold"] and b["cancelled"] and window["first"] <= b["booking_date"] <= window["last"]
+        ]  # fmt: skip
+
+    edges = [n for most, _ in NOTICE for n in (most, most + 1)]
+    dated = [b for b in cancelled(world.now) if b["travel_date"]]
+    channels, plant, undo = copy.deepcopy(world.now.channels), [], []
+    raws = {raw["uuid"]: raw for channel in channels for raw in channel.state["bookings"]}
+    for n, b in zip(edges, dated[:: len(dated) // len(edges)], strict=False):
+        raw = raws[b["booking_uuid"]]
+        venue = ZoneInfo(world.now.products[b["slot"][:2]]["time_zone"])
+        at = dt.datetime.combine(b["travel_date"] - n * DAY, dt.time(23, 30), tzinfo=venue).astimezone(dt.UTC)
+        told = f"update core.bookings set utc_cancelled_at = '{{}}' where booking_uuid = '{raw['uuid']}'"
+        plant.append(told.format(at.isoformat()))
+        undo.append(told.format(raw["utc_cancelled_at"]))
+        raw["utc_cancelled_at"] = at.isoformat()
+    of = cancelled(Truth(channels))
+    with planted(engine, "; ".join(plant), "; ".join(undo)):
+        found = {row["notice"]: row["bookings"] for row in _rows_of(engine, "cancellations_notice", **window)}
+
+    assert found == _bands([b["notice"] for b in of])
+    assert len(plant) == len(edges) <= len(of)
+    assert {*found} >= {*(name for _, name in NOTICE), "over 30 days", "unknown"}
+    business = [b["travel_date"] and (b["travel_date"] - b["cancelled_date"]).days for b in of]
+    assert _bands(business) != found

@@ -30,6 +30,8 @@ class Channel:
     """Months of travel of which no answer for bookings was ever read."""
     skipped: dt.date | None = None
     """The last day of travel, not after today, for which the last answer of its month did not speak."""
+    pulled: dt.datetime | None = None
+    """When it was pulled first."""
     active: bool = True
     """Whether the pipeline still has it: nobody knows what became of what lay ahead when it left."""
 
@@ -87,6 +89,11 @@ def total(rows, field):
     """SQL's sum: of what is there, None when nothing is."""
     known = [row[field] for row in rows if row[field] is not None]
     return sum(known) if known else None
+
+
+def money(minor, precision):
+    """An amount from its minor units, exact; None where there is none."""
+    return None if minor is None else Decimal(minor).scaleb(-precision)
 
 
 def share(part, whole):
@@ -160,8 +167,9 @@ class Truth:
                 "lead": _days_before(start, instant(raw["utc_created_at"]), venue),
                 "notice": _days_before(start, cancelled, venue),
                 "currency": raw["currency"],
-                "retail": Decimal(raw["retail"]).scaleb(-raw["precision"]),
-                "net": None if raw["net"] is None else Decimal(raw["net"]).scaleb(-raw["precision"]),
+                **{part: money(raw[part], raw["precision"]) for part in ("original", "retail", "net")},
+                "tax": money(sum(tax["retail"] for tax in raw["taxes"]), raw["precision"]),
+                "supplier_name": channel.state["supplier"]["name"],
                 "pax": None if raw.get("nobody_counts") else sum(unit["pax_count"] for unit in units),
                 "slot": (*ids, raw["availability_id"]),
             }
@@ -169,11 +177,16 @@ class Truth:
             self.tickets += [
                 {
                     "booking": booking,
+                    "raw": item,
                     "unit_type": unit["type"],
                     "unit_name": unit["title"]["en"],
                     "pax": unit["pax_count"],
+                    **{
+                        part: item["total"] and money(item["total"][part], raw["precision"])
+                        for part in ("retail", "net")
+                    },
                 }
-                for unit in units
+                for item, unit in zip(raw["unit_items"], units, strict=True)
             ]
 
     def _slots(self, channel):
@@ -203,12 +216,136 @@ class Truth:
                     "vacancies": raw["vacancies"],
                     "taken": raw["capacity"] - raw["vacancies"] if measured else None,
                     "rate": share(raw["capacity"] - raw["vacancies"], raw["capacity"]) if measured else None,
+                    "our_bookings": len(ours),
                     "our_pax": None if any(b["pax"] is None for b in ours) else sum(b["pax"] for b in ours),
                     "slot": ids,
                     "status": raw["status"],
                     "available": raw["available"],
                 }
             )
+
+    # -- what the marts' columns hold ------------------------------------------------------------------------------
+
+    def dim_product(self):
+        states = {channel.connection: channel.state for channel in self.channels}
+        return [
+            {
+                "product_key": f"{connection}|{product_id}",
+                "product_name": product["title"]["en"],
+                "title": product["title"]["en"],
+                "internal_name": product["internal_name"],
+                "product_code": product["reference"],
+                "supplier_id": states[connection]["supplier"]["id"],
+                "supplier_name": states[connection]["supplier"]["name"],
+                "time_zone": product["time_zone"],
+                "availability_type": product["availability_type"],
+                "default_currency": product["default_currency"],
+                "pricing_per": product["pricing_per"],
+                "is_retired": False,
+                "retired_at_utc": None,
+            }
+            for (connection, product_id), product in self.products.items()
+        ]
+
+    def dim_option(self):
+        return [
+            {
+                "option_key": f"{connection}|{product_id}|{option_id}",
+                "product_key": f"{connection}|{product_id}",
+                "product_name": self.products[connection, product_id]["title"]["en"],
+                "option_name": option["title"]["en"],
+                "option_code": option["reference"],
+                "is_default": option["default"],
+                "is_retired": False,
+            }
+            for (connection, product_id, option_id), option in self.options.items()
+        ]
+
+    def fct_bookings(self):
+        told = ("booking_uuid", "supplier_name", "was_sold")
+        milestones = ("created", "updated", "expires", "confirmed", "cancelled", "redeemed")
+        return [
+            {
+                **{name: b[name] for name in told},
+                "booking_id": b["raw"]["id"],
+                "supplier_reference": b["raw"]["supplier_reference"],
+                "reseller_reference": b["raw"]["reseller_reference"],
+                "product_code": self.products[b["connection"], b["raw"]["product_id"]]["reference"],
+                "is_freesale": b["raw"]["freesale"],
+                "currency_precision": b["raw"]["precision"],
+                "original_amount": b["original"],
+                "tax_amount": b["tax"],
+                "cancellation_refund": b["raw"]["refund"],
+                "unit_count": len(b["raw"]["unit_items"]),
+                "local_start_at": b["start"],
+                "utc_start_at": instant(b["raw"]["utc_start"]) if b["start"] else None,
+                **{f"utc_{name}_at": instant(b["raw"][f"utc_{name}_at"]) for name in milestones},
+            }
+            for b in self.bookings
+        ]
+
+    def fct_guests(self):
+        return [
+            {
+                "unit_item_uuid": t["raw"]["uuid"],
+                "booking_uuid": t["booking"]["booking_uuid"],
+                "unit_id": t["raw"]["unit_id"],
+                "unit_name": t["unit_name"],
+                "unit_type": t["unit_type"],
+                "booking_status": t["booking"]["status"],
+                "is_sold": t["booking"]["sold"],
+                "is_cancelled": t["booking"]["cancelled"],
+                "pax_count": t["pax"],
+                "currency": t["booking"]["currency"] if t["retail"] is not None else None,
+                "retail_amount": t["retail"],
+                "net_amount": t["net"],
+                "margin_amount": None if t["net"] is None else t["retail"] - t["net"],
+                "utc_redeemed_at": instant(t["raw"]["utc_redeemed_at"]),
+            }
+            for t in self.tickets
+        ]
+
+    def agg_bookings_daily(self):
+        answer = []
+        keys = ("booking_date", "connection", "product_name", "currency")
+        for (day, connection, product, currency), rows in grouped(self.bookings, *keys).items():
+            sold = [b for b in rows if b["sold"]]
+            with_net = [b | {"margin": b["retail"] - b["net"]} for b in sold if b["net"] is not None]
+            answer.append(
+                {
+                    "booking_date": day,
+                    "connection_id": connection,
+                    "product_name": product,
+                    "currency": currency,
+                    "bookings": len(rows),
+                    "sold": len(sold),
+                    "cancelled": sum(b["cancelled"] for b in rows),
+                    "pax": total(sold, "pax"),
+                    **{f"{part}_amount": total(sold, part) for part in ("original", "retail", "net", "tax")},
+                    "margin_amount": total(with_net, "margin"),
+                    "sold_without_net": len(sold) - len(with_net),
+                }
+            )
+        return answer
+
+    def agg_occupancy_daily(self):
+        answer = []
+        for (product, day), rows in grouped(self.departures, "product", "travel_date").items():
+            measured = [d for d in rows if d["taken"] is not None]
+            answer.append(
+                {
+                    "product_key": "|".join(product),
+                    "travel_date": day,
+                    "departures": len(rows),
+                    "measured_departures": len(measured),
+                    "capacity": total(measured, "capacity"),
+                    "taken": total(measured, "taken"),
+                    "sold_out_departures": sum(d["sold_out"] for d in rows),
+                    "closed_departures": sum(d["closed"] for d in rows),
+                    "our_bookings": sum(d["our_bookings"] for d in rows),
+                }
+            )
+        return answer
 
     # -- what the questions ask -----------------------------------------------------------------------------------
 
@@ -232,6 +369,10 @@ class Truth:
             for day in days
         ]
 
+    def _known_from(self, bookings):
+        (channel,) = [c for c in self.channels if c.connection == bookings[0]["connection"]]
+        return channel.known_from(channel.pulled)
+
     def q2(self, first, last):
         return [
             {
@@ -243,6 +384,7 @@ class Truth:
                 "retail_amount": total(rows, "retail"),
                 "net_amount": total(rows, "net"),
                 "without_net": sum(b["net"] is None for b in rows),
+                "known_from": self._known_from(rows),
             }
             for (currency, product, channel), rows in grouped(
                 self.sold(first, last - DAY), "currency", "product_name", "channel_name"
@@ -392,8 +534,10 @@ class Truth:
         return [
             {
                 "channel_name": channel,
+                "supplier_name": rows[0]["supplier_name"],
                 "currency": currency,
                 "bookings": len(rows),
+                "known_from": self._known_from(rows),
                 "without_net": sum(b["net"] is None for b in rows),
                 "net_amount": total(rows, "net"),
                 "retail_amount": total(rows, "retail"),
@@ -427,21 +571,30 @@ class Truth:
             if id(t["booking"]) in chosen
         ]
         return [
-            {"product_name": product, "unit_type": unit, "tickets": len(same), "guests": total(same, "pax")}
+            {
+                "product_name": product,
+                "unit_type": unit,
+                "tickets": len(same),
+                "guests": total(same, "pax"),
+                "tickets_without_pax": sum(t["pax"] is None for t in same),
+            }
             for (_, product, unit), same in grouped(rows, "connection", "product_name", "unit_type").items()
         ]
 
     def q18(self, first, last):
-        return [
-            {
-                "channel_name": channel,
-                "bookings": len(rows),
-                "guests": total(rows, "pax"),
-                "party_size": total(rows, "pax") / len(rows),
-                "bookings_without_pax": 0,
-            }
-            for (channel,), rows in grouped(self.sold(first, last), "channel_name").items()
-        ]
+        answer = []
+        for (channel,), rows in grouped(self.sold(first, last), "channel_name").items():
+            counted = [b["pax"] for b in rows if b["pax"] is not None]
+            answer.append(
+                {
+                    "channel_name": channel,
+                    "bookings": len(counted),
+                    "guests": sum(counted) if counted else None,
+                    "party_size": share(sum(counted), len(counted)),
+                    "bookings_without_pax": len(rows) - len(counted),
+                }
+            )
+        return answer
 
     def q19(self, first, last):
         lapsed = [b for b in self.bookings if b["status"] == "EXPIRED" and first <= b["booking_date"] <= last]
@@ -479,15 +632,36 @@ class Truth:
         ]
 
 
+TOLD = {
+    "status": "status", "local_date": "travel_date", "retail_amount": "retail", "net_amount": "net", "pax_count": "pax",
+    "currency": "currency", "product_id": "product_name", "option_id": "option_name",
+}  # fmt: skip
+"""What a version of a booking holds, and what it is called here."""
+
+
 def booking_changes(before, now):
-    """Question 12, from the state before and now: (uuid, status before, status) of bookings that are new or differ."""
+    """Question 12, from the state before and now: bookings that are new or differ."""
     old = {b["booking_uuid"]: b for b in before.bookings}
-    told = ("status", "travel_date", "retail", "net", "pax", "currency", "option_name")
-    return [
-        (b["booking_uuid"], old[b["booking_uuid"]]["status"] if b["booking_uuid"] in old else None, b["status"])
-        for b in now.bookings
-        if b["booking_uuid"] not in old or any(old[b["booking_uuid"]][name] != b[name] for name in told)
-    ]
+    answer = []
+    for b in now.bookings:
+        was = old.get(b["booking_uuid"])
+        changed = sorted(name for name, called in TOLD.items() if was and was[called] != b[called])
+        if was and not changed:
+            continue
+        answer.append(
+            {
+                "channel_name": b["channel_name"],
+                "product_name": b["product_name"],
+                "booking_uuid": b["booking_uuid"],
+                "supplier_reference": b["raw"]["supplier_reference"],
+                "version_no": 2 if was else 1,
+                "previous_status": was["status"] if was else None,
+                "status": b["status"],
+                "changed_fields": ",".join(changed),
+                "source": "schedule",
+            }
+        )
+    return answer
 
 
 def availability_changes(before, now):

@@ -17,6 +17,16 @@ departures as (
   from core.availability_history
   window same as (partition by connection_id, product_id, option_id, availability_id order by version_no)
 ),
+prices as (
+  -- Without numbers or a word why: one that is no longer told may come back, so a gap is no fault.
+  select
+    connection_id, product_id || '|' || option_id || '|' || unit_id || '|' || currency as id, valid_from_utc, valid_to_utc,
+    is_current,
+    lead(valid_from_utc) over (
+      partition by connection_id, product_id, option_id, unit_id, currency order by valid_from_utc
+    ) as next_from
+  from core.unit_prices
+),
 versions as (
   select 'booking_history' as table_name, * from bookings union all select 'availability_history', * from departures
 )
@@ -32,6 +42,14 @@ select table_name, connection_id, id, 'gap or overlap'
 from versions
 where next_from < valid_to_utc
   or (next_from > valid_to_utc and ',' || next_fields || ',' not like '%,is_deleted,%')
+union all
+select 'unit_prices', connection_id, id, 'not half-open'
+from prices
+where is_current <> (valid_to_utc is null) or valid_to_utc < valid_from_utc or (is_current and next_from is not null)
+union all
+select 'unit_prices', connection_id, id, 'overlap'
+from prices
+where next_from < valid_to_utc
 union all
 select 'booking_history', b.connection_id, b.booking_uuid, 'is not what the row says'
 from core.bookings b

@@ -1,5 +1,5 @@
 -- name: orphans
--- description: Every detail has the row it belongs to.
+-- description: Every detail, price and version has the row it belongs to.
 select 'booking_unit_items' as table_name, i.connection_id, i.unit_item_uuid as id
 from core.booking_unit_items i
 left join core.bookings b on b.connection_id = i.connection_id and b.booking_uuid = i.booking_uuid
@@ -43,3 +43,24 @@ from core.extras e
 left join core.options o
   on o.connection_id = e.connection_id and o.product_id = e.product_id and o.option_id = e.option_id
 where o.option_id is null
+union all
+select 'unit_prices', r.connection_id, r.product_id || '|' || r.option_id || '|' || r.unit_id
+from core.unit_prices r
+left join core.units u
+  on u.connection_id = r.connection_id and u.product_id = r.product_id and u.option_id = r.option_id
+  and u.unit_id = r.unit_id
+left join core.options o
+  on o.connection_id = r.connection_id and o.product_id = r.product_id and o.option_id = r.option_id
+where case r.unit_id when '' then o.option_id else u.unit_id end is null
+union all
+select 'booking_history', h.connection_id, h.booking_uuid
+from core.booking_history h
+left join core.bookings b on b.connection_id = h.connection_id and b.booking_uuid = h.booking_uuid
+where b.booking_uuid is null
+union all
+select 'availability_history', h.connection_id, h.availability_id
+from core.availability_history h
+left join core.availability a
+  on a.connection_id = h.connection_id and a.product_id = h.product_id and a.option_id = h.option_id
+  and a.availability_id = h.availability_id
+where a.availability_id is null

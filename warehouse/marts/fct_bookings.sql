@@ -29,6 +29,8 @@
 -- column: pax_count: People in it; null where no unit says how many it admits.
 -- column: verified_at_utc: When an answer last showed it as it is here, changed or not. A month's answer that no longer had it does not count.
 -- column: verified_by: schedule, notification, confirm, repair, timer or user; null where only its last change is known.
+-- column: is_covered: Whether that answer landed wholly and spoke for it; false where only its last change is known, as of an open-dated booking that no answer of its own showed.
+-- column: missing_capabilities: Capabilities asked for that the answer did not serve, comma-separated: their columns may be older than verified_at_utc. Null where is_covered is false.
 with looked_up as (
   -- Services that leave the unit out of a booking's tickets: the product says how many people a unit admits.
   select
@@ -50,6 +52,12 @@ seen_sold as (
   from core.bookings b
   join core.booking_history h on h.connection_id = b.connection_id and h.booking_uuid = b.booking_uuid
   where b.status = 'CANCELLED' and b.utc_confirmed_at is null and h.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW')
+),
+by_creation as (
+  -- Services that list by day of booking: no answer there speaks for a month of travel.
+  select distinct connection_id
+  from ops.schema_drift
+  where resource = 'bookings' and kind = 'meaning' and name = 'creation'
 )
 select
   b.connection_id || '|' || b.booking_uuid as booking_key,
@@ -108,8 +116,17 @@ select
   b.unit_count,
   coalesce(b.pax_count, looked_up.pax_count) as pax_count,
   greatest(own.verified_at_utc, listed.verified_at_utc, b.verified_at_utc) as verified_at_utc,
-  case when own.verified_at_utc >= coalesce(listed.verified_at_utc, own.verified_at_utc) then own.source
-    else listed.source end as verified_by
+  case
+    when b.verified_at_utc > greatest(own.verified_at_utc, listed.verified_at_utc) then null
+    when own.verified_at_utc >= coalesce(listed.verified_at_utc, own.verified_at_utc) then own.source
+    else listed.source
+  end as verified_by,
+  coalesce(b.verified_at_utc <= greatest(own.verified_at_utc, listed.verified_at_utc), false) as is_covered,
+  case
+    when b.verified_at_utc > greatest(own.verified_at_utc, listed.verified_at_utc) then null
+    when own.verified_at_utc >= coalesce(listed.verified_at_utc, own.verified_at_utc) then own.missing_capabilities
+    else listed.missing_capabilities
+  end as missing_capabilities
 from core.bookings b
 left join core.connections c on c.connection_id = b.connection_id
 left join core.suppliers s on s.connection_id = c.connection_id and s.supplier_id = c.supplier_id
@@ -120,12 +137,17 @@ left join seen_sold seen on seen.connection_id = b.connection_id and seen.bookin
 left join looked_up on looked_up.connection_id = b.connection_id and looked_up.booking_uuid = b.booking_uuid
 left join ops.coverage own
   on own.connection_id = b.connection_id and own.resource = 'booking' and own.key = '["' || b.booking_uuid || '"]'
-  and own.row_count > 0
+  and own.row_count > 0 and own.is_complete
 left join ops.absences missed
   on missed.connection_id = b.connection_id and missed.table_name = 'core.bookings'
   and missed.key = '["' || b.booking_uuid || '"]'
+left join by_creation on by_creation.connection_id = b.connection_id
 left join ops.coverage listed
   on listed.connection_id = b.connection_id and listed.resource = 'bookings'
-  and listed.travel_month = substr(cast(b.local_date as text), 1, 7)
-  and b.local_date between listed.window_start and listed.window_end and listed.is_complete and missed.key is null
+  and listed.travel_month = substr(cast(
+    case when by_creation.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
+    as text), 1, 7)
+  and case when by_creation.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
+    between listed.window_start and listed.window_end
+  and listed.is_complete and missed.key is null
 where not b.is_deleted and not b.is_test
