@@ -82,6 +82,11 @@ class Program:
     def code(self):
         return self._process.poll()
 
+    def starved(self):
+        """Seconds that its main thread had no processor although it could run: what a busy machine adds. 0 if not Linux."""
+        told = Path(f"/proc/{self.pid}/schedstat")
+        return int(told.read_text().split()[1]) / 1e9 if told.exists() else 0.0
+
     def send(self, number):
         self._process.send_signal(number)
 
