@@ -109,3 +109,12 @@ def test_the_tests_that_promises_name_exist():
     assert [name for name in named if not (ROOT / name).exists()] == []
     for row in _rows("guarantees.md")[1:]:
         assert "`tests/" in row[2], f"nothing proves: {row[0]}"
+
+
+def test_what_runs_more_faults_is_said_where_they_are_promised():
+    options = set(re.findall(r'addoption\("(--[\w-]+)"', (ROOT / "tests" / "faults" / "conftest.py").read_text()))
+
+    assert options
+    assert options == set(
+        re.findall(r"^uv run pytest tests/faults/.* (--[\w-]+)", (DOCS / "guarantees.md").read_text(), re.MULTILINE)
+    )
