@@ -124,7 +124,7 @@ def test_sigterm_ends_it_within_its_time(tmp_path, place):
         code, took = program.terminate()
     assert code == 128 + signal.SIGTERM
     assert "terminated; every delivery that was acknowledged is kept" in program.said()
-    assert took < 6
+    assert took < 5
 
 
 def test_what_changed_while_a_subscription_was_gone_is_asked_for(tmp_path, place):

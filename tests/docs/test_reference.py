@@ -121,3 +121,12 @@ def test_the_readme_has_every_mart_and_draws_only_relations_that_the_warehouse_p
     assert [f"| `{name}` | {one} |" for name, one in rows if f"\n| `{name}` | {one} |" not in page] == []
     assert len(drawn) >= 8
     assert [line for line in drawn if line not in page.splitlines()] == []
+
+
+def test_what_runs_more_faults_is_said_where_they_are_promised():
+    options = set(re.findall(r'addoption\("(--[\w-]+)"', (ROOT / "tests" / "faults" / "conftest.py").read_text()))
+
+    assert options
+    assert options == set(
+        re.findall(r"^uv run pytest tests/faults/.* (--[\w-]+)", (DOCS / "guarantees.md").read_text(), re.MULTILINE)
+    )

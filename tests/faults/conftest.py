@@ -1,7 +1,24 @@
 """How much is killed: `pytest tests/faults/test_serve_kill.py --kills 2000`."""
 
+import shutil
+import subprocess
+
+import pytest
+
 
 def pytest_addoption(parser):
     parser.addoption("--kills", type=int, default=200, help="Random SIGKILLs of `octo-sync serve` under load.")
     parser.addoption("--chaos-seeds", type=int, default=5, help="Seeds of the chaos over sockets.")
     parser.addoption("--every-call", action="store_true", help="SIGKILL at each system call, not at some of them.")
+
+
+@pytest.fixture(scope="session")
+def strace():
+    """The path of strace, where there is one that may trace; whatever else fails under it is a failure."""
+    found = shutil.which("strace")
+    if found is None:
+        pytest.skip("strace is not installed (apt-get install strace)")
+    tried = subprocess.run([found, "-f", "-e", "trace=write", "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"tracing is not allowed here: {tried.stderr.strip()[-200:]}")
+    return found

@@ -7,6 +7,7 @@ project, and into the message of whatever fails.
 import contextlib
 import datetime as dt
 import http.client
+import itertools
 import json
 import os
 import random
@@ -80,6 +81,11 @@ class Program:
     @property
     def code(self):
         return self._process.poll()
+
+    def starved(self):
+        """Seconds that its main thread had no processor although it could run: what a busy machine adds. 0 if not Linux."""
+        told = Path(f"/proc/{self.pid}/schedstat")
+        return int(told.read_text().split()[1]) / 1e9 if told.exists() else 0.0
 
     def send(self, number):
         self._process.send_signal(number)
@@ -223,6 +229,11 @@ def canonical(body):
     return json.dumps(json.loads(body) if isinstance(body, bytes) else body, sort_keys=True)
 
 
+def marked(body, mark):
+    """The body with a mark to tell it apart: the notification's own id, which is stored and means nothing to us."""
+    return canonical(body | {"id": f"mark {mark}"})
+
+
 class Copy:
     """A project directory beside a sandbox, and the processes that work on it."""
 
@@ -359,6 +370,11 @@ class Copy:
         """The bodies of all deliveries, as often as they were stored."""
         return Counter(canonical(body) for (body,) in self.journal("select body from deliveries"))
 
+    def kept(self, bodies):
+        """How often each of these bodies was stored: what was sent once and acknowledged has to be there once."""
+        stored = self.stored()
+        return Counter({body: stored[body] for body in bodies})
+
     def owed(self):
         """Subjects to fetch and confirming looks to come."""
         dirty = "select count(*) from subjects where wanted_seq > landed_seq and quarantined_at is null"
@@ -387,12 +403,13 @@ def twin(template, directory):
 class Pourer(threading.Thread):
     """Delivers real notifications as fast as answers come, until its receiver is gone; notes what was acknowledged.
 
-    Each body carries a number of its own, in a key that means nothing, so that every one can be told apart.
+    Each body has a mark of its own and is sent once: one that was stored unanswered cannot stand for one that was lost.
     """
 
     def __init__(self, copy, secret, bodies, mark, seed, *, pause=0.0):
         super().__init__(daemon=True)
         self._copy, self._secret, self._bodies, self._mark = copy, secret, bodies, mark
+        self._numbers = itertools.count(1)
         self._chance = random.Random(seed)
         self._pause = pause
         self.over = threading.Event()
@@ -400,30 +417,27 @@ class Pourer(threading.Thread):
         self.refused = Counter()
 
     def run(self):
-        number = 0
         while not self.over.is_set():
             with contextlib.suppress(OSError, http.client.HTTPException):
-                number = self._pour(number)
+                self._pour()
             time.sleep(0.01)
 
-    def _pour(self, number):
+    def _pour(self):
         connection = http.client.HTTPConnection(self._copy.host, timeout=10)
         try:
             while not self.over.is_set():
-                number += 1
-                body = {**self._chance.choice(self._bodies), "mark": f"{self._mark}/{number}"}
-                connection.request("POST", self._secret[0], json.dumps(body), {HEADER: self._secret[1]})
+                body = marked(self._chance.choice(self._bodies), f"{self._mark}/{next(self._numbers)}")
+                connection.request("POST", self._secret[0], body, {HEADER: self._secret[1]})
                 answer = connection.getresponse()
                 answer.read()
                 if answer.status == 200:
-                    self.acknowledged[canonical(body)] += 1
+                    self.acknowledged[body] += 1
                 else:
                     self.refused[answer.status] += 1
                 if self._pause:
                     time.sleep(self._pause)
         finally:
             connection.close()
-        return number
 
     def end(self):
         self.over.set()
