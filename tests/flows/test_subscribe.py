@@ -557,7 +557,7 @@ async def test_rotation_moves_it_and_accepts_both_until_the_new_one_was_seen(sho
 
 async def test_rotation_costs_no_delivery_before_it_while_it_is_under_way_or_after_it(service, tmp_path, monkeypatch):
     """Through the receiver itself: both addresses are open from the moment that the service may use them."""
-    monkeypatch.setattr(doors, "_REREAD_AFTER", 0.0)
+    monkeypatch.setattr(doors, "_APART", 0.0)
     shop, pipeline = Shop(service, tmp_path / "journal.sqlite", name="acme"), a_pipeline(tmp_path)
     inbox, open_ones = Inbox(shop.journal, Routing(pipeline, shop.clock)), doors.Doors(shop.journal)
     sent = []
@@ -569,6 +569,8 @@ async def test_rotation_costs_no_delivery_before_it_while_it_is_under_way_or_aft
         sender = await stack.enter_async_context(httpx.AsyncClient(transport=httpx.ASGITransport(app)))
 
         async def deliver(url, headers):
+            # For an address that nobody knows the journal is read anew, so that what was closed in it is closed now.
+            assert (await sender.post(f"{BASE}/hooks/{'u' * 32}")).status_code == 401
             body = {"notificationType": "BOOKING_UPDATE", "data": {"uuid": f"b-{len(sent)}"}}
             sent.append(body)
             return (await sender.post(url, json=body, headers=headers)).status_code
@@ -593,10 +595,7 @@ async def test_rotation_costs_no_delivery_before_it_while_it_is_under_way_or_aft
         assert (len(sent), stored) == (7, sent)
         shop.clock.advance(hours=0.2)
         await shop.check()
-        async with asyncio.timeout(20):
-            while await deliver(old.url, old.headers) != 401:
-                pass
-        assert await deliver(new.url, new.headers) == 200
+        assert [await deliver(one.url, one.headers) for one in (old, new)] == [401, 200]
 
 
 async def test_a_former_secret_is_refused_after_a_day_at_the_latest(shop):
