@@ -1,6 +1,7 @@
 """What reads: rows in every format, one document with --json, nothing but the read copy."""
 
 import csv
+import datetime as dt
 import io
 import json
 import os
@@ -10,6 +11,10 @@ import time
 from contextlib import closing
 
 import pytest
+
+from octo_sync.app import SystemClock
+from octo_sync.flows.upkeep import THINNED
+from octo_sync.journal import Journal, Received
 
 READING = [
     ["status"],
@@ -59,6 +64,30 @@ def test_status_says_how_fresh_and_complete_the_copy_is(looked):
     assert shop["age_seconds"] < 3600
     assert {k["kind"] for k in shop["kinds"]} >= {"supplier", "products", "availability", "bookings"}
     assert all(k["verified"] == k["subjects"] for k in shop["kinds"])
+
+
+def test_status_says_that_webhooks_have_gone_quiet_and_that_looks_were_left_out(project):
+    now, minute = dt.datetime.now(dt.UTC), dt.timedelta(minutes=1)
+    hook = {"connection": "shop", "endpoint": "e" * 32, "body": b"{}"}
+
+    def receive(journal, ages):
+        journal.receive([Received(received_at=now - minute * age, **hook) for age in ages])
+
+    with Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
+        journal.add_endpoint("e" * 32, connection="shop", secret_hash="0" * 64)
+        journal.activate_endpoint("e" * 32, "subscription")
+        receive(journal, range(9 * 60 + 30, 29 * 60, 60))
+        journal.set_setting(THINNED, (now - 30 * minute).isoformat(), connection="shop")
+        quiet = project.ok("status")
+        receive(journal, [1])
+        journal.set_setting(THINNED, None, connection="shop")
+        told = project.ok("status")
+
+    (line,) = re.findall(r"^Webhooks .*$", quiet, re.MULTILINE)
+    assert " · silent for 10 h, longer than usual: octo-sync subscriptions list" in line
+    assert re.search(r" · call budget too short for every confirming look \(3[01] min ago\)$", line)
+    (line,) = re.findall(r"^Webhooks .*$", told, re.MULTILINE)
+    assert re.search(r"deliveries in 24 h, last \d+ (s|min) ago$", line), "neither any more"
 
 
 def test_a_run_without_an_end_is_going_on_or_was_cut_off(project):

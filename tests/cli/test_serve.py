@@ -8,7 +8,7 @@ import socket
 import threading
 
 import pytest
-from tests.faults.serving import Copy, Sandbox, asked, until
+from tests.faults.serving import Copy, Program, Sandbox, asked, until
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,29 @@ def test_trigger_makes_the_sandbox_tell(place):
     assert code == 0, said
     assert len(said.splitlines()) == 4
     until(lambda: len(copy.journal("select 1 from deliveries")) >= before + 4, 10, "four deliveries")
+
+
+def test_listening_shows_what_comes_and_nothing_from_before(tmp_path, place):
+    _, copy, _ = place
+    until(lambda: copy.run("trigger", "booking", "-p")[0] == 0 and copy.journal("select 1 from deliveries"), 20, "one")
+    (newest,) = copy.journal("select max(id) from deliveries")[0]
+    words = ["listen", "pipeline.toml", "-n", "0", "--count", "1", "--json"]
+    with Program(*words, cwd=copy.directory, log=tmp_path / "listen.log") as listening:
+
+        def told():
+            # Whether it looks already is nobody's business but its own: one of these comes after it began.
+            assert copy.run("trigger", "booking", "-p")[0] == 0
+            return listening.code is not None
+
+        until(told, 60, listening.said)
+        assert listening.wait() == 0
+    (line,) = (tmp_path / "listen.log").read_text().splitlines()
+    shown = json.loads(line)
+    assert shown["id"] > newest
+    assert [(shown["type"], shown["booking"])] == [
+        (kind, json.loads(body)["data"]["uuid"])
+        for kind, body in copy.journal("select type, body from deliveries where id = ?", shown["id"])
+    ]
 
 
 def test_status_shows_the_webhooks_while_it_runs(place):

@@ -4,18 +4,23 @@ import asyncio
 import contextlib
 import datetime as dt
 import itertools
+import os
 import threading
+from random import Random
 
 import pytest
 from tests.flows.harness import QUICK, QUICK_SYNC, Asked, Project, Service, Wire, api_path, reply, small
 
 import octo_sync
+from octo_sync.app import open_journal
 from octo_sync.errors import WarehouseError
 from octo_sync.flows import keep
 from octo_sync.flows.keep import Keeper
 from octo_sync.flows.mirror import mirror_and_publish
+from octo_sync.flows.work import Worker
 from octo_sync.journal import Timer
 from octo_sync.model import Source, Subject, SubjectKind
+from octo_sync.serving import Events, serve
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +116,53 @@ async def test_what_is_marked_during_a_landing_is_fetched_beside_it(project, ser
             may_land.set()
         await settled(keeper)
     assert project.differences() == []
+
+
+async def test_a_stop_finishes_the_landing_in_hand(project, service, monkeypatch):
+    """As SIGTERM does it: `serve` is cancelled while a landing is under way, which takes longer than all else."""
+    monkeypatch.setattr(os, "umask", lambda _: 0o022)
+    keeping, stopping = asyncio.get_running_loop().create_future(), asyncio.Event()
+    abandon, landing, may_land = Worker._abandon, asyncio.Event(), threading.Event()
+
+    async def told_abandon(self):
+        stopping.set()
+        await abandon(self)
+
+    events = Events(keeping=keeping.set_result)
+    served = asyncio.create_task(
+        serve(project.pipeline, parts=frozenset({"worker"}), events=events, clock=project.clock, random=Random(1))
+    )
+    try:
+        async with asyncio.timeout(30):
+            keeper = await keeping
+            await keeper.idle.wait()
+            loop, warehouse = asyncio.get_running_loop(), keeper.ports.warehouse
+            uuid = service.state()["bookings"][0]["uuid"]
+            service.change(uuid, supplier_reference="IN HAND", silent=True)
+            land = warehouse.land
+
+            def slowly(batch):
+                loop.call_soon_threadsafe(landing.set)
+                assert may_land.wait(20)
+                return land(batch)
+
+            monkeypatch.setattr(warehouse, "land", slowly)
+            monkeypatch.setattr(Worker, "_abandon", told_abandon)
+            number = keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION)
+            keeper.wake.set()
+            await landing.wait()
+            served.cancel()
+            await stopping.wait()
+            assert not served.done()
+    finally:
+        may_land.set()
+        if not stopping.is_set():
+            served.cancel()
+        await asyncio.wait([served])
+    assert project.query("select supplier_reference from core.bookings where booking_uuid = $1", uuid) == [("IN HAND",)]
+    with open_journal(project.pipeline, project.clock) as journal:
+        (row,) = [row for row in journal.subjects("main", SubjectKind.BOOKING) if row.subject == booking(uuid)]
+    assert (row.landed_seq, row.dirty) == (number, False)
 
 
 async def test_what_becomes_due_while_it_looks_after_other_things_is_not_slept_over(project, service, monkeypatch):

@@ -1,14 +1,17 @@
 """Silence does not forget what it is measured by, however long it lasts."""
 
+import asyncio
 import contextlib
 import datetime as dt
 
 import pytest
 from tests.flows.harness import NOON, QUICK, Project, Service, small
 from tests.flows.test_keep import keeping, settled
+from tests.flows.virtual import lived
 
 from octo_sync.flows.silence import note_rhythms, silences
 from octo_sync.journal import Journal, Received
+from octo_sync.model import SubjectKind
 
 ADDRESS, HASH = "a" * 32, "0" * 64
 DAY, HOUR = dt.timedelta(days=1), dt.timedelta(hours=1)
@@ -92,3 +95,32 @@ async def test_a_keeper_notes_the_rhythm_before_it_forgets_the_deliveries(tmp_pa
             await settled(keeper)
             assert keeper.ports.journal.last_delivery_at("main") is None
             assert set(silences(keeper.ports.journal, ["main"], project.clock)) == {"main"}
+
+
+def test_a_silent_connection_has_its_subscription_looked_at_and_is_pulled_every_15_minutes(tmp_path):
+    """Silent ten minutes from now, and told something 35 minutes later."""
+    looks = []
+
+    async def life(service):
+        async def looked_at(claim):
+            looks.append(service.loop.time())
+            keeper.ports.journal.landed([claim], run_id=keeper.ports.run_id)
+
+        project = service.project(tmp_path)
+        async with service.keeping(project, actions={SubjectKind.SUBSCRIPTION: looked_at}) as keeper:
+            journal = keeper.ports.journal
+            listen(journal)
+            receive(journal, [at - DAY + HOUR / 6 for at in RHYTHM])
+            await asyncio.sleep(45 * 60)
+            receive(journal, [service.now()])
+            await asyncio.sleep(30 * 60)
+            pulls = [run for run in journal.runs(50) if run.command == "pull"]
+            assert {run.options["part"] for run in pulls} == {"near"}
+            return sorted((run.started_at - NOON).total_seconds() for run in pulls)
+
+    first, second, third = lived(life, bookings=20, days=10, products=2)
+    assert 600 < first < 700
+    assert 900 <= second - first < 1000
+    assert 900 <= third - second < 1000
+    (look,) = looks
+    assert first <= look < first + 60

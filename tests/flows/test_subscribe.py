@@ -1,6 +1,7 @@
 """Subscriptions at a real service over HTTP: exactly one, whatever goes wrong, and no secret anywhere but there."""
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 import logging
@@ -15,13 +16,17 @@ from types import SimpleNamespace
 import httpx
 import pytest
 from tests.flows.harness import TOKENS, RunningClock, Wire, reply
+from tests.web.process import a_pipeline
 
 from octo_sync.errors import AnswerInvalid, AuthenticationRefused, OctoSyncError, ServiceUnavailable
+from octo_sync.flows.receive import Inbox, Routing
 from octo_sync.flows.subscribe import TOLD_AT, Subscriber, check, close_gap
 from octo_sync.flows.subscription_plan import HEADER, TYPES, hash_of
 from octo_sync.journal import Journal
 from octo_sync.model import Connection, Limits, Secret
 from octo_sync.octo.client import OctoClient
+from octo_sync.web import doors
+from octo_sync.web.receiver import receiver_app
 
 BASE = "https://hooks.example.com/octo"
 FOREIGN = "https://crm.example.com/in"
@@ -548,6 +553,49 @@ async def test_rotation_moves_it_and_accepts_both_until_the_new_one_was_seen(sho
     await shop.check()
     assert not shop.accepts(old.url, old.headers)
     assert_good(shop)
+
+
+async def test_rotation_costs_no_delivery_before_it_while_it_is_under_way_or_after_it(service, tmp_path, monkeypatch):
+    """Through the receiver itself: both addresses are open from the moment that the service may use them."""
+    monkeypatch.setattr(doors, "_APART", 0.0)
+    shop, pipeline = Shop(service, tmp_path / "journal.sqlite", name="acme"), a_pipeline(tmp_path)
+    inbox, open_ones = Inbox(shop.journal, Routing(pipeline, shop.clock)), doors.Doors(shop.journal)
+    sent = []
+    async with contextlib.AsyncExitStack() as stack:
+        stack.callback(shop.journal.close)
+        stack.push_async_callback(inbox.close)
+        stack.push_async_callback(open_ones.close)
+        app = receiver_app(inbox, open_ones, pipeline.webhooks)
+        sender = await stack.enter_async_context(httpx.AsyncClient(transport=httpx.ASGITransport(app)))
+
+        async def deliver(url, headers):
+            # For an address that nobody knows the journal is read anew, so that what was closed in it is closed now.
+            assert (await sender.post(f"{BASE}/hooks/{'u' * 32}")).status_code == 401
+            body = {"notificationType": "BOOKING_UPDATE", "data": {"uuid": f"b-{len(sent)}"}}
+            sent.append(body)
+            return (await sender.post(url, json=body, headers=headers)).status_code
+
+        async def under_way(request, _):
+            if request.method == "PATCH":
+                # The service has changed it, and the answer is still on its way.
+                new = json.loads(request.content)
+                assert new["url"] != old.url
+                assert [await deliver(new["url"], new["headers"]), await deliver(old.url, old.headers)] == [200, 200]
+
+        await shop.run()
+        old = shop.one
+        assert await deliver(old.url, old.headers) == 200
+        await shop.run("rotate", edit=under_way)
+        new = shop.one
+        for hours in (0, 0.9):
+            shop.clock.advance(hours=hours)
+            await shop.check()
+            assert [await deliver(one.url, one.headers) for one in (old, new)] == [200, 200]
+        stored = [json.loads(one.body) for one in shop.journal.deliveries(100)]
+        assert (len(sent), stored) == (7, sent)
+        shop.clock.advance(hours=0.2)
+        await shop.check()
+        assert [await deliver(one.url, one.headers) for one in (old, new)] == [401, 200]
 
 
 async def test_a_former_secret_is_refused_after_a_day_at_the_latest(shop):

@@ -65,12 +65,12 @@ class Virtual(httpx.AsyncBaseTransport):
         return self
 
     @contextlib.asynccontextmanager
-    async def keeping(self, project):
-        """A keeper at work, as `serve` has it."""
+    async def keeping(self, project, **more):
+        """A keeper at work, as `serve` has it; `more` is the keeper's."""
         async with project.opened(transport=self.way) as opened:
             names = (f"pull-{number}" for number in range(1000))
             opened.journal.start_run("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
-            keeper = Keeper(opened.ports, asyncio.Event(), lambda: next(names))
+            keeper = Keeper(opened.ports, asyncio.Event(), lambda: next(names), **more)
             task = asyncio.create_task(keeper.run())
             try:
                 yield keeper

@@ -59,6 +59,7 @@ NEEDED = (
         )
     ),
     "fault begun: ignored_capability",
+    "fault begun: update_without_dates",
     "network down",
     "journal commit failed",
     "clock put",
@@ -66,6 +67,8 @@ NEEDED = (
     "delivery found nobody",
     "delivery timed out",
     "delivery answered 503",
+    "acknowledged with more fields",
+    "answer on its way for long",
     "crash: between",
     "crash: before a delivery's commit",
     "crash: after a delivery's commit",

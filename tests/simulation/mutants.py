@@ -9,6 +9,7 @@ of its days, so that few days are enough; without any they are days of notificat
 import argparse
 import contextlib
 import dataclasses
+import re
 import subprocess
 import sys
 import time
@@ -205,6 +206,48 @@ def a_rest_that_forgets_the_mark():
     Worker._claim = forgetting
 
 
+@mutant("a stop", "restart")
+def swallowed_cancellation():
+    from octo_sync.flows.keep import Keeper
+
+    sleep = Keeper._sleep
+
+    async def deaf(self, waits):
+        import asyncio
+
+        with contextlib.suppress(asyncio.CancelledError):
+            await sleep(self, waits)
+
+    Keeper._sleep = deaf
+
+
+@mutant("the token stays here", "redirect")
+def follow_redirects():
+    import httpx
+
+    from octo_sync.octo.client import OctoClient
+
+    begin = OctoClient.__init__
+
+    class Following(httpx.AsyncBaseTransport):
+        def __init__(self, inner):
+            self._inner = inner
+
+        async def handle_async_request(self, request):
+            answer = await self._inner.handle_async_request(request)
+            if not answer.has_redirect_location:
+                return answer
+            there = request.url.join(answer.headers["location"])
+            moved = httpx.Request(request.method, there, headers=request.headers, stream=request.stream)
+            return await self._inner.handle_async_request(moved)
+
+    def following(self, *args, **more):
+        begin(self, *args, **more)
+        self._transport = Following(self._transport)
+
+    OctoClient.__init__ = following
+
+
 @mutant("upkeep")
 def holds_looked_at_by_nobody():
     from octo_sync.flows import keep
@@ -345,6 +388,23 @@ def fence_unchecked():
     DuckDBWarehouse._check_fence = lambda self, fence: None
 
 
+@mutant("R9", "zombie")
+def fence_checked_outside_the_landing():
+    import asyncio
+
+    from octo_sync.destinations.duckdb import DuckDBWarehouse
+    from octo_sync.flows.work import Worker
+
+    covered, check = Worker._covered, DuckDBWarehouse._check_fence
+
+    async def checked_before_the_fetch(self, claims):
+        await asyncio.to_thread(check, self.ports.warehouse, self.ports.fence)
+        return await covered(self, claims)
+
+    Worker._covered = checked_before_the_fetch
+    DuckDBWarehouse._check_fence = lambda self, fence: None
+
+
 # -- subscriptions ----------------------------------------------------------------------------------------------------
 
 
@@ -389,14 +449,24 @@ FEW = (
 """Those that every run of the tests tries; the rest by command."""
 
 
+_BROKEN = re.compile(r"\b(TypeError|AttributeError|NameError|UnboundLocalError|ImportError|ModuleNotFoundError)\b")
+"""A patch that no longer fits the program breaks it; that a day ends of this says nothing about the bug."""
+
+
 def hunt(name, most=MOST):
-    """Days until the mutant is noticed, and the sentence; None when it survives."""
+    """Days until the mutant is noticed, and the sentence; None when it survives.
+
+    Raises:
+        RuntimeError: The patch does not fit the program.
+    """
     planted = MUTANTS[name]
     planted.plant()
     from tests.simulation.day import run
 
     for seed in range(1, most + 1):
         result = run(seed, surely=planted.stretches, confirms=planted.confirms)
+        if result.error and _BROKEN.search(result.error):
+            raise RuntimeError(f"broken mutant: {name}: {result.error}")
         if result.error:
             return seed, result.error
     return None

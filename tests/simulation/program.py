@@ -33,6 +33,10 @@ LOOK_AFTER = 3000.0
 """Virtual seconds between two looks at what nobody notifies about: a minute would be most of the run."""
 
 
+STOPS_WITHIN = 60.0
+"""Virtual seconds."""
+
+
 class Program(Process):
     """`world` is everything around it; `clock` its machine's; `warehouse` one that is shared, as a server would be."""
 
@@ -75,8 +79,10 @@ class Program(Process):
     async def stop(self):
         """As SIGTERM does."""
         self.main.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self.main
+        await asyncio.wait([self.main], timeout=STOPS_WITHIN)
+        if not self.main.done():
+            self.world.fail(f"a program that was told to stop still ran {STOPS_WITHIN:g} s later")
+            self.kill("it did not stop")
         self.alive = False
 
     def kill(self, reason):

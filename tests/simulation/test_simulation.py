@@ -6,6 +6,10 @@ More than these: `python -m tests.simulation --seeds N`, `python -m tests.simula
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
+
+import pytest
+from tests.simulation import mutants
 
 DAYS = 200
 """Virtual days in every run of the tests; each is one seed from 1 on."""
@@ -32,3 +36,15 @@ def test_one_seed_has_one_trace():
 def test_planted_bugs_are_noticed():
     done = run("tests.simulation.mutants", "--few")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_patch_that_only_breaks_the_program_is_no_planted_bug(monkeypatch):
+    said = ["not equal: core.bookings"]
+    day = SimpleNamespace(run=lambda seed, **_: SimpleNamespace(seed=seed, error=said[0]))
+    monkeypatch.setitem(sys.modules, "tests.simulation.day", day)
+    monkeypatch.setitem(mutants.MUTANTS, "old", mutants.Mutant("old", "R1", lambda: None))
+    assert mutants.hunt("old") == (1, said[0])
+    for error in ("AttributeError: 'Inbox' object has no attribute '_x'", "the program ended by itself: TypeError: 3"):
+        said[0] = error
+        with pytest.raises(RuntimeError, match="broken mutant: old: "):
+            mutants.hunt("old")

@@ -198,7 +198,10 @@ class World:
         return share > 0 and self.random.random() < share
 
     def slowness(self):
-        return self.random.uniform(*self.slow) if self.slow and self.random.random() < 0.6 else 0.0
+        if not self.slow or self.random.random() >= 0.6:
+            return 0.0
+        self.count("answer on its way for long")
+        return self.random.uniform(*self.slow)
 
     def token(self, size):
         self._tokens += 1
@@ -244,6 +247,8 @@ class World:
         checks.acknowledged_is_durable(self)
 
     def asked(self, request):
+        if not str(request.url).startswith(f"{BASE}/"):
+            self.fail(f"the service is {BASE}, and {request.url} was asked")
         self.note("ask", request.method, request.url.raw_path.decode(), request.content.decode()[:120])
 
     def answered(self, status):
@@ -251,7 +256,12 @@ class World:
 
     def acknowledged(self, endpoint, body):
         self.acks[endpoint, body] += 1
-        self.note("ack", json.loads(body)["notificationType"])
+        told = json.loads(body)
+        self.note("ack", told["notificationType"])
+        if told.keys() - {"subscriptionId", "notificationType", "data"}:
+            self.count("acknowledged with more fields")
+        if told["notificationType"] == "AVAILABILITY_UPDATE" and "localDateStart" not in told["data"]:
+            self.count("acknowledged without dates")
 
     def landed(self, program, warehouse, landing, report):
         self.note("land", len(landing.answered), report.rows, len(report.stale), len(report.differing))

@@ -77,7 +77,7 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
         compared = _reconcile(loaded, control)
     report = _show(loaded)
     well = result.status == "ok" and result.published is not None and not result.published.failed
-    code = 0 if well and told.complete and not proof.differences and compared.well else 1
+    code = 0 if well and told.complete and told.mixed and not proof.differences and compared.well else 1
     if json_:
         console.document(
             "demo",
@@ -301,6 +301,10 @@ def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proo
     word = f"{told.received} received · {told.refreshed} subjects refreshed · {told.repeats} repeats"
     if not told.complete:
         word = console.styled(f"{word} · of {told.changes} changes not all were told or applied", fg="red")
+    elif not told.mixed:
+        word = console.styled(
+            f"{word} · {told.out_of_order} out of order · {told.only_uuid} with only a uuid", fg="red"
+        )
     _line("Webhooks", f"{word}    {told.seconds:.1f} s")
     published = result.published
     if published and published.size is not None:

@@ -20,7 +20,7 @@ _EVERY = 0.2
 @options.pipeline_options
 @click.option("-n", "--last", type=click.IntRange(0), default=10, show_default=True, help="First the last so many.")
 @click.option("--count", type=click.IntRange(1), help="Stop after so many.")
-@click.option("--bodies", is_flag=True, help="With the bodies as received.")
+@click.option("--bodies", is_flag=True, help="With what is kept of the bodies: identifiers, dates and types.")
 @click.option("--json", "json_", is_flag=True, help="One JSON object a line.")
 def command(pipeline: str | None, directory: Path, *, last: int, count: int | None, bodies: bool, json_: bool) -> int:
     """Print what services deliver, as it is received by `serve`, until Ctrl-C."""

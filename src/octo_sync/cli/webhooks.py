@@ -26,7 +26,7 @@ command.default = "list"
 @command.command("list")
 @options.pipeline_options
 @click.option("-n", "--last", type=click.IntRange(1), default=50, show_default=True, help="The last so many.")
-@click.option("--bodies", is_flag=True, help="With the bodies as received.")
+@click.option("--bodies", is_flag=True, help="With what is kept of the bodies: identifiers, dates and types.")
 @options.as_form
 def list_(pipeline: str | None, directory: Path, *, last: int, bodies: bool, form: str, json_: bool) -> int:
     """The last deliveries, newest last; they are kept for webhooks.keep."""

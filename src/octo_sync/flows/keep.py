@@ -19,7 +19,7 @@ from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.settle import settle
 from octo_sync.flows.silence import note_rhythms, silences
-from octo_sync.flows.upkeep import THINNED, due_holds, due_verifications, known_bookings
+from octo_sync.flows.upkeep import THINNED, calls_within, due_holds, due_verifications, known_bookings
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
@@ -38,7 +38,6 @@ _LOOK_AFTER_EVERY = 60.0
 """Seconds between two looks at what nobody notifies about; holds have their own moment."""
 _LEAST_SLEEP = 0.01
 _RUNS = 200
-_HOUR = 3600.0
 
 
 @dataclass(slots=True)
@@ -217,7 +216,10 @@ class Keeper:
         return fired
 
     def _thin(self, connection: str, budget: float, now: datetime) -> None:
-        """When the next minute's calls would not be enough for all confirming looks, only the last one of each is kept."""
+        """When the next minute's calls are not enough for all confirming looks, earlier ones go until the rest fits.
+
+        Those of the subjects that are due first go first; the last one of each subject stays.
+        """
         journal = self.ports.journal
         owed = sum(b.dirty for b in journal.backlog() if b.connection == connection)
         soon = [
@@ -271,10 +273,11 @@ class Keeper:
 
     def _verify_old(self, now: datetime) -> bool:
         settings = self.ports.pipeline.sync
-        if not settings.verify_bookings_within:
+        at_most = calls_within(settings.verify_budget, timedelta(seconds=_LOOK_AFTER_EVERY), now)
+        if not settings.verify_bookings_within or not at_most:
             return False
         within = timedelta(seconds=settings.verify_bookings_within)
-        at_most = max(1, int(settings.verify_budget * _LOOK_AFTER_EVERY / _HOUR))
+        # Most bookings stay confirmed for ever after travel: one that is over is left to pulls and notifications.
         known = known_bookings(self.ports.warehouse, since=(now - timedelta(days=1)).date())
         due = due_verifications(known, now, within=within, at_most=at_most)
         subjects = [s for connection, found in due.items() if connection in self.ports.clients for s in found]

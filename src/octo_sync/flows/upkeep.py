@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from octo_sync.destinations.base import Destination
 from octo_sync.model import Subject, SubjectKind
 
-__all__ = ["THINNED", "Known", "due_holds", "due_verifications", "known_bookings", "verify_within"]
+__all__ = ["THINNED", "Known", "calls_within", "due_holds", "due_verifications", "known_bookings", "verify_within"]
 
 THINNED = "confirmations_thinned_at"
 """The journal's setting that says when a connection's call budget was too short for all confirming looks."""
@@ -25,6 +25,7 @@ _WITHOUT_END = timedelta(seconds=300)
 _FAR = 14
 """Days before travel from which a booking is verified only as often as all are."""
 _NEAREST = 1 / 24
+_HOUR = timedelta(hours=1)
 
 OPEN = ("ON_HOLD", "CONFIRMED", "PENDING")
 """States that a booking may still leave."""
@@ -87,6 +88,16 @@ def verify_within(local_date: date | None, today: date, within: timedelta) -> ti
         return within
     days = (local_date - today).days
     return within * min(1.0, max(_NEAREST, days / _FAR))
+
+
+def calls_within(per_hour: int, last: timedelta, now: datetime) -> int:
+    """How many of an hour's calls belong to the time `last` before `now`, an hour at most. Pure.
+
+    They are spread over the hour of the clock, so that times that follow one another make up the budget to the call, and
+    none is lost by a restart, however few they are.
+    """
+    into_hour = now - now.replace(minute=0, second=0, microsecond=0)
+    return per_hour * into_hour // _HOUR - per_hour * (into_hour - last) // _HOUR
 
 
 def due_verifications(

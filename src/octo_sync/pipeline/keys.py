@@ -329,11 +329,12 @@ class SyncSettings:
     verify_bookings_within: Annotated[
         Seconds,
         Says(
-            "A booking that is not final is looked at again at least this often, sooner when travel is close; 0: never."
+            "A booking that is not final is looked at again at least this often, sooner when travel is close, "
+            "until the day after travel; 0: never."
         ),
     ] = 86400.0
     verify_budget: Annotated[
-        Count, Field(ge=0), Says("Calls per hour and connection that looking again at bookings may cost.")
+        Count, Field(ge=0), Says("Calls per hour and connection that looking again at bookings may cost; 0: none.")
     ] = 600
     raw: Annotated[
         tuple[Raw, ...],
