@@ -103,17 +103,17 @@ async def fill(folder):
 
 
 async def forget(folder, guest):
-    """Seconds from the request to its end, and how it went."""
+    """Seconds from the request to its end, processor time of this process among them, and how it went."""
     async with opened(folder) as project:
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         request(project.journal, project.ports.privacy, emails=[f"guest{guest}@example.org"], phones=[], bookings=[])
         (done,) = await asyncio.to_thread(erase, project.ports)
-        took = time.perf_counter() - began
+        took, used = time.perf_counter() - began, time.process_time() - used
     assert done.done_at is not None
     assert not done.left, done.left
     assert done.counts["private.booking_contacts"] >= 3
     assert done.counts["raw.records"] >= 3
-    return took, done.counts
+    return took, used, done.counts
 
 
 async def main(times):
@@ -123,9 +123,9 @@ async def main(times):
         await fill(folder)
         seconds = []
         for number in range(times):
-            took, counts = await forget(folder, 10 + 100 * number)
+            took, used, counts = await forget(folder, 10 + 100 * number)
             seconds.append(took)
-            print(f"one guest forgotten in {took:.2f} s: {dict(counts)}")
+            print(f"one guest forgotten in {took:.2f} s ({used:.2f} s of processor time): {dict(counts)}")
         print(f"median of {times}: {sorted(seconds)[times // 2]:.2f} s, longest {max(seconds):.2f} s (60 s promised)")
 
 
