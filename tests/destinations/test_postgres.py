@@ -66,3 +66,16 @@ def test_every_table_that_may_repeat_a_person_is_written_anew(open_warehouse):
     assert written(core=False) == private
     assert written(core=True) == every
     warehouse.close()
+
+
+def test_a_role_that_does_not_own_the_database_sheds_what_is_its_own(postgres_server, tmp_path):
+    """The server's samples are not its own: it is warned, and goes on."""
+    secret, name = postgres_server.make_role("shedder"), postgres_server.make()
+    postgres_server.execute(f'grant connect, create on database "{name}" to shedder')
+    warehouse = opened(postgres_server.dsn(name, user="shedder", password=secret), tmp_path)
+    before = warehouse.query("select pg_relation_filenode('raw.records')").rows
+    warehouse.shed(core=True)
+    assert warehouse.query("select pg_relation_filenode('raw.records')").rows != before
+    warehouse.close()
+    postgres_server.drop(name)
+    postgres_server.execute("drop role shedder")
