@@ -1,15 +1,16 @@
 """How fast landings go into PostgreSQL, server and program on the same machine, and why rows travel as CSV.
 
-    PYTHONPATH=. uv run python benchmarks/postgres.py [SLOTS]      # the server is the one of the tests
+    PYTHONPATH=. uv run python benchmarks/postgres.py [--slots N] [--not-durable]
 
-Prints rows per second of a first load, of a load into tables that are full, of the same once more, and of one changed
-month, and of ten months of as many options; and the same rows by psycopg's binary COPY.
+The server is the one of the tests, but as durable as a user's: `fsync` and `full_page_writes` are on (`--not-durable`: off, as
+for the tests). Prints its settings, rows per second of a first load, of a load into tables that are full, of the same once
+more, of one changed month, and of ten months of as many options; one publish; and the same rows by psycopg's binary COPY.
 """
 
+import argparse
 import contextlib
 import datetime as dt
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,11 +20,14 @@ from tests.postgres import Server
 
 from octo_sync.destinations.base import Answered, Landing
 from octo_sync.destinations.postgres import PostgresWarehouse
+from octo_sync.flows.publish import publish
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.tables import all_tables, by_name, nouns
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 PER_MONTH = 30 * 8
+DURABLE = {"fsync": "on", "full_page_writes": "on"}
+SAID = (*DURABLE, "synchronous_commit", "wal_sync_method", "shared_buffers", "max_wal_size")
 
 
 def month(option, number, seq, *, shift=0):
@@ -48,7 +52,7 @@ def month(option, number, seq, *, shift=0):
         records.append(
             {
                 "id": start, "localDateTimeStart": start, "localDateTimeEnd": start, "utcCutoffAt": start, "allDay": False,
-                "available": True, "status": "AVAILABLE", "vacancies": 10 + shift, "capacity": 20, "openingHours": [],
+                "available": True, "status": "AVAILABLE", "vacancies": 10 + shift % 10, "capacity": 20, "openingHours": [],
                 "unitPricing": prices,
             }
         )  # fmt: skip
@@ -78,52 +82,73 @@ def timed(name, warehouse, answers):
     print(f"{name:34} {took:7.2f} s  {rows:9,} rows written  {max(rows, count) / took:9,.0f} rows/s")
 
 
-def main(slots):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--slots", type=int, default=120_000)
+    parser.add_argument(
+        "--not-durable", action="store_true", help="as the tests have it: fsync and full_page_writes off"
+    )
+    options = parser.parse_args()
     server = Server()
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            server.make("octo")
-            warehouse = PostgresWarehouse(
-                server.dsn("octo"), spool=Path(folder) / "spool", tables=all_tables(), nouns=nouns(), now=NOW
-            )
-            warehouse.claim_writer(1, "benchmark")
-            months = max(1, slots // PER_MONTH)
-            options = max(1, months // 12)
-            half = [month(o, n, 10) for o in range(options // 2) for n in range(12)]
-            rest = [month(o, n, 10) for o in range(options // 2, options) for n in range(12)]
-            timed("first load", warehouse, half)
-            timed("into tables that have rows", warehouse, rest)
-            timed("the same again", warehouse, [month(o, n, 20) for o in range(options // 4) for n in range(12)])
-            timed(
-                "every row changed",
-                warehouse,
-                [month(o, n, 30, shift=1) for o in range(options // 4) for n in range(12)],
-            )
-            single = []
-            for number in range(20):
-                answer = month(number % options, number % 12, 40 + number, shift=2)
-                start = time.monotonic()
-                warehouse.land(Landing(run_id="run", fence=1, now=NOW, answered=[answer]))
-                single.append(time.monotonic() - start)
-            print(f"{'one month, every row changed':34} {sorted(single)[10] * 1000:7.0f} ms median of {len(single)}")
-            several = []
-            for number in range(10):
-                # As notifications come: each of another option and another month.
-                answers = [month(n % options, (n + number) % 12, 100 + number, shift=3 + number) for n in range(10)]
-                answers = list({a.subject: a for a in answers}.values())
-                start = time.monotonic()
-                warehouse.land(Landing(run_id="run", fence=1, now=NOW, answered=answers))
-                several.append(time.monotonic() - start)
-            print(
-                f"{'ten months of ten options, changed':34} {sorted(several)[5] * 1000:7.0f} ms median of {len(several)}"
-            )
-            start = time.monotonic()
-            warehouse.digest()
-            print(f"{'digest':34} {time.monotonic() - start:7.2f} s")
-            roads(server, warehouse, folder)
-            warehouse.close()
+        if not options.not_durable:
+            server.stop()
+            server.start(**DURABLE)
+        print("server:", ", ".join(f"{name} {server.execute(f'show {name}')[0][0]}" for name in SAID))
+        load(server, options.slots)
     finally:
         server.remove()
+
+
+def load(server, slots):
+    """Land, publish and copy; prints each."""
+    with tempfile.TemporaryDirectory() as folder:
+        server.make("octo")
+        warehouse = PostgresWarehouse(
+            server.dsn("octo"), spool=Path(folder) / "spool", tables=all_tables(), nouns=nouns(), now=NOW
+        )
+        warehouse.claim_writer(1, "benchmark")
+        months = max(1, slots // PER_MONTH)
+        options = max(1, months // 12)
+        half = [month(o, n, 10) for o in range(options // 2) for n in range(12)]
+        rest = [month(o, n, 10) for o in range(options // 2, options) for n in range(12)]
+        timed("first load", warehouse, half)
+        timed("into tables that have rows", warehouse, rest)
+        timed("the same again", warehouse, [month(o, n, 20) for o in range(options // 4) for n in range(12)])
+        timed(
+            "every row changed",
+            warehouse,
+            [month(o, n, 30, shift=1) for o in range(options // 4) for n in range(12)],
+        )
+        single = []
+        for number in range(20):
+            answer = month(number % options, number % 12, 40 + number, shift=2)
+            start = time.monotonic()
+            warehouse.land(Landing(run_id="run", fence=1, now=NOW, answered=[answer]))
+            single.append(time.monotonic() - start)
+        print(f"{'one month, every row changed':34} {sorted(single)[10] * 1000:7.0f} ms median of {len(single)}")
+        several = []
+        for number in range(10):
+            # As notifications come: each of another option and another month.
+            answers = [month(n % options, (n + number) % 12, 100 + number, shift=3 + number) for n in range(10)]
+            answers = list({a.subject: a for a in answers}.values())
+            start = time.monotonic()
+            warehouse.land(Landing(run_id="run", fence=1, now=NOW, answered=answers))
+            several.append(time.monotonic() - start)
+        print(f"{'ten months of ten options, changed':34} {sorted(several)[5] * 1000:7.0f} ms median of {len(several)}")
+        start = time.monotonic()
+        warehouse.digest()
+        print(f"{'digest':34} {time.monotonic() - start:7.2f} s")
+        publishes = []
+        for _ in range(3):
+            start = time.monotonic()
+            published = publish(warehouse, Path(folder), Path(folder) / "unused")
+            publishes.append(time.monotonic() - start)
+            assert published.size, [failed.check.name for failed in published.failed]
+        what = f"marts made, {published.checks} checks, swapped in"
+        print(f"{what:34} {sorted(publishes)[1]:7.2f} s median of {len(publishes)}")
+        roads(server, warehouse, folder)
+        warehouse.close()
 
 
 def roads(server, warehouse, folder):
@@ -160,4 +185,4 @@ def roads(server, warehouse, folder):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 120_000)
+    main()

@@ -1,11 +1,14 @@
 """The program with its warehouse in PostgreSQL: every command, as a role with a password and no more rights than it needs."""
 
+import csv
 import json
 import signal
 import time
 from decimal import Decimal
+from pathlib import Path
 
 import psycopg
+import pyarrow.parquet as pq
 import pytest
 from tests.cli.conftest import Program
 from tests.cli.test_reading import READING
@@ -14,6 +17,11 @@ from tests.postgres import Server
 
 import octo_sync
 from octo_sync.destinations.steps import SCHEMA_VERSION
+from octo_sync.flows import ask
+
+SEEN = {"first_seen_at_utc", "last_seen_at_utc", "verified_at_utc", "event_at_utc", "minutes_behind"}
+SEEN |= {"oldest_verified_at", "last_verified_at"}
+"""Columns that say when a copy saw something, which no two copies do at the same moment."""
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +82,50 @@ def test_the_copy_equals_the_service_and_the_one_in_duckdb(program, looked):
     assert program("verify", "--live").returncode == 0
     there = json.loads(program("digest", "--json").stdout)["tables"]
     assert there == looked.json("digest")["tables"]
+
+
+def without_seen(rows):
+    return sorted((sorted((k, v) for k, v in row.items() if k not in SEEN) for row in rows), key=str)
+
+
+@pytest.mark.parametrize("question", ask.questions(Path("nowhere")), ids=lambda q: q.name)
+def test_every_question_has_the_answer_that_a_copy_in_duckdb_gives(program, looked, question):
+    given = [f"--param={name}=RS-000001" for name in question.required]
+
+    done = program("ask", question.number, *given, "--limit", "0", "--json")
+    there = looked.json("ask", question.number, *given, "--limit", "0")
+
+    assert done.returncode == 0, done.stderr
+    here = json.loads(done.stdout)
+    assert (here["name"], here["columns"]) == (question.name, there["columns"])
+    assert without_seen(here["rows"]) == without_seen(there["rows"])
+
+
+def test_most_questions_have_rows_to_compare(looked):
+    required = {q.number: [f"--param={name}=RS-000001" for name in q.required] for q in ask.questions(Path("nowhere"))}
+    answered = {n for n, given in required.items() if looked.json("ask", n, *given)["rows"]}
+    assert len(answered) >= 15, answered
+
+
+@pytest.mark.parametrize(("name", "columns"), [("fct_bookings", 40), ("core.availability", 20)])
+def test_a_table_and_a_mart_are_exported_as_csv_and_parquet_as_from_duckdb(program, looked, tmp_path, name, columns):
+    for form in ("csv", "parquet"):
+        for side, copy in (("here", program), ("there", looked)):
+            done = copy("export", name, "--to", tmp_path / f"{side}.{form}")
+            assert done.returncode == 0, done.stderr
+
+    parquet = [pq.read_table(tmp_path / f"{side}.parquet") for side in ("here", "there")]
+    assert parquet[0].num_rows > 50
+    assert len(parquet[0].schema) >= columns
+    assert parquet[0].schema.names == parquet[1].schema.names
+    here, there = (without_seen(table.to_pylist()) for table in parquet)
+    assert here == there
+    here, there = (
+        without_seen(csv.DictReader((tmp_path / f"{side}.csv").read_text(encoding="utf-8").splitlines()))
+        for side in ("here", "there")
+    )
+    assert len(here) == parquet[0].num_rows
+    assert here == there
 
 
 def test_versions_are_told_as_they_are_of_a_file(program, server, postgres_server):

@@ -1,5 +1,6 @@
 """What any warehouse must keep of the past; a second suite beside `Contract`, with the same fixtures."""
 
+import dataclasses
 import datetime as dt
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tests.destinations.contract import (
     slot,
 )
 
-from octo_sync.destinations.base import Absence, Answered
+from octo_sync.destinations.base import Absence, Answered, Payload
 from octo_sync.flows.publish import sql_files
 from octo_sync.model import Source, Subject, SubjectKind, Window
 
@@ -55,6 +56,18 @@ def bury(warehouse, table, key, ask, now):
     }  # fmt: skip
     warehouse.write_log("ops.absences", [proof])
     return warehouse.bury([Absence("main", table, key, ask, 2)], now=now, fence=1)
+
+
+def payload(text, minute, number=1):
+    """An answer of one booking whose payload is kept, fetched at that minute."""
+    kept = Payload("booking", f"uuid-{number}", text.encode(), text)
+    return dataclasses.replace(one(booking(number), 100 + minute, payloads=(kept,)), fetched_at=at(minute))
+
+
+def run(name, started, ended=None):
+    """A run of the log."""
+    ended_at = None if ended is None else at(ended)
+    return {"run_id": name, "command": "sync", "started_at_utc": at(started), "ended_at_utc": ended_at}
 
 
 BOOKING = Subject("main", SubjectKind.BOOKING, ("uuid-1",))
@@ -257,6 +270,42 @@ class Histories:
             (to_come, 0, 1, False),
             (to_come, 1, 4, False),
         ]
+
+    # -- payloads and runs --------------------------------------------------------------------------------------------
+
+    def test_old_payloads_go_and_the_newest_of_each_record_stays(self, warehouse, private):
+        for minute, text in enumerate(("a", "b", "c"), start=1):
+            warehouse.land(landing(payload(text, minute)))
+        warehouse.land(landing(payload("other", 1, number=2)))
+        runs = [run("old", 0, 1)]
+        warehouse.write_log("ops.runs", runs)
+
+        def kept():
+            return [text for (text,) in private(warehouse, "select payload from {}raw.records order by payload")]
+
+        def prune(raw):
+            return warehouse.prune(raw_before=raw, runs_before=None, history_before=None)
+
+        assert (prune(at(1)), kept()) == (0, ["a", "b", "c", "other"]), "it was fetched then, not before"
+        assert (prune(at(2.5)), kept()) == (2, ["c", "other"]), "the newest of each, however old"
+        assert (prune(at(5000)), kept()) == (0, ["c", "other"])
+        assert warehouse.query("select run_id from ops.runs").rows == [("old",)]
+
+    def test_old_runs_go_and_one_that_has_not_ended_stays(self, warehouse, private):
+        warehouse.land(landing(payload("a", 1), payload("x", 1, number=2)))
+        warehouse.land(landing(payload("b", 2)))
+        warehouse.write_log("ops.runs", [run("first", 0, 1), run("second", 2, 9), run("open", 0), run("late", 4, 5)])
+
+        def prune(before):
+            return warehouse.prune(raw_before=None, runs_before=before, history_before=None)
+
+        def kept():
+            return [name for (name,) in warehouse.query("select run_id from ops.runs order by started_at_utc, 1").rows]
+
+        assert (prune(at(0)), kept()) == (0, ["first", "open", "second", "late"]), "it started then, not before"
+        assert (prune(at(3)), kept()) == (2, ["open", "late"])
+        assert (prune(at(5000)), kept()) == (1, ["open"])
+        assert private(warehouse, "select count(*) from {}raw.records") == [(3,)]
 
     # -- unit prices ------------------------------------------------------------------------------------------------
 

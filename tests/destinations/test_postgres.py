@@ -52,12 +52,30 @@ class TestPostgreSQL(contract.Contract, histories.Histories):
 def test_every_table_that_may_repeat_a_person_is_written_anew(open_warehouse):
     """An update leaves the former row in the table's file until the server writes it anew."""
     warehouse = open_warehouse()
-    tables = ("core.bookings", "core.booking_unit_items", "ops.recon_results", "ops.quarantine", "ops.runs")
+    private = {"private.booking_contacts", "raw.records"}
+    core = {"core.bookings", "core.booking_unit_items", "ops.recon_results", "ops.quarantine", "ops.runs"}
     files = "select name, pg_relation_filenode(name::regclass) from unnest($1::text[]) as name order by 1"
 
-    before = dict(warehouse.query(files, [[*tables]]).rows)
-    warehouse.shed(core=True)
-    after = dict(warehouse.query(files, [[*tables]]).rows)
+    def written(*, core):
+        before = dict(warehouse.query(files, [sorted(every)]).rows)
+        warehouse.shed(core=core)
+        after = dict(warehouse.query(files, [sorted(every)]).rows)
+        return {name for name in every if before[name] != after[name]}
 
-    assert {name for name in tables if before[name] != after[name]} == set(tables)
+    every = private | core
+    assert written(core=False) == private
+    assert written(core=True) == every
     warehouse.close()
+
+
+def test_a_role_that_does_not_own_the_database_sheds_what_is_its_own(postgres_server, tmp_path):
+    """The server's samples are not its own: it is warned, and goes on."""
+    secret, name = postgres_server.make_role("shedder"), postgres_server.make()
+    postgres_server.execute(f'grant connect, create on database "{name}" to shedder')
+    warehouse = opened(postgres_server.dsn(name, user="shedder", password=secret), tmp_path)
+    before = warehouse.query("select pg_relation_filenode('raw.records')").rows
+    warehouse.shed(core=True)
+    assert warehouse.query("select pg_relation_filenode('raw.records')").rows != before
+    warehouse.close()
+    postgres_server.drop(name)
+    postgres_server.execute("drop role shedder")

@@ -7,6 +7,7 @@ import time
 import psycopg
 import pytest
 from tests.destinations.contract import NOW, booking, december, departures, landing, live, one, say, slot
+from tests.destinations.histories import at, payload, run
 from tests.destinations.test_postgres import blank, open_warehouse, opened  # noqa: F401 - fixtures
 from tests.postgres import Server
 
@@ -207,6 +208,10 @@ def two(open_warehouse):  # noqa: F811
     old, new = open_warehouse(), open_warehouse()
     old.claim_writer(1, "old")
     old.land(landing(*FIRST))
+    for minute in (1, 2):  # each time a version and a payload that the next one makes old
+        old.land(landing(departures([slot(5, vacancies=minute)], 20 + minute), payload(f"{minute}", minute)))
+    old.land(landing(departures([slot(5, vacancies=3)], 23), minutes=1))
+    old.write_log("ops.runs", [run("old", 0, 1)])
     with old.drafting() as draft:
         draft.run_script(["create table marts.one as select 'old' as who"])
     new.claim_writer(2, "new")
@@ -222,7 +227,7 @@ def _log(warehouse):
 
 
 def _prune(warehouse):
-    warehouse.prune(raw_before=NOW, runs_before=NOW, history_before=NOW)
+    warehouse.prune(raw_before=at(5), runs_before=at(5), history_before=at(5))
 
 
 def _publish(warehouse):
@@ -230,16 +235,29 @@ def _publish(warehouse):
         draft.run_script(["create table marts.one as select 'late' as who"])
 
 
-@pytest.mark.parametrize("work", [_log, _prune, _publish])
+WRITES = {
+    _log: {"ops.schema_drift"},
+    _prune: {"raw.records", "ops.runs", "core.availability_history"},
+    _publish: {"marts.one"},
+}
+
+
+@pytest.mark.parametrize("work", WRITES)
 def test_who_has_lost_the_lease_writes_no_log_prunes_nothing_and_publishes_nothing(two, work):
     old, new = two
-    before = [new.query(f"table {t}").rows for t in ("ops.schema_drift", "marts.one")]
+
+    def rows():
+        return {t: sorted(new.query(f"table {t}").rows, key=str) for some in WRITES.values() for t in some}
+
+    before = rows()
     with pytest.raises(WriterFenced):
         work(old)
-    assert [new.query(f"table {t}").rows for t in ("ops.schema_drift", "marts.one")] == before
+    assert rows() == before
     work(new)
+    after = rows()
+    assert {table for table in before if before[table] != after[table]} == WRITES[work], "so that it can be seen"
     if work is _publish:
-        assert new.query("table marts.one").rows == [("late",)]
+        assert after["marts.one"] == [("late",)]
 
 
 def test_a_writer_that_takes_over_while_marts_are_made_keeps_them_from_being_seen(two):

@@ -1,9 +1,12 @@
-"""No name, address, number or remark of any guest is in what is published, in no table, mart or answer."""
+"""No name, address, number or remark of any guest is in what is published, in no table, mart or answer, on either engine."""
 
+import asyncio
 import re
 
 import duckdb
+import psycopg
 import pytest
+from tests.flows.harness import Project
 
 from octo_sync.flows import ask
 
@@ -36,6 +39,34 @@ def values(path):
                         yield f"{schema}.{table}", value
 
 
+@pytest.fixture(scope="module")
+def on_server(world, postgres_server, tmp_path_factory):
+    """Every value of every table and mart of a PostgreSQL database that was pulled into, by where it is."""
+    name = postgres_server.make()
+    project = Project(
+        tmp_path_factory.mktemp("on_server") / "project",
+        world.project.service,
+        publish=True,
+        connections=world.project.connections,
+        destination=postgres_server.dsn(name),
+    )
+    project.clock = world.project.clock
+    assert asyncio.run(project.sync()).status == "ok"
+    with psycopg.connect(postgres_server.dsn(name)) as db:
+        system = "('information_schema', 'pg_catalog')"
+        tables = db.execute(
+            f"select table_schema, table_name from information_schema.tables where table_schema not in {system}"
+        ).fetchall()
+        yield {
+            (f"{schema}.{table}", value)
+            for schema, table in tables
+            for row in db.execute(f'select * from "{schema}"."{table}"').fetchall()
+            for value in row
+            if isinstance(value, str)
+        }
+    postgres_server.drop(name)
+
+
 def found(people, texts):
     """Where something about somebody stands, alone or inside a longer text."""
     blobs = {}
@@ -56,6 +87,13 @@ def test_no_table_and_no_mart_of_the_read_copy_names_anybody(world, people):
 
     assert {"marts.fct_bookings", "marts.fct_guests", "core.bookings"} <= {where for where, _ in texts}
     assert found(people, texts) == set()
+
+
+def test_no_table_and_no_mart_on_a_server_names_anybody_but_the_private_ones(on_server, people):
+    assert {"marts.fct_bookings", "marts.fct_guests", "marts.dim_product", "core.bookings", "ops.runs"} <= {
+        where for where, _ in on_server
+    }
+    assert found(people, on_server) == {"private.booking_contacts", "raw.records"}
 
 
 def bytes_about(people, path):

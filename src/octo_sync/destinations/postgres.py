@@ -274,6 +274,8 @@ class PostgresWarehouse:
         with self._sessions.lock:
             for name in names:
                 self._sessions.persist(partial(postgres_upkeep.vacuum, table=name))
+            # Among its samples of columns are values that no row has any more.
+            self._sessions.persist(postgres_upkeep.vacuum_statistics)
 
     def prune(
         self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None

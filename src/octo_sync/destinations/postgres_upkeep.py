@@ -13,7 +13,7 @@ from octo_sync.schema import Table
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["prune", "vacuum", "write_log"]
+__all__ = ["prune", "vacuum", "vacuum_statistics", "write_log"]
 
 
 def write_log(
@@ -55,5 +55,10 @@ def prune(
 
 
 def vacuum(session: "psycopg.Connection[Any]", table: str) -> None:
-    """Have the server write a table anew."""
-    session.execute(f"vacuum (full) {table}".encode())
+    """Have the server write a table anew, and note anew what its planner keeps of the values."""
+    session.execute(f"vacuum (full, analyze) {table}".encode())
+
+
+def vacuum_statistics(session: "psycopg.Connection[Any]") -> None:
+    """Have the server write its samples of columns anew; a role that does not own the database is warned, and passed over."""
+    session.execute(b"vacuum (full) pg_catalog.pg_statistic")
