@@ -69,4 +69,4 @@ def test_the_pages_have_no_command_outside_of_blocks_that_run():
         # A closing fence has no kind, so that every second one is empty.
         opened = re.findall(r"^```(\w*)\n.*?^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
         assert len(kinds) == 2 * len(opened)
-        assert set(opened) <= {"bash", "toml", "python", "text"}, page
+        assert set(opened) <= {"bash", "toml", "python", "text", "mermaid"}, page
