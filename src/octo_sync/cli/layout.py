@@ -44,7 +44,7 @@ def folded(text: str, width: int | None) -> list[str]:
             lines.append("")
         rest = word
         while span(click.unstyle(rest)) > width:
-            part = fit(rest, width + 1).removesuffix("…")
+            part = fit(f"{rest} ", width + 1).removesuffix("…")
             lines[-1:], rest = [part, ""], rest[len(part) :]
         lines[-1] = rest
     return lines
