@@ -106,6 +106,8 @@ async def serving(handler: Handler) -> AsyncIterator[Server]:
         task = asyncio.ensure_future(connected(reader, writer))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
+        # A task that is cancelled before its first step never comes to its own end.
+        task.add_done_callback(lambda _: writer.transport.abort())
 
     listener = await asyncio.start_server(accept, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
