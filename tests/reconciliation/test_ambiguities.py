@@ -60,6 +60,8 @@ def test_an_item_that_is_open_keeps_its_key_when_a_sibling_comes_or_goes():
     three = keys(first, second, third, earlier=alone)
     assert [one.key == "reseller_reference=R" for one in three] == [False, True, False]
     assert keys(first, earlier=three) == [one for one in three if one.booking_uuid == "u1"]
+    # What was another booking's, with its age and its acceptance, is nobody else's.
+    assert all("#" in one.key for one in keys(first, earlier=alone))
     # Nobody had it before: all are told apart.
     assert all("#" in one.key for one in keys(first, third, earlier=alone))
 

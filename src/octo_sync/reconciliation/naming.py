@@ -49,17 +49,15 @@ def keys(
         known[one.key].append(one)
     for (side, i), owners in named.items():
         shared = set(_shared(db, side, i, owners))
-        claims = Counter(
-            names[number] for number in shared if _is_one(rules, items[number], known.get(names[number], ()))
-        )
-        for number in shared if not earlier else [number for number, _ in owners]:
+        own = {number for number, _ in owners if _is_one(rules, items[number], known.get(names[number], ()))}
+        claims = Counter(names[number] for number in shared & own)
+        for number, _ in owners:
             plain, marked = names[number], f"{names[number]} #{_mark(rules, *items[number])}"
-            is_plain = _is_one(rules, items[number], known.get(plain, ()))
             if number in shared:
-                is_plain = is_plain and claims[plain] == 1
-            elif marked not in known:
-                is_plain = True
-            names[number] = plain if is_plain else marked
+                keeps = number in own and claims[plain] == 1
+            else:
+                keeps = number in own or not (marked in known or _is_of_others(items[number], known.get(plain, ())))
+            names[number] = plain if keeps else marked
     seen: Counter[str] = Counter()
     for number, name in names.items():
         seen[name] += 1
@@ -86,8 +84,18 @@ def _value(rules: Rules, key: int, side: str, row: Row) -> str:
 
 def _is_one(rules: Rules, item: _Rows, earlier: Collection[Earlier]) -> bool:
     """Whether an item is one of those, by its booking; where it has none, by its day."""
-    uuid, day = next((row["booking_uuid"] for row in item[0] if row.get("booking_uuid")), None), day_of(rules, *item)
+    uuid, day = _booking(item[0]), day_of(rules, *item)
     return any(one.booking_uuid == uuid and (uuid is not None or one.day == day) for one in earlier)
+
+
+def _is_of_others(item: _Rows, earlier: Collection[Earlier]) -> bool:
+    """Whether those are other bookings than the item's: their age and their acceptance are not for it."""
+    uuid = _booking(item[0])
+    return uuid is not None and any(one.booking_uuid not in (None, uuid) for one in earlier)
+
+
+def _booking(here: Sequence[Row]) -> str | None:
+    return next((row["booking_uuid"] for row in here if row.get("booking_uuid")), None)
 
 
 def _shared(db: duckdb.DuckDBPyConnection, side: str, key: int, owners: Sequence[tuple[int, int]]) -> list[int]:
@@ -119,7 +127,7 @@ def _mark(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> str:
 
 def _without_key(rules: Rules, here: Sequence[Row], there: Sequence[Row]) -> str:
     """The name of an item without any key: its booking, else its compared values."""
-    uuid = next((row["booking_uuid"] for row in here if row.get("booking_uuid")), None)
+    uuid = _booking(here)
     if uuid is not None:
         return f"booking_uuid={uuid}"
     columns = [f.here if here else f.there for f in rules.fields]
