@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 
+from octo_sync.destinations.attaching import attach_published
 from octo_sync.destinations.digests import live
 from octo_sync.destinations.transactions import translated
 from octo_sync.schema import Table
@@ -74,9 +75,8 @@ def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
     """
     result = Comparison()
     with translated(here), duckdb.connect(":memory:", config={"threads": 2, "memory_limit": "512MB"}) as db:
-        for path, name in ((here, "here"), (fresh, "fresh")):
-            escaped = str(path).replace("'", "''")
-            db.execute(f"attach '{escaped}' as {name} (read_only)")
+        attach_published(db, here, "here")
+        attach_published(db, fresh, "fresh")
         db.execute("set timezone = 'UTC'")
         db.execute(
             "create temp table booking_scope as select connection_id, booking_uuid from fresh.core.bookings "

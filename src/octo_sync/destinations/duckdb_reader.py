@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from octo_sync.destinations import digests
+from octo_sync.destinations.attaching import attach_published
 from octo_sync.destinations.base import Rows, TableDigest
 from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, ColumnInfo, Parameters, TableInfo
 from octo_sync.destinations.transactions import translated
@@ -62,9 +63,8 @@ def _connect(
     _refuse_others(path)
     with translated(path):
         first = duckdb.connect(":memory:", config=dict(settings))
-        escaped = str(path).replace("'", "''")
         try:
-            first.execute(f"attach '{escaped}' as octo (read_only)")
+            attach_published(first, path, "octo")
         except duckdb.IOException as error:
             if "lock" in str(error).lower():
                 raise
