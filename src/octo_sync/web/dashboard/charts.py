@@ -16,7 +16,8 @@ _POINTS = 20
 _FEW = 8
 _FEW_LABELS = {"interval": 0, "width": 48, "overflow": "break"}
 """Each of a few bars has its name, in several lines where it is long."""
-_NARROW_LABELS = {"hideOverlap": True}
+_NARROW_LABELS = {"hideOverlap": True, "alignMaxLabel": "right"}
+"""The last one ends under its place: beside it the picture is cut, which shows on a telephone."""
 
 CLOSED, UNKNOWN, SOLD_OUT = -2.0, -1.0, 2.0
 """What a cell of the heat map can be beside a share of 0 to 1."""
