@@ -39,6 +39,14 @@
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   for (const id of new Set(ids)) if (ids.filter((each) => each === id).length > 1) wrong.push(`twice: #${id}`);
 
+  // Words of a picture: what lies beyond its edge is cut. (A legend that scrolls is cut on purpose, and clipped by itself.)
+  for (const each of document.querySelectorAll(".chart svg text")) {
+    const word = each.getBoundingClientRect(), edge = each.ownerSVGElement.getBoundingClientRect();
+    if (!each.closest("[clip-path]") && (word.left < edge.left - 1 || word.right > edge.right + 1)) {
+      wrong.push(`cut at the edge of #${each.closest(".chart").id}: ${each.textContent}`);
+    }
+  }
+
   // Headings.
   const levels = [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].map((h) => Number(h.tagName[1]));
   if (levels.filter((l) => l === 1).length !== 1 || levels[0] !== 1) wrong.push(`headings begin ${levels.slice(0, 3)}`);

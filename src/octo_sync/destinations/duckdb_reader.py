@@ -66,7 +66,7 @@ def _connect(
         try:
             attach_published(first, path, "octo")
         except duckdb.IOException as error:
-            if "lock" in str(error).lower():
+            if "could not set lock" in str(error).lower():
                 raise
             said = str(error).splitlines()[0][:160]
             raise WarehouseError(f"{path} is damaged or cut off ({said}); octo-sync publish makes it anew.") from None

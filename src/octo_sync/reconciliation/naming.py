@@ -51,7 +51,7 @@ def keys(
         shared = set(_shared(db, side, i, owners))
         own = {number for number, _ in owners if _is_one(rules, items[number], known.get(names[number], ()))}
         claims = Counter(names[number] for number in shared & own)
-        for number, _ in owners:
+        for number in [number for number, _ in owners] if earlier else shared:
             plain, marked = names[number], f"{names[number]} #{_mark(rules, *items[number])}"
             if number in shared:
                 keeps = number in own and claims[plain] == 1

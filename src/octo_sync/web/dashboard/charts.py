@@ -10,14 +10,14 @@ from typing import Any
 __all__ = ["CLOSED", "FILL_LEGEND", "SERIES", "SOLD_OUT", "UNKNOWN", "bars", "heat_map", "lines", "shares_across"]
 
 SERIES = tuple(f"var(--series-{n})" for n in range(1, 9))
-_GRID = {"left": 8, "right": 16, "top": 36, "bottom": 8, "containLabel": True}
+_GRID = {"left": 16, "right": 36, "top": 36, "bottom": 8, "containLabel": True}
+"""At the sides there is room for half of a label below the first and the last place, which would be cut at the picture's edge."""
 _POINTS = 20
 """Points of a line that are drawn one by one at most; a lone one between gaps would be lost without."""
 _FEW = 8
 _FEW_LABELS = {"interval": 0, "width": 48, "overflow": "break"}
 """Each of a few bars has its name, in several lines where it is long."""
-_NARROW_LABELS = {"hideOverlap": True, "alignMaxLabel": "right"}
-"""The last one ends under its place: beside it the picture is cut, which shows on a telephone."""
+_NARROW_LABELS = {"hideOverlap": True}
 
 CLOSED, UNKNOWN, SOLD_OUT = -2.0, -1.0, 2.0
 """What a cell of the heat map can be beside a share of 0 to 1."""
