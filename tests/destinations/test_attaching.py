@@ -101,3 +101,14 @@ def test_a_damaged_file_that_stays_is_not_opened_again_and_again(tmp_path):
         file.truncate(300_000)
     with pytest.raises(WarehouseError, match="octo-sync publish makes it anew"):
         read(target)
+
+
+def test_a_block_that_is_damaged_is_said_to_be_damage(tmp_path):
+    """DuckDB's sentence has the word block in it, which is no lock."""
+    target = made(tmp_path / "octo.read.duckdb", 0, moved=False)
+    blocks = 12_288  # after three headers of 4 KB
+    with target.open("r+b") as file:
+        file.seek(blocks)
+        file.write(bytes(target.stat().st_size - blocks))
+    with pytest.raises(WarehouseError, match=r"is damaged or cut off \(.*block.*\); octo-sync publish makes it anew"):
+        read(target)

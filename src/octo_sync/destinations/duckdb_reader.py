@@ -65,7 +65,7 @@ def _connect(
         first = duckdb.connect(":memory:", config=dict(settings))
         try:
             attach_published(first, path, "octo")
-        except duckdb.IOException as error:
+        except duckdb.Error as error:
             if "could not set lock" in str(error).lower():
                 raise
             said = str(error).splitlines()[0][:160]
