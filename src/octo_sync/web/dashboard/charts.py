@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["CLOSED", "FILL_LEGEND", "SERIES", "SOLD_OUT", "UNKNOWN", "bars", "heat_map", "lines", "shares_across"]
 
 SERIES = tuple(f"var(--series-{n})" for n in range(1, 9))
-_GRID = {"left": 16, "right": 36, "top": 36, "bottom": 8, "containLabel": True}
+_GRID = {"left": 24, "right": 36, "top": 36, "bottom": 8, "containLabel": True}
 """At the sides half of a label below the first and the last place has room; at the edge of the picture it would be cut."""
 _POINTS = 20
 """Points of a line that are drawn one by one at most; a lone one between gaps would be lost without."""
