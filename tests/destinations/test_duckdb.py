@@ -1,10 +1,12 @@
 """The DuckDB warehouse keeps the contract, and a few promises of its own."""
 
+import contextlib
 import dataclasses
 import itertools
 import shutil
 import subprocess
 import sys
+import threading
 
 import duckdb
 import pytest
@@ -352,6 +354,91 @@ def test_what_is_published_is_whole_and_read_only_and_reaches_nothing_outside(op
     assert again.execute("select count(*) from octo.core.bookings").fetchall() == [(2,)]
     again.close()
     warehouse.close()
+
+
+def left_in(directory):
+    """Copies that wait to take a place."""
+    return sorted(file.name for file in directory.iterdir() if file.name.startswith(".octo.read"))
+
+
+def test_a_copy_that_is_checked_holds_up_no_landing_and_shows_what_was_checked(open_warehouse, tmp_path):
+    warehouse, folder = open_warehouse(), tmp_path / "octo"
+    warehouse.claim_writer(1, "test")
+    warehouse.land(landing(december([booking(1)], 10)))
+    target, contacts, count = folder / "octo.read.duckdb", folder / "octo.read.private.duckdb", "from core.bookings"
+    with warehouse.drafting() as draft:
+        draft.run_script(["create view marts.m as select count(*) as n from core.bookings"])
+        draft.freeze(target, contacts=contacts)
+        another = threading.Thread(
+            target=warehouse.land, args=[landing(december([booking(1), booking(2)], 11))], daemon=True
+        )
+        another.start()
+        another.join(20)
+        assert not another.is_alive(), "it landed while the copy was being checked"
+        assert warehouse.query(f"select count(*) {count}").rows == [(2,)]
+        assert draft.query(f"select count(*) {count}").rows == draft.query("select n from marts.m").rows == [(1,)]
+        zone = "select current_setting('TimeZone')"
+        assert draft.query(zone).rows == warehouse.query(zone).rows
+        assert not target.exists()
+        size = draft.publish()
+        assert size == target.stat().st_size
+        assert contacts.exists()
+    assert left_in(folder) == []
+    with contextlib.closing(open_read_only(target)) as reader:
+        assert reader.execute("select n from octo.marts.m").fetchall() == [(1,)]
+    warehouse.close()
+
+
+@pytest.mark.parametrize("ends", ["is withdrawn", "fails"])
+def test_what_is_not_published_leaves_the_former_copy_and_no_other(open_warehouse, tmp_path, ends):
+    warehouse, folder = open_warehouse(), tmp_path / "octo"
+    warehouse.claim_writer(1, "test")
+    target, contacts = folder / "octo.read.duckdb", folder / "octo.read.private.duckdb"
+    warehouse.publish(target)
+    before = target.read_bytes()
+    with contextlib.suppress(WarehouseError), warehouse.drafting() as draft:
+        draft.freeze(target, contacts=contacts)
+        assert len(left_in(folder)) == 2
+        if ends == "fails":
+            draft.query("select * from core.nowhere")
+        draft.withdraw()
+    assert left_in(folder) == []
+    assert target.read_bytes() == before
+    assert not contacts.exists()
+    with warehouse.drafting() as draft:
+        draft.freeze(target)
+        draft.publish()
+    warehouse.close()
+
+
+def test_who_closes_the_warehouse_does_not_wait_for_the_end_of_the_checks(open_warehouse, tmp_path):
+    warehouse, folder, said, begun = open_warehouse(), tmp_path / "octo", [], threading.Event()
+    warehouse.claim_writer(1, "test")
+    target = folder / "octo.read.duckdb"
+
+    def publishes():
+        try:
+            with warehouse.drafting() as draft:
+                draft.freeze(target)
+                begun.set()
+                for _ in range(100):  # each of them would take an hour
+                    with contextlib.suppress(WarehouseError):
+                        draft.query("select count(*) from range(100000000000) a where a.range % 7 = 8")
+                draft.query("select 1")
+        except WarehouseError as error:
+            said.append(str(error))
+
+    publishing = threading.Thread(target=publishes, daemon=True)
+    publishing.start()
+    assert begun.wait(20)
+    closing = threading.Thread(target=warehouse.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    publishing.join(20)
+    assert (closing.is_alive(), publishing.is_alive()) == (False, False)
+    assert said == ["octo.duckdb is being closed, so nothing was published."]
+    assert not target.exists()
+    assert left_in(folder) == []
 
 
 def test_a_missing_read_copy_is_said_in_a_sentence(tmp_path):

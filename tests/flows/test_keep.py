@@ -14,7 +14,7 @@ from tests.flows.harness import QUICK, QUICK_SYNC, Asked, Project, Service, Wire
 import octo_sync
 from octo_sync.app import open_journal
 from octo_sync.errors import WarehouseError
-from octo_sync.flows import keep
+from octo_sync.flows import erase, keep
 from octo_sync.flows.keep import Keeper
 from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.flows.work import Worker
@@ -437,6 +437,92 @@ async def test_a_publish_that_failed_is_tried_again_without_new_rows(tmp_path, s
         assert len(tries) == 2, "what is shown already is not made again"
 
 
+class Held:
+    """Publishing that ends when it is let go."""
+
+    def __init__(self, monkeypatch, *, before):
+        self.begun, self.go = threading.Event(), threading.Event()
+        self._before = before
+        monkeypatch.setattr(keep, "mirror_and_publish", self._publish)
+
+    def _publish(self, ports):
+        if self._before:
+            self._wait()
+        published = mirror_and_publish(ports)
+        if not self._before:
+            self._wait()
+        return published
+
+    def _wait(self):
+        self.begun.set()
+        assert self.go.wait(20)
+
+
+async def until(done, keeper):
+    async with asyncio.timeout(20):
+        while not done():
+            keeper.wake.set()
+            await asyncio.sleep(0.02)
+
+
+async def test_what_is_marked_lands_while_a_copy_is_made_and_readers_get_it_next(tmp_path, service, monkeypatch):
+    service.reset()
+    project, told = Project(tmp_path, service, limits=QUICK, publish=True), []
+    held, uuid = Held(monkeypatch, before=False), service.state()["bookings"][0]["uuid"]
+    async with keeping(project, published=lambda: told.append(shown(project))) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await until(held.begun.is_set, keeper)
+        landed = keeper.landed
+        for number in range(3):
+            service.change(uuid, supplier_reference=f"NEW-{number}", silent=True)
+            keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION)
+            await until(lambda expected=landed + number: keeper.landed > expected, keeper)
+        assert not keeper.idle.is_set()
+        assert told == [], "readers do not have it yet"
+        held.go.set()
+        await settled(keeper)
+        assert len(told) == 1, "what the copy shows of the pull is told, though more has landed since"
+        assert references(project, uuid) != ["NEW-2"]
+        keeper._published_at = float("-inf")
+        await settled(keeper)
+        assert references(project, uuid) == ["NEW-2"]
+        assert len(told) == 1
+
+
+async def test_an_erasure_waits_for_the_copy_in_the_making(tmp_path, service, monkeypatch):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, publish=True)
+    held, order = Held(monkeypatch, before=True), []
+    monkeypatch.setattr(erase, "erase", lambda _ports: order.append("erased"))
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await until(held.begun.is_set, keeper)
+        monkeypatch.setattr(keeper.ports.journal, "open_erasures", lambda: ["1"])
+        keeper._publishing.add_done_callback(lambda _: order.append("published"))
+        keeper.wake.set()
+        for _ in range(25):  # long enough for one that does not wait
+            await asyncio.sleep(0.02)
+        assert order == []
+        held.go.set()
+        await until(lambda: len(order) == 2, keeper)
+    assert order == ["published", "erased"]
+
+
+async def test_a_copy_that_breaks_for_no_known_reason_ends_the_keeper(tmp_path, service, monkeypatch):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, publish=True)
+
+    def breaks(_ports):
+        raise RuntimeError("nobody thought of it")
+
+    monkeypatch.setattr(keep, "mirror_and_publish", breaks)
+    async with project.opened() as opened:
+        keeper = Keeper(opened.ports, asyncio.Event(), lambda: "pull-0")
+        await asyncio.to_thread(keeper.pull, "full")
+        with pytest.raises(RuntimeError, match="nobody thought of it"):
+            await asyncio.wait_for(keeper.run(), 20)
+
+
 async def test_a_pull_that_changed_nothing_renews_when_it_was_verified(tmp_path, service):
     service.reset()
     project = Project(tmp_path, service, limits=QUICK, publish=True)
@@ -451,6 +537,13 @@ async def test_a_pull_that_changed_nothing_renews_when_it_was_verified(tmp_path,
         await settled(keeper)
     with octo_sync.open(project.directory / "octo.read.duckdb") as copy:
         assert copy.sql(newest).fetch().rows > before
+
+
+def references(project, uuid):
+    """What readers see of a booking."""
+    with octo_sync.open(project.directory / "octo.read.duckdb") as copy:
+        found = copy.sql("select supplier_reference from core.bookings where booking_uuid = $1", [uuid]).fetch().rows
+    return [value for (value,) in found]
 
 
 def shown(project):

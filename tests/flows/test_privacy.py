@@ -679,6 +679,9 @@ async def test_attempts_at_an_erasure_are_a_pause_apart_that_grows_however_long_
         now += 300
         raise WarehouseError("The disk is full.")
 
+    async def nothing():
+        pass
+
     asked = ["1"]
     ports = SimpleNamespace(journal=SimpleNamespace(open_erasures=lambda: asked), run_id="r")
     loop = asyncio.get_running_loop()
@@ -688,11 +691,11 @@ async def test_attempts_at_an_erasure_are_a_pause_apart_that_grows_however_long_
     monkeypatch.setattr(loop, "time", lambda: now)
     try:
         while len(began) < 7:
-            await eraser.when_due()
+            await eraser.when_due(nothing)
             now += 1
         asked = ["1", "2"]
         before = now
-        await eraser.when_due()
+        await eraser.when_due(nothing)
     finally:
         monkeypatch.setattr(loop, "time", real)
     assert [after - first - 300 for first, after in pairwise(began[:7])] == [60, 120, 240, 480, 900, 900]

@@ -217,6 +217,26 @@ class Scripted(Protocol):
 class Draft(Scripted, Protocol):
     """Marts in the making, and what they say before anybody else sees them."""
 
+    def freeze(self, target: Path, *, contacts: Path | None = None) -> None:
+        """Have what is asked and published from here on be what it is now, whatever lands meanwhile.
+
+        Args:
+            target: Where a copy for readers is to be, at destinations that make one.
+            contacts: Where a copy with personal data is to be; None makes none.
+
+        Raises:
+            WarehouseError: It could not be copied.
+        """
+        ...
+
+    def publish(self) -> int:
+        """Show readers what was frozen, at the latest at the end of the draft; its size in bytes.
+
+        Raises:
+            WarehouseError: The copy could not be put in place; the former one stays.
+        """
+        ...
+
     def withdraw(self) -> None:
         """Show none of it to anybody."""
         ...
@@ -303,9 +323,9 @@ class Destination(Protocol):
         ...
 
     def drafting(self) -> AbstractContextManager[Draft]:
-        """Where marts are made, checked and published, while nothing lands.
+        """Where marts are made, checked and published. Until it is frozen nothing lands, or nothing of it is seen there.
 
-        Readers see them from the end of the block on, or when `publish` is called.
+        Readers see them from the end of the block on, or when the draft's `publish` is called.
 
         Raises:
             WriterFenced: A newer writer took over, at the latest when they were to be seen; the former marts stay.

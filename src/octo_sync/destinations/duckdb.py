@@ -28,7 +28,7 @@ from octo_sync.destinations.base import (
     TableDigest,
 )
 from octo_sync.destinations.burying import bury, bury_private
-from octo_sync.destinations.duckdb_publishing import copy_into_place
+from octo_sync.destinations.duckdb_publishing import COPY, DuckDBDraft, copy_beside, copy_into_place, rows_of
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing import LandingWork
 from octo_sync.destinations.migrating import migrate
@@ -41,6 +41,8 @@ from octo_sync.schema import Noun, Table
 __all__ = ["DuckDBWarehouse"]
 
 _MAIN, _PRIVATE = duckdb_files.MAIN, duckdb_files.PRIVATE
+_PATIENCE = 0.05
+"""Seconds until checks are told, again, that the warehouse is to be closed."""
 _SHED_WITHIN = 3600.0
 """Seconds that writing a file anew may take after an erasure: it has to be done, however long it takes."""
 
@@ -71,6 +73,9 @@ class DuckDBWarehouse:
         self.path, self.private_path = path, private_path
         self._tables, self._nouns = tuple(tables), nouns
         self._lock = threading.RLock()
+        self._drafting = threading.RLock()
+        """Held from the first mart until it is published; the lock above only while nothing may land."""
+        self._draft: DuckDBDraft | None = None
         self._filled: set[str] = set()
         self._half_landed = True
         """Whether the private file may have been written by a landing that then failed."""
@@ -111,9 +116,16 @@ class DuckDBWarehouse:
         self._mend()
 
     def close(self) -> None:
-        """Let go of both files; everything committed is in them."""
-        with self._lock, contextlib.suppress(duckdb.Error):
-            self._db.close()
+        """Let go of both files; everything committed is in them. What is being checked is not published."""
+        while not self._drafting.acquire(timeout=_PATIENCE):
+            # Again and again, because one that comes just before a statement begins is lost.
+            if (draft := self._draft) is not None:
+                draft.interrupt()
+        try:
+            with self._lock, contextlib.suppress(duckdb.Error):
+                self._db.close()
+        finally:
+            self._drafting.release()
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -240,12 +252,8 @@ class DuckDBWarehouse:
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement; see `Destination`."""
         with self._lock, translated(self.path):
-            cursor = self._db.execute(sql, list(parameters) if not isinstance(parameters, Mapping) else parameters)
-            columns = tuple(d[0] for d in cursor.description or ())
-            types = tuple(str(d[1]) for d in cursor.description or ())
-            rows = cursor.fetchall() if limit is None else cursor.fetchmany(limit + 1)
-        cut = limit is not None and len(rows) > limit
-        return Rows(columns, rows[:limit] if cut else rows, types, cut)
+            given = parameters if isinstance(parameters, Mapping) else list(parameters)
+            return rows_of(self._db.execute(sql, given), limit)
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Count and hash live rows; see `Destination`."""
@@ -352,13 +360,44 @@ class DuckDBWarehouse:
                 self._db.execute(statement)
 
     @contextlib.contextmanager
-    def drafting(self) -> Iterator["DuckDBWarehouse"]:
-        """Itself: readers have a copy, which only `publish` replaces. Nothing lands meanwhile."""
-        with self._lock:
-            yield self
+    def drafting(self) -> Iterator[DuckDBDraft]:
+        """Marts in this file, then a copy of it; nothing lands until it is copied; see `Destination`."""
+        with self._drafting, contextlib.ExitStack() as landings_wait:
+            landings_wait.enter_context(self._lock)
 
-    def withdraw(self) -> None:
-        """Nothing is to be done: nobody reads this file."""
+            def copied(
+                target: Path, contacts: Path | None
+            ) -> tuple[list[tuple[Path, Path]], duckdb.DuckDBPyConnection]:
+                made = self._copied(target, contacts)
+                landings_wait.close()
+                return made
+
+            with contextlib.closing(DuckDBDraft(self, self.path, copied)) as draft:
+                self._draft = draft
+                try:
+                    yield draft
+                finally:
+                    self._draft = None
+
+    def _copied(self, target: Path, contacts: Path | None) -> tuple[list[tuple[Path, Path]], duckdb.DuckDBPyConnection]:
+        fresh: list[tuple[Path, Path]] = []
+        try:
+            with translated(self.path):
+                for name, file, place in ((_MAIN, self.path, target), (_PRIVATE, self.private_path, contacts)):
+                    if place is not None:
+                        self._db.execute(f"checkpoint {name}")
+                        fresh.append((copy_beside(file, place), place))
+                # Of the same database, so that both together keep within its memory limit.
+                cursor = self._db.cursor()
+                escaped = str(fresh[0][0]).replace("'", "''")
+                cursor.execute(f"attach '{escaped}' as {COPY} (read_only)")
+                cursor.execute(f"use {COPY}")
+                cursor.execute("set timezone = 'UTC'")
+        except BaseException:
+            for file, _ in fresh:
+                file.unlink(missing_ok=True)
+            raise
+        return fresh, cursor
 
     def publish(self, target: Path, *, contacts: Path | None = None) -> int:
         """Copy the file in a subprocess and swap it in; see `Destination`."""

@@ -8,12 +8,14 @@ it. Grants are read before and given again: on the schema, on each mart of the s
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.destinations.base import Rows
 from octo_sync.destinations.postgres_rows import numbered, rows_of
 from octo_sync.destinations.postgres_session import Passing, connect, translated
 from octo_sync.destinations.postgres_sessions import check_fence
+from octo_sync.destinations.postgres_state import size
 
 if TYPE_CHECKING:
     import psycopg
@@ -47,6 +49,14 @@ class PostgresDraft:
         text, values = numbered(sql, parameters)
         with _raised(), translated(self._name), self._session.transaction():
             return rows_of(self._session.execute(text.encode(), values or None), limit)
+
+    def freeze(self, target: Path, *, contacts: Path | None = None) -> None:
+        """Nothing is to be done: its transaction sees one moment, and readers need no files."""
+
+    def publish(self) -> int:
+        """Have the end of the block show them; bytes that the tables take."""
+        with _raised(), translated(self._name):
+            return size(self._session)
 
     def withdraw(self) -> None:
         """Keep the former marts."""

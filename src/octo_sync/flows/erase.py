@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -92,8 +92,11 @@ class Eraser:
         self._tried: list[str] = []
         self._next_at, self._pause = -inf, _AGAIN
 
-    async def when_due(self) -> None:
+    async def when_due(self, alone: Callable[[], Awaitable[None]]) -> None:
         """Carry out what is due; what could not be finished is tried again after a minute, then more and more seldom.
+
+        Args:
+            alone: Awaited first: no copy made before may come to readers after.
 
         Raises:
             WriterFenced: A newer writer took over.
@@ -103,6 +106,7 @@ class Eraser:
             return
         self._pause = _AGAIN if asked != self._tried else min(2 * self._pause, _AGAIN_AT_MOST)
         self._tried = asked
+        await alone()
         try:
             await asyncio.to_thread(erase, self._ports)
         except WriterFenced:

@@ -52,6 +52,19 @@ class _Pull:
     subjects_before: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What there is to tell of pulls that are over."""
+
+    well: bool = False
+    """A full pull has ended, and every service answered to its end."""
+    all_bookings: bool = False
+    """All bookings were pulled, and no month of them is owed."""
+
+    def __or__(self, other: "_Ended") -> "_Ended":
+        return _Ended(self.well or other.well, self.all_bookings or other.all_bookings)
+
+
 class Keeper:
     """Keeps one project's copy fresh.
 
@@ -94,10 +107,12 @@ class Keeper:
         too, because whoever was killed after a landing has not published it."""
         self._was_pulled = False
         self._published, self._all_is_well = published, all_is_well
-        self._ended_well = False
-        """Whether a full pull has ended to whose end every service answered, and nobody was told yet."""
-        self._bookings_pulled = self._is_shown = False
-        """Whether all bookings were pulled and nothing was compared since, and whether readers have what landed."""
+        self._ended = _Ended()
+        """Of pulls that readers do not have yet."""
+        self._shown = _Ended()
+        """Of pulls that readers have, and nobody was told of."""
+        self._publishing: asyncio.Task[None] | None = None
+        """A copy in the making; landings go on beside it."""
         self._published_at = self._looked_after_at = -inf
         self._next_hold: datetime | None = None
         self._waited: dict[Subject, float] = {}
@@ -182,26 +197,33 @@ class Keeper:
         """
         # Also what a former process had landed and did not come to mark.
         await asyncio.to_thread(self._products_landed, set(self.ports.clients))
-        while True:
-            self.wake.clear()
-            self._worker.revive(self.ports.pipeline.sync.backoff_cap)
-            rest = await self._worker.drain(patient=False)
-            if await self._meanwhile():
-                continue
-            await self._caretaker.when_quiet()
-            again = self._worker.given_up_for(self.ports.pipeline.sync.backoff_cap)
-            await self._sleep([wait for wait in (rest, again) if wait is not None])
+        try:
+            while True:
+                self.wake.clear()
+                self._worker.revive(self.ports.pipeline.sync.backoff_cap)
+                rest = await self._worker.drain(patient=False)
+                if await self._meanwhile():
+                    continue
+                if self._publishing is None:
+                    await self._caretaker.when_quiet()
+                again = self._worker.given_up_for(self.ports.pipeline.sync.backoff_cap)
+                await self._sleep([wait for wait in (rest, again) if wait is not None])
+        except (asyncio.CancelledError, Exception):
+            if self._publishing is not None:
+                self._publishing.cancel()
+            raise
 
     async def _meanwhile(self) -> bool:
         """What must not wait for a quiet moment, because there may be none; whether anything is due because of it."""
-        await self._eraser.when_due()
+        await self._eraser.when_due(self._published_to_the_end)
         fired = await asyncio.to_thread(self._fire)
         marked = await asyncio.to_thread(self._look_after)
         for sentence in await asyncio.to_thread(self._end_pulls):
             self._say(sentence)
         self._say_who_answers()
         await self._publish_when_due()
-        await self._caretaker.when_overdue()
+        if self._publishing is None:
+            await self._caretaker.when_overdue()
         return fired or marked
 
     def _fire(self) -> bool:
@@ -328,9 +350,8 @@ class Keeper:
             }
             error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
             partial = bool(owed or error)
-            self._ended_well = self._ended_well or (pull.part == "full" and not stopped)
-            if pull.part in _ALL_BOOKINGS and not stopped and not months_owed:
-                self._bookings_pulled = True
+            all_bookings = pull.part in _ALL_BOOKINGS and not stopped and not months_owed
+            self._ended |= _Ended(well=pull.part == "full" and not stopped, all_bookings=all_bookings)
             self.ports.journal.end_run(pull.run_id, "partial" if partial else "ok", counts, error)
             sentences.append(
                 f"pull ({pull.part}) {'partial' if partial else 'ok'}: {counts['subjects']:,} subjects, "
@@ -339,16 +360,28 @@ class Keeper:
         return sentences
 
     async def _publish_when_due(self) -> None:
-        """Swap in a new read copy when there is something to show and the last swap is long enough ago."""
-        if self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled):
-            await self.publish()
-        has_readers = self.ports.pipeline.publish.enabled
-        if self._ended_well and (not has_readers or (self._is_shown and not self._owes_readers)):
-            self._ended_well = False
+        """Begin a new read copy when there is something to show and the last one is long enough ago; tell what is shown."""
+        if self._publishing is not None and self._publishing.done():
+            await self._published_to_the_end()
+        is_due = self._publishing is None and self._owes_readers and self._publish_in() <= 0
+        if is_due and await asyncio.to_thread(self._ever_pulled):
+            self._publishing = asyncio.create_task(self.publish())
+            self._publishing.add_done_callback(lambda _: self.wake.set())
+        shown, self._shown = self._shown, _Ended()
+        if not self.ports.pipeline.publish.enabled:
+            # There is nobody to wait for, and nothing that could be compared.
+            shown, self._ended = _Ended(well=self._ended.well), _Ended()
+        if shown.well:
             self._all_is_well()
-        if self._bookings_pulled and self._is_shown and not self._owes_readers and self._published is not None:
-            self._bookings_pulled = False
+        if shown.all_bookings and self._published is not None:
             await asyncio.to_thread(self._published)
+
+    async def _published_to_the_end(self) -> None:
+        """Have the copy in the making made, where there is one; what broke it other than a failure breaks us, too."""
+        if self._publishing is not None:
+            await asyncio.wait([self._publishing])
+            self._publishing.result()
+            self._publishing = None
 
     def _ever_pulled(self) -> bool:
         """Whether any pull has ended here: before that a copy would be a small part of the whole. Blocking.
@@ -374,17 +407,23 @@ class Keeper:
 
     async def publish(self) -> None:
         """Build marts, run checks, swap the read copy. A failure is written down and tried again, the old copy stays."""
-        self._published_at, to_show, self._is_shown = self._time(), self._to_show(), False
+        self._published_at, to_show = self._time(), self._to_show()
+        ended, self._ended = self._ended, _Ended()
         try:
             published = await asyncio.to_thread(mirror_and_publish, self.ports)
         except OctoSyncError as error:
             log.warning("action=publish_failed run=%s error=%s", self.ports.run_id, error)
+            self._ended |= ended
             return
         for failed in published.failed:
             log.warning("action=check_failed run=%s check=%s", self.ports.run_id, failed.check.name)
         log.info("action=publish run=%s bytes=%s", self.ports.run_id, published.size)
         # What a check has stopped is stopped again until something changes.
-        self._tried, self._is_shown = to_show, not published.failed
+        self._tried = to_show
+        if published.failed:
+            self._ended |= ended
+        else:
+            self._shown |= ended
 
     def _publish_in(self) -> float:
         return self._published_at + self.ports.pipeline.serve.publish_every - self._time()
@@ -397,11 +436,12 @@ class Keeper:
         moments = [self.ports.journal.next_due_at(looked_at), self.ports.journal.next_timer_at(), self._next_hold]
         waits += [(m - now).total_seconds() for m in moments if m is not None]
         waits += [self._looked_after_at + _LOOK_AFTER_EVERY - self._time(), _LONGEST_SLEEP]
-        if self._owes_readers and self._was_pulled:
+        if self._owes_readers and self._was_pulled and self._publishing is None:
             waits.append(self._publish_in())
         if self.wake.is_set():
             return
-        self.idle.set()
+        if self._publishing is None:
+            self.idle.set()
         try:
             async with asyncio.timeout(max(_LEAST_SLEEP, min(waits))):
                 await self.wake.wait()

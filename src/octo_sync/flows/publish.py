@@ -188,11 +188,12 @@ def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: 
     """
     with warehouse.drafting() as draft:
         marts = apply_marts(draft, directory)
+        # What is checked is what is shown, and neither waits for what lands meanwhile.
+        draft.freeze(target, contacts=contacts)
         found = run_checks(draft, directory)
         failed = tuple(checked for checked in found if checked.rows.rows)
         if failed:
             draft.withdraw()
             return Published(marts, len(found), failed, None)
-        # Inside, so that no row gets into the copy that no check has seen.
-        size = warehouse.publish(target, contacts=contacts)
+        size = draft.publish()
     return Published(marts, len(found), (), size)
