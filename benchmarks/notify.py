@@ -25,6 +25,7 @@ import common
 from common import Service, median
 from octo_sync.app import SystemClock, environ, open_journal
 from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb_publishing import DuckDBDraft
 from octo_sync.model import SubjectKind
 from octo_sync.pipeline import load
 from octo_sync.serving import Events, serve
@@ -47,9 +48,10 @@ class Watched:
         self.acknowledged: dict[str, float] = {}
         self.committed: dict[str, float] = {}
         self.landings: list[float] = []
+        self.published: list[float] = []
 
     def watch(self) -> None:
-        original = DuckDBWarehouse.land
+        original, original_publish = DuckDBWarehouse.land, DuckDBDraft.publish
 
         def land(warehouse: DuckDBWarehouse, landing: "Landing") -> "LandingReport":
             began = time.perf_counter()
@@ -62,7 +64,13 @@ class Watched:
                     self.committed.setdefault(subject.parts[0], now)
             return report
 
+        def publish(draft: DuckDBDraft) -> int:
+            size = original_publish(draft)
+            self.published.append(time.perf_counter())
+            return size
+
         DuckDBWarehouse.land = land  # type: ignore[method-assign]
+        DuckDBDraft.publish = publish  # type: ignore[method-assign]
 
 
 async def notify(folder: Path, service: Service, options: argparse.Namespace) -> tuple[Watched, int, int]:
@@ -120,11 +128,13 @@ def main() -> int:
     print(f"# notify: {common.machine()}\n")
     with pulled(options) as (folder, service):
         watched, slots, wrong = asyncio.run(notify(folder, service, options))
+    first, last = min(watched.sent.values()), max(watched.committed.values())
+    meanwhile = sum(first < at < last for at in watched.published)
     spent = [watched.committed[uuid] - at for uuid, at in watched.sent.items()]
     acknowledged = [watched.acknowledged[uuid] - at for uuid, at in watched.sent.items()]
     print(
-        f"{slots:,} departures in the warehouse; {len(spent)} notifications at {options.rate:g}/s, read copies "
-        f"{'as always' if options.publish else 'off'}; {wrong} rows wrong at the end; load {os.getloadavg()[0]:.2f}.\n"
+        f"{slots:,} departures in the warehouse; {len(spent)} notifications at {options.rate:g}/s, {meanwhile} read copies "
+        f"published meanwhile; {wrong} rows wrong at the end; load {os.getloadavg()[0]:.2f}.\n"
     )
     rows = [
         [what, *(f"{value * 1000:.1f}" for value in (median(v), quantile(v, 0.9), quantile(v, 0.99), max(v)))]
