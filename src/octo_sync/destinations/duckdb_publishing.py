@@ -130,9 +130,8 @@ class DuckDBDraft:
     def publish(self) -> int:
         """Put the copies in place; the size of the first."""
         self._let_go()
-        sizes = []
-        while self._fresh:
-            sizes.append(_place(*self._fresh.pop(0)))
+        with translated(self._path):
+            sizes = [_place(fresh, place) for fresh, place in self._fresh]
         return sizes[0]
 
     def withdraw(self) -> None:
@@ -140,9 +139,10 @@ class DuckDBDraft:
 
     def interrupt(self) -> None:
         """End what it is asked, from another thread, because everything is to be closed."""
-        self._is_ended = True
-        if self._copy is not None:
-            self._copy.interrupt()
+        self._is_ended, copy = True, self._copy
+        if copy is not None:
+            with contextlib.suppress(duckdb.Error):  # it may be let go of at this moment
+                copy.interrupt()
 
     def close(self) -> None:
         """Remove what was not published."""
