@@ -28,7 +28,7 @@ from octo_sync.destinations.base import (
     TableDigest,
 )
 from octo_sync.destinations.burying import bury, bury_private
-from octo_sync.destinations.duckdb_publishing import COPY, DuckDBDraft, copy_beside, copy_into_place, rows_of
+from octo_sync.destinations.duckdb_publishing import DuckDBDraft, copy_beside, copy_into_place, rows_of
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing import LandingWork
 from octo_sync.destinations.migrating import migrate
@@ -56,7 +56,7 @@ class DuckDBWarehouse:
         tables: What to keep; from `octo_sync.tables`.
         nouns: What can be staged.
         now: When it is opened, for the record of migrations.
-        memory: DuckDB's memory limit, e.g. `192MB`; beyond it spills to disk.
+        memory: DuckDB's memory limit, e.g. `192MB`; beyond it spills to disk. The checks of a copy may have as much again.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class DuckDBWarehouse:
         self._half_landed = True
         """Whether the private file may have been written by a landing that then failed."""
         self._threads = self._threads_now = threads
+        self._memory = memory
         self._files = duckdb_files.Files(path, private_path)
         self._spool = path.parent / f".{path.stem}.spool"
         with translated(path):
@@ -98,7 +99,7 @@ class DuckDBWarehouse:
         self._files.attach_both(self._db)
         # Only now is it sure that the spool is nobody else's: what lies there is a killed run's working storage.
         self._spool.mkdir(mode=0o700, exist_ok=True)
-        for left_over in (*self._spool.glob("*.ndjson"), *self._spool.glob("tmp/*")):
+        for left_over in (*self._spool.glob("*.ndjson"), *self._spool.glob("tmp/*"), *self._spool.glob("checks/*")):
             left_over.unlink(missing_ok=True)
         for file in (self.path, self.private_path):
             caring.sweep(file)
@@ -387,17 +388,18 @@ class DuckDBWarehouse:
                     if place is not None:
                         self._db.execute(f"checkpoint {name}")
                         fresh.append((copy_beside(file, place), place))
-                # Of the same database, so that both together keep within its memory limit.
-                cursor = self._db.cursor()
-                escaped = str(fresh[0][0]).replace("'", "''")
-                cursor.execute(f"attach '{escaped}' as {COPY} (read_only)")
-                cursor.execute(f"use {COPY}")
-                cursor.execute("set timezone = 'UTC'")
+                # A database of its own, so that what it needs of memory and threads is not taken from landings.
+                copy = duckdb.connect(
+                    str(fresh[0][0]),
+                    read_only=True,
+                    config={"threads": 1, "memory_limit": self._memory, "temp_directory": str(self._spool / "checks")},
+                )
+                copy.execute("set timezone = 'UTC'")
         except BaseException:
             for file, _ in fresh:
                 file.unlink(missing_ok=True)
             raise
-        return fresh, cursor
+        return fresh, copy
 
     def publish(self, target: Path, *, contacts: Path | None = None) -> int:
         """Copy the file in a subprocess and swap it in; see `Destination`."""

@@ -19,10 +19,7 @@ from octo_sync.destinations.base import Rows, Scripted
 from octo_sync.destinations.transactions import translated
 from octo_sync.errors import WarehouseError
 
-__all__ = ["COPY", "DuckDBDraft", "copy_beside", "copy_into_place", "rows_of"]
-
-COPY = "fresh_copy"
-"""The copy's name in SQL while it is checked."""
+__all__ = ["DuckDBDraft", "copy_beside", "copy_into_place", "rows_of"]
 
 _COPYING = """
 import os, shutil, sys
@@ -95,7 +92,7 @@ class DuckDBDraft:
         warehouse: What they are made in.
         path: Its file, for what is said of errors.
         copied: Copies what is to be published beside its places (target, contacts), lets landings go on, and gives the copies
-            with their places, and a cursor that reads the first one.
+            with their places, and a connection to the first one.
     """
 
     def __init__(
@@ -152,8 +149,5 @@ class DuckDBDraft:
 
     def _let_go(self) -> None:
         if self._copy is not None:
-            with contextlib.suppress(duckdb.Error):
-                self._copy.execute("use memory")
-                self._copy.execute(f"detach {COPY}")
             self._copy.close()
             self._copy = None

@@ -226,16 +226,18 @@ class LandingWork:
     def _miss_own(self) -> None:
         """A typed "not found" for a row's own id is a miss of that row; two by different requests prove it gone."""
         tables = {t.own_subject: t for t in self._tables if t.own_subject}
-        for a in self._fresh:
-            table = tables.get(str(a.subject.kind))
-            if table is None:
-                continue
+        own = [(a, table) for a in self._fresh if (table := tables.get(str(a.subject.kind)))]
+        # What answered for itself, changed or not, is not missed.
+        there = [(a.subject, table) for a, table in own if not a.not_found]
+        if there:
+            self._db.execute(
+                "delete from ops.absences a using (select unnest($1::varchar[]) as connection_id, "
+                "unnest($2::varchar[]) as table_name, unnest($3::varchar[]) as key) n "
+                "where a.connection_id = n.connection_id and a.table_name = n.table_name and a.key = n.key",
+                [[s.connection for s, _ in there], [t.full_name for _, t in there], [s.key for s, _ in there]],
+            )
+        for a, table in own:
             if not a.not_found:
-                # It answered for itself, changed or not: it is not missed.
-                self._db.execute(
-                    "delete from ops.absences where connection_id = $1 and table_name = $2 and key = $3",
-                    [a.subject.connection, table.full_name, a.subject.key],
-                )
                 continue
             where = " and ".join(f"{c} = ${i + 2}" for i, c in enumerate(c for c in table.key if c != "connection_id"))
             live = self._db.execute(
