@@ -24,7 +24,7 @@ from octo_sync.flows.measure import Gauges, Requests
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.receive import Inbox, Routing
 from octo_sync.flows.subscribe import check, close_gap
-from octo_sync.journal import Journal, Received
+from octo_sync.journal import EndStatus, Journal, Received
 from octo_sync.model import Claim, Clock, SubjectKind
 from octo_sync.notifying import Notifier
 from octo_sync.pipeline import Pipeline
@@ -240,7 +240,8 @@ async def _work(program: _Program, journal: Journal, notifier: Notifier) -> None
             said, pause = "writer", _AGAIN
         except OctoSyncError as error:
             if said != str(error):
-                events.say(f"{error} Trying again until it works; deliveries are kept meanwhile.")
+                run = f" (run {error.run_id})" if error.run_id else ""
+                events.say(f"{error}{run} Trying again until it works; deliveries are kept meanwhile.")
             said, pause = str(error), min(pause * 2, _AGAIN_CAP)
         await asyncio.sleep(pause)
 
@@ -268,6 +269,8 @@ async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
     schedules = _schedules(program, keeper)
     await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
     watching = asyncio.create_task(_watch(journal, wake, program.means.watch_every))
+    status: EndStatus = "ok"
+    why = None
     try:
         backlog = await asyncio.to_thread(journal.backlog)
         if owed := sum(b.dirty for b in backlog if b.kind is not SubjectKind.SUBSCRIPTION):
@@ -280,12 +283,15 @@ async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
         wake.set()
         events.keeping(keeper)
         await keeper.run()
+    except OctoSyncError as error:
+        status, why, error.run_id = "failed", str(error), ports.run_id
+        raise
     finally:
         schedules.stop()
         watching.cancel()
         with contextlib.suppress(OctoSyncError):
             # On a stop, or on an error that ends this attempt; what is owed is marked either way.
-            journal.end_run(ports.run_id, "ok")
+            journal.end_run(ports.run_id, status, error=why)
 
 
 def _reconcile(program: _Program, ports: Ports) -> None:
@@ -305,8 +311,8 @@ def _reconcile(program: _Program, ports: Ports) -> None:
                 if isinstance(error, OctoSyncError)
                 else f"it broke ({type(error).__name__}); please report this."
             )
-            log.warning("action=reconcile_failed name=%s error=%s", name, why)
-            log.debug("action=reconcile_failed name=%s", name, exc_info=error)
+            log.warning("action=reconcile_failed run=%s name=%s error=%s", ports.run_id, name, why)
+            log.debug("action=reconcile_failed run=%s name=%s", ports.run_id, name, exc_info=error)
             program.events.say(f"reconcile {name} failed: {why}")
             continue
         outcome = made.outcome

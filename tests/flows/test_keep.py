@@ -13,7 +13,7 @@ from tests.flows.harness import QUICK, QUICK_SYNC, Asked, Project, Service, Wire
 
 import octo_sync
 from octo_sync.app import open_journal
-from octo_sync.errors import WarehouseError
+from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows import erase, keep
 from octo_sync.flows.keep import Keeper
 from octo_sync.flows.mirror import mirror_and_publish
@@ -163,6 +163,33 @@ async def test_a_stop_finishes_the_landing_in_hand(project, service, monkeypatch
     with open_journal(project.pipeline, project.clock) as journal:
         (row,) = [row for row in journal.subjects("main", SubjectKind.BOOKING) if row.subject == booking(uuid)]
     assert (row.landed_seq, row.dirty) == (number, False)
+
+
+async def test_an_attempt_that_ends_in_an_error_is_a_failed_run_that_the_error_names(project, monkeypatch):
+    monkeypatch.setattr(os, "umask", lambda _: 0o022)
+    runs, said, keeping, tried = Keeper.run, [], asyncio.get_running_loop().create_future(), []
+
+    async def run(self):
+        tried.append(self.ports.run_id)
+        if len(tried) == 1:
+            raise JournalError("The disk is full.")
+        await runs(self)
+
+    monkeypatch.setattr(Keeper, "run", run)
+    events = Events(say=said.append, keeping=lambda keeper: keeping.set_result(keeper) if tried else None)
+    served = asyncio.create_task(
+        serve(project.pipeline, parts=frozenset({"worker"}), events=events, clock=project.clock, random=Random(1))
+    )
+    try:
+        async with asyncio.timeout(30):
+            await (await keeping).idle.wait()
+    finally:
+        served.cancel()
+        await asyncio.wait([served])
+    with open_journal(project.pipeline, project.clock) as journal:
+        ended = {run.run_id: (run.status, run.error) for run in journal.runs(10) if run.command == "serve"}
+    assert ended == {tried[0]: ("failed", "The disk is full."), tried[1]: ("ok", None)}
+    assert f"The disk is full. (run {tried[0]}) Trying again until it works; deliveries are kept meanwhile." in said
 
 
 async def test_what_becomes_due_while_it_looks_after_other_things_is_not_slept_over(project, service, monkeypatch):
