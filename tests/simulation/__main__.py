@@ -54,11 +54,13 @@ NEEDED = (
         for name in (
             "status_429", "status_5xx", "html_502", "unauthorized", "redirect", "hang", "latency", "option_400",
             "read_lag", "empty_200", "html_200", "malformed", "chopped", "bom", "utf16", "nan", "duplicate_keys",
-            "deep", "nul", "empty_list", "cut_list", "truncated", "reset", "drip", "create_timeout", "delivery_lost",
-            "delivery_doubled", "delivery_late", "delivery_reordered",
+            "deep", "nul", "gzip_bomb", "empty_list", "cut_list", "truncated", "reset", "drip", "create_timeout",
+            "delivery_lost", "delivery_doubled", "delivery_late", "delivery_reordered",
         )
     ),
     "fault begun: ignored_capability",
+    "forged delivery refused",
+    "updated whole where an update drops headers",
     "fault begun: update_without_dates",
     "network down",
     "journal commit failed",

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import duckdb
 import msgspec
 from tests import oracle
+from tests.simulation.faults import FORGED
 
 from octo_sync.sandbox import state
 
@@ -16,10 +17,12 @@ __all__ = ["acknowledged_is_durable", "after_landing", "bounded", "differences"]
 
 
 def acknowledged_is_durable(world):
-    """Every delivery that was answered 200 is in the journal's file as it lies there."""
+    """Every delivery that was answered 200 is in the journal's file as it lies there, and no forged one."""
     with sqlite3.connect(f"file:{world.pipeline.journal_path}?mode=ro", uri=True) as db:
         stored = Counter(db.execute("select endpoint, body from deliveries").fetchall())
     db.close()
+    if any(FORGED.encode() in body for _, body in stored):
+        world.fail("a forged delivery is in the journal")
     for (endpoint, body), count in world.acks.items():
         if stored[endpoint, body] < count:
             world.fail(

@@ -3,15 +3,21 @@
 import asyncio
 import contextlib
 import dataclasses
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import httpx
 from tests.simulation.loop import Killed
 from tests.simulation.program import Program
+from tests.simulation.wire import ToReceiver
 
 from octo_sync.errors import OctoSyncError
 
-__all__ = ["WINDOWS", "Window", "crash"]
+__all__ = ["FORGED", "WINDOWS", "Window", "crash"]
+
+FORGED = "f0f0f0f0-0000-4000-8000-00000000f0f0"
+"""A booking that only forged deliveries tell of: nothing may be kept of it, and nobody asked for it."""
 
 CRASHES = (
     ("now", 0),
@@ -194,6 +200,43 @@ async def _lost_subscription(world):
         world.count(f"subscription {kind}")
 
 
+async def _forged(world):
+    """Somebody who knows the address, but not the secret, tells of a booking there is none of."""
+    sender = ToReceiver(world)
+    body = json.dumps({"notificationType": "BOOKING_UPDATE", "data": {"uuid": FORGED}}).encode()
+    for one in [one for one in world.sandbox.service.store.subscriptions.values() if one.token == "all"][:1]:
+        headers = world.random.choice(({}, {name: value[::-1] for name, value in one.headers.items()}))
+        for _ in range(world.random.choice((1, 5, 20))):
+            with contextlib.suppress(httpx.HTTPError):
+                answer = await sender.handle_async_request(
+                    httpx.Request("POST", one.url, headers=headers, content=body)
+                )
+                if answer.status_code not in (401, 503):
+                    world.fail(f"a forged delivery was answered {answer.status_code}")
+                world.count("forged delivery refused", answer.status_code == 401)
+            await asyncio.sleep(world.random.choice((0.0, 0.1, 30.0)))
+
+
+async def _patched_bare(world):
+    """An update loses the headers it does not repeat; one is due, because the subscription has lost types."""
+    service = world.sandbox.service
+    service.quirks.update({"patch_drops_headers": True})
+    known = service.store.subscriptions
+    for one in [one for one in known.values() if one.token == "all"][:1]:
+        known[one.id] = dataclasses.replace(one, types=one.types[:1])
+        for _ in range(60):
+            # Its loss is seen at the next look at the subscriptions, which may be 50 minutes away.
+            await asyncio.sleep(60)
+            now = known.get(one.id)
+            if now is None or len(now.types) > 1:
+                break
+        if now is not None and len(now.types) > 1:
+            if not now.headers:
+                world.fail("an update without headers removed the secret")
+            world.count("updated whole where an update drops headers")
+    service.quirks.update({"patch_drops_headers": False})
+
+
 async def _created_without_answer(world):
     """The subscription is gone; making it anew succeeds, and the answer never comes."""
     service = world.sandbox.service
@@ -279,6 +322,7 @@ WINDOWS = (
     _service("delivery_doubled", 7200, share=0.6),
     _service("delivery_late", 7200, share=0.6, seconds=lambda r: r.choice((3.0, 60.0, 3600.0))),
     _service("delivery_reordered", 7200, share=0.6, seconds=20.0),
+    _with_a_pull("gzip_bomb", 200, share=0.3, bytes=30_000_000),
     _quirk("ignored_capability", ["pricing"], 600),
     _quirk("ignored_capability", ["content", "extras"], 600),
     _quirk("delivery_extra_fields", value=True, lasting=7200),
@@ -290,6 +334,8 @@ WINDOWS = (
     Window("clock put", _clock),
     Window("second instance", _second),
     Window("subscription", _lost_subscription),
+    Window("forged deliveries", _forged),
+    Window("updates drop headers", _patched_bare),
     Window("created without an answer", _created_without_answer),
     Window("acknowledgements lost", _acknowledgements),
     Window("slow answers", _slow),

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 __all__ = ["FEW", "MUTANTS", "Mutant", "hunt"]
 
@@ -408,7 +409,14 @@ def fence_checked_outside_the_landing():
 # -- subscriptions ----------------------------------------------------------------------------------------------------
 
 
-@mutant("full PATCH always", "subscription")
+@mutant("secrets", "forged deliveries")
+def any_secret_will_do():
+    from octo_sync.web import doors
+
+    doors.hmac = SimpleNamespace(compare_digest=lambda one, other: True)
+
+
+@mutant("full PATCH always", "updates drop headers")
 def patch_without_headers():
     from octo_sync.octo.client import OctoClient
 

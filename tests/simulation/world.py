@@ -13,6 +13,7 @@ from random import Random
 
 import httpx
 from tests.simulation import checks
+from tests.simulation.faults import FORGED
 from tests.simulation.loop import Process, current
 from tests.simulation.program import Program, install
 from tests.simulation.wire import ToReceiver, ToService, ask
@@ -249,6 +250,8 @@ class World:
     def asked(self, request):
         if not str(request.url).startswith(f"{BASE}/"):
             self.fail(f"the service is {BASE}, and {request.url} was asked")
+        if FORGED in str(request.url):
+            self.fail(f"{request.url} was asked because of a forged delivery")
         self.note("ask", request.method, request.url.raw_path.decode(), request.content.decode()[:120])
 
     def answered(self, status):
