@@ -234,15 +234,20 @@ async def _work(program: _Program, journal: Journal, notifier: Notifier) -> None
                 await _keep(program, project.ports, notifier)
         except ConfigError:
             raise
-        except (LeaseHeld, WriterFenced):
-            if said != "writer":
-                events.say(f"{await asyncio.to_thread(_writer, journal)}; this one takes over as soon as it ends.")
-            said, pause = "writer", _AGAIN
         except OctoSyncError as error:
-            if said != str(error):
-                run = f" (run {error.run_id})" if error.run_id else ""
-                events.say(f"{error}{run} Trying again until it works; deliveries are kept meanwhile.")
-            said, pause = str(error), min(pause * 2, _AGAIN_CAP)
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                # What breaks while it is being stopped must not begin it anew.
+                log.warning("action=stop error=%s", error)
+                raise asyncio.CancelledError from error
+            if isinstance(error, LeaseHeld | WriterFenced):
+                if said != "writer":
+                    events.say(f"{await asyncio.to_thread(_writer, journal)}; this one takes over as soon as it ends.")
+                said, pause = "writer", _AGAIN
+            else:
+                if said != str(error):
+                    run = f" (run {error.run_id})" if error.run_id else ""
+                    events.say(f"{error}{run} Trying again until it works; deliveries are kept meanwhile.")
+                said, pause = str(error), min(pause * 2, _AGAIN_CAP)
         await asyncio.sleep(pause)
 
 

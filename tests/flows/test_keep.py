@@ -18,7 +18,7 @@ from octo_sync.flows import erase, keep
 from octo_sync.flows.keep import Keeper
 from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.flows.work import Worker
-from octo_sync.journal import Timer
+from octo_sync.journal import Journal, Timer
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.serving import Events, serve
 
@@ -190,6 +190,30 @@ async def test_an_attempt_that_ends_in_an_error_is_a_failed_run_that_the_error_n
         ended = {run.run_id: (run.status, run.error) for run in journal.runs(10) if run.command == "serve"}
     assert ended == {tried[0]: ("failed", "The disk is full."), tried[1]: ("ok", None)}
     assert f"The disk is full. (run {tried[0]}) Trying again until it works; deliveries are kept meanwhile." in said
+
+
+async def test_what_breaks_while_it_is_being_stopped_does_not_begin_it_anew(project, monkeypatch):
+    monkeypatch.setattr(os, "umask", lambda _: 0o022)
+    keeping, said = asyncio.get_running_loop().create_future(), []
+    events = Events(say=said.append, keeping=keeping.set_result)
+    served = asyncio.create_task(
+        serve(project.pipeline, parts=frozenset({"worker"}), events=events, clock=project.clock, random=Random(1))
+    )
+    async with asyncio.timeout(30):
+        await (await keeping).idle.wait()
+
+    def full(_journal, _fence):
+        raise JournalError("The disk is full.")
+
+    monkeypatch.setattr(Journal, "drop_lease", full)
+    served.cancel()
+    try:
+        assert (await asyncio.wait([served], timeout=20))[0], said
+    finally:
+        served.cancel()
+        await asyncio.wait([served])
+    assert served.cancelled()
+    assert not any("Trying again" in sentence for sentence in said)
 
 
 async def test_what_becomes_due_while_it_looks_after_other_things_is_not_slept_over(project, service, monkeypatch):
