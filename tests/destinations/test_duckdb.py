@@ -373,7 +373,7 @@ def test_a_copy_that_is_checked_holds_up_no_landing_and_shows_what_was_checked(o
             target=warehouse.land, args=[landing(december([booking(1), booking(2)], 11))], daemon=True
         )
         another.start()
-        another.join(20)
+        another.join(60)
         assert not another.is_alive(), "it landed while the copy was being checked"
         assert warehouse.query(f"select count(*) {count}").rows == [(2,)]
         assert draft.query(f"select count(*) {count}").rows == draft.query("select n from marts.m").rows == [(1,)]
@@ -430,11 +430,11 @@ def test_who_closes_the_warehouse_does_not_wait_for_the_end_of_the_checks(open_w
 
     publishing = threading.Thread(target=publishes, daemon=True)
     publishing.start()
-    assert begun.wait(20)
+    assert begun.wait(60)
     closing = threading.Thread(target=warehouse.close, daemon=True)
     closing.start()
-    closing.join(20)
-    publishing.join(20)
+    closing.join(60)
+    publishing.join(60)
     assert (closing.is_alive(), publishing.is_alive()) == (False, False)
     assert said == ["octo.duckdb is being closed, so nothing was published."]
     assert not target.exists()

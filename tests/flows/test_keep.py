@@ -181,7 +181,7 @@ async def test_an_attempt_that_ends_in_an_error_is_a_failed_run_that_the_error_n
         serve(project.pipeline, parts=frozenset({"worker"}), events=events, clock=project.clock, random=Random(1))
     )
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await (await keeping).idle.wait()
     finally:
         served.cancel()
@@ -199,7 +199,7 @@ async def test_what_breaks_while_it_is_being_stopped_does_not_begin_it_anew(proj
     served = asyncio.create_task(
         serve(project.pipeline, parts=frozenset({"worker"}), events=events, clock=project.clock, random=Random(1))
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await (await keeping).idle.wait()
 
     def full(_journal, _fence):
@@ -208,7 +208,7 @@ async def test_what_breaks_while_it_is_being_stopped_does_not_begin_it_anew(proj
     monkeypatch.setattr(Journal, "drop_lease", full)
     served.cancel()
     try:
-        assert (await asyncio.wait([served], timeout=20))[0], said
+        assert (await asyncio.wait([served], timeout=30))[0], said
     finally:
         served.cancel()
         await asyncio.wait([served])
@@ -506,11 +506,11 @@ class Held:
 
     def _wait(self):
         self.begun.set()
-        assert self.go.wait(20)
+        assert self.go.wait(60)
 
 
 async def until(done, keeper):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not done():
             keeper.wake.set()
             await asyncio.sleep(0.02)
@@ -571,7 +571,7 @@ async def test_a_copy_that_breaks_for_no_known_reason_ends_the_keeper(tmp_path, 
         keeper = Keeper(opened.ports, asyncio.Event(), lambda: "pull-0")
         await asyncio.to_thread(keeper.pull, "full")
         with pytest.raises(RuntimeError, match="nobody thought of it"):
-            await asyncio.wait_for(keeper.run(), 20)
+            await asyncio.wait_for(keeper.run(), 60)
 
 
 async def test_a_pull_that_changed_nothing_renews_when_it_was_verified(tmp_path, service):
