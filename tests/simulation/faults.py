@@ -5,6 +5,8 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
+from random import Random
 from typing import Any
 
 import httpx
@@ -14,7 +16,7 @@ from tests.simulation.wire import ToReceiver
 
 from octo_sync.errors import OctoSyncError
 
-__all__ = ["FORGED", "WINDOWS", "Window", "crash"]
+__all__ = ["FORGED", "WINDOWS", "Window", "crash", "dealt", "pull"]
 
 FORGED = "f0f0f0f0-0000-4000-8000-00000000f0f0"
 """A booking that only forged deliveries tell of: nothing may be kept of it, and nobody asked for it."""
@@ -182,10 +184,9 @@ async def _second(world):
         world.count("second instance took over")
 
 
-async def _lost_subscription(world):
+async def _subscription(kind, world):
     admin, known = world.control._admin, world.sandbox.service.store.subscriptions
     for name in [one.id for one in known.values() if one.token == "all"][:1]:
-        kind = world.random.choice(("lost", "doubled", "edited"))
         if kind == "lost":
             admin.lose_subscription(name)
         elif kind == "doubled":
@@ -333,7 +334,7 @@ WINDOWS = (
     Window("disk full", _disk),
     Window("clock put", _clock),
     Window("second instance", _second),
-    Window("subscription", _lost_subscription),
+    *(Window("subscription", partial(_subscription, kind)) for kind in ("lost", "doubled", "edited")),
     Window("forged deliveries", _forged),
     Window("updates drop headers", _patched_bare),
     Window("created without an answer", _created_without_answer),
@@ -341,3 +342,12 @@ WINDOWS = (
     Window("slow answers", _slow),
     Window("zombie", _zombie),
 )
+
+
+def dealt(seed, count):
+    """The windows of this seed's storm. They are dealt from decks, so that in many days each comes as often as any other."""
+    windows = []
+    for place in range(seed // 2 * count, (seed // 2 + 1) * count):
+        deck, card = divmod(place, len(WINDOWS))
+        windows.append(Random(f"deck {deck}").sample(WINDOWS, len(WINDOWS))[card])
+    return windows
