@@ -29,7 +29,7 @@ def test_a_comparison_that_breaks_is_said_and_the_next_one_is_made(monkeypatch, 
     events = serving.Events()
     said = []
     events.say = said.append
-    ports = SimpleNamespace(pipeline=SimpleNamespace(reconciliations=wanted), journal=None)
+    ports = SimpleNamespace(pipeline=SimpleNamespace(reconciliations=wanted), journal=None, run_id="run-1")
     serving._reconcile(SimpleNamespace(clock=None, events=events), ports)
     assert asked == ["ledger", "crm"]
     assert said[0] == sentence
