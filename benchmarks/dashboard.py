@@ -40,8 +40,9 @@ def published(folder: Path) -> Path:
     statements = [s for s in FILL.read_text(encoding="utf-8").split(";\n") if "insert" in s]
     for statement in statements:
         warehouse.run_script([statement])
-    apply_marts(warehouse, folder)
-    warehouse.publish(copy)
+    with warehouse.drafting(copy) as draft:
+        apply_marts(draft, folder)
+        draft.publish()
     warehouse.close()
     return copy
 

@@ -175,7 +175,8 @@ def copy(folder):
     apply_marts(warehouse, folder)
     failed = [check.check.name for check in run_checks(warehouse, folder) if check.rows.rows]
     assert not failed, failed
-    warehouse.publish(folder / "octo.read.duckdb")
+    with warehouse.drafting(folder / "octo.read.duckdb") as draft:
+        draft.publish()
     warehouse.close()
     there = pq.read_table(folder / "there.parquet").drop_columns(["start.wall"])
     there = there.set_column(

@@ -332,7 +332,7 @@ def test_what_is_published_is_whole_and_read_only_and_reaches_nothing_outside(op
     warehouse.claim_writer(1, "test")
     warehouse.land(landing(december([booking(1)], 10)))
     target = tmp_path / "octo" / "octo.read.duckdb"
-    assert warehouse.publish(target) == target.stat().st_size
+    assert published(warehouse, target) == target.stat().st_size
     warehouse.land(landing(december([booking(1), booking(2)], 11)))
     reader = open_read_only(target)
     assert reader.execute("select count(*) from octo.core.bookings").fetchall() == [(1,)]
@@ -347,13 +347,19 @@ def test_what_is_published_is_whole_and_read_only_and_reaches_nothing_outside(op
     ):
         with pytest.raises(duckdb.Error):
             reader.execute(forbidden)
-    warehouse.publish(target)
+    published(warehouse, target)
     assert reader.execute("select count(*) from octo.core.bookings").fetchall() == [(1,)], "it keeps its snapshot"
     reader.close()
     again = open_read_only(target)
     assert again.execute("select count(*) from octo.core.bookings").fetchall() == [(2,)]
     again.close()
     warehouse.close()
+
+
+def published(warehouse, target):
+    """A copy for readers, without marts; its size."""
+    with warehouse.drafting(target) as draft:
+        return draft.publish()
 
 
 def left_in(directory):
@@ -366,9 +372,7 @@ def test_a_copy_that_is_checked_holds_up_no_landing_and_shows_what_was_checked(o
     warehouse.claim_writer(1, "test")
     warehouse.land(landing(december([booking(1)], 10)))
     target, contacts, count = folder / "octo.read.duckdb", folder / "octo.read.private.duckdb", "from core.bookings"
-    with warehouse.drafting() as draft:
-        draft.run_script(["create view marts.m as select count(*) as n from core.bookings"])
-        draft.freeze(target, contacts=contacts)
+    with warehouse.drafting(target, contacts=contacts) as draft:
         another = threading.Thread(
             target=warehouse.land, args=[landing(december([booking(1), booking(2)], 11))], daemon=True
         )
@@ -376,6 +380,7 @@ def test_a_copy_that_is_checked_holds_up_no_landing_and_shows_what_was_checked(o
         another.join(60)
         assert not another.is_alive(), "it landed while the copy was being checked"
         assert warehouse.query(f"select count(*) {count}").rows == [(2,)]
+        draft.run_script([f"create table marts.m as select count(*) as n {count}"])
         assert draft.query(f"select count(*) {count}").rows == draft.query("select n from marts.m").rows == [(1,)]
         zone = "select current_setting('TimeZone')"
         assert draft.query(zone).rows == warehouse.query(zone).rows
@@ -394,11 +399,11 @@ def test_what_is_not_published_leaves_the_former_copy_and_no_other(open_warehous
     warehouse, folder = open_warehouse(), tmp_path / "octo"
     warehouse.claim_writer(1, "test")
     target, contacts = folder / "octo.read.duckdb", folder / "octo.read.private.duckdb"
-    warehouse.publish(target)
+    published(warehouse, target)
     before = target.read_bytes()
-    with contextlib.suppress(WarehouseError), warehouse.drafting() as draft:
-        draft.freeze(target, contacts=contacts)
-        assert len(left_in(folder)) == 2
+    with contextlib.suppress(WarehouseError), warehouse.drafting(target, contacts=contacts) as draft:
+        draft.run_script(["create table marts.m as select 1 as n"])
+        assert len([name for name in left_in(folder) if not name.endswith(".wal")]) == 2
         if ends == "fails":
             draft.query("select * from core.nowhere")
         draft.withdraw()
@@ -406,8 +411,23 @@ def test_what_is_not_published_leaves_the_former_copy_and_no_other(open_warehous
     assert target.read_bytes() == before
     assert not contacts.exists()
     with warehouse.drafting() as draft:
-        draft.freeze(target)
-        draft.publish()
+        draft.run_script(["create table marts.m as select 1 as n"])
+        assert draft.query("select n from marts.m").rows == [(1,)]
+    published(warehouse, target)
+    warehouse.close()
+    assert [file.name for file in (folder / ".octo.spool" / "checks").iterdir()] == []
+
+
+def test_marts_that_were_made_in_the_warehouse_once_are_gone_when_it_is_opened(open_warehouse):
+    warehouse = open_warehouse()
+    warehouse.run_script(
+        ["create table marts.old as select 1 as n", "create view marts.older as select n from marts.old"]
+    )
+    warehouse.close()
+    warehouse = open_warehouse()
+    left = "select table_name from information_schema.tables where table_schema = 'marts'"
+    assert warehouse.query(left).rows == []
+    warehouse.run_script(["create view marts.new as select 1 as n"])
     warehouse.close()
 
 
@@ -418,8 +438,7 @@ def test_who_closes_the_warehouse_does_not_wait_for_the_end_of_the_checks(open_w
 
     def publishes():
         try:
-            with warehouse.drafting() as draft:
-                draft.freeze(target)
+            with warehouse.drafting(target) as draft:
                 begun.set()
                 for _ in range(100):  # each of them would take an hour
                     with contextlib.suppress(WarehouseError):
@@ -473,7 +492,7 @@ def test_the_file_does_not_grow_when_the_same_is_landed_again_and_again(open_war
         slots = [slot(day, hour=hour, vacancies=(round_ + hour) % 10) for day in range(1, 29) for hour in range(1, 23)]
         warehouse.land(landing(departures(slots, 100 + round_)))
         warehouse.query("select 1")
-        warehouse.publish(tmp_path / "octo" / "read.duckdb")
+        published(warehouse, tmp_path / "octo" / "read.duckdb")
         sizes.append((tmp_path / "octo" / "octo.duckdb").stat().st_size)
     assert sizes[-1] <= sizes[4] * 1.5, sizes
     warehouse.close()

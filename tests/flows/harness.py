@@ -286,16 +286,17 @@ class Project:
         return oracle.compare(self.oracle(name), self.warehouse(name))
 
     def query(self, sql, *parameters):
-        """Ask the warehouse, while nobody writes."""
-        with _server(self.destination) if self.destination else _reading(self.directory) as db:
+        """Ask the warehouse, while nobody writes; or for marts the copy that readers have."""
+        file = "octo.read.duckdb" if "marts." in sql else "octo.duckdb"
+        with _server(self.destination) if self.destination else _reading(self.directory, file) as db:
             return db.execute(sql, list(parameters)).fetchall()
 
 
 @contextlib.contextmanager
-def _reading(directory):
+def _reading(directory, file="octo.duckdb"):
     db = duckdb.connect(":memory:", config={"threads": 1})
     try:
-        db.execute(f"attach '{directory / 'octo.duckdb'}' as octo (read_only)")
+        db.execute(f"attach '{directory / file}' as octo (read_only)")
         private = directory / "octo.private.duckdb"
         if private.exists():
             db.execute(f"attach '{private}' as personal (read_only)")

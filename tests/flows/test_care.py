@@ -52,7 +52,7 @@ def _noise(turn, uuid):
 
 
 def worn(directory):
-    """A warehouse after many replaced windows, with marts of its own: nothing but waste and a few rows."""
+    """A warehouse after many replaced windows, with views of somebody's own: nothing but waste and a few rows."""
     warehouse = opened(directory)
     warehouse.claim_writer(1, "test")
     bookings = [booking(n, day=1 + n % 28) for n in range(40)]
@@ -66,11 +66,12 @@ def worn(directory):
     warehouse._db.execute("delete from personal.raw.records where payload_hash not like $1 || '%'", [latest])
     warehouse.run_script(
         [
-            "create view marts.z_first as select * from core.bookings",
-            "create view marts.a_second as select booking_uuid, status from marts.z_first",
-            "create table marts.totals as select count(*) as bookings from marts.a_second",
-            "comment on view marts.a_second is 'it''s ours'",
-            "comment on column marts.totals.bookings is 'how many'",
+            "create schema mine",
+            "create view mine.z_first as select * from core.bookings",
+            "create view mine.a_second as select booking_uuid, status from mine.z_first",
+            "create table mine.totals as select count(*) as bookings from mine.a_second",
+            "comment on view mine.a_second is 'it''s ours'",
+            "comment on column mine.totals.bookings is 'how many'",
         ]
     )
     return warehouse
@@ -138,7 +139,8 @@ def test_a_file_written_anew_has_everything_and_is_smaller(directory):
     assert len(warehouse.known_bookings("main", DECEMBER)) == 40
     report = warehouse.land(landing(december([booking(1, retail=7)], 1000)))
     assert report.written["core.bookings"] == 1
-    warehouse.publish(directory / "octo.read.duckdb")
+    with warehouse.drafting(directory / "octo.read.duckdb") as draft:
+        draft.publish()
     said = everything(warehouse)
     warehouse.close()
     again = opened(directory)

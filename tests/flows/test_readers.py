@@ -74,7 +74,7 @@ class Writer:
         files = directory / "octo.duckdb", directory / "octo.private.duckdb"
         self._warehouse = DuckDBWarehouse(*files, tables=all_tables(), nouns=nouns(), now=NOW)
         self._warehouse.claim_writer(1, "test")
-        apply_marts(self._warehouse, directory)
+        self._directory = directory
 
         records = [booking(n, day=1 + n % 28) for n in range(BOOKINGS)]
         answer = answered("bookings", records, 1, parts=("2026-12",), window=DECEMBER)
@@ -89,7 +89,9 @@ class Writer:
 
     def publish(self):
         begun = time.monotonic()
-        self._warehouse.publish(self.target)
+        with self._warehouse.drafting(self.target) as draft:
+            apply_marts(draft, self._directory)
+            draft.publish()
         return time.monotonic() - begun
 
     def close(self):

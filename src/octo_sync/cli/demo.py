@@ -257,16 +257,16 @@ def _reconcile(loaded: "Pipeline", control: str) -> _Compared:
 
 def _show(loaded: "Pipeline") -> Path:
     """Publish what was compared too, and write the Overview of it."""
+    import asyncio  # noqa: PLC0415 - commands start fast
+
     from octo_sync.app import SystemClock, open_project, run_until_done  # noqa: PLC0415 - commands start fast
     from octo_sync.cli.report import write  # noqa: PLC0415
-    from octo_sync.flows.reconcile_mirror import mirror_reconciliations  # noqa: PLC0415
+    from octo_sync.flows.mirror import mirror_and_publish  # noqa: PLC0415
     from octo_sync.web.dashboard import Source  # noqa: PLC0415
 
     async def publish() -> None:
         async with open_project(loaded, command="demo") as project:
-            mirror_reconciliations(project.ports)
-            # Marts and checks are as they were a second ago: nothing else has landed.
-            project.warehouse.publish(loaded.publish.path)
+            await asyncio.to_thread(mirror_and_publish, project.ports)
 
     run_until_done(publish())
     target = loaded.directory / "report.html"

@@ -217,20 +217,8 @@ class Scripted(Protocol):
 class Draft(Scripted, Protocol):
     """Marts in the making, and what they say before anybody else sees them."""
 
-    def freeze(self, target: Path, *, contacts: Path | None = None) -> None:
-        """Have what is asked and published from here on be what it is now, whatever lands meanwhile.
-
-        Args:
-            target: Where a copy for readers is to be, at destinations that make one.
-            contacts: Where a copy with personal data is to be; None makes none.
-
-        Raises:
-            WarehouseError: It could not be copied.
-        """
-        ...
-
     def publish(self) -> int:
-        """Show readers what was frozen, at the latest at the end of the draft; its size in bytes.
+        """Show it to readers, at the latest at the end of the draft; its size in bytes.
 
         Raises:
             WarehouseError: The copy could not be put in place; the former one stays.
@@ -244,6 +232,9 @@ class Draft(Scripted, Protocol):
 
 class Destination(Protocol):
     """A warehouse."""
+
+    keeps_marts: bool
+    """Whether marts lie in the warehouse itself, and not only in its copies for readers."""
 
     @property
     def migrated(self) -> Sequence[Step]:
@@ -322,19 +313,19 @@ class Destination(Protocol):
         """Run statements in one transaction, e.g. those that make the marts."""
         ...
 
-    def drafting(self) -> AbstractContextManager[Draft]:
-        """Where marts are made, checked and published. Until it is frozen nothing lands, or nothing of it is seen there.
+    def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> AbstractContextManager[Draft]:
+        """Where marts are made, checked and published, of what has landed until now; what lands meanwhile is not seen there.
 
         Readers see them from the end of the block on, or when the draft's `publish` is called.
 
+        Args:
+            target: Where the copy for readers is to be, at destinations that make one; without it nothing is shown there.
+            contacts: Where a copy with personal data is to be; None makes none.
+
         Raises:
             WriterFenced: A newer writer took over, at the latest when they were to be seen; the former marts stay.
-            WarehouseError: It cannot be written; the former marts stay.
+            WarehouseError: It cannot be copied or written; the former marts stay.
         """
-        ...
-
-    def publish(self, target: Path, *, contacts: Path | None = None) -> int:
-        """Make a consistent copy for readers and put it in place atomically; its size in bytes."""
         ...
 
     def prune(

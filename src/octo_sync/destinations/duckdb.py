@@ -28,7 +28,7 @@ from octo_sync.destinations.base import (
     TableDigest,
 )
 from octo_sync.destinations.burying import bury, bury_private
-from octo_sync.destinations.duckdb_publishing import DuckDBDraft, copy_beside, copy_into_place, rows_of
+from octo_sync.destinations.duckdb_publishing import DuckDBDraft, copy_beside, discard, rows_of
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing import LandingWork
 from octo_sync.destinations.migrating import migrate
@@ -59,6 +59,8 @@ class DuckDBWarehouse:
         memory: DuckDB's memory limit, e.g. `192MB`; beyond it spills to disk. The checks of a copy may have as much again.
     """
 
+    keeps_marts = False
+
     def __init__(
         self,
         path: Path,
@@ -74,7 +76,7 @@ class DuckDBWarehouse:
         self._tables, self._nouns = tuple(tables), nouns
         self._lock = threading.RLock()
         self._drafting = threading.RLock()
-        """Held from the first mart until it is published; the lock above only while nothing may land."""
+        """Held until the marts are published; the lock above only while the file is copied."""
         self._draft: DuckDBDraft | None = None
         self._filled: set[str] = set()
         self._half_landed = True
@@ -114,7 +116,20 @@ class DuckDBWarehouse:
         self._db.execute("create or replace temp macro landing_now() as getvariable('landing_now')::timestamptz")
         self.migrated = migrate(self._db, self._tables, main=_MAIN, private=_PRIVATE, now=now, name=self.path.name)
         """The steps of the schema that were taken when it was opened."""
+        self._drop_former_marts()
         self._mend()
+
+    def _drop_former_marts(self) -> None:
+        """They were made in this file once, and now are in the copies for readers."""
+        found = self._db.execute(
+            "select 1 from duckdb_tables() where database_name = $1 and schema_name = 'marts' union all "
+            "select 1 from duckdb_views() where database_name = $1 and schema_name = 'marts'",
+            [_MAIN],
+        ).fetchone()
+        if found is not None:
+            with transaction(self._db):
+                self._db.execute(f"drop schema {_MAIN}.marts cascade")
+                self._db.execute(f"create schema {_MAIN}.marts")
 
     def close(self) -> None:
         """Let go of both files; everything committed is in them. What is being checked is not published."""
@@ -361,52 +376,26 @@ class DuckDBWarehouse:
                 self._db.execute(statement)
 
     @contextlib.contextmanager
-    def drafting(self) -> Iterator[DuckDBDraft]:
-        """Marts in this file, then a copy of it; nothing lands until it is copied; see `Destination`."""
-        with self._drafting, contextlib.ExitStack() as landings_wait:
-            landings_wait.enter_context(self._lock)
+    def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> Iterator[DuckDBDraft]:
+        """Marts in a copy of the file, which nothing lands in; see `Destination`."""
+        place = target or self._spool / "checks" / self.path.name
+        with self._drafting, contextlib.closing(self._copied(place, contacts)) as draft:
+            self._draft = draft
+            try:
+                yield draft
+            finally:
+                self._draft = None
 
-            def copied(
-                target: Path, contacts: Path | None
-            ) -> tuple[list[tuple[Path, Path]], duckdb.DuckDBPyConnection]:
-                made = self._copied(target, contacts)
-                landings_wait.close()
-                return made
-
-            with contextlib.closing(DuckDBDraft(self, self.path, copied)) as draft:
-                self._draft = draft
-                try:
-                    yield draft
-                finally:
-                    self._draft = None
-
-    def _copied(self, target: Path, contacts: Path | None) -> tuple[list[tuple[Path, Path]], duckdb.DuckDBPyConnection]:
-        fresh: list[tuple[Path, Path]] = []
-        try:
-            with translated(self.path):
-                for name, file, place in ((_MAIN, self.path, target), (_PRIVATE, self.private_path, contacts)):
-                    if place is not None:
-                        self._db.execute(f"checkpoint {name}")
-                        fresh.append((copy_beside(file, place), place))
-                # A database of its own, so that what it needs of memory and threads is not taken from landings.
-                copy = duckdb.connect(
-                    str(fresh[0][0]),
-                    read_only=True,
-                    config={"threads": 1, "memory_limit": self._memory, "temp_directory": str(self._spool / "checks")},
-                )
-                copy.execute("set timezone = 'UTC'")
-        except BaseException:
-            for file, _ in fresh:
-                file.unlink(missing_ok=True)
-            raise
-        return fresh, copy
-
-    def publish(self, target: Path, *, contacts: Path | None = None) -> int:
-        """Copy the file in a subprocess and swap it in; see `Destination`."""
-        with self._lock, translated(self.path):
-            self._db.execute(f"checkpoint {_MAIN}")
-            size = copy_into_place(self.path, target)
-            if contacts is not None:
-                self._db.execute(f"checkpoint {_PRIVATE}")
-                copy_into_place(self.private_path, contacts)
-        return size
+    def _copied(self, target: Path, contacts: Path | None) -> DuckDBDraft:
+        """The one moment in which nothing lands."""
+        config = {"threads": 1, "memory_limit": self._memory, "temp_directory": str(self._spool / "checks")}
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as stack, translated(self.path), self._lock:
+            fresh: list[tuple[Path, Path]] = []
+            for name, file, place in ((_MAIN, self.path, target), (_PRIVATE, self.private_path, contacts)):
+                if place is not None:
+                    self._db.execute(f"checkpoint {name}")
+                    fresh.append((copy_beside(file, place), place))
+                    stack.callback(discard, fresh[-1][0])
+            stack.pop_all()
+        return DuckDBDraft(self.path, fresh, config)

@@ -1,6 +1,6 @@
 """A DuckDB file for readers: copied in a subprocess, because its owner must not open it by other means, and swapped in.
 
-What was copied is checked where it lies, before anybody else sees it, so that landings wait for the copying only.
+Marts are made and checked in the copy, before anybody else sees it, so that landings wait for the copying only.
 """
 
 import contextlib
@@ -9,18 +9,20 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from octo_sync.destinations.base import Rows, Scripted
-from octo_sync.destinations.transactions import translated
+from octo_sync.destinations.base import Rows
+from octo_sync.destinations.transactions import transaction, translated
 from octo_sync.errors import WarehouseError
 
-__all__ = ["DuckDBDraft", "copy_beside", "copy_into_place", "rows_of"]
+__all__ = ["DuckDBDraft", "copy_beside", "discard", "rows_of"]
 
+_COPY = "warehouse"
+"""The copy's name in SQL while marts are made, which is that of the file it is a copy of."""
 _COPYING = """
 import os, shutil, sys
 source, target = sys.argv[1:]
@@ -29,11 +31,6 @@ with open(source, 'rb') as a, open(target, 'wb') as b:
     b.flush()
     os.fsync(b.fileno())
 """
-
-
-def copy_into_place(source: Path, target: Path) -> int:
-    """Copy a file for readers, who have the old one or the new one, never half of one; its size in bytes."""
-    return _place(copy_beside(source, target), target)
 
 
 def copy_beside(source: Path, target: Path) -> Path:
@@ -85,50 +82,64 @@ def rows_of(cursor: duckdb.DuckDBPyConnection, limit: int | None) -> Rows:
     return Rows(columns, rows[:limit] if cut else rows, types, cut)
 
 
+def discard(fresh: Path) -> None:
+    """Remove a copy that is not to be shown, with its log."""
+    for file in (fresh, fresh.with_name(fresh.name + ".wal")):
+        file.unlink(missing_ok=True)
+
+
 class DuckDBDraft:
-    """Marts in the making, then the copy that holds them; see `Draft`.
+    """Marts in a copy that nobody else sees; see `Draft`.
 
     Args:
-        warehouse: What they are made in.
-        path: Its file, for what is said of errors.
-        copied: Copies what is to be published beside its places (target, contacts), lets landings go on, and gives the copies
-            with their places, and a connection to the first one.
+        path: The file that was copied, for what is said of errors.
+        fresh: The copies with their places: the one that marts are made in, and perhaps one with personal data.
+        config: Of the database that they are made with: one of its own, so that what it needs of memory and threads is not
+            taken from landings.
     """
 
-    def __init__(
-        self,
-        warehouse: Scripted,
-        path: Path,
-        copied: Callable[[Path, Path | None], tuple[list[tuple[Path, Path]], duckdb.DuckDBPyConnection]],
-    ) -> None:
-        self._warehouse, self._path, self._copied = warehouse, path, copied
-        self._fresh: list[tuple[Path, Path]] = []
-        self._copy: duckdb.DuckDBPyConnection | None = None
-        self._is_ended = False
+    def __init__(self, path: Path, fresh: list[tuple[Path, Path]], config: dict[str, Any]) -> None:
+        self._path, self._fresh, self._is_ended = path, fresh, False
+        self._db: duckdb.DuckDBPyConnection | None = None
+        try:
+            with translated(path):
+                self._db = duckdb.connect(":memory:", config=config)
+                escaped = str(fresh[0][0]).replace("'", "''")
+                self._db.execute(f"attach '{escaped}' as {_COPY}")
+                self._db.execute(f"use {_COPY}")
+                self._db.execute("set timezone = 'UTC'")
+        except BaseException:
+            self.close()
+            raise
 
     def run_script(self, statements: Iterable[str]) -> None:
-        """Run statements in one transaction, before it is frozen."""
-        self._warehouse.run_script(statements)
+        """Run statements in one transaction."""
+        with self._open() as db, transaction(db):
+            for statement in statements:
+                db.execute(statement)
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
-        """Run one reading statement; on the copy, once there is one."""
-        if self._copy is None:
-            return self._warehouse.query(sql, parameters, limit=limit)
-        if self._is_ended:
+        """Run one reading statement."""
+        with self._open() as db:
+            given = parameters if isinstance(parameters, Mapping) else list(parameters)
+            return rows_of(db.execute(sql, given), limit)
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        if self._is_ended or self._db is None:
             raise WarehouseError(f"{self._path.name} is being closed, so nothing was published.")
         with translated(self._path):
-            given = parameters if isinstance(parameters, Mapping) else list(parameters)
-            return rows_of(self._copy.execute(sql, given), limit)
-
-    def freeze(self, target: Path, *, contacts: Path | None = None) -> None:
-        """Copy what is to be published beside its place; landings go on from here; see `Draft`."""
-        self._fresh, self._copy = self._copied(target, contacts)
+            yield self._db
 
     def publish(self) -> int:
         """Put the copies in place; the size of the first."""
+        with self._open() as db:
+            # What marts are must be in the file that is renamed, and not in a log beside it.
+            db.execute(f"checkpoint {_COPY}")
         self._let_go()
-        with translated(self._path):
-            sizes = [_place(fresh, place) for fresh, place in self._fresh]
+        sizes = []
+        while self._fresh:
+            sizes.append(_place(*self._fresh.pop(0)))
         return sizes[0]
 
     def withdraw(self) -> None:
@@ -136,18 +147,17 @@ class DuckDBDraft:
 
     def interrupt(self) -> None:
         """End what it is asked, from another thread, because everything is to be closed."""
-        self._is_ended, copy = True, self._copy
-        if copy is not None:
-            with contextlib.suppress(duckdb.Error):  # it may be let go of at this moment
-                copy.interrupt()
+        self._is_ended = True
+        if (db := self._db) is not None:
+            db.interrupt()
 
     def close(self) -> None:
         """Remove what was not published."""
         self._let_go()
         for fresh, _ in self._fresh:
-            fresh.unlink(missing_ok=True)
+            discard(fresh)
 
     def _let_go(self) -> None:
-        if self._copy is not None:
-            self._copy.close()
-            self._copy = None
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()

@@ -72,6 +72,8 @@ class PostgresWarehouse:
         opening_waits: The same while it is opened, for who tries that again anyway.
     """
 
+    keeps_marts = True
+
     def __init__(
         self,
         address: str,
@@ -344,11 +346,9 @@ class PostgresWarehouse:
             for statement in statements:
                 session.execute(statement.encode())
 
-    def drafting(self) -> AbstractContextManager[PostgresDraft]:
-        """Marts beside those that readers see; see `Destination`."""
-        return drafting(self._sessions.address, self.name, self._fence, lock_timeout=self._sessions.lock_timeout)
-
-    def publish(self, target: Path, *, contacts: Path | None = None) -> int:
-        """Nothing is left to do: what a draft committed is what readers see; bytes that the tables take."""
+    def drafting(
+        self, target: Path | None = None, *, contacts: Path | None = None
+    ) -> AbstractContextManager[PostgresDraft]:
+        """Marts beside those that readers see, who need no files; see `Destination`."""
         del target, contacts
-        return self._sessions.read(postgres_state.size)
+        return drafting(self._sessions.address, self.name, self._fence, lock_timeout=self._sessions.lock_timeout)

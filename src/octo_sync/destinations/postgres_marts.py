@@ -8,7 +8,6 @@ it. Grants are read before and given again: on the schema, on each mart of the s
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.destinations.base import Rows
@@ -49,9 +48,6 @@ class PostgresDraft:
         text, values = numbered(sql, parameters)
         with _raised(), translated(self._name), self._session.transaction():
             return rows_of(self._session.execute(text.encode(), values or None), limit)
-
-    def freeze(self, target: Path, *, contacts: Path | None = None) -> None:
-        """Nothing is to be done: its transaction sees one moment, and readers need no files."""
 
     def publish(self) -> int:
         """Have the end of the block show them; bytes that the tables take."""

@@ -192,8 +192,8 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
         scrubber.replace_contacts([*marks, *found.without_notes], now)
         done.counts["private.booking_contacts"] = found.live
         done.counts["raw.records"] = scrubber.drop_payloads(found.bookings, found.payloads)
-    if asked.rewrites_core:
-        # Marts that are tables repeat what core said.
+    if asked.rewrites_core and warehouse.keeps_marts:
+        # Those that are tables repeat what core said.
         with warehouse.drafting() as draft:
             apply_marts(draft, ports.pipeline.directory)
     warehouse.shed(core=asked.rewrites_core)

@@ -186,10 +186,8 @@ def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: 
     Raises:
         WarehouseError: A mart does not run, or the copy cannot be written; the old read copy stays.
     """
-    with warehouse.drafting() as draft:
+    with warehouse.drafting(target, contacts=contacts) as draft:
         marts = apply_marts(draft, directory)
-        # What is checked is what is shown, and neither waits for what lands meanwhile.
-        draft.freeze(target, contacts=contacts)
         found = run_checks(draft, directory)
         failed = tuple(checked for checked in found if checked.rows.rows)
         if failed:
