@@ -89,6 +89,7 @@ def duck(world, tmp_path_factory):
         nouns=nouns(),
         now=NOON,
     )
+    apply_marts(opened, world.project.directory)
     yield opened
     opened.close()
 
