@@ -460,6 +460,17 @@ def test_who_closes_the_warehouse_does_not_wait_for_the_end_of_the_checks(open_w
     assert left_in(folder) == []
 
 
+def test_a_draft_that_is_being_let_go_of_can_be_interrupted(open_warehouse, tmp_path):
+    """Who closes the warehouse cannot know whether the other thread has just closed the copy."""
+    warehouse = open_warehouse()
+    with warehouse.drafting(tmp_path / "octo" / "octo.read.duckdb") as draft:
+        draft._db.close()
+        draft.interrupt()
+        with pytest.raises(WarehouseError, match="is being closed"):
+            draft.query("select 1")
+    warehouse.close()
+
+
 def test_a_missing_read_copy_is_said_in_a_sentence(tmp_path):
     with pytest.raises(WarehouseError, match="does not exist yet"):
         open_read_only(tmp_path / "octo.read.duckdb")

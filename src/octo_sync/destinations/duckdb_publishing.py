@@ -149,7 +149,8 @@ class DuckDBDraft:
         """End what it is asked, from another thread, because everything is to be closed."""
         self._is_ended = True
         if (db := self._db) is not None:
-            db.interrupt()
+            with contextlib.suppress(duckdb.Error):  # it may be let go of at this moment
+                db.interrupt()
 
     def close(self) -> None:
         """Remove what was not published."""
