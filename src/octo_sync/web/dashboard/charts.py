@@ -10,8 +10,8 @@ from typing import Any
 __all__ = ["CLOSED", "FILL_LEGEND", "SERIES", "SOLD_OUT", "UNKNOWN", "bars", "heat_map", "lines", "shares_across"]
 
 SERIES = tuple(f"var(--series-{n})" for n in range(1, 9))
-_GRID = {"left": 24, "right": 36, "top": 36, "bottom": 8, "containLabel": True}
-"""At the sides half of a label below the first and the last place has room; at the edge of the picture it would be cut."""
+_GRID = {"left": 8, "right": 8, "top": 36, "bottom": 8, "outerBoundsMode": "same", "outerBoundsContain": "all"}
+"""Everything written beside the axes stays inside these bounds: also half a label below the first and the last place."""
 _POINTS = 20
 """Points of a line that are drawn one by one at most; a lone one between gaps would be lost without."""
 _FEW = 8
@@ -142,7 +142,7 @@ def heat_map(
         for x, y, value, tip in cells
     ]
     return {
-        "grid": {"left": 8, "right": 8, "top": 8, "bottom": 8, "containLabel": True},
+        "grid": {**_GRID, "top": 8},
         "tooltip": {"trigger": "item", "confine": True},
         "xAxis": {"type": "category", "data": list(columns), "axisLabel": _NARROW_LABELS, "splitArea": {"show": False}},
         "yAxis": {
