@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo
 from octo_sync import api
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb_publishing import sweep_copies
 from octo_sync.errors import ConfigError, WarehouseError
 from octo_sync.flows import placing
 from octo_sync.flows.backup import Files, Manifest, mark_everything, read_manifest, restore
@@ -201,6 +202,9 @@ def sweep(pipeline: Pipeline) -> None:
     placing.sweep_killed(pipeline.directory, pipeline.journal_path)
     if isinstance(pipeline.destination, Path):
         placing.sweep(placing.order_path(pipeline.journal_path), files(pipeline, journal=False).by_role.values())
+        # One with personal data must not lie there until the next is made: perhaps none is made any more.
+        for copy in (pipeline.publish.path, pipeline.publish.contacts_path):
+            sweep_copies(copy)
 
 
 def owner(command: str) -> str:
@@ -489,7 +493,7 @@ def verify_claims(pipeline: Pipeline) -> Claims:
 
     async def run() -> Claims:
         async with open_project(pipeline, command="verify") as project:
-            # Marts that are tables are as old as the last publish; the checks compare them with what is there now.
+            # Of marts made for it: those that readers have are as old as the last publish.
             found = await asyncio.to_thread(check_draft, project.warehouse, pipeline.directory)
             failed = [(checked.check.name, len(checked.rows.rows)) for checked in found if checked.rows.rows]
             return await asyncio.to_thread(claims, project.ports, failed)

@@ -288,8 +288,10 @@ async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
         wake.set()
         events.keeping(keeper)
         await keeper.run()
-    except OctoSyncError as error:
-        status, why, error.run_id = "failed", str(error), ports.run_id
+    except Exception as error:
+        status, why = "failed", type(error).__name__
+        if isinstance(error, OctoSyncError):
+            why, error.run_id = str(error), ports.run_id
         raise
     finally:
         schedules.stop()
@@ -378,12 +380,15 @@ def _schedules(program: _Program, keeper: Keeper) -> Schedules:
         await asyncio.to_thread(keeper.check_subscriptions)
         wake.set()
 
+    async def publish() -> None:
+        keeper.publish_soon()
+
     schedules = program.means.schedules(pipeline.schedule.time_zone, keeper.ports.clock, last_run=last_run, ran=ran)
     for part in PARTS:
         if expression := getattr(pipeline.schedule, part):
             schedules.cron(part, expression, partial(pull, part))
     if pipeline.schedule.publish:
-        schedules.cron("publish", pipeline.schedule.publish, keeper.publish)
+        schedules.cron("publish", pipeline.schedule.publish, publish)
     schedules.every("subscriptions", pipeline.webhooks.check_every, check_subscriptions)
     return schedules
 

@@ -418,6 +418,15 @@ def test_what_is_not_published_leaves_the_former_copy_and_no_other(open_warehous
     assert [file.name for file in (folder / ".octo.spool" / "checks").iterdir()] == []
 
 
+def test_a_copy_that_cannot_take_its_place_is_said_in_a_sentence(open_warehouse, tmp_path):
+    warehouse, folder = open_warehouse(), tmp_path / "octo"
+    (folder / "octo.read.duckdb").mkdir()
+    with pytest.raises(WarehouseError, match="cannot be written"):
+        published(warehouse, folder / "octo.read.duckdb")
+    assert left_in(folder) == []
+    warehouse.close()
+
+
 def test_marts_that_were_made_in_the_warehouse_once_are_gone_when_it_is_opened(open_warehouse):
     warehouse = open_warehouse()
     warehouse.run_script(

@@ -15,8 +15,10 @@ import octo_sync
 from octo_sync.app import open_journal
 from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows import erase, keep
+from octo_sync.flows.care import Caretaker
 from octo_sync.flows.keep import Keeper
 from octo_sync.flows.mirror import mirror_and_publish
+from octo_sync.flows.publish import Published
 from octo_sync.flows.work import Worker
 from octo_sync.journal import Journal, Timer
 from octo_sync.model import Source, Subject, SubjectKind
@@ -479,9 +481,12 @@ async def test_a_publish_that_failed_is_tried_again_without_new_rows(tmp_path, s
         await settled(keeper)
         assert len(tries) == 1
         assert not (project.directory / "octo.read.duckdb").exists()
+        every = project.pipeline.serve.publish_every
+        assert every < keeper._publish_in() <= 2 * every, "each attempt copies the whole file"
         keeper._published_at = float("-inf")
         await settled(keeper)
         assert len(tries) == 2
+        assert keeper._publish_in() <= every
         assert len(shown(project)) > 30
         keeper._published_at = float("-inf")
         await settled(keeper)
@@ -540,13 +545,17 @@ async def test_what_is_marked_lands_while_a_copy_is_made_and_readers_get_it_next
         assert len(told) == 1
 
 
-async def test_an_erasure_waits_for_the_copy_in_the_making(tmp_path, service, monkeypatch):
+@pytest.mark.parametrize("begun_by", ["a landing", "a schedule"])
+async def test_an_erasure_waits_for_the_copy_in_the_making(tmp_path, service, monkeypatch, begun_by):
     service.reset()
     project = Project(tmp_path, service, limits=QUICK, publish=True)
     held, order = Held(monkeypatch, before=True), []
     monkeypatch.setattr(erase, "erase", lambda _ports: order.append("erased"))
     async with keeping(project) as keeper:
-        await asyncio.to_thread(keeper.pull, "full")
+        if begun_by == "a landing":
+            await asyncio.to_thread(keeper.pull, "full")
+        else:
+            keeper.publish_soon()
         await until(held.begun.is_set, keeper)
         monkeypatch.setattr(keeper.ports.journal, "open_erasures", lambda: ["1"])
         keeper._publishing.add_done_callback(lambda _: order.append("published"))
@@ -557,6 +566,39 @@ async def test_an_erasure_waits_for_the_copy_in_the_making(tmp_path, service, mo
         held.go.set()
         await until(lambda: len(order) == 2, keeper)
     assert order == ["published", "erased"]
+
+
+async def test_care_comes_between_two_copies_though_one_is_always_owed(tmp_path, service, monkeypatch):
+    service.reset()
+    project, order, numbers = Project(tmp_path, service, limits=QUICK, publish=True), [], itertools.count()
+
+    def copies(_ports):
+        order.append("copy")
+        return Published(marts=0, checks=0, failed=(), size=0)
+
+    async def cares(_self):
+        order.append("care")
+
+    monkeypatch.setattr(keep, "mirror_and_publish", copies)
+    monkeypatch.setattr(Caretaker, "when_overdue", cares)
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        order.clear()
+        monkeypatch.setattr(keeper, "_publish_in", lambda: 0)
+        monkeypatch.setattr(Keeper, "_to_show", lambda _self: (next(numbers),))
+        await until(lambda: order.count("copy") > 3, keeper)
+    assert "copy, copy" not in ", ".join(order)
+
+
+async def test_a_copy_with_personal_data_whose_making_was_killed_is_gone_when_the_project_is_opened(tmp_path, service):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, publish=True)
+    left = [project.directory / f".octo.read.{kind}duckdb.abcd1234" for kind in ("", "private.")]
+    for file in left:
+        file.write_text("she is in it")
+    async with project.opened():
+        assert [file for file in left if file.exists()] == []
 
 
 async def test_a_copy_that_breaks_for_no_known_reason_ends_the_keeper(tmp_path, service, monkeypatch):

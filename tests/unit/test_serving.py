@@ -8,6 +8,7 @@ import pytest
 
 from octo_sync import reconciling, serving
 from octo_sync.errors import QueryError
+from octo_sync.flows.keep import PARTS
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,32 @@ def test_a_comparison_that_breaks_is_said_and_the_next_one_is_made(monkeypatch, 
     serving._reconcile(SimpleNamespace(clock=None, events=events), ports)
     assert asked == ["ledger", "crm"]
     assert said[0] == sentence
+
+
+async def test_a_copy_by_schedule_is_asked_of_the_one_that_makes_all_copies():
+    """One beside it could come to readers after an erasure, though it was made before."""
+    made, asked = {}, []
+
+    class Schedules:
+        def cron(self, name, expression, run):
+            made[name] = expression, run
+
+        def every(self, *_):
+            pass
+
+    parts = dict.fromkeys(PARTS)
+    pipeline = SimpleNamespace(
+        schedule=SimpleNamespace(**parts, publish="5 * * * *", time_zone="UTC"),
+        webhooks=SimpleNamespace(check_every=60),
+    )
+    program = SimpleNamespace(
+        pipeline=pipeline, means=SimpleNamespace(schedules=lambda *_, **__: Schedules()), wake=None
+    )
+    keeper = SimpleNamespace(ports=SimpleNamespace(journal=None, clock=None), publish_soon=lambda: asked.append("soon"))
+    serving._schedules(program, keeper)
+    expression, run = made["publish"]
+    await run()
+    assert (expression, asked) == ("5 * * * *", ["soon"])
 
 
 async def test_a_sender_that_stalls_takes_no_time_of_the_landing_in_hand():

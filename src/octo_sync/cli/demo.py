@@ -261,12 +261,16 @@ def _show(loaded: "Pipeline") -> Path:
 
     from octo_sync.app import SystemClock, open_project, run_until_done  # noqa: PLC0415 - commands start fast
     from octo_sync.cli.report import write  # noqa: PLC0415
+    from octo_sync.errors import WarehouseError  # noqa: PLC0415
     from octo_sync.flows.mirror import mirror_and_publish  # noqa: PLC0415
     from octo_sync.web.dashboard import Source  # noqa: PLC0415
 
     async def publish() -> None:
         async with open_project(loaded, command="demo") as project:
-            await asyncio.to_thread(mirror_and_publish, project.ports)
+            made = await asyncio.to_thread(mirror_and_publish, project.ports)
+        if made.failed:
+            names = ", ".join(failed.check.name for failed in made.failed)
+            raise WarehouseError(f"{loaded.publish.path} does not show the comparison, because checks failed: {names}.")
 
     run_until_done(publish())
     target = loaded.directory / "report.html"

@@ -310,7 +310,7 @@ class Destination(Protocol):
         ...
 
     def run_script(self, statements: Iterable[str]) -> None:
-        """Run statements in one transaction, e.g. those that make the marts."""
+        """Run statements in one transaction. Marts are made in a draft: see `drafting`."""
         ...
 
     def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> AbstractContextManager[Draft]:
@@ -323,7 +323,7 @@ class Destination(Protocol):
             contacts: Where a copy with personal data is to be; None makes none.
 
         Raises:
-            WriterFenced: A newer writer took over, at the latest when they were to be seen; the former marts stay.
+            WriterFenced: A newer writer took over, which a server notices; the former marts stay.
             WarehouseError: It cannot be copied or written; the former marts stay.
         """
         ...

@@ -135,7 +135,7 @@ def stopping_after(db: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[No
 
 
 def copy_rows(db: duckdb.DuckDBPyConnection, source: str, target: str, tables: Sequence[Table]) -> None:
-    """Copy everything in one attached file into another that is empty: tables, marts, comments.
+    """Copy everything in one attached file into another that is empty: tables, what a user has added, comments.
 
     Departures and bookings are ordered by month of travel, product, option and start; the others keep their order.
     """
@@ -186,7 +186,7 @@ def _slices(db: duckdb.DuckDBPyConnection, source: str, table: Table) -> Iterato
 
 
 def _copy_others(db: duckdb.DuckDBPyConnection, source: str, target: str, known: set[str]) -> None:
-    """Tables and views that are not ours to define: the marts, and what a user has added."""
+    """Tables and views that are not ours to define: a user has added them."""
     made = db.execute(
         "select 'table', schema_name, table_name, sql, comment from duckdb_tables() where database_name = $1 "
         "and not temporary union all select 'view', schema_name, view_name, sql, comment "

@@ -370,7 +370,7 @@ class DuckDBWarehouse:
     # -- publishing ---------------------------------------------------------------------------------------------
 
     def run_script(self, statements: Iterable[str]) -> None:
-        """Run statements in one transaction, e.g. the marts' views."""
+        """Run statements in one transaction."""
         with self._lock, translated(self.path), transaction(self._db):
             for statement in statements:
                 self._db.execute(statement)

@@ -19,7 +19,7 @@ from octo_sync.destinations.base import Rows
 from octo_sync.destinations.transactions import transaction, translated
 from octo_sync.errors import WarehouseError
 
-__all__ = ["DuckDBDraft", "copy_beside", "discard", "rows_of"]
+__all__ = ["DuckDBDraft", "copy_beside", "discard", "rows_of", "sweep_copies"]
 
 _COPY = "warehouse"
 """The copy's name in SQL while marts are made, which is that of the file it is a copy of."""
@@ -35,13 +35,12 @@ with open(source, 'rb') as a, open(target, 'wb') as b:
 
 def copy_beside(source: Path, target: Path) -> Path:
     """Copy a file beside the one whose place it will take, flushed; who gives it up removes it."""
-    for left_over in target.parent.glob(f".{glob.escape(target.name)}.*"):
-        left_over.unlink(missing_ok=True)  # of one that was killed; there is one writer, so nobody else's
+    sweep_copies(target)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     fresh = Path(name)
     try:
-        _copy(source, fresh, target.name)
+        _copy(source, fresh)
         fresh.chmod(0o600)
     except BaseException:
         fresh.unlink(missing_ok=True)
@@ -49,13 +48,21 @@ def copy_beside(source: Path, target: Path) -> Path:
     return fresh
 
 
-def _copy(source: Path, fresh: Path, name: str) -> None:
+def sweep_copies(target: Path) -> None:
+    """Remove what was to take this file's place and was killed before. Only the one writer may call it."""
+    for left_over in target.parent.glob(f".{glob.escape(target.name)}.*"):
+        left_over.unlink(missing_ok=True)
+
+
+def _copy(source: Path, fresh: Path) -> None:
     done = subprocess.run(  # noqa: S603 - our own interpreter and a constant program
         [sys.executable, "-I", "-S", "-c", _COPYING, str(source), str(fresh)], capture_output=True, check=False
     )
     if done.returncode or fresh.stat().st_size != source.stat().st_size:
         reason = done.stderr.decode(errors="replace").strip().splitlines()
-        raise WarehouseError(f"{name} could not be published: {reason[-1] if reason else 'copy was cut'}.")
+        raise WarehouseError(
+            f"{source.name} could not be copied into {fresh.parent}: {reason[-1] if reason else 'the copy was cut'}."
+        )
 
 
 def _place(fresh: Path, target: Path) -> int:
@@ -138,8 +145,9 @@ class DuckDBDraft:
             db.execute(f"checkpoint {_COPY}")
         self._let_go()
         sizes = []
-        while self._fresh:
-            sizes.append(_place(*self._fresh.pop(0)))
+        with translated(self._fresh[0][1]):
+            while self._fresh:
+                sizes.append(_place(*self._fresh.pop(0)))
         return sizes[0]
 
     def withdraw(self) -> None:

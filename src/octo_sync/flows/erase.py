@@ -275,14 +275,12 @@ def _blanked(scrubber: Scrubber, found: Found) -> tuple[list[BookingScrub], list
 def _replace_copies(ports: Ports) -> str | None:
     """Swap in copies without them, where there are any; why not, or None."""
     settings = ports.pipeline.publish
-    contacts = settings.path.with_suffix(".private.duckdb")
     # Gone at once: a check that fails below must not keep it.
-    contacts.unlink(missing_ok=True)
+    settings.contacts_path.unlink(missing_ok=True)
     if not settings.path.exists():
         return None
-    published = publish(
-        ports.warehouse, ports.pipeline.directory, settings.path, contacts=contacts if settings.contacts else None
-    )
+    contacts = settings.contacts_path if settings.contacts else None
+    published = publish(ports.warehouse, ports.pipeline.directory, settings.path, contacts=contacts)
     if published.size is None:
         names = ", ".join(failed.check.name for failed in published.failed)
         return (
@@ -294,8 +292,7 @@ def _replace_copies(ports: Ports) -> str | None:
 
 def _proven(pipeline: Pipeline) -> set[Path]:
     """The project's own databases: their rows are gone, and they were written anew or are copies of what was."""
-    read = pipeline.publish.path
-    own = [pipeline.destination, pipeline.private_path, read, read.with_suffix(".private.duckdb")]
+    own = [pipeline.destination, pipeline.private_path, pipeline.publish.path, pipeline.publish.contacts_path]
     return {path for path in own if isinstance(path, Path)}
 
 

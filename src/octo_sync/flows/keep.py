@@ -37,6 +37,8 @@ _LONGEST_SLEEP = 60.0
 _LOOK_AFTER_EVERY = 60.0
 """Seconds between two looks at what nobody notifies about; holds have their own moment."""
 _LEAST_SLEEP = 0.01
+_LONGEST_PUBLISH_PAUSE = 300.0
+"""A mart that does not run is mended by a person, and each attempt at it copies the whole file first."""
 _RUNS = 200
 
 
@@ -114,6 +116,9 @@ class Keeper:
         self._publishing: asyncio.Task[None] | None = None
         """A copy in the making; landings go on beside it."""
         self._published_at = self._looked_after_at = -inf
+        self._publish_pause = self._pause_after_publishing
+        """Seconds from the beginning of a copy to that of the next; longer after each that failed."""
+        self._is_copy_asked_for = False
         self._next_hold: datetime | None = None
         self._waited: dict[Subject, float] = {}
         """What is asked for a second proof of a deletion, and how long that was waited for last, seconds."""
@@ -186,6 +191,11 @@ class Keeper:
         if SubjectKind.SUBSCRIPTION in self._actions:
             mark(self.ports, [Subject(c, SubjectKind.SUBSCRIPTION) for c in self.ports.clients], Source.SCHEDULE)
 
+    def publish_soon(self) -> None:
+        """Have a read copy made as soon as none is in the making, also when nothing has landed."""
+        self._is_copy_asked_for = True
+        self.wake.set()
+
     # -- the loop -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -218,12 +228,18 @@ class Keeper:
         await self._eraser.when_due(self._published_to_the_end)
         fired = await asyncio.to_thread(self._fire)
         marked = await asyncio.to_thread(self._look_after)
-        for sentence in await asyncio.to_thread(self._end_pulls):
+        sentences, ended = await asyncio.to_thread(self._end_pulls)
+        self._ended |= ended
+        for sentence in sentences:
             self._say(sentence)
         self._say_who_answers()
-        await self._publish_when_due()
+        if self._publishing is not None and self._publishing.done():
+            await self._published_to_the_end()
         if self._publishing is None:
+            # Before the next one begins: there may be one at all times.
             await self._caretaker.when_overdue()
+            await self._publish_when_due()
+        await self._tell_what_is_shown()
         return fired or marked
 
     def _fire(self) -> bool:
@@ -330,8 +346,9 @@ class Keeper:
             self._say(f"{name}: answers again.")
         self._unwell = {name: type(error) for name, error in unwell.items()}
 
-    def _end_pulls(self) -> list[str]:
+    def _end_pulls(self) -> tuple[list[str], _Ended]:
         """The pulls of schedules of which nothing is left are over, well or with something owed; what to say. Blocking."""
+        ended = _Ended()
         stopped = {t.connection for t in self._worker.troubles}
         working = [name for name in self.ports.clients if name not in stopped]
         over = [p for p in self._pulls if not self.ports.journal.unlanded_since(p.number, working)]
@@ -351,22 +368,24 @@ class Keeper:
             error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
             partial = bool(owed or error)
             all_bookings = pull.part in _ALL_BOOKINGS and not stopped and not months_owed
-            self._ended |= _Ended(well=pull.part == "full" and not stopped, all_bookings=all_bookings)
+            ended |= _Ended(well=pull.part == "full" and not stopped, all_bookings=all_bookings)
             self.ports.journal.end_run(pull.run_id, "partial" if partial else "ok", counts, error)
             sentences.append(
                 f"pull ({pull.part}) {'partial' if partial else 'ok'}: {counts['subjects']:,} subjects, "
                 f"{counts['rows_written']:,} rows written"
             )
-        return sentences
+        return sentences, ended
 
     async def _publish_when_due(self) -> None:
-        """Begin a new read copy when there is something to show and the last one is long enough ago; tell what is shown."""
-        if self._publishing is not None and self._publishing.done():
-            await self._published_to_the_end()
-        is_due = self._publishing is None and self._owes_readers and self._publish_in() <= 0
-        if is_due and await asyncio.to_thread(self._ever_pulled):
-            self._publishing = asyncio.create_task(self.publish())
+        """Begin a new read copy when it was asked for, or there is something to show and the last one is long enough ago."""
+        is_due = self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled)
+        if is_due or self._is_copy_asked_for:
+            self._is_copy_asked_for = False
+            self._publishing = asyncio.create_task(self._publish())
             self._publishing.add_done_callback(lambda _: self.wake.set())
+
+    async def _tell_what_is_shown(self) -> None:
+        """Tell those who wait for readers to have what pulls brought."""
         shown, self._shown = self._shown, _Ended()
         if not self.ports.pipeline.publish.enabled:
             # There is nobody to wait for, and nothing that could be compared.
@@ -405,7 +424,7 @@ class Keeper:
         revision = self.ports.journal.reconciliation_revision()
         return self._worker.lander.totals.rows, self._buried, self._pulls_ended, revision
 
-    async def publish(self) -> None:
+    async def _publish(self) -> None:
         """Build marts, run checks, swap the read copy. A failure is written down and tried again, the old copy stays."""
         self._published_at, to_show = self._time(), self._to_show()
         ended, self._ended = self._ended, _Ended()
@@ -414,7 +433,10 @@ class Keeper:
         except OctoSyncError as error:
             log.warning("action=publish_failed run=%s error=%s", self.ports.run_id, error)
             self._ended |= ended
+            longest = max(self._pause_after_publishing, _LONGEST_PUBLISH_PAUSE)
+            self._publish_pause = min(2 * self._publish_pause, longest)
             return
+        self._publish_pause = self._pause_after_publishing
         for failed in published.failed:
             log.warning("action=check_failed run=%s check=%s", self.ports.run_id, failed.check.name)
         log.info("action=publish run=%s bytes=%s", self.ports.run_id, published.size)
@@ -426,7 +448,11 @@ class Keeper:
             self._shown |= ended
 
     def _publish_in(self) -> float:
-        return self._published_at + self.ports.pipeline.serve.publish_every - self._time()
+        return self._published_at + self._publish_pause - self._time()
+
+    @property
+    def _pause_after_publishing(self) -> float:
+        return self.ports.pipeline.serve.publish_every
 
     async def _sleep(self, waits: list[float]) -> None:
         """Until somebody wakes us, or the next thing is due."""

@@ -18,7 +18,7 @@ def mirror_and_publish(ports: Ports) -> Published:
     """
     mirror(ports)
     settings = ports.pipeline.publish
-    contacts = settings.path.with_suffix(".private.duckdb") if settings.contacts else None
+    contacts = settings.contacts_path if settings.contacts else None
     return publish(ports.warehouse, ports.pipeline.directory, settings.path, contacts=contacts)
 
 

@@ -77,6 +77,11 @@ class PublishSettings:
     contacts: bool
     path: Path
 
+    @property
+    def contacts_path(self) -> Path:
+        """The copy with personal data, which is made when `contacts` is set."""
+        return self.path.with_suffix(".private.duckdb")
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
