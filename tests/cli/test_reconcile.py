@@ -199,13 +199,15 @@ def test_without_a_reference_columns_are_taken_together(project, books_now):
         once.setdefault((row["day"], row["gross"], row["currency"]), []).append(row)
     single = [rows[0] for key, rows in once.items() if len(rows) == 1 and all(key)]
     assert len(single) > 10
+    # On some days no two bookings are alike, and none would be missing.
+    kept = single[1:]
     write(
-        project, [r | {"day": f"{dt.date.fromisoformat(r['day']):%d.%m.%Y}", "octo_uuid": "", "no": ""} for r in single]
+        project, [r | {"day": f"{dt.date.fromisoformat(r['day']):%d.%m.%Y}", "octo_uuid": "", "no": ""} for r in kept]
     )
 
     _, document = said(project, "ledger")
 
-    assert document["counts"]["matched"] == len(single)
+    assert document["counts"]["matched"] == len(kept)
     assert set(document["counts"]) == {"matched", "missing_there"}
 
 
