@@ -448,7 +448,7 @@ FEW = {
     "acknowledge before commit": 3,
     "no confirming looks": 1,
     "the mark of now is cleared": 3,
-    "absence taken for deletion": 14,
+    "absence taken for deletion": 1,
     "watermark in a transaction of its own": 12,
     "fence unchecked": 1,
     "null for absent": 2,
