@@ -7,8 +7,9 @@ from click.testing import CliRunner
 from tests.flows.harness import TODAY, Service, small
 
 from octo_sync.cli import demo
-from octo_sync.errors import OctoSyncError
-from octo_sync.flows import demo_ledger
+from octo_sync.errors import OctoSyncError, WarehouseError
+from octo_sync.flows import demo_ledger, mirror
+from octo_sync.flows.publish import Checked, Published
 from octo_sync.model import Horizon
 from octo_sync.reconciliation import Bucket
 
@@ -56,6 +57,28 @@ def test_what_was_missed_and_what_nobody_planted_are_told_apart():
     assert demo_ledger.found(SimpleNamespace(items=[*right, wrong_reason]), planted) == ([planted[1]], 1)
     twice = item("u1", Bucket.MISMATCHED, "minor_units", "moved_day")
     assert demo_ledger.found(SimpleNamespace(items=[*right, found, twice]), planted) == ([], 1)
+
+
+_STOPPED = Published(
+    marts=16, checks=10, failed=(Checked(check=SimpleNamespace(name="capacity"), rows=None),), size=None
+)
+
+
+def test_a_demo_whose_report_would_be_of_the_former_copy_fails(tmp_path, monkeypatch):
+    publish, copies = mirror.mirror_and_publish, []
+
+    def stopped_the_second_time(ports):
+        copies.append(publish(ports) if not copies else _STOPPED)
+        return copies[-1]
+
+    monkeypatch.setattr(mirror, "mirror_and_publish", stopped_the_second_time)
+    words = ["--bookings", "60", "--products", "2", "--days", "5", "-C", str(tmp_path / "demo")]
+
+    done = CliRunner().invoke(demo.command, words, standalone_mode=False)
+
+    assert isinstance(done.exception, WarehouseError)
+    assert str(done.exception).endswith("does not show the comparison, because checks failed: capacity.")
+    assert not (tmp_path / "demo" / "report.html").exists()
 
 
 def test_a_demo_whose_ledger_was_not_told_rightly_fails_and_says_which(tmp_path, monkeypatch):

@@ -167,6 +167,25 @@ async def test_a_stop_finishes_the_landing_in_hand(project, service, monkeypatch
     assert (row.landed_seq, row.dirty) == (number, False)
 
 
+async def test_a_mistake_of_ours_that_ends_it_is_a_failed_run(project, monkeypatch):
+    monkeypatch.setattr(os, "umask", lambda _: 0o022)
+
+    async def breaks(_self):
+        raise RuntimeError("nobody thought of it")
+
+    monkeypatch.setattr(Keeper, "run", breaks)
+    with pytest.raises(RuntimeError, match="nobody thought of it"):
+        await asyncio.wait_for(
+            serve(
+                project.pipeline, parts=frozenset({"worker"}), events=Events(), clock=project.clock, random=Random(1)
+            ),
+            60,
+        )
+    with open_journal(project.pipeline, project.clock) as journal:
+        ended = [(run.status, run.error) for run in journal.runs(10) if run.command == "serve"]
+    assert ended == [("failed", "RuntimeError")]
+
+
 async def test_an_attempt_that_ends_in_an_error_is_a_failed_run_that_the_error_names(project, monkeypatch):
     monkeypatch.setattr(os, "umask", lambda _: 0o022)
     runs, said, keeping, tried = Keeper.run, [], asyncio.get_running_loop().create_future(), []
@@ -491,6 +510,24 @@ async def test_a_publish_that_failed_is_tried_again_without_new_rows(tmp_path, s
         keeper._published_at = float("-inf")
         await settled(keeper)
         assert len(tries) == 2, "what is shown already is not made again"
+
+
+async def test_copies_that_fail_do_not_follow_one_another_though_readers_are_never_to_wait(
+    tmp_path, service, monkeypatch
+):
+    service.reset()
+    project = Project(tmp_path, service, limits=QUICK, publish=True)
+    with project.file.open("a") as file:
+        file.write("[serve]\npublish_every = 0\n")
+
+    def fails(_ports):
+        raise WarehouseError("warehouse/custom/mine.sql does not run.")
+
+    monkeypatch.setattr(keep, "mirror_and_publish", fails)
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        assert keeper._publish_pause >= 1
 
 
 class Held:

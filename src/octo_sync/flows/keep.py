@@ -37,8 +37,8 @@ _LONGEST_SLEEP = 60.0
 _LOOK_AFTER_EVERY = 60.0
 """Seconds between two looks at what nobody notifies about; holds have their own moment."""
 _LEAST_SLEEP = 0.01
-_LONGEST_PUBLISH_PAUSE = 300.0
-"""A mart that does not run is mended by a person, and each attempt at it copies the whole file first."""
+_LEAST_PUBLISH_PAUSE, _LONGEST_PUBLISH_PAUSE = 0.5, 300.0
+"""After a failure: a mart that does not run is mended by a person, and each attempt at it copies the whole file first."""
 _RUNS = 200
 
 
@@ -434,7 +434,7 @@ class Keeper:
             log.warning("action=publish_failed run=%s error=%s", self.ports.run_id, error)
             self._ended |= ended
             longest = max(self._pause_after_publishing, _LONGEST_PUBLISH_PAUSE)
-            self._publish_pause = min(2 * self._publish_pause, longest)
+            self._publish_pause = min(2 * max(self._publish_pause, _LEAST_PUBLISH_PAUSE), longest)
             return
         self._publish_pause = self._pause_after_publishing
         for failed in published.failed:
