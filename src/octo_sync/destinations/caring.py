@@ -21,7 +21,7 @@ import duckdb
 from octo_sync.destinations import ddl
 from octo_sync.destinations.base import FileSize
 from octo_sync.destinations.migrating import version_of
-from octo_sync.destinations.transactions import translated
+from octo_sync.destinations.transactions import transaction, translated
 from octo_sync.errors import WarehouseError
 from octo_sync.schema import Table
 
@@ -139,16 +139,18 @@ def copy_rows(db: duckdb.DuckDBPyConnection, source: str, target: str, tables: S
 
     Departures and bookings are ordered by month of travel, product, option and start; the others keep their order.
     """
-    for schema in _schemas(db, source):
-        db.execute(f"create schema if not exists {target}.{schema}")
+    with transaction(db):  # each statement of its own would be a sync of the disk, and there are some hundreds
+        for schema in _schemas(db, source):
+            db.execute(f"create schema if not exists {target}.{schema}")
+        for table in tables:
+            db.execute(ddl.create_table(table, prefix=f"{target}."))
+            for comment in ddl.comments(table, prefix=f"{target}."):
+                db.execute(comment)
     for table in tables:
-        db.execute(ddl.create_table(table, prefix=f"{target}."))
         for condition, order in _slices(db, source, table):
             db.execute(
                 f"insert into {target}.{table.full_name} select * from {source}.{table.full_name} {condition} {order}"
             )
-        for comment in ddl.comments(table, prefix=f"{target}."):
-            db.execute(comment)
     _copy_others(db, source, target, {t.full_name for t in tables})
     for table in tables:
         counts = [
