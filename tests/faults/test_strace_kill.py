@@ -197,6 +197,7 @@ def test_landing_and_publishing_survive_a_kill_at_each_of_their_calls(tmp_path, 
     counting = changed("counting")
     assert counting.run("sync", "--full", wrapper=tracing(strace, tmp_path / "trace"))[0] == 0
     counts = counted(tmp_path / "trace")
+    assert ".octo.duckdb.anew" in (tmp_path / "trace").read_text(), "care of the files is among what is killed"
     assert counts["fdatasync"] < 100, "statements share a transaction, or each is a sync of the disk"
     calls = chosen(counts, request, "land")
     for call, number in calls:

@@ -59,16 +59,13 @@ def test_what_was_missed_and_what_nobody_planted_are_told_apart():
     assert demo_ledger.found(SimpleNamespace(items=[*right, found, twice]), planted) == ([], 1)
 
 
-_STOPPED = Published(
-    marts=16, checks=10, failed=(Checked(check=SimpleNamespace(name="capacity"), rows=None),), size=None
-)
-
-
 def test_a_demo_whose_report_would_be_of_the_former_copy_fails(tmp_path, monkeypatch):
     publish, copies = mirror.mirror_and_publish, []
+    failed = Checked(check=SimpleNamespace(name="capacity"), rows=None)
+    stopped = Published(marts=16, checks=10, failed=(failed,), size=None)
 
     def stopped_the_second_time(ports):
-        copies.append(publish(ports) if not copies else _STOPPED)
+        copies.append(publish(ports) if not copies else stopped)
         return copies[-1]
 
     monkeypatch.setattr(mirror, "mirror_and_publish", stopped_the_second_time)
