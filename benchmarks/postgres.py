@@ -4,7 +4,8 @@
 
 The server is the one of the tests, but as durable as a user's: `fsync` and `full_page_writes` are on (`--not-durable`: off, as
 for the tests). Prints its settings, rows per second of a first load, of a load into tables that are full, of the same once
-more, of one changed month, and of ten months of as many options; one publish; and the same rows by psycopg's binary COPY.
+more, of one changed month, and of ten months of as many options; publishes of all that landed, of one changed month, and what
+landings and readers wait beside one; and the same rows by psycopg's binary COPY.
 """
 
 import argparse
@@ -12,7 +13,9 @@ import contextlib
 import datetime as dt
 import json
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -139,16 +142,52 @@ def load(server, slots):
         start = time.monotonic()
         warehouse.digest()
         print(f"{'digest':34} {time.monotonic() - start:7.2f} s")
-        publishes = []
-        for _ in range(3):
-            start = time.monotonic()
-            published = publish(warehouse, Path(folder), Path(folder) / "unused")
-            publishes.append(time.monotonic() - start)
-            assert published.size, [failed.check.name for failed in published.failed]
-        what = f"marts made, {published.checks} checks, swapped in"
-        print(f"{what:34} {sorted(publishes)[1]:7.2f} s median of {len(publishes)}")
+        publishes(server, warehouse, Path(folder), options)
         roads(server, warehouse, folder)
         warehouse.close()
+
+
+def publishes(server, warehouse, folder, options):
+    """All that landed, one changed month, and what others wait meanwhile; prints each."""
+
+    def published():
+        start = time.monotonic()
+        done = publish(warehouse, folder, folder / "unused")
+        assert done.size, [failed.check.name for failed in done.failed]
+        return time.monotonic() - start
+
+    (slots,) = warehouse.query("select count(*) from core.availability").rows[0]
+    print(f"{'publish, all of it new':34} {published():7.2f} s  {slots:9,} departures")
+    later = []
+    for number in range(3):
+        warehouse.land(
+            Landing(run_id="run", fence=1, now=NOW, answered=[month(number % options, 1, 200 + number, shift=20)])
+        )
+        later.append(published())
+    print(f"{'publish, one changed month':34} {sorted(later)[1]:7.2f} s  median of {len(later)}")
+    landings, reads, done = [], [], threading.Event()
+
+    def read():
+        with psycopg.connect(server.dsn("octo"), autocommit=True) as reader:
+            while not done.wait(0.05):
+                start = time.monotonic()
+                reader.execute("select count(*) from marts.coverage").fetchall()
+                reads.append(time.monotonic() - start)
+
+    with ThreadPoolExecutor(2) as beside:
+        reading, publishing = beside.submit(read), beside.submit(published)
+        while not publishing.done():
+            number = len(landings)
+            answer = month(number % options, number % 12, 300 + number, shift=30 + number)
+            start = time.monotonic()
+            warehouse.land(Landing(run_id="run", fence=1, now=NOW, answered=[answer]))
+            landings.append(time.monotonic() - start)
+        done.set()
+        reading.result()
+        what = (
+            f"{len(landings)} landings, {max(landings):.2f} s at most; {len(reads)} reads, {max(reads):.2f} s at most"
+        )
+        print(f"{'publish, beside landings and reads':34} {publishing.result():7.2f} s  {what}")
 
 
 def roads(server, warehouse, folder):

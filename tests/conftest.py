@@ -1,10 +1,11 @@
-"""A service of our own for every worker, and a project directory for every test that wants one."""
+"""A service of our own for every worker, and a project directory for every test that wants one; `tests/tiers.py` chooses."""
 
 import asyncio
 import shutil
 
 import pytest
 
+pytest_plugins = ["tests.tiers"]
 pytest.register_assert_rewrite("tests.flows.harness", "tests.destinations.contract")
 
 from tests.flows.harness import Project, Service  # noqa: E402 - after the registration

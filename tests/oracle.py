@@ -47,6 +47,7 @@ BOOKKEEPING = frozenset(
         "is_deleted",
         "deleted_at_utc",
         "row_hash",
+        "stale_columns",
         "contact_key",
         "verified_at_utc",
         "payload_digest",

@@ -143,12 +143,15 @@ def open(where: str | Path) -> Copy:  # noqa: A001 - `octo_sync.open(…)` reads
     return Copy(reader(where))
 
 
-def reader(where: str | Path) -> Reader:
-    """What `open` wraps: a reader of a published copy; raises the same."""
+def reader(where: str | Path, *, is_whole: bool = False) -> Reader:
+    """What `open` wraps: a reader of a published copy; raises the same.
+
+    With `is_whole` all its queries are of one publish on PostgreSQL, too, where others are of the last one when they are asked.
+    """
     if str(where).startswith(("postgresql://", "postgres://")):
         from octo_sync.destinations.postgres_reader import PostgresReader  # noqa: PLC0415 - its driver is an extra
 
-        return PostgresReader(str(where), tables=all_tables())
+        return PostgresReader(str(where), tables=all_tables(), is_whole=is_whole)
     if "://" in str(where):
         # Not quoted: an address may hold a password.
         raise WarehouseError("An address was given that is no postgresql:// one; expected that, or octo.read.duckdb.")

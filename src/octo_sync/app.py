@@ -29,7 +29,8 @@ from octo_sync.flows.backup import Files, Manifest, mark_everything, read_manife
 from octo_sync.flows.erase import erase, is_due
 from octo_sync.flows.mark import booking_windows, documents
 from octo_sync.flows.mirror import mirror
-from octo_sync.flows.ports import Numbers, Ports, Progress
+from octo_sync.flows.paces import restore_paces
+from octo_sync.flows.ports import Numbers, Ports, Progress, booking_dates_mean, booking_days
 from octo_sync.flows.privacy import Privacy
 from octo_sync.flows.publish import Checked, check_draft
 from octo_sync.flows.pull import Scope
@@ -374,6 +375,7 @@ async def open_project(
         privacy = await asyncio.to_thread(_privacy, pipeline, owed, random, warehouse, lease.fence)
         async with contextlib.AsyncExitStack() as stack:
             clients = await _clients(stack, pipeline, clock, random, transport)
+            await asyncio.to_thread(restore_paces, owed, clients.values(), clock)
             ports = Ports(
                 pipeline=pipeline,
                 clock=clock,
@@ -409,7 +411,9 @@ async def open_connections(pipeline: Pipeline) -> AsyncIterator[tuple[Journal, d
     os.umask(0o077)
     with open_journal(pipeline, clock) as journal:
         async with contextlib.AsyncExitStack() as stack:
-            yield journal, await _clients(stack, pipeline, clock, SystemRandom())
+            clients = await _clients(stack, pipeline, clock, SystemRandom())
+            restore_paces(journal, clients.values(), clock)
+            yield journal, clients
 
 
 def run_until_done(work: Coroutine[Any, Any, T], *, stop_within: float | None = None) -> T:
@@ -453,6 +457,8 @@ def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str
     """What `sync` would mark, per connection and kind, from what is known now; nothing is written or asked."""
     clock = SystemClock()
     known: list[tuple[str, str]] = []
+    with open_journal(pipeline, clock) if Journal.exists(pipeline.journal) else contextlib.nullcontext() as journal:
+        means = {c.name: booking_dates_mean(c, journal) for c in pipeline.connections}
     where = published(pipeline)
     if isinstance(where, str) or where.exists():
         # A database that holds nothing yet is no reason not to plan.
@@ -466,8 +472,8 @@ def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str
     rows: list[tuple[str, str, int]] = []
     for connection in pipeline.connections:
         rows += [(connection.name, str(s.kind), 1) for s in documents(connection.name)]
-        zone = connection.business_time_zone
-        windows = scope.travel or pipeline.horizons.bookings.window(clock.now().astimezone(ZoneInfo(zone)).date())
+        today = clock.now().astimezone(ZoneInfo(connection.business_time_zone)).date()
+        windows = scope.travel or booking_days(pipeline.horizons.bookings, today, means[connection.name])
         if scope.wants("bookings"):
             rows.append((connection.name, "bookings", len(booking_windows(connection.name, [windows]))))
         if scope.wants("availability"):
@@ -569,11 +575,12 @@ def verify_against_service(
                 )
                 stack.callback(scratch.close)
                 privacy = Privacy("drop", b"")
+                clients = await _clients(stack, pipeline, clock, random)
                 if Journal.exists(pipeline.journal):
                     # What was erased is left out of this side too.
                     with open_journal(pipeline, clock) as owned:
                         privacy = Privacy.open("drop", owned, random)
-                clients = await _clients(stack, pipeline, clock, random)
+                        restore_paces(owned, clients.values(), clock)
                 ports = Ports(
                     pipeline=pipeline,
                     clock=clock,

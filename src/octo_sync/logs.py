@@ -72,6 +72,10 @@ class _Lines(logging.Formatter):
             said["exception"] = record.exc_info[0].__name__
         return {name: self._hidden(value) if isinstance(value, str) else value for name, value in said.items()}
 
+    def hide(self, secret: str) -> None:
+        """Show this text no more either."""
+        self._secrets = sorted({*self._secrets, secret}, key=len, reverse=True)
+
     def _hidden(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, _HIDDEN)
@@ -100,6 +104,13 @@ def _word(value: object) -> str:
     text = str(value)
     plain = bool(text) and text.isprintable() and not any(character in text for character in " \"='")
     return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def hide(secret: str) -> None:
+    """Let no line show this text from now on; for a token that was not known when `show` was called."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler.formatter, _Lines):
+            handler.formatter.hide(secret)
 
 
 def show(form: Form, *, secrets: Iterable[str] = (), stream: TextIO | None = None, level: int = logging.INFO) -> None:

@@ -11,7 +11,7 @@ subjects clean. Nothing else coordinates anything.
 
 import calendar
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -178,11 +178,13 @@ class Claim:
 class Secret:
     """A text that never shows itself: not in `repr`, not in a log, not in a traceback."""
 
-    __slots__ = ("_value", "origin")
+    __slots__ = ("_value", "again", "origin")
 
-    def __init__(self, value: str, origin: str = "given") -> None:
+    def __init__(self, value: str, origin: str = "given", again: "Callable[[], Secret] | None" = None) -> None:
         self._value = value
         self.origin = origin
+        self.again = again
+        """Looks there once more, where it may have changed meanwhile; raises ValueError with a sentence."""
 
     def reveal(self) -> str:
         """The secret itself; for the one place that sends it."""
@@ -205,7 +207,7 @@ class Limits:
     attempts: int = 4
     backoff: float = 0.5
     backoff_cap: float = 30.0
-    retry_after_cap: float = 120.0
+    retry_after_cap: float = 3600.0
     max_body: int = 256 * 1024 * 1024
     max_inflation: float = 200.0
     max_4xx_per_minute: int = 50

@@ -112,7 +112,7 @@ def _make(
     where = published(pipeline)
     if isinstance(where, Path) and not where.exists():
         raise WarehouseError(f"{where} does not exist yet; run `octo-sync sync` first.")
-    with contextlib.closing(api.reader(where)) as reader:
+    with contextlib.closing(api.reader(where, is_whole=True)) as reader:
         outcome = compare(
             pipeline,
             name,

@@ -38,6 +38,8 @@ class Column:
     capability: str = ""
     tracked: bool = True
     """False for bookkeeping columns, which are left out of comparisons and digests."""
+    fades: bool = False
+    """True where the value goes when the row's status changes, as the end of a hold does."""
     compression: str = ""
 
 
@@ -65,12 +67,22 @@ class Table:
     scope: tuple[str, ...] = ()
     content: str = ""
     capability: str = ""
+    at: str = ""
+    """The JSON path of what its rows are made from, inside a record; '' = the record itself."""
+    at_own: tuple[str, str] = ("", "")
+    """A column of the key, and the JSON path of the rows in which it is '': those that belong to the record itself."""
+    unsaid: str = ""
+    """Relation of columns of the key: what the answers say nothing about, because the list is null or left out. An empty
+    list says that there are none."""
     present: str = ""
     """SQL over a staged record: whether it holds any row of this table. For details that few records have."""
     absent_is_gone: bool = False
     """True where the parent's own document lists all rows, so that an absent one is proven gone at once."""
     own_subject: str = ""
     """The kind of subject by which one row can be asked for by its own id; '' = only with the rest of its scope."""
+    final: str = ""
+    """SQL over a live row `t`: it changes no more. Lists of some services leave such rows out: one that answered for itself
+    is then not asked for again by every pull, only once a month."""
     cascade: tuple[str, ...] = ()
     """Tables whose rows go with a row that was proven gone."""
     history_of: str = ""
@@ -135,6 +147,13 @@ AUDIT: tuple[Column, ...] = (
     Column("deleted_at_utc", "timestamptz", "When the deletion was proven; null while the row lives.", tracked=False),
     Column(
         "row_hash", "bigint", "Hash of the row's content as received; only ever compared with itself.", tracked=False
+    ),
+    Column(
+        "stale_columns",
+        "text",
+        "What is older than the row's last verification, because later answers had no value for it: columns or detail "
+        "tables, comma-separated; * = all of it. Null: nothing.",
+        tracked=False,
     ),
 )
 

@@ -21,11 +21,12 @@ from octo_sync.app import Project, SystemClock, dashboard_source, new_run_id, ne
 from octo_sync.errors import ConfigError, JournalError, LeaseHeld, OctoSyncError, WriterFenced
 from octo_sync.flows.keep import PARTS, Keeper
 from octo_sync.flows.measure import Gauges, Requests
+from octo_sync.flows.noticing import Looks, watch_tokens
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.receive import Inbox, Routing
 from octo_sync.flows.subscribe import check, close_gap
 from octo_sync.journal import EndStatus, Journal, Received
-from octo_sync.model import Claim, Clock, SubjectKind
+from octo_sync.model import Claim, Clock, Secret, SubjectKind
 from octo_sync.notifying import Notifier
 from octo_sync.pipeline import Pipeline
 from octo_sync.schedule import Schedules
@@ -41,6 +42,8 @@ log = logging.getLogger("octo_sync")
 PROGRAM_PARTS = frozenset({"receiver", "worker", "dashboard"})
 _WATCH_EVERY = 0.2
 """Seconds between two looks at whether another process has marked something."""
+_TOKENS_EVERY = 10.0
+"""Seconds between two looks at the files that hold tokens."""
 _DOWNLOAD, _VISITORS = 900.0, 100
 """Seconds that an answer of the dashboard may take, downloads included, and connections to it at the same time."""
 _QUERY_IN_ADDRESS = 65_536
@@ -62,6 +65,8 @@ class Events:
     """Told the dashboard's address when it can be looked at."""
     keeping: Callable[[Keeper], object] = lambda _: None
     """Told the keeper when this process has become the writer."""
+    secret: Callable[[str], object] = lambda _: None
+    """Told a token that was not there at the start, so that no line shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,7 @@ class Means:
     schedules: Callable[..., Schedules] = Schedules
     tokens: Callable[[int], str] = new_token
     watch_every: float = _WATCH_EVERY
+    tokens_every: float = _TOKENS_EVERY
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,8 @@ class _Program:
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     time_zones: dict[tuple[str, str], str] = field(default_factory=dict)
     requests: Requests = field(default_factory=Requests)
+    subscriptions: dict[str, str] = field(default_factory=dict)
+    """How it stood with each connection's subscription when it was looked at last."""
 
 
 async def serve(
@@ -273,7 +281,12 @@ async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
     )
     schedules = _schedules(program, keeper)
     await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
-    watching = asyncio.create_task(_watch(journal, wake, program.means.watch_every))
+    watching = [
+        asyncio.create_task(_watch(journal, wake, program.means.watch_every)),
+        asyncio.create_task(
+            watch_tokens(ports.clients, program.means.tokens_every, partial(_use_token, program, keeper), events.say)
+        ),
+    ]
     status: EndStatus = "ok"
     why = None
     try:
@@ -295,10 +308,12 @@ async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
         raise
     finally:
         schedules.stop()
-        watching.cancel()
+        for task in watching:
+            task.cancel()
         with contextlib.suppress(OctoSyncError):
             # On a stop, or on an error that ends this attempt; what is owed is marked either way.
-            journal.end_run(ports.run_id, status, error=why)
+            keeper.stop_pulls()
+            journal.end_run(ports.run_id, status, keeper.counts(), error=why)
 
 
 def _reconcile(program: _Program, ports: Ports) -> None:
@@ -351,6 +366,7 @@ def _subscription(program: _Program, ports: Ports, notifier: Notifier) -> Callab
         if said.get(name) != sentence:
             events.say(sentence)
         said[name] = sentence
+        program.subscriptions[name] = ensured.state
         if ensured.endpoint is None:
             return
         if await asyncio.to_thread(close_gap, ports, name, ensured.endpoint.endpoint):
@@ -376,8 +392,10 @@ def _schedules(program: _Program, keeper: Keeper) -> Schedules:
         program.events.say(f"scheduled pull ({part}): {count:,} subjects marked")
         wake.set()
 
+    looks = Looks(pipeline.webhooks.check_every, program.subscriptions, program.events.say)
+
     async def check_subscriptions() -> None:
-        await asyncio.to_thread(keeper.check_subscriptions)
+        await asyncio.to_thread(keeper.check_subscriptions, looks.due(keeper.ports.clients))
         wake.set()
 
     async def publish() -> None:
@@ -391,6 +409,12 @@ def _schedules(program: _Program, keeper: Keeper) -> Schedules:
         schedules.cron("publish", pipeline.schedule.publish, publish)
     schedules.every("subscriptions", pipeline.webhooks.check_every, check_subscriptions)
     return schedules
+
+
+async def _use_token(program: _Program, keeper: Keeper, connection: str, token: Secret) -> None:
+    program.events.secret(token.reveal())
+    keeper.ports.clients[connection].use(token)
+    await keeper.look_again(connection)
 
 
 async def _watch(journal: Journal, wake: asyncio.Event, every: float) -> None:

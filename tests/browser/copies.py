@@ -124,7 +124,7 @@ def hostile(demo, folder):
             [said, titles[5], titles[1]],
         ),
         (
-            "insert into ops.schema_drift values ('sandbox', 'booking', 'field', $1, 3, now(), now())",
+            "insert into ops.schema_drift values ('sandbox', 'booking', 'field', $1, 3, now(), now(), null)",
             [said],
         ),
     )

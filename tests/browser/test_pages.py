@@ -34,6 +34,7 @@ def number(text):
     return int(re.sub(r"[^\d]", "", text))
 
 
+@pytest.mark.deep(2, everyday=["overview-narrow", "occupancy-wide", "reconcile-narrow"])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_wrong_with_a_page(look, base, pictures, name, width):
@@ -59,6 +60,7 @@ def size_of(picture):
     return int.from_bytes(head[16:20]), int.from_bytes(head[20:24])
 
 
+@pytest.mark.deep(2)
 def test_the_readme_picture(look, base, pictures):
     width, height = README_PICTURE
     window = look(base, width=width, height=height, device_scale_factor=1)
@@ -103,6 +105,7 @@ def test_tiles_say_what_sql_says(look, base, demo):
     assert differences == 9
 
 
+@pytest.mark.deep(2)
 def test_the_heat_map_has_a_cell_for_every_product_and_day(look, base, demo):
     window = look(base)
     window.open("occupancy")
@@ -126,6 +129,7 @@ def test_the_heat_map_has_a_cell_for_every_product_and_day(look, base, demo):
     assert figure.locator("details tbody td:not(:empty)").count() == cells
 
 
+@pytest.mark.deep(2)
 def test_the_coverage_map_has_a_cell_for_every_product_and_month(look, base, demo):
     window = look(base)
     window.open("sync")
@@ -230,6 +234,7 @@ def test_the_theme_is_remembered(look, base):
     assert window.said() == []
 
 
+@pytest.mark.deep(2)
 def test_paper_is_white_and_has_no_buttons(look, base):
     window = look(base, theme="dark")
     window.open()
@@ -243,6 +248,7 @@ def test_paper_is_white_and_has_no_buttons(look, base):
     assert window.page.locator("[data-tile=bookings]").is_visible()
 
 
+@pytest.mark.deep(2)
 def test_charts_fit_on_paper_and_the_screen_is_as_before(look, base, pictures):
     window = look(base, theme="dark")
     window.open()
@@ -260,6 +266,7 @@ def test_charts_fit_on_paper_and_the_screen_is_as_before(look, base, pictures):
     assert window.page.evaluate("document.documentElement.dataset.theme") is None
 
 
+@pytest.mark.deep(1, everyday=["revenue"])
 @pytest.mark.parametrize("name", PAGES)
 def test_without_a_script_the_numbers_are_there(look, base, name):
     window = look(base, java_script_enabled=False)

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from tests.browser import copies
 from tests.browser.test_pages import ask, audited
 
@@ -25,6 +26,7 @@ def test_a_query_is_typed_asked_and_taken_along(look, base, demo):
     audited(window)
 
 
+@pytest.mark.deep(2)
 def test_a_wrong_query_is_told_why_and_kept(look, base):
     window = look(base)
     window.open("sql")
@@ -36,6 +38,7 @@ def test_a_wrong_query_is_told_why_and_kept(look, base):
     audited(window)
 
 
+@pytest.mark.deep(2)
 def test_a_question_fills_the_editor_and_its_fields(look, base):
     window = look(base, width=390)
     window.open("sql")
@@ -53,6 +56,7 @@ def test_a_question_fills_the_editor_and_its_fields(look, base):
     audited(window)
 
 
+@pytest.mark.deep(2)
 def test_only_a_thousand_rows_are_shown(look, base):
     window = look(base)
     window.open("sql?q=select+*+from+range(1001)")
@@ -76,6 +80,7 @@ def test_a_hostile_query_and_answer_are_texts(look, base):
     audited(window)
 
 
+@pytest.mark.deep(2)
 def test_the_tables_say_what_their_columns_mean(look, base):
     window = look(base)
     window.open("sql")

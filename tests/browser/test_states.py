@@ -19,6 +19,7 @@ def hostile(folder, serving):
     return made, serving(made)
 
 
+@pytest.mark.deep(2, everyday=["overview"])
 @pytest.mark.parametrize("name", PAGES)
 def test_hostile_titles_are_texts_and_nothing_else(look, hostile, pictured, name):
     window = look(hostile[1], width=390)
@@ -36,6 +37,7 @@ def test_hostile_titles_are_texts_and_nothing_else(look, hostile, pictured, name
     audited(window)
 
 
+@pytest.mark.deep(2)
 def test_hostile_titles_are_shown_as_they_are(look, hostile):
     window = look(hostile[1])
     window.open("occupancy")
@@ -47,6 +49,7 @@ def test_hostile_titles_are_shown_as_they_are(look, hostile):
     assert turned.evaluate("e => getComputedStyle(e).unicodeBidi") == "isolate"
 
 
+@pytest.mark.deep(2)
 def test_a_hostile_title_is_inert_under_the_pointer(look, hostile):
     window = look(hostile[1])
     window.open("occupancy")
@@ -58,6 +61,7 @@ def test_a_hostile_title_is_inert_under_the_pointer(look, hostile):
     assert window.said() == []
 
 
+@pytest.mark.deep(4)
 def test_of_five_hundred_products_forty_are_drawn(look, folder, serving, pictured):
     made = folder("huge")
     ((products,),) = ask(made, "select count(*) from core.products")
@@ -78,6 +82,7 @@ def test_of_five_hundred_products_forty_are_drawn(look, folder, serving, picture
     pictured(window, "occupancy-huge")
 
 
+@pytest.mark.deep(2)
 def test_months_scroll_in_their_box_and_the_names_stay(look, base):
     window = look(base, width=390)
     window.open("sync")
@@ -92,6 +97,7 @@ def test_months_scroll_in_their_box_and_the_names_stay(look, base):
     assert window.page.evaluate("document.scrollingElement.scrollLeft") == 0
 
 
+@pytest.mark.deep(2, everyday=["empty"])
 @pytest.mark.parametrize("state", ["empty", "none"])
 def test_where_nothing_is_every_page_says_what_to_do(look, folder, serving, pictured, state):
     window = look(serving(folder(state)), width=390)
@@ -109,6 +115,7 @@ SAID = {
 }
 
 
+@pytest.mark.deep(5)
 @pytest.mark.parametrize("state", SAID)
 def test_a_copy_that_is_tiny_stale_or_damaged_is_whole_on_every_page(look, folder, serving, pictured, state):
     window = look(serving(folder(state)), width=390)

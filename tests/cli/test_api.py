@@ -183,6 +183,7 @@ def test_the_names_are_there_and_no_others():
         _ = octo_sync.nope
 
 
+@pytest.mark.deep(9)
 def test_a_type_checker_knows_what_open_gives(tmp_path):
     (tmp_path / "notebook.py").write_text(
         "import octo_sync\n\nwith octo_sync.open('x') as copy:\n"

@@ -284,6 +284,7 @@ def test_quarantine_lists_retries_and_drops(quarantined):
     assert quarantined("sync").returncode == 0
 
 
+@pytest.mark.deep(2)
 def test_status_counts_the_quarantined(quarantined):
     (shop,) = quarantined.json("status")["connections"]
 
@@ -306,6 +307,7 @@ def test_publish_swaps_in_a_copy_and_needs_something_to_publish(project, empty):
 # -- the built-in service ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep(2, everyday=["2-130"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_sandbox_serves_until_a_signal_says_what_to_call_and_resets(empty, number, code):
     words = [
@@ -410,3 +412,22 @@ def test_version_is_the_same_everywhere(empty):
 
 def test_the_installed_program_and_the_module_are_one(empty):
     assert empty("--version", real=True).stdout == empty("--version").stdout
+
+
+def test_fields_that_a_service_sends_no_more_are_listed_until_they_are_let_go(project, service):
+    service.control("PUT", "/quirks", {"fields_dropped": ["booking.utcUpdatedAt"]})
+    known = "select count(utc_updated_at) as n from core.bookings"
+    try:
+        assert project("sync").returncode == 5
+        assert project.json("sql", known)["rows"][0]["n"] > 50, "kept"
+        (field,) = project.json("drift")["fields"]
+        assert (field["connection"], field["path"]) == ("shop", "bookings.utcUpdatedAt")
+        assert "sends no `utcUpdatedAt` of bookings any more" in project.ok("status")
+        refused = project("drift", "accept", "bookings.title")
+        assert (refused.returncode, "is not missing" in refused.stderr) == (2, True)
+        assert "accepted  shop:bookings.utcUpdatedAt" in project.ok("drift", "accept", "bookings.utcUpdatedAt")
+        assert "Nothing is missing." in project("drift").stderr
+        project.ok("sync")
+        assert project.json("sql", known)["rows"] == [{"n": 0}]
+    finally:
+        service.control("DELETE", "/quirks")

@@ -98,6 +98,7 @@ def test_a_backup_holds_one_moment_for_its_owner_alone_and_is_restored_as_it_was
     assert project("verify", "--live").returncode == 0
 
 
+@pytest.mark.deep(4)
 def test_a_restore_over_a_project_asks_and_keeps_what_was_there(project, tmp_path, service):
     target = tmp_path / "backup"
     project.ok("db", "backup", target)
@@ -154,6 +155,7 @@ with Journal.open(path, clock=clock) as journal:
 """
 
 
+@pytest.mark.deep(3)
 def test_while_a_program_keeps_the_project_it_is_neither_backed_up_nor_restored(project, tmp_path):
     project.ok("db", "backup", tmp_path / "one")
     for role, commands in {"writer": ("backup", "restore"), "receiver": ("restore",)}.items():
@@ -175,6 +177,7 @@ def test_while_a_program_keeps_the_project_it_is_neither_backed_up_nor_restored(
     project.ok("db", "restore", tmp_path / "one", "--force")
 
 
+@pytest.mark.deep(2)
 @pytest.mark.parametrize("moment", ["_copy", "_catch_up", "give_order"])
 def test_a_restore_notices_who_opens_the_journal_while_it_copies(project, tmp_path, monkeypatch, moment):
     project.ok("db", "backup", tmp_path / "one")
@@ -243,6 +246,7 @@ def order(project):
 LOOKING = [("runs",), ("quarantine",), ("status",), ("privacy", "list"), ("doctor", "--offline"), ("db", "version")]
 
 
+@pytest.mark.deep(1, everyday=["runs", "status"])
 @pytest.mark.parametrize("words", LOOKING, ids="-".join)
 def test_a_restore_that_was_cut_off_is_finished_by_whatever_looks_at_the_journal(project, words):
     given = order(project)
@@ -251,6 +255,7 @@ def test_a_restore_that_was_cut_off_is_finished_by_whatever_looks_at_the_journal
     assert journal(project, "select distinct pipeline from runs") == [("restored",)]
 
 
+@pytest.mark.deep(2)
 def test_a_journal_that_another_process_is_putting_in_place_is_not_looked_at(project):
     with subprocess.Popen(
         [sys.executable, "-c", OTHER, str(project.directory / "octo.journal.sqlite"), "writer"],
@@ -311,6 +316,7 @@ def moments(steps, most=6):
     return sorted({*range(0, steps, max(1, steps // most)), *range(max(0, steps - 4), steps)})
 
 
+@pytest.mark.deep(15)
 def test_a_backup_killed_at_any_moment_is_whole_or_not_there(project, tmp_path):
     steps = killed(project, -1, "db", "backup", tmp_path / "probe")
     for at in moments(steps):
@@ -325,6 +331,7 @@ def test_a_backup_killed_at_any_moment_is_whole_or_not_there(project, tmp_path):
         shutil.rmtree(target)
 
 
+@pytest.mark.deep(20)
 def test_a_restore_killed_at_any_moment_leaves_the_old_project_or_the_new_one(project, tmp_path):
     backup = tmp_path / "backup"
     project.ok("db", "backup", backup)
@@ -401,6 +408,7 @@ def test_a_rebuild_asks_no_service_and_gives_the_same_rows(project):
     assert project("verify", "--live").returncode == 0
 
 
+@pytest.mark.deep(3)
 @pytest.mark.parametrize("lost", ["octo.duckdb", "octo.private.duckdb"])
 def test_a_rebuild_makes_do_with_what_can_be_read(project, lost):
     before = digests(project)
@@ -434,6 +442,7 @@ def damage(project, table, file):
     return lost
 
 
+@pytest.mark.deep(5)
 @pytest.mark.parametrize(
     ("file", "table"),
     [
@@ -464,6 +473,7 @@ def test_a_rebuild_of_a_file_with_a_damaged_block_carries_the_rest_over(project,
     assert project("verify", "--live").returncode == 0
 
 
+@pytest.mark.deep(4)
 def test_a_rebuild_without_payloads_keeps_what_there_is(project):
     """A pipeline that keeps no payloads: every row is taken over, contacts too, and the next pull looks at all of them."""
     before = digests(project)

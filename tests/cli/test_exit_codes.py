@@ -39,6 +39,25 @@ def test_a_service_that_is_down_is_exit_1_and_one_line(fresh):
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
+def test_an_address_with_nothing_there_is_exit_1_after_one_request_and_says_base_url(project, service):
+    """Nothing was verified: nothing is published, though all was well before, and `status` says it too."""
+    published = (project.directory / "octo.read.duckdb").stat().st_mtime_ns
+    file = project.directory / "pipelines/shop.toml"
+    file.write_text(PIPELINE.format(url=service.base_url.removesuffix("/v1")))
+    service.control("DELETE", "/requests")
+
+    done = project("-q", "sync")
+
+    assert done.returncode == 1
+    assert "base_url" in one_line(done.stderr)
+    assert len(service.control("GET", "/requests")["requests"]) <= 1
+    assert (project.directory / "octo.read.duckdb").stat().st_mtime_ns == published
+    assert project("status").returncode == 3
+    file.write_text(PIPELINE.format(url=service.base_url))
+    assert project("sync").returncode == 0
+    assert project("status").returncode == 0
+
+
 def test_usage_mistakes_are_exit_2(empty):
     for words in (["sync", "--nope"], ["nope"], ["sql"], ["runs", "show", "x"], ["completion", "tcsh"], ["init"]):
         done = empty(*words)
@@ -76,6 +95,7 @@ def test_a_directory_without_a_pipeline_says_how_to_make_one(empty):
     assert "octo-sync init" in one_line(done.stderr)
 
 
+@pytest.mark.deep(2)
 def test_an_error_that_ended_a_run_names_the_run(project):
     broken = project.directory / "warehouse/custom/broken.sql"
     broken.parent.mkdir(parents=True)
@@ -105,6 +125,7 @@ def test_a_check_that_finds_rows_is_exit_3_and_nothing_is_published(project):
     assert (project.directory / "octo.read.duckdb").stat().st_mtime_ns == before
 
 
+@pytest.mark.deep(3)
 def test_the_rows_that_stopped_a_publish_are_shown_though_the_read_copy_passes(project):
     mine, check = project.directory / "warehouse/custom/mine.sql", project.directory / "warehouse/checks/mine.sql"
     for path in (mine, check):
@@ -183,6 +204,7 @@ def test_a_second_sync_is_exit_6_and_names_the_first_while_looking_goes_on(proje
     assert project.json("status")["running"] is None
 
 
+@pytest.mark.deep(6, everyday=["2-130"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_sync_in_order_and_the_next_one_takes_it_up(fresh, service, number, code):
     service.faults({"fault": "latency", "seconds": 0.4})
@@ -195,7 +217,10 @@ def test_a_signal_ends_a_sync_in_order_and_the_next_one_takes_it_up(fresh, servi
     assert ended == code
     assert "Traceback" not in err
     assert "run it again" in err
-    assert fresh.json("runs")["runs"][0]["status"] == "interrupted"
+    ran = fresh.json("runs")["runs"][0]
+    assert ran["status"] == "interrupted"
+    assert ran["counts"]["requests"] >= ran["counts"]["subjects"] >= 1
+    assert ran["counts"]["rows_written"] >= 1
     after = fresh.json("sync")
     assert (after["status"], after["resumed"]) == ("ok", True)
 

@@ -141,6 +141,7 @@ def test_what_is_no_formula_stays_as_it_is(text):
     assert formula_safe(text) == text
 
 
+@pytest.mark.deep(3)
 def test_nothing_is_overwritten_unasked_and_a_failure_leaves_what_was_there(looked, tmp_path):
     target = tmp_path / "b.csv"
     target.write_text("mine")
@@ -188,6 +189,7 @@ def test_an_export_that_is_stopped_leaves_nothing(looked, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.deep(10)
 def test_more_rows_than_a_sheet_holds_and_longer_texts_are_said(looked, tmp_path):
     many = looked("export", "--sql", "select 1 as a from range(1048576)", "--to", tmp_path / "v.xlsx")
     long = looked("export", "--sql", "select repeat('x', 40000) as a", "--to", tmp_path / "v.xlsx")
@@ -198,6 +200,7 @@ def test_more_rows_than_a_sheet_holds_and_longer_texts_are_said(looked, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.deep(2)
 def test_several_things_go_into_a_folder(looked, tmp_path):
     document = looked.json("export", "bookings", "dim_product", "dbt", "--to", tmp_path / "out", "--format", "csv")
 
@@ -215,6 +218,7 @@ def test_a_question_is_exported_with_its_parameters(looked, tmp_path):
     assert [json.loads(line) for line in (tmp_path / "q.jsonl").read_text().splitlines()] == asked["rows"]
 
 
+@pytest.mark.deep(2)
 def test_no_rows_are_a_head_and_nothing_else(looked, tmp_path):
     for form in ("csv", "json", "jsonl", "parquet", "xlsx"):
         looked.ok("export", "--sql", "select 1 as a, 'x' as b where false", "--to", tmp_path / f"e.{form}")
@@ -271,6 +275,7 @@ def test_the_sources_of_dbt_describe_everything_and_their_tests_hold(looked, tmp
     assert "data_tests" in next(c for c in found["marts", "fct_bookings"]["columns"] if c["name"] == "booking_key")
 
 
+@pytest.mark.deep(2)
 def test_folders_on_the_way_are_made_and_what_cannot_be_is_said(looked, tmp_path):
     looked.ok("export", "dbt", "--to", tmp_path / "models/octo/sources.yml")
     looked.ok("export", "dim_date", "--to", f"{tmp_path}/new/", "--format", "csv")

@@ -36,6 +36,7 @@ def lines(text):
 # -- log lines -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep(3)
 def test_with_json_every_line_of_stderr_is_an_object_and_stdout_is_as_ever(project, service):
     service.refuse_a_product()
     done = project("sync", "--json", "--log-format", "json")
@@ -53,6 +54,7 @@ def test_with_json_every_line_of_stderr_is_an_object_and_stdout_is_as_ever(proje
     assert report.stdout.startswith("partial ")
 
 
+@pytest.mark.deep(2)
 def test_debug_shows_no_address_of_a_hook(project, listener):
     environment = {
         "OCTO_SYNC_NOTIFY__ON_STALE": f"{listener.url}/stale-s3cret",
@@ -65,6 +67,7 @@ def test_debug_shows_no_address_of_a_hook(project, listener):
     assert "s3cret" not in done.stderr + done.stdout
 
 
+@pytest.mark.deep(5)
 def test_text_and_the_pipeline_files_key_do_the_same(project):
     text = project("sync", "--log-format", "text").stderr
     assert " info action=sync run=" in text
@@ -81,6 +84,7 @@ def test_an_error_that_ends_the_command_is_a_line_too(project):
     assert [line["level"] for line in lines(done.stderr)][-1] == "error"
 
 
+@pytest.mark.deep(2)
 def test_serve_writes_lines_until_its_end(project):
     process = project.start(
         "serve",
@@ -104,6 +108,7 @@ def told(listener, path):
     return [document for place, document in listener.told if place == path]
 
 
+@pytest.mark.deep(8)
 def test_a_sync_tells_its_hook_once_and_calls_the_switch_after_a_full_pull(project, service, listener):
     service.refuse_a_product()
     environment = {
@@ -150,6 +155,7 @@ def test_a_hook_that_fails_changes_neither_result_nor_exit_code(project):
     assert "secret" not in done.stderr
 
 
+@pytest.mark.deep(5)
 def test_serve_tells_of_a_copy_that_becomes_stale_and_calls_the_switch_after_its_first_pull(fresh, service, listener):
     environment = {
         "OCTO_SYNC_WEBHOOKS__BIND": "127.0.0.1:0",

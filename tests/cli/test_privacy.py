@@ -75,6 +75,7 @@ def test_somebody_is_exported_then_erased_and_the_report_says_what_went_and_what
     assert private(project.directory, theirs, email) == [(0,)]
 
 
+@pytest.mark.deep(4)
 def test_a_file_that_may_hold_somebody_unseen_is_named_and_the_exit_code_is_5_until_it_is_gone(project):
     email, *_ = somebody(project.directory)
     aside = project.directory / "old" / "copy.duckdb"
@@ -127,6 +128,7 @@ def test_before_the_first_run_it_says_so_and_makes_nothing(fresh):
     assert list(fresh.directory.glob("octo.*")) == []
 
 
+@pytest.mark.deep(3)
 def test_status_and_doctor_say_which_rule_is_in_force(project):
     file = next((project.directory / "pipelines").glob("*.toml"))
     file.write_text('pii = "hash"\n' + file.read_text())
@@ -152,6 +154,7 @@ def served(tmp_path_factory):
             yield sandbox, copy, program
 
 
+@pytest.mark.deep(14)
 def test_a_running_serve_erases_within_a_minute_and_keeps_its_lease(served):
     sandbox, copy, _ = served
     with duckdb.connect(str(copy.directory / "octo.read.duckdb"), read_only=True) as db:

@@ -288,6 +288,7 @@ def test_only_one_reading_statement_without_access_to_anything_outside_is_accept
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.deep(3, everyday=["select * from range(3000000000) order by hash(range)"])
 @pytest.mark.parametrize(
     "query",
     [
@@ -355,6 +356,7 @@ def test_the_shipped_pipeline_can_be_looked_at_without_a_file_of_ones_own(empty,
     assert empty("tables").returncode == 0
 
 
+@pytest.mark.deep(2)
 def test_an_answer_without_rows_says_so_beside_the_data(looked):
     none = "select 1 as a where false"
 
@@ -373,6 +375,7 @@ def test_an_answer_without_rows_says_so_beside_the_data(looked):
     assert looked("-q", "sql", none).stderr == ""
 
 
+@pytest.mark.deep(2)
 def test_a_pull_is_noted_as_schedule_and_what_a_person_names_as_user(project, service):
     roads = lambda: {r["source"] for r in project.json("sql", "select distinct source from ops.coverage")["rows"]}  # noqa: E731
     assert roads() == {"schedule"}, "a sync that was typed is a pull"

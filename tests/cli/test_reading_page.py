@@ -62,6 +62,7 @@ def test_the_page_has_blocks_of_these_kinds_only():
     assert {kind for kind, _ in BLOCKS} == {"bash", "python"}
 
 
+@pytest.mark.deep(3, everyday=["0"])
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_a_block_of_the_page_runs(number, project, tmp_path):
     kind, code = BLOCKS[number]

@@ -74,6 +74,7 @@ def books_now(service):
     return books(service)
 
 
+@pytest.mark.deep(4)
 def test_a_ledger_that_says_the_same_is_matched_wholly(project, books_now):
     ask_for(project)
     write(project, books_now)
@@ -86,6 +87,7 @@ def test_a_ledger_that_says_the_same_is_matched_wholly(project, books_now):
     assert "within the limits" in text
 
 
+@pytest.mark.deep(3)
 def test_differences_within_the_limits_are_told_and_fail_nothing(project, books_now):
     ask_for(project, 'fail_on = "missing_there>1, mismatched>0"')
     write(project, books_now[1:])
@@ -139,6 +141,7 @@ def test_differences_are_found_aged_shown_accepted_and_resolved(project, books_n
     assert (listed["name"], listed["verdict"], listed["open"]) == ("ledger", "ok", 0)
 
 
+@pytest.mark.deep(5)
 def test_what_was_accepted_stays_so_when_another_booking_of_the_order_differs_too(project, books_now):
     one, two = books_now[2]["octo_uuid"], books_now[5]["octo_uuid"]
     order = f"case when booking_uuid in ('{one}', '{two}') then 'R-1' else booking_uuid end as our_order"
@@ -171,6 +174,7 @@ window = "-40d..+40d"
     assert compare(two)[two]["key"] == both[two]["key"]
 
 
+@pytest.mark.deep(2)
 def test_files_are_written_for_their_owner_alone(project, books_now):
     ask_for(project, 'html = "reports/every.html"')
     write(project, books_now[1:])
@@ -186,6 +190,7 @@ def test_files_are_written_for_their_owner_alone(project, books_now):
     assert books_now[0]["octo_uuid"] in (project.directory / "l.html").read_text()
 
 
+@pytest.mark.deep(2)
 def test_without_a_reference_columns_are_taken_together(project, books_now):
     """Days as a person writes them, in a column that only the key names."""
     path = project.directory / "pipelines" / "shop.toml"
@@ -211,6 +216,7 @@ def test_without_a_reference_columns_are_taken_together(project, books_now):
     assert set(document["counts"]) == {"matched", "missing_there"}
 
 
+@pytest.mark.deep(2)
 def test_another_connection_is_a_side_too(project, books_now):
     """The connection's own bookings are the other side, so that each has its counterpart."""
     path = project.directory / "pipelines" / "shop.toml"
@@ -232,6 +238,7 @@ window = "-40d..+40d"
     assert document["counts"]["matched"] >= len(books_now)
 
 
+@pytest.mark.deep(3)
 def test_the_window_may_be_one_of_booking_dates(project, books_now):
     ask_for(project, 'date = "booking_date"')
     write(project, books_now)
@@ -247,6 +254,7 @@ def test_the_window_may_be_one_of_booking_dates(project, books_now):
     assert set(document["counts"]) <= {"matched", "missing_there", "out_of_window"}
 
 
+@pytest.mark.deep(4)
 def test_a_dry_run_keeps_nothing_and_tells_nobody(project, books_now):
     ask_for(project, 'notify = "cp /dev/stdin told.json"')
     write(project, books_now[1:])
@@ -263,6 +271,7 @@ def test_a_dry_run_keeps_nothing_and_tells_nobody(project, books_now):
     assert not (project.directory / "told.json").exists(), "what is known is no news"
 
 
+@pytest.mark.deep(2)
 def test_a_hook_that_fails_is_said_and_changes_nothing(project, books_now):
     ask_for(project, 'notify = "false"')
     write(project, books_now[1:])
@@ -327,6 +336,7 @@ def test_a_pipeline_without_one_says_where_to_look(looked):
     assert "docs/reconciliation.md" in done.stderr
 
 
+@pytest.mark.deep(6)
 def test_beside_serve_it_is_kept_and_serve_shows_it(project, books_now):
     ask_for(project, "after_sync = false")
     path = project.directory / "pipelines" / "shop.toml"
@@ -346,6 +356,7 @@ def test_beside_serve_it_is_kept_and_serve_shows_it(project, books_now):
         finish(running, signal.SIGTERM)
 
 
+@pytest.mark.deep(6)
 def test_serve_compares_after_a_pull_of_bookings(project, books_now):
     ask_for(project)
     path = project.directory / "pipelines" / "shop.toml"

@@ -63,6 +63,7 @@ def test_deliveries_can_be_followed_listed_and_marked_again(place):
     until(lambda: any("/products/" in r["path"] for r in sandbox.requests()), 10, "what was marked again is fetched")
 
 
+@pytest.mark.deep(3, everyday=["10m-0"])
 @pytest.mark.parametrize(("since", "code"), [("10m", 0), ("26h", 0), ("2999-01-01", 2), ("soon", 2), ("-5m", 2)])
 def test_a_replay_begins_at_a_time_or_so_long_ago_and_never_in_the_future(place, since, code):
     _, copy, _ = place
@@ -81,6 +82,7 @@ def test_trigger_makes_the_sandbox_tell(place):
     until(lambda: len(copy.journal("select 1 from deliveries")) >= before + 4, 10, "four deliveries")
 
 
+@pytest.mark.deep(5)
 def test_listening_shows_what_comes_and_nothing_from_before(tmp_path, place):
     _, copy, _ = place
     until(lambda: copy.run("trigger", "booking", "-p")[0] == 0 and copy.journal("select 1 from deliveries"), 20, "one")
@@ -105,7 +107,9 @@ def test_listening_shows_what_comes_and_nothing_from_before(tmp_path, place):
 
 
 def test_status_shows_the_webhooks_while_it_runs(place):
-    _, copy, program = place
+    sandbox, copy, program = place
+    sandbox.control("POST", "/traffic", {"changes": 1, "seed": 3, "kinds": ["product"]})
+    until(lambda: copy.journal("select 1 from deliveries"), 20, "a delivery")
     code, said = copy.run("status", "--json")
     (connection,) = json.loads(said)["connections"]
     assert code == 0
@@ -150,6 +154,7 @@ def test_sigterm_ends_it_within_its_time(tmp_path, place):
     assert took < 5
 
 
+@pytest.mark.deep(10)
 def test_what_changed_while_a_subscription_was_gone_is_asked_for(tmp_path, place):
     sandbox, _, _ = place
     copy = Copy(tmp_path / "project", sandbox)
@@ -166,6 +171,7 @@ def test_what_changed_while_a_subscription_was_gone_is_asked_for(tmp_path, place
     assert not any(uuid in body.decode() for (body,) in copy.journal("select body from deliveries"))
 
 
+@pytest.mark.deep(4)
 def test_a_service_that_does_not_answer_is_said_once_and_nothing_is_published(tmp_path, place):
     sandbox, _, _ = place
     copy = Copy(tmp_path / "project", sandbox, limits="attempts = 1")

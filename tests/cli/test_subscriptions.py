@@ -107,6 +107,7 @@ def test_list_tells_ours_from_others_and_shows_no_whole_address(hooked, service)
     assert not [part for part in secret_parts(service) if part in table + json.dumps(listed)]
 
 
+@pytest.mark.deep(5)
 def test_on_a_terminal_it_is_green_and_nothing_is_cut(hooked, service):
     code, seen = on_a_terminal(hooked, "subscriptions", "ensure")
     _, listed = on_a_terminal(hooked, "subscriptions", width=90)
@@ -117,6 +118,7 @@ def test_on_a_terminal_it_is_green_and_nothing_is_cut(hooked, service):
     assert there(service)[0]["id"] in listed
 
 
+@pytest.mark.deep(2)
 def test_removing_asks_first(hooked, service):
     hooked.ok("subscriptions", "ensure")
 
@@ -150,6 +152,7 @@ def test_a_refused_token_is_exit_4(hooked):
         assert "revoked-xyzzy" not in done.stdout + done.stderr
 
 
+@pytest.mark.deep(3)
 def test_a_token_without_the_ability_is_exit_1_and_a_sentence(hooked):
     done = hooked("subscriptions", "ensure", environment={"SHOP_TOKEN": "sandbox-token-none"})
 
@@ -160,6 +163,7 @@ def test_a_token_without_the_ability_is_exit_1_and_a_sentence(hooked):
     assert (document.returncode, json.loads(document.stdout)["connections"][0]["state"]) == (1, "unavailable")
 
 
+@pytest.mark.deep(4)
 def test_some_connections_failing_is_exit_5_and_the_others_have_theirs(hooked, service):
     add(
         hooked,

@@ -66,6 +66,7 @@ def on_a_terminal(program, *words, environment=None, width=100, typed=()):
     return code, seen.decode(errors="replace").replace("\r\n", "\n")
 
 
+@pytest.mark.deep(2)
 def test_a_sync_shows_bars_and_colours(project, service):
     service.faults({"fault": "latency", "seconds": 0.05})
 
@@ -78,6 +79,7 @@ def test_a_sync_shows_bars_and_colours(project, service):
         assert kind in seen
 
 
+@pytest.mark.deep(2, everyday=["words0-environment0"])
 @pytest.mark.parametrize(
     ("words", "environment"),
     [([], {"NO_COLOR": "1"}), (["--color", "never"], {}), (["--color", "never"], {"FORCE_COLOR": "1"})],
@@ -95,6 +97,7 @@ def test_colours_can_be_wished_for_in_a_pipe(looked):
     assert "\x1b[" not in looked("status", environment={"FORCE_COLOR": "1", "NO_COLOR": "1"}).stdout
 
 
+@pytest.mark.deep(4)
 def test_quiet_leaves_errors_and_data(project):
     done = project("-q", "sync")
 
@@ -102,6 +105,7 @@ def test_quiet_leaves_errors_and_data(project):
     assert project("-q", "sql", "from range(9)", "--limit", "1").stderr == ""
 
 
+@pytest.mark.deep(3)
 def test_ci_gets_lines_instead_of_bars(project):
     _, seen = on_a_terminal(project, "sync", environment={"CI": "true"})
 
@@ -109,6 +113,7 @@ def test_ci_gets_lines_instead_of_bars(project):
     assert re.search(r"bookings +\d+/\d+", seen)
 
 
+@pytest.mark.deep(4)
 def test_no_line_of_a_list_is_wider_than_the_terminal(looked):
     for words in (["tables"], ["tables", "bookings"], ["runs"], ["status"]):
         _, seen = on_a_terminal(looked, *words, width=90)
@@ -116,6 +121,7 @@ def test_no_line_of_a_list_is_wider_than_the_terminal(looked):
         assert max(map(len, ESCAPES.sub("", seen).splitlines())) <= 90, words
 
 
+@pytest.mark.deep(2)
 def test_status_fits_into_80_columns_with_several_connections(project):
     path = project.directory / "pipelines/shop.toml"
     (shop,) = re.findall(r"\[connections\.shop\]\n.*\n.*\n", path.read_text())
@@ -160,6 +166,7 @@ def test_init_asks_four_things(empty, service):
     assert document["schedule"] == {"time_zone": "Europe/Lisbon", "full": "30 3 * * *"}
 
 
+@pytest.mark.deep(3)
 def test_init_asks_again_when_an_answer_is_wrong_and_repeats_no_token(empty, service):
     (empty.directory / "acme.token").write_text("sandbox-token-a")
     typed = ["htp:/x", service.base_url, "sk-live/12345", "./acme.token", "postgresql", "duckdb", "25:00", "none"]
@@ -181,6 +188,7 @@ def test_init_asks_again_when_an_answer_is_wrong_and_repeats_no_token(empty, ser
     assert 'destination = "octo.duckdb"' in text
 
 
+@pytest.mark.deep(2, everyday=["0"])
 @pytest.mark.parametrize("answered", range(4))
 def test_ctrl_c_at_a_question_of_init_leaves_nothing(empty, service, answered):
     typed = [service.base_url, "ACME_TOKEN", "", ""][:answered]
@@ -191,6 +199,7 @@ def test_ctrl_c_at_a_question_of_init_leaves_nothing(empty, service, answered):
     assert list(empty.directory.iterdir()) == []
 
 
+@pytest.mark.deep(5)
 def test_dropping_asks_first(fresh, service):
     service.refuse_a_product()
     fresh("sync")
@@ -209,6 +218,7 @@ def tables_of(seen):
     return ESCAPES.sub("", seen).splitlines()
 
 
+@pytest.mark.deep(6)
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_what_lists_say_is_folded_at_words_and_fits(looked, width):
     for words in (
@@ -227,6 +237,7 @@ def test_what_lists_say_is_folded_at_words_and_fits(looked, width):
         assert "…" not in seen.replace("export SHOP_TOKEN=…", ""), (words, "nothing is cut")
 
 
+@pytest.mark.deep(3)
 def test_a_narrow_list_leaves_out_the_least_important_and_keeps_the_rest_whole(looked):
     narrow, wide = (tables_of(on_a_terminal(looked, "ask", width=width)[1]) for width in (80, 120))
 

@@ -91,6 +91,7 @@ def test_the_lock_of_the_image_has_what_the_program_and_its_extras_need_and_noth
     )
 
 
+@pytest.mark.deep(4)
 def test_the_health_check_tells_a_receiver_that_lives_from_one_that_does_not(deploy, tmp_path):
     text = dict(instructions(deploy.files("docker")[0]["Dockerfile"]))["HEALTHCHECK"]
     words = json.loads(text.partition("CMD")[2])

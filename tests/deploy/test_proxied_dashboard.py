@@ -93,6 +93,7 @@ async def ask(port, credentials=None):
         await client.close()
 
 
+@pytest.mark.deep(2, everyday=["True-caddy"])
 @pytest.mark.parametrize("server", [nginx, caddy])
 @pytest.mark.parametrize("has_token", [True, False])
 async def test_a_browser_is_asked_for_one_password_and_then_gets_the_pages(tmp_path, server, has_token):

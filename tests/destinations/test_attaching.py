@@ -37,6 +37,7 @@ def read(path: Path) -> list[tuple[object, ...]]:
         return copy.sql("select count(*), min(version), max(version), sum(a) from core.t").rows()
 
 
+@pytest.mark.deep(2)
 def test_each_of_many_readers_has_one_whole_file(tmp_path):
     both = [made(tmp_path / f"{n}.duckdb", n, moved=bool(n)) for n in (0, 1)]
     # Many files, so that none comes back while one reader opens it; as with publications, each of which is a new file.

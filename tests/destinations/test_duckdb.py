@@ -97,6 +97,7 @@ def everything(warehouse):
     )
 
 
+@pytest.mark.deep(5)
 def test_a_landing_that_fails_at_any_of_its_statements_leaves_nothing_behind(open_warehouse):
     warehouse = open_warehouse()
     warehouse.claim_writer(1, "test")
@@ -504,6 +505,7 @@ def test_a_newer_schema_is_refused_in_one_clear_line(open_warehouse):
         open_warehouse()
 
 
+@pytest.mark.deep(2)
 def test_the_file_does_not_grow_when_the_same_is_landed_again_and_again(open_warehouse, tmp_path):
     warehouse = open_warehouse()
     warehouse.claim_writer(1, "test")

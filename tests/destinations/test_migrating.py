@@ -177,6 +177,7 @@ def test_every_version_is_a_step_and_has_its_schema_on_record():
     assert SCHEMA_VERSION - 1 <= RELEASED[-1] <= SCHEMA_VERSION, "a released schema is written down once, in schemas/"
 
 
+@pytest.mark.deep(2, everyday=["1"])
 @pytest.mark.parametrize("version", RELEASED)
 def test_a_migrated_warehouse_is_a_fresh_one_with_all_its_rows(tmp_path, fresh, version):
     kept = make(tmp_path, version)
@@ -196,6 +197,7 @@ def test_a_migrated_warehouse_is_a_fresh_one_with_all_its_rows(tmp_path, fresh, 
     again.close()
 
 
+@pytest.mark.deep(50)
 @pytest.mark.parametrize("version", RELEASED)
 def test_a_migration_killed_at_any_statement_goes_on_at_the_next_opening(tmp_path, fresh, killed, version):
     source = tmp_path / "source"

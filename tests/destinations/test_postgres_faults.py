@@ -80,6 +80,7 @@ def test_a_session_killed_in_the_middle_of_a_landing_costs_nothing(
     assert everything(warehouse) == wanted
 
 
+@pytest.mark.deep(3)
 def test_a_landing_killed_for_good_keeps_nothing(warehouse, database, monkeypatch, postgres_server):
     before, real = everything(warehouse), Workbench.send
 
@@ -94,6 +95,7 @@ def test_a_landing_killed_for_good_keeps_nothing(warehouse, database, monkeypatc
     assert everything(warehouse) == before
 
 
+@pytest.mark.deep(2)
 @pytest.mark.parametrize("arrives", [True, False])
 def test_a_commit_whose_answer_is_lost_is_not_done_twice_and_not_taken_for_done(
     warehouse, wanted, database, monkeypatch, postgres_server, arrives
@@ -148,6 +150,7 @@ def test_a_server_that_crashes_and_comes_back_costs_nothing(tmp_path, monkeypatc
         server.remove()
 
 
+@pytest.mark.deep(2)
 def test_a_lock_that_is_held_for_a_while_is_waited_for_and_one_held_on_is_told(
     open_warehouse,  # noqa: F811
     wanted,
@@ -159,12 +162,12 @@ def test_a_lock_that_is_held_for_a_while_is_waited_for_and_one_held_on_is_told(
     before = everything(warehouse)
     dsn = postgres_server.dsn(open_warehouse.databases["octo"])
     with psycopg.connect(dsn) as other:
-        other.execute("lock table core.booking_unit_items in access exclusive mode")
+        other.execute("lock table landing.booking_unit_items in access exclusive mode")
         with pytest.raises(WarehouseLocked, match="holds a lock"):
             warehouse.land(landing(*SECOND, minutes=1))
         other.rollback()
         assert everything(warehouse) == before
-        other.execute("lock table core.booking_unit_items in access exclusive mode")
+        other.execute("lock table landing.booking_unit_items in access exclusive mode")
         free = threading.Timer(0.4, other.rollback)
         free.start()
         warehouse.land(landing(*SECOND, minutes=1))
@@ -173,6 +176,7 @@ def test_a_lock_that_is_held_for_a_while_is_waited_for_and_one_held_on_is_told(
     warehouse.close()
 
 
+@pytest.mark.deep(2)
 def test_a_server_that_can_only_be_read_is_told_at_once_and_nothing_is_lost(
     warehouse, wanted, database, postgres_server
 ):
@@ -232,7 +236,7 @@ def _prune(warehouse):
 
 def _publish(warehouse):
     with warehouse.drafting() as draft:
-        draft.run_script(["create table marts.one as select 'late' as who"])
+        draft.run_script(["update marts.one set who = 'late'"])
 
 
 WRITES = {
@@ -263,13 +267,14 @@ def test_who_has_lost_the_lease_writes_no_log_prunes_nothing_and_publishes_nothi
 def test_a_writer_that_takes_over_while_marts_are_made_keeps_them_from_being_seen(two):
     old, new = two
     draft = contextlib.ExitStack()
-    draft.enter_context(new.drafting()).run_script(["create table marts.one as select 'late' as who"])
+    draft.enter_context(new.drafting()).run_script(["update marts.one set who = 'late'"])
     old.claim_writer(3, "newest")
     with pytest.raises(WriterFenced):
         draft.close()
     assert new.query("table marts.one").rows == [("old",)]
 
 
+@pytest.mark.deep(3)
 def test_two_writers_with_one_fence_take_turns(warehouse, open_warehouse):  # noqa: F811
     """It cannot happen behind a lease; if it does, landings follow each other and none is torn."""
     other, errors = open_warehouse(), []
@@ -323,6 +328,7 @@ def test_neither_a_password_nor_a_user_is_in_an_error(postgres_server, tmp_path)
     assert place(dsn) == "postgres at 127.0.0.1"
 
 
+@pytest.mark.deep(2)
 def test_working_storage_is_empty_after_a_landing_and_after_a_failed_one(warehouse, strict, tmp_path):
     strict()
     with pytest.raises(RowsRefused):
@@ -336,10 +342,10 @@ def test_an_old_schema_gains_what_it_lacks_and_keeps_its_rows(warehouse, databas
     said = say(warehouse)
     warehouse.close()
     name = database()
-    postgres_server.execute("alter table ops.coverage drop column run_id", database=name)
-    postgres_server.execute("drop table core.booking_history", database=name)
-    postgres_server.execute("delete from ops.schema_migrations where version > 2", database=name)
-    postgres_server.execute("insert into ops.schema_migrations values (2, now(), '0')", database=name)
+    postgres_server.execute("alter table landing.coverage drop column run_id", database=name)
+    postgres_server.execute("drop table landing.booking_history", database=name)
+    postgres_server.execute("delete from landing.schema_migrations where version > 2", database=name)
+    postgres_server.execute("insert into landing.schema_migrations values (2, now(), '0')", database=name)
     again = open_warehouse()
     assert [step.version for step in again.migrated] == [3]
     assert say(again) == said
@@ -353,6 +359,6 @@ def test_an_old_schema_gains_what_it_lacks_and_keeps_its_rows(warehouse, databas
 
 def test_a_newer_schema_is_refused(warehouse, database, postgres_server, open_warehouse):  # noqa: F811
     warehouse.close()
-    postgres_server.execute("insert into ops.schema_migrations values (99, now(), '9')", database=database())
+    postgres_server.execute("insert into landing.schema_migrations values (99, now(), '9')", database=database())
     with pytest.raises(WarehouseError, match="newer octo-sync"):
         open_warehouse()

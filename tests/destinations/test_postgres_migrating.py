@@ -22,12 +22,12 @@ _VALUES = {
     "timestamp with time zone": "timestamptz '2026-11-0{n} 08:00:00.123456Z'",
     "numeric(18,4)": "{n}.2500",
 }
-_OURS = "n.nspname in ('core', 'ops', 'private', 'raw')"
+_OURS = "n.nspname in ('core', 'landing', 'ops', 'private', 'raw')"
 _FORGOTTEN = ("answer_hash", "payload_digest")
 
 
 def shape(server, database):
-    """Type, nullability and comment of every column, comment of every table, and every index.
+    """Type, nullability and comment of every column, comment of every table, every index and every trigger.
 
     In no order: a table that is there gains its new columns at the end.
     """
@@ -41,9 +41,14 @@ def shape(server, database):
         "select n.nspname || '.' || c.relname, obj_description(c.oid) from pg_class c join pg_namespace n "
         f"on n.oid = c.relnamespace where c.relkind = 'r' and {_OURS}"
     )
-    indexes = run("select schemaname, indexdef from pg_indexes where schemaname in ('core', 'ops', 'private', 'raw')")
+    indexes = run(
+        "select schemaname, indexdef from pg_indexes where schemaname in ('core', 'landing', 'ops', 'private', 'raw')"
+    )
+    triggers = run(
+        "select tgrelid::regclass::text, tgname, pg_get_triggerdef(oid) from pg_trigger where not tgisinternal"
+    )
     schemas = run("select nspname from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'")
-    return {*columns, *tables, *indexes, *schemas}
+    return {*columns, *tables, *indexes, *triggers, *schemas}
 
 
 def rows(server, database, of):
@@ -137,6 +142,7 @@ def fused(monkeypatch, postgres_server):
     return light
 
 
+@pytest.mark.deep(3, everyday=["1"])
 def test_a_migrated_database_is_a_fresh_one_with_all_its_rows(old, blank, postgres_server, tmp_path):
     version, template, kept = old
     database = postgres_server.make(like=template)
@@ -169,6 +175,7 @@ def moments(said):
     return sorted({*kinds.values(), *changes, len(said)})
 
 
+@pytest.mark.deep(30)
 def test_a_migration_whose_session_is_ended_anywhere_goes_on(old, blank, postgres_server, fused, tmp_path):
     """By itself, and where the program ended with the session, at the next opening; until then nothing is changed."""
     version, template, kept = old

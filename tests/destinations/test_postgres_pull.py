@@ -35,6 +35,7 @@ async def test_a_pull_changes_and_deletions_give_the_same_as_the_source_and_as_d
     assert said(await on_postgres.digests()) == said(await on_duckdb.digests())
 
 
+@pytest.mark.deep(2)
 async def test_a_run_of_what_did_not_change_writes_nothing_but_coverage(on_postgres):
     await on_postgres.sync(seed=1)
     before = said(await on_postgres.digests())

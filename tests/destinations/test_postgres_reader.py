@@ -23,7 +23,9 @@ def reader(postgres_server, tmp_path_factory):
     dsn, spool = postgres_server.dsn(name), tmp_path_factory.mktemp("spool")
     PostgresWarehouse(dsn, spool=spool, tables=all_tables(), nouns=nouns(), now=NOW).close()
     for view in (
+        "marts.seen as select 1 as x",
         "public.people as select * from private.booking_contacts",
+        "public.landed as select * from landing.bookings",
         "public.more_people as select count(*) as n from public.people",
         "public.file as select pg_read_file('PG_VERSION') as text",
         "public.pg_roles_of_mine as select rolpassword from pg_authid",
@@ -41,6 +43,8 @@ REFUSED = [
     ("table private.booking_contacts", (), CLOSED),
     ('(select 1 from private . "booking_contacts")', (), CLOSED),
     ("select count(*) from people", (), CLOSED),
+    ("select count(*) from landed", (), CLOSED),
+    ("select count(*) from landing.bookings", (), CLOSED),
     ("select * from more_people", (), CLOSED),
     ("select (select count(*) from private.booking_contacts)", (), CLOSED),
     ("select 1 where exists (select from private.booking_contacts)", (), CLOSED),
@@ -236,6 +240,7 @@ def test_a_reader_outlives_a_restart_and_says_when_the_server_is_away(tmp_path):
     try:
         dsn = server.dsn(server.make("octo"))
         PostgresWarehouse(dsn, spool=tmp_path, tables=all_tables(), nouns=nouns(), now=NOW).close()
+        server.execute("create view marts.seen as select 1 as x", database="octo")
         opened = PostgresReader(dsn)
         server.stop()
         for _ in range(2):

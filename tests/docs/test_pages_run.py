@@ -30,6 +30,7 @@ def _wanted(block):
     return next((code for start, code in ENDS_WITH.items() if block.startswith(start)), 0)
 
 
+@pytest.mark.deep(25)
 @pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_run_in_order(page, tmp_path):
     with Terminal(tmp_path, ACME_TOKEN="sandbox-token-all") as terminal:

@@ -1,6 +1,6 @@
 """`octo-sync serve` against a service and a network that fail all the time: when the faults end, the copy ends equal.
 
-`pytest tests/faults/test_chaos.py --chaos-seeds 50 -s` runs more seeds and shows the figures.
+`pytest tests/faults/test_chaos.py --tier deep -s` shows the figures.
 """
 
 import contextlib
@@ -56,11 +56,7 @@ class Counting:
         return self.count
 
 
-def pytest_generate_tests(metafunc):
-    if "seed" in metafunc.fixturenames:
-        metafunc.parametrize("seed", range(metafunc.config.getoption("--chaos-seeds", 5)))
-
-
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.deep(40)) for seed in range(5)])
 def test_a_thousand_changes_among_faults_and_kills_end_equal_within_a_minute(seed, tmp_path):
     chance = random.Random(f"chaos/{seed}")
     with Sandbox(tmp_path / "sandbox", bookings=80, products=3, days=25, more=["--seed", seed]) as sandbox:
@@ -124,6 +120,7 @@ def sandbox(tmp_path):
         yield sandbox
 
 
+@pytest.mark.deep(15)
 def test_sigterm_in_the_middle_of_a_pull_ends_within_five_seconds_and_the_next_process_goes_on(tmp_path, sandbox):
     copy = Copy(tmp_path / "copy", sandbox)
     sandbox.faults({"fault": "latency", "seconds": 0.1})
@@ -138,6 +135,7 @@ def test_sigterm_in_the_middle_of_a_pull_ends_within_five_seconds_and_the_next_p
         copy.equal(within=30)
 
 
+@pytest.mark.deep(20)
 def test_a_process_that_was_stopped_keeps_its_right_and_two_processes_receive_while_one_writes(tmp_path, sandbox):
     """SIGSTOP for five seconds, its lock file deleted meanwhile: the file's own lock still keeps the other one out."""
     copy, other = Copy(tmp_path / "copy", sandbox), free_port()
@@ -193,6 +191,7 @@ def disk(tmp_path):
     subprocess.run(["umount", "-l", place], check=True)
 
 
+@pytest.mark.deep(20)
 def test_a_full_disk_below_the_journal_is_503_with_retry_after_and_serve_recovers_by_itself(tmp_path, disk, sandbox):
     copy = Copy(tmp_path / "copy", sandbox, journal="disk/octo.journal.sqlite")
     with copy.serve() as program:
@@ -221,6 +220,7 @@ def test_a_full_disk_below_the_journal_is_503_with_retry_after_and_serve_recover
         assert "Traceback" not in program.said(), program.said()
 
 
+@pytest.mark.deep(20)
 def test_a_warehouse_that_somebody_else_holds_costs_no_delivery_and_the_backlog_drains_after(tmp_path, sandbox):
     copy = Copy(tmp_path / "copy", sandbox)
     with copy.serve() as program:
@@ -252,6 +252,7 @@ def test_a_warehouse_that_somebody_else_holds_costs_no_delivery_and_the_backlog_
             holder.kill()
 
 
+@pytest.mark.deep(12)
 def test_an_answer_that_never_came_was_not_stored_in_vain(tmp_path, sandbox):
     """Whoever hangs up in the middle of a delivery harms nobody; whoever sends it again is stored again."""
     copy = Copy(tmp_path / "copy", sandbox)

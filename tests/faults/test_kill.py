@@ -11,7 +11,6 @@ import pytest
 from tests.flows.harness import NOON, Project, Service, small
 
 WORKER = Path(__file__).with_name("worker.py")
-KILLS = 10
 
 
 def start(copy, *flags, **more):
@@ -46,16 +45,16 @@ def copy(tmp_path, service):
     return Project(tmp_path / "killed", service, sync={"batch_bodies": 4}, languages=("en", "pt"))
 
 
-def test_after_ten_kills_at_random_moments_the_next_run_ends_with_the_truth(copy, service):
-    rng = random.Random(20261120)
+def test_after_kills_at_random_moments_the_next_run_ends_with_the_truth(copy, service, tier):
+    rng, kills = random.Random(20261120 + tier.seed), tier.choose(3, 10, 10)
     killed = 0
-    for round_ in range(KILLS):
+    for round_ in range(kills):
         flags = ["full"] if round_ % 3 == 0 else ["publish"] if round_ % 3 == 1 else []
         said = died_of(start(copy, *flags), rng.random() * 0.7)
         assert said.startswith("open"), said
         killed += "ok" not in said
         service.traffic(5, seed=f"kill/{round_}", kinds=["book", "note", "cancel", "capacity", "move"])
-    assert killed >= KILLS // 2, "kills that come too late test nothing"
+    assert killed >= kills // 2, "kills that come too late test nothing"
     code, said, errors = finish(copy, "full")
     assert (code, said[:2]) == (0, ["open", "ok"]), errors
     assert copy.differences() == []
@@ -63,6 +62,7 @@ def test_after_ten_kills_at_random_moments_the_next_run_ends_with_the_truth(copy
     assert copy.query("select status, count(*) from ops.runs where status not in ('ok', 'killed') group by 1") == []
 
 
+@pytest.mark.deep(8)
 def test_a_killed_run_is_taken_up_and_what_had_landed_is_not_asked_for_again(copy, service):
     copy.settings["batch_bodies"] = 1
     copy.write()
@@ -85,6 +85,7 @@ def test_a_killed_run_is_taken_up_and_what_had_landed_is_not_asked_for_again(cop
     assert copy.differences() == []
 
 
+@pytest.mark.deep(8)
 def test_a_process_that_sleeps_in_the_middle_keeps_its_right_and_finishes(copy, service):
     """SIGSTOP and, when somebody else has been refused meanwhile, SIGCONT."""
     service.faults({"fault": "latency", "seconds": 0.1})
@@ -102,6 +103,7 @@ def test_a_process_that_sleeps_in_the_middle_keeps_its_right_and_finishes(copy, 
     assert copy.differences() == []
 
 
+@pytest.mark.deep(8)
 def test_a_service_that_dies_in_the_middle_costs_nothing_but_time(tmp_path):
     """Stopped after some answers, started again on the same port with the same data: the run is taken up."""
     config = small(bookings=100, days=40)

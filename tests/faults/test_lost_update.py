@@ -14,8 +14,13 @@ from tests.flows.harness import QUICK, Wire, api_path
 from octo_sync.flows.keep import Keeper
 from octo_sync.flows.receive import Inbox, Routing
 
-PAIRS, BOOKINGS = 1000, 100
-REPEATS = 10_000
+BOOKINGS = 100
+
+
+@pytest.fixture
+def pairs(tier):
+    """How often a booking changes twice while the same bytes come twice."""
+    return tier.choose(200, 200, 1000)
 
 
 @pytest.fixture
@@ -82,8 +87,14 @@ def open_bookings(service):
     return sorted(found)[:BOOKINGS]
 
 
-@pytest.mark.parametrize("confirm", [(), (0.05, 0.2)], ids=["without looks", "with confirming looks"])
-async def test_a_thousand_pairs_of_the_same_bytes_with_a_change_between_leave_nothing_stale(service, copy, confirm):
+@pytest.mark.parametrize(
+    "confirm",
+    [
+        pytest.param((), id="without looks"),
+        pytest.param((0.05, 0.2), id="with confirming looks", marks=pytest.mark.deep(6)),
+    ],
+)
+async def test_pairs_of_the_same_bytes_with_a_change_between_leave_nothing_stale(service, copy, confirm, pairs):
     chance = random.Random(f"pairs/{confirm}")
     uuids = open_bookings(service)
     stale = []
@@ -95,7 +106,7 @@ async def test_a_thousand_pairs_of_the_same_bytes_with_a_change_between_leave_no
                 await run.deliver(uuid)
                 await asyncio.sleep(chance.choice([0, 0, 0.002, 0.01]))
 
-        for number in range(PAIRS // BOOKINGS):
+        for number in range(pairs // BOOKINGS):
             await asyncio.gather(*(pair(uuid, number) for uuid in uuids))
             await run.settled()
             said = run.references()
@@ -103,7 +114,7 @@ async def test_a_thousand_pairs_of_the_same_bytes_with_a_change_between_leave_no
     assert stale == []
 
 
-async def test_a_thousand_changes_behind_an_answer_that_is_on_its_way_are_all_seen(service, copy):
+async def test_changes_behind_an_answer_that_is_on_its_way_are_all_seen(service, copy, pairs):
     """The service has answered; before its answer arrives the booking changes once more, and a notification comes."""
     uuids = open_bookings(service)
     held, running_now = {}, []
@@ -122,24 +133,25 @@ async def test_a_thousand_changes_behind_an_answer_that_is_on_its_way_are_all_se
     missed = []
     async with running(copy(), edit) as run:
         running_now.append(run)
-        for number in range(PAIRS // BOOKINGS):
+        for number in range(pairs // BOOKINGS):
             held |= dict.fromkeys(uuids, number)
             await asyncio.gather(*(run.deliver(uuid) for uuid in uuids))
             await run.settled()
             said = run.references()
             missed += [uuid for uuid in uuids if said[uuid] != f"{number} behind"]
-    assert behind == PAIRS
+    assert behind == pairs
     assert missed == []
 
 
-async def test_ten_thousand_repeats_about_an_unchanged_booking_cost_at_most_five_requests(service, copy):
+async def test_thousands_of_repeats_about_an_unchanged_booking_cost_at_most_five_requests(service, copy, tier):
+    repeats = tier.choose(1000, 1000, 10_000)
     uuid = open_bookings(service)[0]
     async with running(copy(confirm=(0.5, 2), rest=5)) as run:
         service.forget_requests()
-        for _ in range(REPEATS // 100):
+        for _ in range(repeats // 100):
             await asyncio.gather(*(run.deliver(uuid) for _ in range(100)))
         await run.settled()
         asked = [r for r in service.requests() if r["path"].endswith(uuid)]
         stored = run.keeper.ports.journal.delivery_counts(run.keeper.ports.clock.now().replace(hour=0))
-        assert sum(one.deliveries for one in stored) == REPEATS
+        assert sum(one.deliveries for one in stored) == repeats
     assert 1 <= len(asked) <= 5, len(asked)

@@ -26,8 +26,8 @@ from octo_sync.model import Subject, SubjectKind
 
 PROGRAM = Path(__file__).with_name("receiver.py")
 SECTOR = 512
-CUTS, IMAGES = 40, 5
-"""Moments to cut the power at, images of each."""
+IMAGES = 5
+"""Of each moment at which the power is cut."""
 FILES = ("journal.sqlite", "journal.sqlite-wal")
 SYNCS = ("fsync", "fdatasync")
 _LINE = re.compile(r"(\d+) +(?:<\.\.\. )?(\w+)[( ](.*)")
@@ -186,8 +186,8 @@ def lost(directory, acknowledged):
     )
 
 
-def cut(strace, tmp_path, mode, count, seed):
-    """Record, then cut the power at many moments; per image: deliveries acknowledged, of which lost."""
+def cut(strace, tmp_path, mode, count, seed, cuts):
+    """Record, then cut the power at so many moments; per image: deliveries acknowledged, of which lost."""
     live = tmp_path / "live"
     live.mkdir()
     with process.opened(live, process.Clock()):
@@ -199,11 +199,11 @@ def cut(strace, tmp_path, mode, count, seed):
     chance = random.Random(seed)
     answers = [number for number, event in enumerate(happened) if event[0] == "answer"]
     # Just after an answer is the worst moment; the others are anywhere, also in the middle of folding the log.
-    moments = {number + 1 for number in chance.sample(answers, CUTS // 2)} | set(
-        chance.sample(range(len(happened)), CUTS - CUTS // 2)
+    moments = {number + 1 for number in chance.sample(answers, cuts // 2)} | set(
+        chance.sample(range(len(happened)), cuts - cuts // 2)
     )
     folding = [number for number, event in enumerate(happened) if event[:2] == ("write", FILES[0])]
-    moments |= set(chance.sample(folding, min(len(folding), CUTS // 4)))
+    moments |= set(chance.sample(folding, min(len(folding), cuts // 4)))
     disk, acknowledged, found = Disk(before, set(before)), 0, []
     for number, event in enumerate(happened):
         if number in moments:
@@ -214,13 +214,13 @@ def cut(strace, tmp_path, mode, count, seed):
                 shutil.rmtree(directory)
         acknowledged += event[0] == "answer"
         disk.happened(event)
-    assert len(found) >= CUTS * IMAGES // 2
+    assert len(found) >= cuts * IMAGES // 2
     return found, len(folding)
 
 
-def test_no_acknowledged_delivery_is_missing_from_any_image_r1(tmp_path, strace):
+def test_no_acknowledged_delivery_is_missing_from_any_image_r1(tmp_path, strace, tier):
     # So many that the log is folded into the database meanwhile.
-    found, folded = cut(strace, tmp_path, "full", 560, "full")
+    found, folded = cut(strace, tmp_path, "full", 560, f"full/{tier.seed}", tier.choose(8, 20, 40))
     assert folded > 10
     assert max(acknowledged for acknowledged, _ in found) > 500
     bad = [(acknowledged, missing) for acknowledged, missing in found if missing]
@@ -228,10 +228,11 @@ def test_no_acknowledged_delivery_is_missing_from_any_image_r1(tmp_path, strace)
     assert bad == []
 
 
+@pytest.mark.deep(10)
 @pytest.mark.parametrize("mode", ["normal", "early"])
 def test_a_receiver_that_is_broken_on_purpose_loses_deliveries_in_these_images(tmp_path, strace, mode):
     """The negative control: without it, images that lose nothing would prove nothing."""
-    found, _ = cut(strace, tmp_path, mode, 60, mode)
+    found, _ = cut(strace, tmp_path, mode, 60, mode, 40)
     bad = sum(missing > 0 for _, missing in found)
     print(f"\n{mode}: {len(found)} images, {bad} of them bad")  # noqa: T201
     assert bad > len(found) // 4

@@ -1,6 +1,6 @@
 """`octo-sync serve` under load, killed with SIGKILL again and again: what was acknowledged is there, and the copy ends equal.
 
-`pytest tests/faults/test_serve_kill.py --kills 2000 -s` kills more often and shows the figures.
+`pytest tests/faults/test_serve_kill.py --tier deep -s` kills more often and shows the figures.
 """
 
 import functools
@@ -12,14 +12,12 @@ from tests.faults.serving import Copy, Pourer, Sandbox, figures, notifications, 
 
 READY = 3.0
 """Seconds that a start after a kill may take, when a processor is free."""
-PARTS = 4
-"""So many tests share the kills, so that all cores kill."""
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_no_acknowledged_delivery_is_lost_and_after_the_last_kill_the_copy_ends_equal(part, tmp_path, request):
-    kills = -(-request.config.getoption("--kills", 200) // PARTS)
-    chance = random.Random(f"serve-kill/{part}")
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.deep(60)) for part in (1, 2, 3))])
+def test_no_acknowledged_delivery_is_lost_and_after_the_last_kill_the_copy_ends_equal(part, tmp_path, tier):
+    kills = tier.choose(3, 12, 50)
+    chance = random.Random(f"serve-kill/{part}/{tier.seed}")
     # Its clock stands still: every change of a booking has the same utcUpdatedAt, so no clock can put them in order.
     with Sandbox(tmp_path / "sandbox", bookings=80, products=3, days=25, more=["--frozen"]) as sandbox:
         copy = Copy(tmp_path / "copy", sandbox)
@@ -88,6 +86,7 @@ def _live(copy, chance, ready, alone, resumed):
         program.kill()
 
 
+@pytest.mark.deep(20)
 def test_what_had_landed_before_a_kill_is_published_after_it(tmp_path):
     with Sandbox(tmp_path / "sandbox", bookings=80, products=2, days=15, more=["--frozen"]) as sandbox:
         copy = Copy(tmp_path / "copy", sandbox, publish_every="1h")

@@ -31,6 +31,7 @@ def assert_one_clear_error(code, said, errors):
     return told
 
 
+@pytest.mark.deep(10)
 @pytest.mark.parametrize("room", [0, 200_000, 1_200_000])
 def test_no_file_may_grow_beyond_some_size_and_nothing_is_lost(tmp_path, service, room):
     """RLIMIT_FSIZE stands in for a quota: writes beyond it fail, wherever the run happens to be."""
@@ -69,6 +70,7 @@ def fill(place, leave):
     (place / "ballast").write_bytes(b"x" * max(0, free.f_bavail * free.f_frsize - leave))
 
 
+@pytest.mark.deep(10, everyday=["0"])
 @pytest.mark.parametrize("leave", [0, 900_000])
 def test_a_full_disk_is_said_in_one_sentence_and_what_had_landed_stays(disk, service, pulled_once, leave):
     shutil.copytree(pulled_once, disk / "project")
@@ -87,6 +89,7 @@ def test_a_full_disk_is_said_in_one_sentence_and_what_had_landed_stays(disk, ser
     assert copy.differences() == []
 
 
+@pytest.mark.deep(14)
 def test_a_full_disk_keeps_the_old_read_copy(disk, service, pulled_once):
     shutil.copytree(pulled_once, disk / "project")
     copy = Project(disk / "project", service)
@@ -105,6 +108,7 @@ def test_a_full_disk_keeps_the_old_read_copy(disk, service, pulled_once):
     assert copy.differences() == []
 
 
+@pytest.mark.deep(8)
 def test_a_read_only_directory_is_said_in_one_sentence(disk, service, pulled_once):
     shutil.copytree(pulled_once, disk / "project")
     copy = Project(disk / "project", service)
@@ -118,6 +122,7 @@ def test_a_read_only_directory_is_said_in_one_sentence(disk, service, pulled_onc
     assert copy.differences() == []
 
 
+@pytest.mark.deep(3)
 @pytest.mark.parametrize("name", ["octo.private.duckdb", "octo.journal.sqlite"])
 def test_a_directory_where_a_file_belongs_is_said_in_one_sentence(tmp_path, service, name):
     copy = Project(tmp_path / "odd", service)

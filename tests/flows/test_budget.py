@@ -9,6 +9,7 @@ from tests.flows.virtual import lived
 SLOWLY = {"requests_per_minute": 2}
 
 
+@pytest.mark.deep(8)
 @pytest.mark.parametrize("retry_after", [None, 120])
 def test_a_small_budget_costs_time_and_no_try(tmp_path, caplog, retry_after):
     """Two requests a minute, and once a 429 that asks for more patience than a request has."""
@@ -38,7 +39,7 @@ def test_a_small_budget_costs_time_and_no_try(tmp_path, caplog, retry_after):
     subjects, moments = lived(life, bookings=30, days=20, products=3)
     assert subjects >= 20
     failed = [record for record in caplog.records if "action=fetch_failed" in record.msg]
-    assert len(failed) == (1 if retry_after else 0), "only who got the 429"
+    assert failed == [], "being held off is no failure"
     assert len(moments) <= subjects + 1 + 1, "every subject was asked for once, and the refused one again"
     if retry_after:
         assert moments[5] - moments[4] > retry_after

@@ -46,6 +46,7 @@ async def test_a_capability_that_is_suddenly_ignored_keeps_the_old_values_and_is
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 @pytest.mark.parametrize("capability", ["content", "extras"])
 async def test_so_it_is_for_texts_and_extras(synced, service, capability):
     copy = synced()
@@ -64,6 +65,7 @@ async def test_so_it_is_for_texts_and_extras(synced, service, capability):
     ]
 
 
+@pytest.mark.deep(3)
 async def test_without_an_echo_a_missing_capability_is_seen_by_its_fields(synced, service):
     copy = synced()
     service.quirks(ignored_capability=["pricing"], no_capability_echo=True)
@@ -93,6 +95,7 @@ async def test_one_refused_option_is_set_aside_with_its_reason_and_the_rest_goes
     assert copy.query("select * from ops.quarantine") == []
 
 
+@pytest.mark.deep(1)
 async def test_a_refused_option_is_not_hammered(project, service):
     """Some services block whoever earns sixty refusals a minute."""
     copy = project(sync={"attempts": 5, "backoff": "0.01s", "backoff_cap": "0.02s"})
@@ -126,6 +129,7 @@ async def test_what_has_failed_thousands_of_times_is_tried_again_like_anything_e
         assert dt.timedelta() < journal.next_due_at(now) - now <= dt.timedelta(seconds=0.25), "1.25 times backoff_cap"
 
 
+@pytest.mark.deep(2)
 async def test_bookings_that_are_asked_for_in_parts_do_not_split_departures(project):
     copy, asked = project(availability=(0, 41), bookings=(0, 41)), []
 
@@ -176,6 +180,7 @@ async def test_one_service_that_is_down_does_not_stop_another(project, service):
     assert copy.differences("well") == []
 
 
+@pytest.mark.deep(2)
 async def test_an_answer_that_is_too_large_is_asked_for_in_smaller_windows(project, service):
     largest = max(r["response_bytes"] for r in await _pulled(project, service) if r["path"].endswith("/bookings"))
     copy = project("capped", limits={"max_body": largest - 1})

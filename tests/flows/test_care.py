@@ -121,6 +121,7 @@ def test_what_is_worth_writing_anew():
     assert not is_worth_it(FileSize(bytes=13 * MB, values=130, needed=1), 0.1 * MB, settings), "it holds more now"
 
 
+@pytest.mark.deep(8)
 def test_a_file_written_anew_has_everything_and_is_smaller(directory):
     warehouse = opened(directory)
     before, sizes = everything(warehouse), warehouse.sizes()
@@ -244,6 +245,7 @@ def killed(directory, file, at):
     return int(done.stdout) if at < 0 else 0
 
 
+@pytest.mark.deep(25)
 def test_a_kill_at_any_moment_leaves_a_whole_file(used, tmp_path):
     shutil.copytree(used, tmp_path / "probe")
     steps = killed(tmp_path / "probe", "warehouse", -1)
@@ -288,6 +290,7 @@ def ports(directory):
     warehouse.close()
 
 
+@pytest.mark.deep(4)
 def test_care_writes_anew_what_is_worth_it_and_not_again_soon(ports):
     ports.pipeline.care = CareSettings(waste=0.2, least=1024, every=3600.0)
     before = ports.warehouse.sizes()
@@ -380,6 +383,7 @@ def service():
         yield running
 
 
+@pytest.mark.deep(4)
 async def test_a_sync_and_a_quiet_program_take_care_by_themselves(tmp_path, service):
     service.reset()
     project = Project(tmp_path, service, limits=QUICK)

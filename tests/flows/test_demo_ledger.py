@@ -59,6 +59,7 @@ def test_what_was_missed_and_what_nobody_planted_are_told_apart():
     assert demo_ledger.found(SimpleNamespace(items=[*right, found, twice]), planted) == ([], 1)
 
 
+@pytest.mark.deep(6)
 def test_a_demo_whose_report_would_be_of_the_former_copy_fails(tmp_path, monkeypatch):
     publish, copies = mirror.mirror_and_publish, []
     failed = Checked(check=SimpleNamespace(name="capacity"), rows=None)
@@ -78,6 +79,7 @@ def test_a_demo_whose_report_would_be_of_the_former_copy_fails(tmp_path, monkeyp
     assert not (tmp_path / "demo" / "report.html").exists()
 
 
+@pytest.mark.deep(7)
 def test_a_demo_whose_ledger_was_not_told_rightly_fails_and_says_which(tmp_path, monkeypatch):
     """The whole demo, of which one planted difference is concealed and one that is not there is claimed."""
     plant = demo_ledger.plant

@@ -59,6 +59,7 @@ def as_of(project, table, key, columns, instant):
     return found
 
 
+@pytest.mark.deep(14)
 async def test_at_any_instant_the_copy_tells_what_the_service_said_at_the_last_sync(project, service):
     rounds = []
     for number in range(5):
@@ -96,6 +97,7 @@ async def test_at_any_instant_the_copy_tells_what_the_service_said_at_the_last_s
         assert first.get(tuple(key), tuple(row["row"])) == tuple(row["row"])
 
 
+@pytest.mark.deep(6)
 async def test_the_mart_tells_the_same_and_every_change_with_what_was_before(project, service):
     await synced(project)
     later(project, hours=1)

@@ -27,6 +27,7 @@ class Tripwire:
         return getattr(self._real, name)
 
 
+@pytest.mark.deep(3, everyday=["commit"])
 @pytest.mark.parametrize(
     "statement",
     [
@@ -125,6 +126,7 @@ async def test_a_journal_that_was_lost_is_made_anew_and_the_next_pull_is_newer_t
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_warehouse_that_was_lost_is_filled_again(synced):
     copy = synced()
     for file in copy.directory.glob("octo.*duckdb*"):
@@ -133,6 +135,7 @@ async def test_a_warehouse_that_was_lost_is_filled_again(synced):
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_lost_warehouse_is_filled_again_by_a_run_that_only_resumes(synced):
     """Coverage is lost with the rows, so nothing may be taken for unchanged."""
     copy = synced()
@@ -150,6 +153,7 @@ async def test_the_private_file_alone_lost_is_filled_again(synced):
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_reader_of_the_read_copy_never_sees_fewer_rows_while_it_is_swapped(synced, service):
     copy = synced(publish=True)
     await copy.sync()

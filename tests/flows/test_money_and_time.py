@@ -7,6 +7,7 @@ import pytest
 from tests.flows.harness import Project, RunningClock, Service, Wire, api_path, reply, small
 
 
+@pytest.mark.deep(3, everyday=["autumn"])
 @pytest.mark.parametrize("today", [dt.date(2026, 9, 20), dt.date(2027, 3, 5)], ids=["autumn", "spring"])
 async def test_the_copy_equals_the_source_through_every_change_of_the_clocks(tmp_path, today):
     """Chatham 27 Sep, Lord Howe 4 Oct (half an hour), Lisbon 25 Oct, New York 1 Nov; and back in spring."""
@@ -26,6 +27,7 @@ async def test_the_copy_equals_the_source_through_every_change_of_the_clocks(tmp
         assert changing >= {"Europe/Lisbon", "America/New_York", "Pacific/Chatham", "Australia/Lord_Howe"}
 
 
+@pytest.mark.deep(2)
 async def test_today_is_the_venues_when_the_horizon_is_laid(project, service):
     """At 13:00 UTC it is tomorrow already at Chatham, and still today in New York."""
     service.control("PUT", "/clock", {"advance": 3600})
@@ -37,6 +39,7 @@ async def test_today_is_the_venues_when_the_horizon_is_laid(project, service):
     assert (first["Pacific/Chatham"], first["America/New_York"]) == ("2026-11-21", "2026-11-20")
 
 
+@pytest.mark.deep(4)
 async def test_a_corrected_time_zone_reaches_departures_whose_answers_stay_the_same(project, service):
     """The service writes wall clocks without an offset: which instants they are, only the product says."""
     copy, corrected = project(), {}

@@ -38,6 +38,7 @@ async def test_a_journal_put_back_from_before_is_noticed_and_everything_is_looke
     assert project.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_kill_when_the_counters_are_just_lifted_loses_no_mark(project, monkeypatch):
     journal = project.pipeline.journal_path
     await project.sync(seed=1)
@@ -58,6 +59,7 @@ async def test_a_kill_when_the_counters_are_just_lifted_loses_no_mark(project, m
     assert len(await marked(project)) > 5
 
 
+@pytest.mark.deep(3)
 async def test_ordinary_runs_are_no_reason_to_look_at_everything_again(project, service):
     assert await marked(project) == [], "new"
     for seed in (1, 2):

@@ -89,6 +89,7 @@ async def test_no_token_is_written_anywhere(pulled):
             assert b"sandbox-token-all" not in file.read_bytes(), file.name
 
 
+@pytest.mark.deep(2)
 async def test_the_spool_is_empty_and_every_file_is_for_its_owner_alone(pulled):
     spools = [f for f in pulled.directory.rglob("*") if "spool" in str(f.relative_to(pulled.directory))]
     assert [f for f in spools if f.is_file()] == []
@@ -98,6 +99,7 @@ async def test_the_spool_is_empty_and_every_file_is_for_its_owner_alone(pulled):
     assert {f.name: oct(mode_of(f)) for f in ours if mode_of(f) != 0o600} == {}
 
 
+@pytest.mark.deep(2)
 async def test_files_are_private_while_they_are_written_whatever_the_umask(project):
     """A reader need not wait for the end of a run to look."""
     import os
@@ -118,6 +120,7 @@ async def test_files_are_private_while_they_are_written_whatever_the_umask(proje
     assert {"octo.duckdb", "octo.journal.sqlite"} <= set(seen)
 
 
+@pytest.mark.deep(3)
 async def test_a_copy_of_the_private_file_is_published_only_when_asked_for(pulled):
     assert not [f for f in pulled.directory.iterdir() if "read.private" in f.name]
     with pulled.file.open("a") as file:

@@ -134,9 +134,19 @@ def delivery(copy, body):
     return Received(connection="main", endpoint="e", received_at=copy.clock.now(), body=body, type="BOOKING_UPDATE")
 
 
+PULLED = []
+"""The directory of the first project that was pulled as it is by default; a copy of it is there sooner than another pull."""
+
+
 async def pulled(project, guest, transport=None, **asked):
     """Her data in every place that can hold it: tables, payloads, read copy, copy of the contacts, deliveries."""
     copy = project(publish=True, availability=(0, 3), **asked)
+    usual = transport is None and not asked and copy.destination is None
+    if usual and PULLED:
+        shutil.rmtree(copy.directory)
+        shutil.copytree(PULLED[0], copy.directory)
+        copy.runs += 100  # its runs have names of their own
+        return copy
     with copy.file.open("a") as file:
         file.write("[publish]\ncontacts = true\n")
     async with copy.opened(transport=transport or wire(guest)) as opened:
@@ -147,6 +157,8 @@ async def pulled(project, guest, transport=None, **asked):
                 delivery(copy, json.dumps({"data": {"uuid": guest[2]}}).encode()),
             ]
         )
+    if usual:
+        PULLED.append(shutil.copytree(copy.directory, copy.directory.with_name("as pulled")))
     return copy
 
 
@@ -170,6 +182,7 @@ def others(copy, guest):
     )
 
 
+@pytest.mark.deep(5)
 async def test_a_file_that_hides_what_it_holds_is_named_and_not_counted_as_clean(project, service, guest):
     copy = await pulled(project, guest)
     backup = copy.directory / "backup"
@@ -234,6 +247,7 @@ async def test_an_erased_person_is_in_no_byte_of_the_project_and_a_full_pull_doe
     assert holding(copy.directory) == []
 
 
+@pytest.mark.deep(8)
 async def test_a_later_booking_of_an_erased_person_is_kept_without_her(project, service, guest):
     copy = await pulled(project, guest)
     await forget(copy, emails=[MARKS["emailAddress"]])
@@ -269,6 +283,7 @@ async def test_a_booking_is_erased_by_its_uuid_with_everybody_on_it(project, gue
     ) == [(1,)]
 
 
+@pytest.mark.deep(7)
 async def test_a_payload_of_the_time_when_the_booking_was_hers_goes_too(project, service, guest):
     copy = await pulled(project, guest)
     service.change(guest[0], contact=OTHER, notes=None, reseller_reference=None)
@@ -287,6 +302,7 @@ async def test_a_payload_of_the_time_when_the_booking_was_hers_goes_too(project,
     assert holding(copy.directory) == []
 
 
+@pytest.mark.deep(5)
 @pytest.mark.parametrize("step", ["note_erasure", "blank_deliveries", "compact", "replace_contacts", "shed", "publish"])
 async def test_an_erasure_that_was_cut_off_anywhere_is_finished_by_the_next_command_that_writes(
     project, guest, monkeypatch, step
@@ -317,6 +333,7 @@ async def test_an_erasure_that_was_cut_off_anywhere_is_finished_by_the_next_comm
     assert holding(copy.directory) == []
 
 
+@pytest.mark.deep(6)
 async def test_after_an_erasure_was_cut_off_files_are_looked_at_though_nobody_knows_the_texts_any_more(
     project, guest, monkeypatch
 ):
@@ -345,6 +362,7 @@ async def test_after_an_erasure_was_cut_off_files_are_looked_at_though_nobody_kn
     assert [s.split(" ")[0] for s in done.left if s not in unsearched] == ["aside.duckdb"]
 
 
+@pytest.mark.deep(6)
 async def test_a_reason_of_a_cancellation_leaves_the_bytes_too_though_no_text_of_hers_is_in_it(project, guest):
     reason = "the daughter of our guest, Xyzzyvort-Plugh, fell ill"
     cancelled = {"refund": "NONE", "reason": reason, "utcCancelledAt": "2026-11-19T10:00:00Z"}
@@ -360,6 +378,7 @@ async def test_a_reason_of_a_cancellation_leaves_the_bytes_too_though_no_text_of
     assert rows_holding(copy.directory, (reason,)) == set()
 
 
+@pytest.mark.deep(6)
 async def test_what_a_service_said_of_somebody_in_a_refusal_leaves_quarantine_and_runs_and_the_copies_too(
     project, service, guest
 ):
@@ -390,6 +409,7 @@ async def test_what_a_service_said_of_somebody_in_a_refusal_leaves_quarantine_an
         assert texts.fetchall() == [("(erased)",)] * 2
 
 
+@pytest.mark.deep(6)
 async def test_a_guest_without_a_full_name_is_known_by_first_and_last_name(project, guest):
     parts = {name: MARKS[name] for name in ("firstName", "lastName")}
     lead = {**MARKS, "fullName": None}
@@ -411,6 +431,7 @@ async def test_a_guest_without_a_full_name_is_known_by_first_and_last_name(proje
     assert holding(copy.directory) == ["march.csv"]
 
 
+@pytest.mark.deep(6)
 @pytest.mark.parametrize("place", ["ticket", "lead behind the booking's own note"])
 async def test_notes_of_other_peoples_contacts_go_where_they_mention_her_or_are_on_her_booking(
     project, service, guest, place
@@ -447,6 +468,7 @@ async def test_notes_of_other_peoples_contacts_go_where_they_mention_her_or_are_
     assert copy.query(ada, others_, OTHER["emailAddress"])[0][0] >= 1
 
 
+@pytest.mark.deep(3)
 async def test_an_export_holds_no_contact_of_anybody_else(project, service, guest):
     """Not of the same booking, nor of a time when the booking was another's, nor from a webhook's body."""
     copy = await pulled(project, guest, wire(guest, {guest[0]: BOB}))
@@ -508,6 +530,7 @@ async def test_an_answer_that_was_read_before_an_erasure_is_not_landed_after_it(
     assert found == [(2,)], "the bookings themselves landed, with a second answer"
 
 
+@pytest.mark.deep(6)
 async def test_a_delivery_that_brings_a_whole_booking_does_not_bring_her_back(project, guest):
     copy = await pulled(project, guest)
     await forget(copy, emails=[MARKS["emailAddress"]])
@@ -526,6 +549,7 @@ async def test_a_delivery_that_brings_a_whole_booking_does_not_bring_her_back(pr
     assert holding(copy.directory) == []
 
 
+@pytest.mark.deep(6)
 async def test_a_read_copy_that_cannot_be_replaced_leaves_the_erasure_open_and_says_so(project, guest):
     copy = await pulled(project, guest)
     checks = copy.directory / "warehouse" / "checks"
@@ -548,6 +572,7 @@ async def test_a_read_copy_that_cannot_be_replaced_leaves_the_erasure_open_and_s
     assert holding(copy.directory) == ["march.csv"]
 
 
+@pytest.mark.deep(6)
 async def test_a_file_of_somebody_else_that_still_holds_her_is_named_and_left_alone(project, guest):
     copy = await pulled(project, guest)
     export = copy.directory / "march.csv"
@@ -560,6 +585,7 @@ async def test_a_file_of_somebody_else_that_still_holds_her_is_named_and_left_al
     assert done.done_at is not None
 
 
+@pytest.mark.deep(3)
 async def test_nothing_is_erased_for_somebody_unknown_and_what_is_no_address_is_refused(project, guest):
     copy = await pulled(project, guest)
     kept = others(copy, ("", ""))
@@ -576,6 +602,7 @@ async def test_nothing_is_erased_for_somebody_unknown_and_what_is_no_address_is_
                 request(opened.journal, opened.ports.privacy, **({"emails": [], "phones": [], "bookings": []} | wrong))
 
 
+@pytest.mark.deep(5)
 async def test_neither_the_request_nor_the_tombstone_says_who_it_is(project, guest):
     copy = await pulled(project, guest)
 
@@ -587,6 +614,7 @@ async def test_neither_the_request_nor_the_tombstone_says_who_it_is(project, gue
     assert "example.org" not in text
 
 
+@pytest.mark.deep(8)
 async def test_a_keeper_erases_what_another_process_asks_for_publishes_and_works_on(project, service, guest):
     copy = await pulled(project, guest)
     async with copy.opened(transport=wire(guest)) as opened:
@@ -617,6 +645,7 @@ async def test_a_keeper_erases_what_another_process_asks_for_publishes_and_works
     assert holding(copy.directory) == []
 
 
+@pytest.mark.deep(8)
 async def test_an_erasure_that_a_check_keeps_open_is_not_carried_out_again_and_again(
     project, service, guest, monkeypatch
 ):
@@ -702,6 +731,7 @@ async def test_attempts_at_an_erasure_are_a_pause_apart_that_grows_however_long_
     assert began[7] == before, "another one is carried out at once"
 
 
+@pytest.mark.deep(9)
 @pytest.mark.parametrize("lost", [False, True], ids=["same secret", "the journal was lost meanwhile"])
 async def test_who_was_erased_after_a_backup_is_not_in_it_when_it_is_restored_and_its_keyed_hashes_stay_true(
     project, service, guest, lost
@@ -766,6 +796,7 @@ def set_mode(copy, mode):
     )
 
 
+@pytest.mark.deep(5)
 async def test_hash_keeps_keyed_hashes_alone_and_drop_keeps_nothing(project, service, guest):
     service.change(guest[0], reseller_reference="R-1")  # references stay as they are, whatever a reseller writes there
     copy = project(publish=True, availability=(0, 3))
@@ -797,6 +828,7 @@ async def test_hash_keeps_keyed_hashes_alone_and_drop_keeps_nothing(project, ser
     assert copy.query("select count(contact_key) from core.bookings") == [(0,)]
 
 
+@pytest.mark.deep(5)
 @pytest.mark.parametrize("mode", ["hash", "drop"])
 async def test_a_stricter_rule_is_applied_to_what_is_already_there(project, service, guest, mode):
     copy = await pulled(project, guest)
@@ -821,6 +853,7 @@ async def test_a_stricter_rule_is_applied_to_what_is_already_there(project, serv
     assert await copy.digests() == digests
 
 
+@pytest.mark.deep(6)
 async def test_a_looser_rule_brings_contacts_back_with_the_next_pull_though_no_byte_changed(project, guest):
     copy = project(availability=(0, 3))
     set_mode(copy, "drop")
@@ -838,6 +871,7 @@ async def test_a_looser_rule_brings_contacts_back_with_the_next_pull_though_no_b
     assert copy.query("select count(*) > 0 from personal.raw.records where resource = 'booking'") == [(True,)]
 
 
+@pytest.mark.deep(6)
 async def test_a_person_is_erased_from_hashes_too(project, guest):
     copy = project(availability=(0, 3))
     set_mode(copy, "hash")
@@ -896,6 +930,7 @@ def test_a_hash_of_a_hash_is_itself_so_that_rows_of_either_rule_are_found():
     assert privacy.phone_key(number) == number
 
 
+@pytest.mark.deep(8)
 async def test_a_lost_journal_does_not_bring_back_what_was_erased(project, service, guest):
     """The warehouse knows erased contacts by its own rows, also when the service changes their booking."""
     copy = await pulled(project, guest)
@@ -909,6 +944,7 @@ async def test_a_lost_journal_does_not_bring_back_what_was_erased(project, servi
     assert [w for w in rows_holding(copy.directory) if "private" in w] == []
 
 
+@pytest.mark.deep(6)
 async def test_a_failing_disk_leaves_the_request_open(project, guest, monkeypatch):
     copy = await pulled(project, guest)
 

@@ -95,6 +95,7 @@ def files_of(server, database, *tables):
     return {f"data/{path}" for (path,) in found}
 
 
+@pytest.mark.deep(10, everyday=["file"])
 @pytest.mark.parametrize("journal", ["file", "server"])
 async def test_an_erased_person_is_in_no_byte_of_the_server_and_a_full_pull_does_not_bring_her_back(
     copy, server, guest
@@ -129,6 +130,7 @@ async def test_an_erased_person_is_in_no_byte_of_the_server_and_a_full_pull_does
     ]
 
 
+@pytest.mark.deep(8)
 async def test_a_stricter_rule_is_applied_to_what_is_there_and_to_its_bytes(copy, server, service, guest):
     """`keep`, then `hash`, then `drop`; a reference is no contact and stays, so hers are taken away first."""
     service.change(guest[0], reseller_reference="R-1")

@@ -141,6 +141,7 @@ async def test_a_pull_of_changes_and_a_pull_from_nothing_give_the_same_digest(sy
     assert await grown.digests() == await fresh.digests()
 
 
+@pytest.mark.deep(2)
 async def test_two_connections_of_one_pipeline_do_not_mix(project):
     """Ids are unique per connection only: the same product and booking ids come through both tokens."""
     copy = project(connections={"first": Asked(token="a"), "second": Asked(token="all", languages=("pt",))})

@@ -13,7 +13,6 @@ from octo_sync.destinations.duckdb import DuckDBWarehouse
 from octo_sync.flows.publish import apply_marts
 from octo_sync.tables import all_tables, nouns
 
-PUBLICATIONS = 50
 BOOKINGS = 60
 
 READER = """
@@ -105,13 +104,14 @@ def writer(tmp_path):
     made.close()
 
 
-def test_over_fifty_publications_no_reader_sees_half_of_one_or_holds_up_the_writer(writer, tmp_path):
+def test_no_reader_sees_half_of_a_publication_or_holds_up_the_writer(writer, tmp_path, tier):
+    publications = tier.choose(10, 20, 50)
     stop = tmp_path / "stop"
     writer.publish()
     readers = [start(writer.target, stop, kind) for kind in ("keeps", "opens", "opens")]
     slowest = 0.0
     try:
-        for version in range(1, PUBLICATIONS + 1):
+        for version in range(1, publications + 1):
             writer.change(version)
             slowest = max(slowest, writer.publish())
     finally:
@@ -122,13 +122,13 @@ def test_over_fifty_publications_no_reader_sees_half_of_one_or_holds_up_the_writ
     assert [reader.returncode for reader in readers] == [0, 0, 0]
     keeper, *openers = [json.loads(out.splitlines()[-1]) for out, _ in told]
     assert keeper["seen"] == [whole(0)], "the one that keeps it open sees what it opened, however often"
-    assert keeper["polls"] > PUBLICATIONS // 5
+    assert keeper["polls"] > publications // 5
     for opener in openers:
         versions = [found[3] - 1000 for found in opener["seen"]]
         assert opener["seen"] == [whole(version) for version in versions], "no half of a publication"
         assert versions == sorted(set(versions)), "and never an older one after a newer one"
-        assert len(versions) > PUBLICATIONS // 5, "they must have looked while it changed, or nothing is shown"
-    assert keeper["swaps"] > PUBLICATIONS // 5
+        assert len(versions) > publications // 5, "they must have looked while it changed, or nothing is shown"
+    assert keeper["swaps"] > publications // 5
     assert slowest < 10, "a reader does not hold up a publication"
 
 

@@ -239,6 +239,7 @@ async def test_a_sync_publishes_what_is_open(project):
         assert read.execute("select recon_key from ops.recon_results order by 1").fetchall() == [("L-17",), ("b-1",)]
 
 
+@pytest.mark.deep(4)
 async def test_the_values_of_an_erased_booking_leave_the_journal_the_warehouse_and_the_read_copy(project, service):
     copy = project(publish=True, availability=(0, 1))
     hers = next(b["uuid"] for b in service.state()["bookings"] if b["status"] == "CONFIRMED")

@@ -76,6 +76,7 @@ async def test_records_that_do_not_fit_are_set_aside_with_their_paths_and_the_re
     assert copy.query("select * from ops.quarantine") == []
 
 
+@pytest.mark.deep(2)
 async def test_a_record_without_a_readable_id_leaves_quarantine_when_it_is_mended(synced, service):
     copy, uuid = synced(), victim(service)
     result = await copy.sync(transport=Wire.by(spoil(uuid, lambda b: b.update(uuid=None))))
@@ -96,6 +97,7 @@ async def test_a_record_set_aside_keeps_its_last_good_row(synced, service):
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 @pytest.mark.parametrize("noun", ["products", "availability"])
 async def test_so_it_is_for_products_and_departures(project, service, noun):
     copy = project(bookings=(-1, 1))
@@ -119,6 +121,7 @@ async def test_so_it_is_for_products_and_departures(project, service, noun):
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_the_reason_of_a_quarantine_holds_no_value(project, service):
     uuid = victim(service)
     copy = project(availability=(0, 1))

@@ -24,6 +24,7 @@ def landed(copy):
     return {tuple(row) for row in copy.query("select resource, key from ops.coverage")}
 
 
+@pytest.mark.deep(2, everyday=["3"])
 @pytest.mark.parametrize("after", [3, 14])
 async def test_a_cancelled_run_is_taken_up_and_no_landed_window_is_fetched_twice(project, service, after):
     copy = project(sync={"batch_bodies": 2}, limits={"concurrency": 2})
@@ -87,6 +88,7 @@ async def test_a_pull_that_was_finished_is_not_taken_up_but_begun_anew(synced):
     assert result.totals.subjects > 30
 
 
+@pytest.mark.deep(1)
 async def test_a_run_asked_to_be_full_begins_anew_even_after_a_cut(project, service):
     copy = project()
 
@@ -121,6 +123,7 @@ async def test_a_pull_that_was_cut_off_yesterday_begins_anew(project, service):
     assert result.status == "ok"
 
 
+@pytest.mark.deep(2)
 @pytest.mark.parametrize("only", ["products", "availability", "bookings"])
 async def test_a_part_can_be_pulled_alone(project, service, only):
     copy = project()

@@ -103,6 +103,7 @@ def test_a_record_that_comes_twice_is_read(service):
             assert checking.check_bookings(sent, known=known) == checking.check_bookings(sent)
 
 
+@pytest.mark.deep(4)
 @pytest.mark.parametrize(
     "change",
     [
@@ -191,6 +192,7 @@ async def test_a_booking_that_lands_newer_than_the_window_and_goes_back_is_not_l
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_booking_that_was_deleted_and_comes_back_as_it_was_is_live_with_all_that_hangs_on_it(synced, service):
     copy, uuid = synced(), booked(service)
     await copy.sync(transport=Wire.by(hide(uuid, typed_not_found)[0]))
@@ -201,6 +203,7 @@ async def test_a_booking_that_was_deleted_and_comes_back_as_it_was_is_live_with_
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_record_set_aside_leaves_quarantine_when_it_is_again_what_is_landed(synced, service):
     copy, uuid = synced(), booked(service)
 
@@ -244,6 +247,7 @@ async def test_a_record_set_aside_by_its_own_road_leaves_quarantine_when_its_win
         assert opened.ports.journal.quarantined() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_run_killed_before_the_journal_knows_is_taken_up_and_loses_no_repair(synced, service):
     """The warehouse has committed that a booking differs; the journal's marks come before its `landed`."""
     copy, uuid = synced(), booked(service)
@@ -279,6 +283,7 @@ async def test_a_run_killed_before_the_journal_knows_is_taken_up_and_loses_no_re
         assert any(r.subject.parts == (uuid,) and not r.dirty for r in opened.ports.journal.subjects())
 
 
+@pytest.mark.deep(2)
 async def test_a_capability_asked_for_later_is_landed_though_the_bytes_are_the_same(synced, project, service):
     """A service that always shows prices: what is asked for decides what is kept, not only what is sent."""
 
@@ -318,6 +323,7 @@ async def test_a_capability_ignored_for_a_while_hides_nothing(synced, service):
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_changed_record_without_prices_is_read_with_the_others_that_have_them(synced, service):
     """Alone it would look as if the capability was ignored, and its old price would stay."""
     copy, uuid = synced(), booked(service)
@@ -350,6 +356,7 @@ async def test_payloads_that_are_to_be_kept_from_now_on_are_kept_though_nothing_
     assert copy.query(kept) == copy.query("select count(*) from core.bookings where not is_deleted")
 
 
+@pytest.mark.deep(2)
 async def test_another_language_is_read_once_and_known_from_then_on(synced, service):
     """Texts of the product that stand in a booking are left alone, but its bytes are others: no row is written for them."""
     copy, uuid = synced(), booked(service)

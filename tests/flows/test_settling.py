@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 
+import pytest
 from tests.flows.harness import QUICK, api_path, reply
 from tests.flows.virtual import lived
 
@@ -61,6 +62,7 @@ def test_a_second_proof_that_does_not_come_is_asked_for_ever_more_seldom(tmp_pat
     assert max(pauses) < 330
 
 
+@pytest.mark.deep(8)
 def test_a_loss_that_is_held_is_noted_once_until_it_is_another(tmp_path):
     async def life(service):
         project = service.project(tmp_path, limits=QUICK, sync=PATIENT)
@@ -70,10 +72,10 @@ def test_a_loss_that_is_held_is_noted_once_until_it_is_another(tmp_path):
             journal, shown = keeper.ports.journal, [0]
 
             def hide(request, response):
-                return reply(response.json()[: shown[0]]) if api_path(request) == "/bookings" else None
+                return reply(response.json()[: shown[0]]) if api_path(request) == "/availability" else None
 
             async def held():
-                keeper.pull("bookings")
+                keeper.pull("availability")
                 await asyncio.sleep(1800)
                 return [(q.count, q.reason.split(" ")[0]) for q in journal.quarantined() if q.resource == HELD]
 

@@ -97,6 +97,7 @@ async def test_a_keeper_notes_the_rhythm_before_it_forgets_the_deliveries(tmp_pa
             assert set(silences(keeper.ports.journal, ["main"], project.clock)) == {"main"}
 
 
+@pytest.mark.deep(4)
 def test_a_silent_connection_has_its_subscription_looked_at_and_is_pulled_every_15_minutes(tmp_path):
     """Silent ten minutes from now, and told something 35 minutes later."""
     looks = []

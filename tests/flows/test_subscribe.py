@@ -873,6 +873,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.deep(5)
 def test_two_processes_ensuring_at_once_ten_times_end_with_one(shop):
     arguments = [shop.service.base_url, TOKENS["a"], str(shop.path), BASE]
     processes = [

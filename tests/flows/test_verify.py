@@ -97,6 +97,7 @@ async def test_a_sample_of_what_is_equal_asks_for_no_more_than_it_drew(project, 
     assert asked.count("products") == 1
 
 
+@pytest.mark.deep(3)
 @pytest.mark.parametrize("sample", [None, 1000])
 async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(project, capsys, sample):
     await project.sync()

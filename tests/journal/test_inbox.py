@@ -240,6 +240,7 @@ def test_a_month_is_one_mark_however_many_deliveries_of_a_transaction_name_it(jo
     assert [one.marks for one in journal.deliveries()] == [1] * 50
 
 
+@pytest.mark.deep(4)
 def test_marking_months_stays_fast_with_fifty_thousand_subjects(journal: Journal) -> None:
     months = [f"20{26 + month // 12}-{month % 12 + 1:02d}" for month in range(25)]
     journal.mark(

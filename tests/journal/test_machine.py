@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -173,6 +174,7 @@ class JournalMachine(RuleBasedStateMachine):
         assert self.journal.next_due_at(self.clock.now()) == min(later, default=None)
 
 
+@pytest.mark.deep(6, everyday=["sqlite"])
 def test_every_history_ends_as_the_model_says(fresh) -> None:
     run_state_machine_as_test(
         lambda: JournalMachine(fresh),

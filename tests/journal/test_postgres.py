@@ -103,6 +103,7 @@ def test_a_transaction_that_the_server_gave_up_is_never_taken_for_committed(jour
     assert journal.dirty_count() == 0
 
 
+@pytest.mark.deep(15)
 def test_a_server_that_restarts_is_waited_for_by_nobody_and_found_again(clock: HandClock, postgres_server) -> None:
     name = postgres_server.make()
     with Journal.open(postgres_server.dsn(name), clock=clock) as journal:
@@ -354,6 +355,7 @@ class Shared(Copy):
         return Counter(canonical(bytes(body)) for (body,) in self.journal("SELECT body FROM deliveries"))
 
 
+@pytest.mark.deep(15)
 def test_what_one_process_receives_another_lands_and_when_that_is_killed_a_third_goes_on(
     tmp_path, postgres_database
 ) -> None:
@@ -401,6 +403,7 @@ def test_what_one_process_receives_another_lands_and_when_that_is_killed_a_third
         assert "Traceback" not in copy.log.read_text()
 
 
+@pytest.mark.deep(8)
 def test_a_server_that_goes_and_comes_back_costs_the_programs_nothing_but_time(
     tmp_path, postgres_server, postgres_database
 ) -> None:

@@ -2,7 +2,9 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from math import ceil, inf
 
 import pytest
 from tests.octo.support import StoppedClock, client, in_turn, reply, says, serving
@@ -11,7 +13,7 @@ from octo_sync.errors import RateLimited, RequestRefused, ServiceError, ServiceU
 from octo_sync.model import Limits
 from octo_sync.octo import endpoints
 from octo_sync.octo.budget import Budget
-from octo_sync.octo.verdict import retry_after
+from octo_sync.octo.pace import Pace, Stated, retry_after, stated
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CALL = endpoints.products()
@@ -26,23 +28,50 @@ GOOD = says(200, b"[]")
         ({"retry-after": " 7.5 "}, 7.5),
         ({"retry-after": "0"}, 0),
         ({"retry-after": "-5"}, None),
-        ({"retry-after": "1000000000"}, 120),
-        ({"retry-after": "1e400"}, 120),
+        ({"retry-after": "1000000000"}, 1e9),
+        ({"retry-after": "1e400"}, inf),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": ""}, None),
         ({"retry-after": "Fri, 20 Nov 2026 12:00:09 GMT"}, 9),
         ({"retry-after": "Fri, 20 Nov 2026 12:00:09 -0000"}, 9),
         ({"retry-after": "Fri, 20 Nov 2026 11:00:00 GMT"}, 0),
-        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, 120),
+        ({"retry-after": "Fri, 31 Dec 2027 12:00:00 GMT"}, 406 * 86400),
         ({"retry-after": "Fri, 99 Foo 2026 12:00:09 GMT"}, None),
         ({"octo-ratelimit-retryafter": "11"}, 11),
         ({"octo-ratelimit-retryafter": "11", "retry-after": "3"}, 11),
         ({"octo-ratelimit-retryafter": "rubbish", "retry-after": "3"}, 3),
     ],
 )
-def test_what_a_service_asks_to_wait_is_read_and_capped(headers, seconds):
-    assert retry_after(headers, NOON, 120.0) == seconds
+def test_what_a_service_asks_to_wait_is_read(headers, seconds):
+    assert retry_after(headers, NOON) == seconds
+
+
+SOON = int(NOON.timestamp()) + 40
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({"RateLimit-Limit": "100", "RateLimit-Remaining": "5", "RateLimit-Reset": "30"}, Stated(100, None, 5, 30)),
+        ({"ratelimit-limit": "100, 100;w=60", "ratelimit-remaining": "5"}, Stated(100, 60, 5)),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(SOON)}, Stated(None, None, 0, 40)),
+        ({"x-rate-limit-remaining": "0", "x-rate-limit-reset": str(SOON * 1000)}, Stated(None, None, 0, 40)),
+        ({"x-ratelimit-limit-minute": "60", "x-ratelimit-limit-second": "5"}, Stated(60, 60)),
+        ({"ratelimit": "limit=100, remaining=50, reset=5", "ratelimit-policy": "100;w=60"}, Stated(100, 60, 50, 5)),
+        ({"ratelimit": '"a";r=50;t=30', "ratelimit-policy": '"a";q=100;w=60'}, Stated(100, 60, 50, 30)),
+        (
+            {"ratelimit": '"a";r=50;t=30, "b";r=3;t=900', "ratelimit-policy": '"a";q=100;w=60, "b";q=500;w=3600'},
+            Stated(500, 3600, 3, 900),
+        ),
+        ({"octo-ratelimit-limit": "65", "octo-ratelimit-remaining": "64"}, Stated(65, 60, 64)),
+        ({"octo-ratelimit-remaining": "0", "octo-ratelimit-retryafter": "12"}, Stated(None, 60, 0, 12)),
+        ({"ratelimit-limit": "nan", "ratelimit-remaining": "-1", "ratelimit-reset": "soon"}, None),
+        ({"x-ratelimit-limit": "unlimited", "content-length": "100", "retry-after": "5"}, None),
+    ],
+)
+def test_the_limit_that_a_service_tells_is_read_in_every_spelling(headers, told):
+    assert stated(headers, NOON) == told
 
 
 @pytest.mark.parametrize("name", ["Retry-After", "OCTO-RateLimit-RetryAfter"])
@@ -69,12 +98,17 @@ async def test_a_429_that_asks_for_nothing_sensible_is_tried_again_after_a_short
     assert server.seen[1].at - server.seen[0].at < 0.3
 
 
-async def test_an_absurd_wait_is_cut_to_the_cap():
-    limits = {"retry_after_cap": 0.3}
+async def test_an_absurd_wait_ends_the_connection_until_somebody_has_a_reason_to_try():
     handler = in_turn(says(429, b"", {"Retry-After": "1000000000"}), GOOD)
-    async with serving(handler) as server, client(server.origin, limits=limits) as octo:
-        await octo.send(CALL)
-    assert 0.29 <= server.seen[1].at - server.seen[0].at < 0.7
+    async with serving(handler) as server, client(server.origin, limits={"retry_after_cap": 0.3}) as octo:
+        for _ in range(2):
+            with pytest.raises(RateLimited, match="1,000,000,000 s, longer than") as caught:
+                await octo.send(CALL, patient=True)
+            assert caught.value.retry_after == 1e9
+        assert len(server.seen) == 1
+        octo.readmit()
+        await octo.send(CALL, patient=True)
+    assert server.seen[1].at - server.seen[0].at >= 0.29
 
 
 async def test_a_wait_beyond_the_deadline_is_not_begun_but_told():
@@ -149,7 +183,15 @@ class Ticking:
         """Wait as long as the budget wants, then start; the time of the start."""
         while (wait := self.budget.wait()) > 0:
             self.now += wait
+        self.budget.over()
         return self.now
+
+    def ask(self, service: Callable[[float], tuple[int, float | None]]) -> int:
+        """One request, answered at once by `service` with a status and a wait; its status."""
+        status, asked = service(started := self.go())
+        self.now += 0.01
+        self.budget.heard(status, started=started, asked=asked)
+        return status
 
 
 @pytest.fixture
@@ -172,46 +214,82 @@ async def test_without_a_rate_nothing_waits(ticking):
     assert len({clock.go() for _ in range(1000)}) == 1
 
 
-async def test_a_429_halves_the_rate_once_for_all_that_was_on_the_wire(ticking):
-    clock = ticking(requests_per_minute=60.0)
-    started = clock.go()
-    clock.now += 1
-    for _ in range(5):
-        clock.budget.heard(429, started=started)
-    assert clock.budget.requests_per_minute == 30
-    clock.now += 1
-    clock.budget.heard(429, started=clock.go())
-    assert clock.budget.requests_per_minute == 15
+def permits(count: int, seconds: float, *, says_so: bool = True) -> Callable[[float], tuple[int, float | None]]:
+    """A service that lets so many requests through in any so many seconds."""
+    times: list[float] = []
+
+    def service(now: float) -> tuple[int, float | None]:
+        times[:] = [moment for moment in times if moment > now - seconds]
+        if len(times) >= count:
+            return 429, ceil(times[0] + seconds - now) if says_so else None
+        times.append(now)
+        return 200, None
+
+    return service
 
 
-async def test_good_answers_raise_the_rate_again_slowly_and_never_above_the_limit(ticking):
-    clock = ticking(requests_per_minute=60.0)
-    clock.budget.heard(429, started=clock.now)
-    begin = clock.go()
-    while (clock.budget.requests_per_minute or 0) < 60:
-        clock.budget.heard(200, started=clock.go())
-    assert 120 < clock.now - begin < 600
-    clock.budget.heard(200, started=clock.go())
-    assert clock.budget.requests_per_minute == 60
+@pytest.mark.parametrize(
+    ("count", "seconds", "says_so"),
+    [(1, 1, True), (2, 60, True), (5, 1, True), (5, 1, False), (30, 60, True), (30, 60, False), (100, 3600, True)],
+)
+async def test_a_pace_that_only_refusals_tell_is_learned_and_kept(ticking, count, seconds, says_so):
+    clock = ticking(retry_after_cap=3600.0)
+    service = permits(count, seconds, says_so=says_so)
+    while clock.budget.pace is None:
+        clock.ask(service)
+    begin = clock.now
+    statuses = [clock.ask(service) for _ in range(count * 10)]
+    assert statuses.count(429) <= 1
+    assert clock.budget.pace.requests <= count + 1
+    assert clock.now - begin <= (seconds + 2) * 10 * (1.1 if says_so else 2)
 
 
-async def test_a_429_without_a_configured_rate_halves_what_was_really_sent(ticking):
+async def test_a_pace_that_was_kept_and_refused_all_the_same_is_found_out_anew(ticking):
     clock = ticking()
-    for _ in range(100):
-        clock.now += 0.3
-        clock.go()
-    clock.budget.heard(429, started=clock.now)
-    assert clock.budget.requests_per_minute == 50
+    clock.budget.pace = Pace(10, 60.0)
+    service = permits(4, 60)
+    statuses = [clock.ask(service) for _ in range(40)]
+    assert clock.budget.pace.requests == 4
+    assert 1 <= statuses.count(429) <= 4
 
 
-async def test_even_the_slowest_connection_still_moves(ticking):
-    clock = ticking(requests_per_minute=4.0)
-    for _ in range(20):
-        clock.budget.heard(429, started=clock.go())
-        clock.now += 1
-    assert (clock.budget.requests_per_minute or 0) >= 1
-    before = clock.now
-    assert clock.go() - before <= 60
+@pytest.mark.parametrize("left", [0, 3])
+async def test_no_more_requests_go_than_are_left(ticking, left):
+    clock = ticking()
+    clock.budget.heard(200, started=clock.go(), told=Stated(100, None, left, 30))
+    begin = clock.now
+    assert [clock.go() for _ in range(left)] == [begin] * left
+    assert clock.go() >= begin + 30
+
+
+async def test_a_limit_that_is_told_is_the_pace(ticking):
+    clock = ticking()
+    clock.budget.heard(200, started=clock.go(), told=Stated(50, 60, 49))
+    assert clock.budget.permits == Pace(50, 60)
+    begin = clock.now
+    assert all(clock.go() == begin for _ in range(49))
+    assert clock.go() >= begin + 60
+
+
+async def test_who_is_refused_all_the_time_gives_up_after_more_than_a_minute(ticking):
+    for asked, least in ((None, 60), (1.0, 60), (600.0, 3000), (3600.0, 3600)):
+        clock = ticking()
+        begin, count = clock.now, 0
+        while clock.budget.gave_up is None and count < 50:
+            clock.ask(lambda _, asked=asked: (429, asked))
+            count += 1
+        assert clock.budget.gave_up
+        assert count <= 8
+        assert least <= clock.now - begin <= 3700
+
+
+async def test_when_so_many_requests_will_be_done_is_told(ticking):
+    clock = ticking(requests_per_minute=30.0)
+    assert clock.budget.needs(60) == 120
+    clock.budget.pace = Pace(10, 60.0)
+    assert clock.budget.needs(10) == 20
+    assert 290 <= clock.budget.needs(60) <= 310
+    assert ticking().budget.needs(1000) is None
 
 
 async def test_too_many_refusals_in_a_minute_hold_the_connection_back(ticking):

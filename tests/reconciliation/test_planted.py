@@ -75,6 +75,7 @@ def large():
     return planted(seed=1)
 
 
+@pytest.mark.deep(6)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_among_50_000_bookings_every_planted_fault_is_found_and_explained_and_nothing_else_is(large, variant):
     check(large, variant)
@@ -83,6 +84,7 @@ def test_among_50_000_bookings_every_planted_fault_is_found_and_explained_and_no
     assert large.invisible >= 10  # equal to what is right, so that nobody could tell
 
 
+@pytest.mark.deep(3, everyday=["2"])
 @pytest.mark.parametrize("seed", range(2, 5))
 def test_wherever_the_faults_are_planted(seed):
     world = planted(seed, bookings=4_000, per_fault=10)

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import date
 from decimal import Decimal
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.reconciliation.small import buckets, compared
@@ -107,6 +108,7 @@ def test_a_side_beside_itself_has_no_difference_but_what_cannot_be_told_apart(si
         assert set(counts) <= {"matched", "out_of_window"}
 
 
+@pytest.mark.deep(2)
 @QUICK
 @given(told_apart)
 def test_a_side_that_can_be_told_apart_is_matched_wholly_with_itself(side):
@@ -124,6 +126,7 @@ def repeated(side):
     return False
 
 
+@pytest.mark.deep(3)
 @QUICK
 @given(rows, rows)
 def test_the_other_way_round_everything_is_mirrored(here, there):

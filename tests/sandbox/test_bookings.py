@@ -50,10 +50,50 @@ def test_reserve_with_a_uuid_is_idempotent(box):
         ({"unitItems": [{"unitId": "adult"}] * 10}, "UNPROCESSABLE_ENTITY"),
         ({"currency": "XXX"}, "BAD_REQUEST"),
         ({"expirationMinutes": 0}, "BAD_REQUEST"),
+        ({"expirationMinutes": True}, "BAD_REQUEST"),
+        ({"notes": 7}, "BAD_REQUEST"),
+        ({"resellerReference": ["R"]}, "BAD_REQUEST"),
+        ({"contact": "Ana"}, "BAD_REQUEST"),
+        ({"contact": {"locales": "pt"}}, "BAD_REQUEST"),
+        ({"contact": {"locales": [7]}}, "BAD_REQUEST"),
+        ({"contact": {"emailAddress": "ana"}}, "BAD_REQUEST"),
+        ({"contact": {"country": 351}}, "BAD_REQUEST"),
+        ({"unitItems": [{"unitId": "adult", "contact": {"emailAddress": "ana at home"}}]}, "BAD_REQUEST"),
+        ({"unitItems": [{"unitId": "adult", "resellerReference": 7}]}, "BAD_REQUEST"),
     ],
 )
 def test_reserve_refusals(box, change, code):
     assert refusal(box.post("/bookings", {**reserve_body(box.open_slot()), **change})) == code
+
+
+@pytest.mark.parametrize(
+    ("method", "suffix", "body"),
+    [
+        ("POST", "/confirm", {"contact": {}, "emailReceipt": "yes"}),
+        ("POST", "/confirm", {"contact": {"emailAddress": 7}}),
+        ("POST", "/confirm", {"contact": []}),
+        ("PATCH", "", {"emailReceipt": 1}),
+        ("PATCH", "", {"notes": {}}),
+        ("POST", "/cancel", {"force": "yes"}),
+        ("POST", "/cancel", {"reason": 7}),
+        ("DELETE", "", {"force": 1}),
+        ("POST", "/extend", {"expirationMinutes": "30"}),
+        ("POST", "/extend", [30]),
+    ],
+)
+def test_bodies_that_the_published_schema_forbids(box, method, suffix, body):
+    booking = box.reserve()
+    path = f"/bookings/{booking['uuid']}"
+    assert refusal(box.call(method, path + suffix, json=body, who="a")) == "BAD_REQUEST"
+    assert box.get(path, who="a").json() == booking
+
+
+def test_what_is_null_may_as_well_be_left_out(box):
+    nothing = dict.fromkeys(("uuid", "resellerReference", "notes", "contact", "currency", "expirationMinutes"))
+    held = box.reserve(**nothing)
+    box.confirm(held, unitItems=None, emailReceipt=None, resellerReference=None)
+    cancelled = box.post(f"/bookings/{held['uuid']}/cancel", {"reason": None, "force": None}, who="a")
+    assert cancelled.json()["status"] == "CANCELLED"
 
 
 def test_sold_out_closed_and_past_cannot_be_reserved(box):
@@ -166,7 +206,7 @@ def test_list_filters(box):
 
 @pytest.mark.parametrize(
     "query",
-    ["", "?productId=8", "?localDateStart=2026-11-01", "?localDate=soon", "?localDateStart=2026-11-02&localDateEnd=2026-11-01"],
+    ["", "?productId=8", "?resellerReference=", "?localDateStart=2026-11-01", "?localDate=soon", "?localDateStart=2026-11-02&localDateEnd=2026-11-01"],
 )  # fmt: skip
 def test_list_refusals(box, query):
     assert refusal(box.get(f"/bookings{query}")) == "BAD_REQUEST"
@@ -197,6 +237,37 @@ def test_availability_refusals(box, body, code):
     assert refusal(box.post("/availability", body)) == code
     if code != "INVALID_AVAILABILITY_ID":
         assert refusal(box.post("/availability/calendar", body)) == code
+
+
+ONE, OTHER = "2026-12-01T09:30:00+00:00", "2026-12-01T11:30:00+00:00"
+RANGE = {"localDateStart": "2026-12-01", "localDateEnd": "2026-12-02"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"availabilityIds": [ONE], **RANGE},
+        {"availabilityIds": [ONE], "localDateStart": "2026-12-01"},
+        {"availabilityIds": [ONE], "localDate": "2026-12-01"},
+        {"localDate": "2026-12-01", **RANGE},
+        {"localDate": "2026-12-01", "localDateEnd": "2026-12-02"},
+        {"availabilityIds": []},
+        {"availabilityIds": [ONE] * 101},
+        {"availabilityIds": ONE},
+        {"availabilityIds": [7]},
+        {"localDate": "2026-12-01", "units": {}},
+        {"localDate": "2026-12-01", "units": [{"id": "adult"}]},
+        {"localDate": "2026-12-01", "units": [{"id": "adult", "quantity": True}]},
+        {"localDate": "2026-12-01", "currency": 978},
+    ],
+)
+def test_availability_bodies_that_the_published_schema_forbids(box, asked):
+    assert refusal(box.post("/availability", {"productId": TRAM, "optionId": "DEFAULT", **asked})) == "BAD_REQUEST"
+
+
+def test_an_availability_id_that_is_given_twice_is_answered_once(box):
+    body = {"productId": TRAM, "optionId": "DEFAULT", "availabilityIds": [OTHER, ONE] * 50}
+    assert [row["id"] for row in box.post("/availability", body).json()] == [OTHER, ONE]
 
 
 def test_availability_by_date_range_and_ids_agree(box):

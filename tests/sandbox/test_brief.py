@@ -118,6 +118,8 @@ def test_brief_1_extras_for_units(box):
     unit = product["options"][0]["units"][0]
     assert unit["extras"][0]["restrictions"].keys() == {"default", "required", "minQuantity", "maxQuantity"}
     assert unit["extras"][0]["pricingFrom"][0]["currency"] == "EUR"
+    texts = box.get(f"/products/{TRAM}", caps="extras, content").json()["options"][0]["units"][0]["extras"][0]
+    assert texts.keys() >= {"title", "shortDescription", "description"}
     assert "extras" not in box.get(f"/products/{TRAM}", caps="pricing").json()["options"][0]["units"][0]
 
 

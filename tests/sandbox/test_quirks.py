@@ -1,5 +1,7 @@
 """Each quirk shows its effect; the list comes from the discover route, so a quirk without a test fails."""
 
+from email.utils import parsedate_to_datetime
+
 import httpx
 import pytest
 
@@ -22,6 +24,31 @@ def rate_limit_per_minute(box):
     assert box.get("/bookings?localDate=2026-11-20").status_code == 200
     box.control("PUT", "/clock", {"advance": 61})
     assert box.get("/supplier").status_code == 200
+
+
+def rate_limit_style(box):
+    for style in ("seconds", "date", "ratelimit", "x-ratelimit"):
+        box.control("PUT", "/clock", {"advance": 120})
+        box.quirks(rate_limit_per_minute=2, rate_limit_style=style)
+        now = box.control("GET", "/clock")["seconds"]
+        first = box.get("/bookings?localDate=2026-11-20")
+        box.control("PUT", "/clock", {"advance": 20})
+        box.get("/supplier")
+        refused = box.get("/bookings?localDate=2026-11-20")
+        assert (first.status_code, refused.status_code) == (200, 429)
+        told = refused.headers["retry-after"]
+        if style == "date":
+            assert parsedate_to_datetime(told).timestamp() == now + 60
+        else:
+            assert told == "40"
+        if "limit" in style:
+            limit, left, reset = (refused.headers[f"{style}-{name}"] for name in ("limit", "remaining", "reset"))
+            assert (limit, left) == ("2", "0")
+            assert int(reset) == (now + 60 if style == "x-ratelimit" else 40)
+            assert first.headers[f"{style}-remaining"] == "1"
+        assert not any(name.startswith("octo-ratelimit") for name in refused.headers)
+        box.control("PUT", "/clock", {"advance": 41})
+        assert box.get("/supplier").status_code == 200
 
 
 def block_after_4xx(box):
@@ -91,6 +118,16 @@ def cancelled_not_listed(box):
     assert box.get(f"/bookings/{cancelled[0]['uuid']}").json()["status"] == "CANCELLED"
 
 
+def lapsed_holds_unreadable(box):
+    rows = box.get(WINDOW).json()
+    one = {row["status"]: row["uuid"] for row in rows}
+    box.quirks(lapsed_holds_unreadable=True)
+    assert box.get(WINDOW).json() == rows
+    answer = box.get(f"/bookings/{one['EXPIRED']}")
+    assert (answer.status_code, answer.json()["error"]) == (400, "INVALID_BOOKING_UUID")
+    assert box.get(f"/bookings/{one['CONFIRMED']}").status_code == 200
+
+
 def unit_items_keep_on_hold(box):
     box.quirks(unit_items_keep_on_hold=True)
     rows = box.get(WINDOW).json()
@@ -124,6 +161,9 @@ def past_dates_empty(box):
 
 
 def range_limit_days(box):
+    longest = {"localDateStart": "2027-01-01", "localDateEnd": "2028-01-01"}
+    assert box.post("/availability", {**WEEK, **longest}).status_code == 200
+    assert box.post("/availability", {**WEEK, **longest, "localDateEnd": "2028-01-02"}).json()["error"] == "BAD_REQUEST"
     box.quirks(range_limit_days=10)
     assert box.post("/availability", WEEK).json()["error"] == "BAD_REQUEST"
     assert box.post("/availability", {**WEEK, "localDateEnd": "2026-11-20"}).status_code == 200
@@ -137,6 +177,25 @@ def _update(box, request, **quirk):
     box.control("POST", "/admin/availability", {**change, "action": "reset"})
     until(lambda: receiver.calls)
     return receiver.bodies[0]["data"]
+
+
+def horizon_days(box):
+    box.quirks(horizon_days=3)
+    assert box.post("/availability", WEEK).json()[-1]["localDateTimeStart"][:10] == "2026-11-23"
+    assert box.post("/availability/calendar", WEEK).json()[-1]["localDate"] == "2026-11-23"
+    beyond = {"productId": TRAM, "optionId": "DEFAULT", "availabilityIds": ["2026-11-24T09:30:00+00:00"]}
+    assert box.post("/availability", beyond).json()["error"] == "INVALID_AVAILABILITY_ID"
+
+
+def availability_days_zone(box):
+    sushi = {"productId": "prod_sushi", "optionId": "opt_lunch", "localDate": "2026-12-01"}
+    seals = {"productId": "c3a0f7de-51b4-4f0e-8f43-7a1d2b9c6e05", "optionId": "DEFAULT", "localDate": "2026-12-01"}
+    starts = [row["localDateTimeStart"] for row in box.post("/availability", sushi).json()]
+    box.quirks(availability_days_zone="UTC")
+    # 11:00 in Tokyo is 2:00 UTC of the same day; 13:45 at Waitangi is 0:00 UTC, and 7:15 the evening before.
+    assert [row["localDateTimeStart"] for row in box.post("/availability", sushi).json()] == starts
+    starts = [row["localDateTimeStart"][:16] for row in box.post("/availability", seals).json()]
+    assert starts == ["2026-12-01T13:45", "2026-12-02T07:15"]
 
 
 def update_with_availability_ids(box, request):
@@ -340,6 +399,46 @@ def ignored_capability(box):
     assert "pricingPer" not in answer.json()[0]
 
 
+def absent_capability(box):
+    box.quirks(absent_capability=["octo/extras", "notifications"])
+    assert [one["id"] for one in box.get("/capabilities", caps=None).json()] == ["octo/pricing", "octo/content"]
+    answer = box.get("/products", caps="extras, pricing")
+    assert answer.headers["octo-capabilities"] == "pricing"
+    assert "extras" not in answer.json()[0]["options"][0]
+    assert box.get(SUBSCRIPTIONS, caps="notifications").status_code == 404
+
+
+def no_authentication(box):
+    own = box.get(WINDOW, who="a").json()
+    box.quirks(no_authentication=True)
+    assert box.get(WINDOW, who="a").json() == own
+    everything = box.get(WINDOW).json()
+    assert box.get(WINDOW, who=None).json() == everything
+    assert box.get(WINDOW, who=None, headers={"Authorization": "Bearer nonsense"}).json() == everything
+
+
+def product_id_suffix(box, request):
+    receiver, until = request.getfixturevalue("receiver"), request.getfixturevalue("until")
+    before = [product["id"] for product in box.get("/products").json()]
+    box.quirks(product_id_suffix="-x")
+    assert [product["id"] for product in box.get("/products").json()] == [f"{one}-x" for one in before]
+    gone = box.get(f"/products/{TRAM}")
+    assert (gone.json()["error"], gone.json()["productId"]) == ("INVALID_PRODUCT_ID", TRAM)
+    assert box.get(f"/products/{TRAM}-x").json()["id"] == f"{TRAM}-x"
+    assert box.post("/availability", WEEK).status_code == 400
+    assert box.post("/availability", {**WEEK, "productId": f"{TRAM}-x"}).json()
+    rows = box.get(f"{WINDOW}&productId={TRAM}-x").json()
+    assert {(row["productId"], row["product"]["id"]) for row in rows} == {(f"{TRAM}-x", f"{TRAM}-x")}
+    assert box.get(f"{WINDOW}&productId={TRAM}").json() == []
+    held = next(row for row in rows if row["status"] == "ON_HOLD")
+    changed = box.call("PATCH", f"/bookings/{held['uuid']}", json={"optionId": held["optionId"], "notes": "same"})
+    assert changed.json()["productId"] == f"{TRAM}-x"
+    box.subscribe(receiver.url, "PRODUCT_UPDATE")
+    box.control("PATCH", f"/admin/products/{TRAM}", {"locale": "en"})
+    until(lambda: receiver.calls)
+    assert receiver.bodies[0]["data"]["productId"] == f"{TRAM}-x"
+
+
 def cancelled_hold_is_expired(box):
     box.quirks(cancelled_hold_is_expired=True)
     held, sold = box.reserve(), box.confirm(box.reserve())
@@ -401,9 +500,64 @@ def delivery_extra_fields(box, request):
     assert receiver.bodies[0].keys() == {"id", "subscriptionId", "notificationType", "utcCreatedAt", "data"}
 
 
+def fields_dropped(box):
+    box.quirks(fields_dropped=["booking.utcUpdatedAt", "unit[CHILD].type", f"product[{TRAM}].options.units.reference"])
+    rows = box.get(WINDOW).json()
+    assert not any("utcUpdatedAt" in row for row in rows)
+    assert "utcCreatedAt" in rows[0]
+    for product in [*box.get("/products").json(), *(row["product"] for row in rows[:20])]:
+        for unit in product["options"][0]["units"]:
+            assert ("reference" in unit) == (product["id"] != TRAM)
+
+
+def fields_moved(box):
+    whole = box.get(WINDOW).json()
+    box.quirks(fields_moved={"product.internalName": "name", "booking.contact": "people.lead"})
+    rows = box.get(WINDOW).json()
+    assert [row["people"] for row in rows] == [{"lead": row["contact"]} for row in whole]
+    assert "contact" not in rows[0]
+    assert rows[0]["product"]["name"] == whole[0]["product"]["internalName"]
+    assert "internalName" not in rows[0]["product"]
+    assert rows[0]["option"]["internalName"]
+
+
+def fields_set(box):
+    forever = "9999-12-31T23:59:59Z"
+    box.quirks(
+        fields_set={
+            "booking[ON_HOLD].utcExpiresAt": forever,
+            "availability[10%].vacancies": 10_000,
+            "unit.restrictions.minWeight": {"kg": 1},
+            "availability.unitPricing": None,
+        }
+    )
+    for row in box.get(WINDOW).json():
+        assert (row["utcExpiresAt"] == forever) == (row["status"] == "ON_HOLD")
+        assert row["unitItems"][0]["unit"]["restrictions"]["minWeight"] == {"kg": 1}
+    slots = box.post("/availability", WEEK).json()
+    more = [slot["id"] for slot in slots if slot["vacancies"] == 10_000]
+    assert 0 < len(more) < len(slots) / 3
+    assert {slot["unitPricing"] for slot in slots} == {None}
+    # The same ones, in whichever answer they stand.
+    again = box.post("/availability", {**WEEK, "localDateStart": "2026-12-01"}).json()
+    assert [slot["id"] for slot in again if slot["vacancies"] == 10_000] == [one for one in more if one >= "2026-12"]
+
+
+def entries_doubled(box):
+    whole = box.get(WINDOW).json()
+    box.quirks(entries_doubled=["booking.unitItems", "booking.pricing.includedTaxes", "product.options"])
+    rows = box.get(WINDOW).json()
+    assert [row["unitItems"] for row in rows] == [[row["unitItems"][0], *row["unitItems"]] for row in whole]
+    taxed = next(n for n, row in enumerate(whole) if row["pricing"]["includedTaxes"])
+    taxes = whole[taxed]["pricing"]["includedTaxes"]
+    assert rows[taxed]["pricing"]["includedTaxes"] == [taxes[0], *taxes]
+    options = box.get(f"/products/{TRAM}").json()["options"]
+    assert options[0] == options[1]
+
+
 NEEDS_REQUEST = {
     "update_with_availability_ids", "update_without_dates", "test_bookings_in_feed", "patch_drops_headers",
-    "hold_expiry_notifies", "client_update_notifies", "delivery_extra_fields",
+    "hold_expiry_notifies", "client_update_notifies", "delivery_extra_fields", "product_id_suffix",
 }  # fmt: skip
 
 
@@ -424,7 +578,17 @@ def test_quirk(box, request, name):
 
 
 @pytest.mark.parametrize(
-    "values", [{"nope": True}, {"error_style": "loud"}, {"list_cap_100": 3}, {"always_on": "x"}, 7]
+    "values",
+    [
+        {"nope": True},
+        {"error_style": "loud"},
+        {"list_cap_100": 3},
+        {"always_on": "x"},
+        {"fields_set": ["booking.id"]},
+        {"fields_dropped": ["bookings.id"]},
+        {"entries_doubled": ["booking"]},
+        7,
+    ],
 )
 def test_wrong_quirks_are_refused(box, values):
     assert box.client.put(f"{box.control_url}/quirks", json=values).status_code == 400

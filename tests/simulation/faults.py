@@ -15,8 +15,9 @@ from tests.simulation.program import Program
 from tests.simulation.wire import ToReceiver
 
 from octo_sync.errors import OctoSyncError
+from octo_sync.sandbox.quirks import BY_NAME as QUIRKS
 
-__all__ = ["FORGED", "WINDOWS", "Window", "crash", "dealt", "pull"]
+__all__ = ["FORGED", "NAMED", "WINDOWS", "Window", "crash", "dealt", "pull"]
 
 FORGED = "f0f0f0f0-0000-4000-8000-00000000f0f0"
 """A booking that only forged deliveries tell of: nothing may be kept of it, and nobody asked for it."""
@@ -85,15 +86,26 @@ def _with_a_pull(name, lasting, /, **params):
     return Window(inner.name, act)
 
 
-def _quirk(name, value, lasting):
+def _quirk(lasting, /, **values):
     async def act(world):
         quirks = world.sandbox.service.quirks
-        quirks.update({name: value})
+        quirks.update(values)
         await pull(world)
         await asyncio.sleep(world.random.uniform(lasting / 2, lasting))
-        quirks.update({name: type(value)() if isinstance(value, list) else not value})
+        quirks.update({name: QUIRKS[name].default for name in values})
 
-    return Window(name, act)
+    return Window(next(iter(values)), act)
+
+
+async def _lapsed_holds(world):
+    """Holds lapse, stay listed, and are not found by their own id."""
+    quirks = world.sandbox.service.quirks
+    world.control._traffic.run(4, kinds=["reserve"], seed=world.random.random())
+    await pull(world)
+    quirks.update({"lapsed_holds_unreadable": True})
+    await asyncio.sleep(40 * 60)
+    await pull(world)
+    quirks.update({"lapsed_holds_unreadable": False})
 
 
 async def crash(world, down=(1.0, 90.0)):
@@ -324,10 +336,17 @@ WINDOWS = (
     _service("delivery_late", 7200, share=0.6, seconds=lambda r: r.choice((3.0, 60.0, 3600.0))),
     _service("delivery_reordered", 7200, share=0.6, seconds=20.0),
     _with_a_pull("gzip_bomb", 200, share=0.3, bytes=30_000_000),
-    _quirk("ignored_capability", ["pricing"], 600),
-    _quirk("ignored_capability", ["content", "extras"], 600),
-    _quirk("delivery_extra_fields", value=True, lasting=7200),
-    _quirk("update_without_dates", value=True, lasting=7200),
+    _quirk(600, ignored_capability=["pricing"]),
+    _quirk(600, ignored_capability=["content", "extras"]),
+    _quirk(7200, delivery_extra_fields=True),
+    _quirk(7200, update_without_dates=True),
+    _quirk(1800, lapsed_holds_unreadable=True),
+    _quirk(1800, rate_limit_per_minute=20, rate_limit_style="seconds"),
+    _quirk(1800, rate_limit_per_minute=20, rate_limit_style="date"),
+    _quirk(600, fields_dropped=["booking.utcUpdatedAt", "availability.unitPricing", "unitItem.extraItems"]),
+    _quirk(600, fields_moved={"product.internalName": "name", "booking.contact": "contact.person"}),
+    _quirk(600, cancelled_not_listed=True),
+    _quirk(600, horizon_days=3),
     *([Window("crashes", _crashes)] * 6),
     Window("restart", _restart),
     Window("network down", _network),
@@ -342,6 +361,13 @@ WINDOWS = (
     Window("slow answers", _slow),
     Window("zombie", _zombie),
 )
+
+
+NAMED = (
+    Window("lapsed_holds_unreadable", _lapsed_holds),
+    _quirk(600, fields_dropped=["booking.pricing"]),
+)
+"""Those of days that name them; the others are dealt to every day."""
 
 
 def dealt(seed, count):

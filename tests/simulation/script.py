@@ -9,7 +9,7 @@ order, to a program that may die, must be there after the last confirming look. 
 import asyncio
 
 from tests.simulation import checks
-from tests.simulation.faults import WINDOWS, Window, crash, dealt, pull
+from tests.simulation.faults import NAMED, WINDOWS, Window, crash, dealt, pull
 
 from octo_sync.sandbox.errors import OctoError
 
@@ -95,7 +95,9 @@ class _Script:
     async def storm(self):
         world, random = self.world, self.random
         moments = [(random.uniform(0, STORM), self._changes, ()) for _ in range(CHANGES)]
-        chosen = [random.choice([window for window in WINDOWS if window.name == name]) for name in world.surely]
+        chosen = [
+            random.choice([window for window in (*WINDOWS, *NAMED) if window.name == name]) for name in world.surely
+        ]
         chosen = chosen or dealt(world.seed, WINDOW_COUNT)
         moments += [(random.uniform(0, STORM * 0.95), self._window, (window,)) for window in chosen]
         begun, tasks = world.loop.time(), []

@@ -140,3 +140,16 @@ def test_every_log_line_of_the_program_has_an_action_and_names_its_values():
         names = re.findall(r"(\w+)=", template)
         assert len(names) == len(set(names)), where
         assert not {"ts", "level", "logger", "exception"} & set(names), where
+
+
+def test_a_token_that_comes_later_is_hidden_too():
+    stream = io.StringIO()
+    before = logging.getLogger().handlers[:]
+    try:
+        logs.show("text", secrets=["first-token"], stream=stream)
+        logs.hide("later-token")
+        logging.getLogger("octo_sync").warning("action=x a=%s b=%s", "first-token", "later-token")
+    finally:
+        logging.getLogger().handlers[:] = before
+    assert "a=" in stream.getvalue()
+    assert "token" not in stream.getvalue().replace("[hidden]", "")

@@ -271,7 +271,7 @@ def test_without_an_address_there_are_no_webhooks_and_every_limit_has_a_default(
     assert pipeline.webhooks.address == ("127.0.0.1", 8787)
     assert (pipeline.webhooks.body_limit, pipeline.webhooks.header_limit) == (65536, 16384)
     assert (pipeline.webhooks.keep, pipeline.webhooks.rest, pipeline.webhooks.silence_after) == (30 * 86400, 5, 0)
-    assert pipeline.webhooks.check_every == 240, "a lost subscription is made anew within five minutes"
+    assert pipeline.webhooks.check_every == 25, "a lost subscription is made anew within half a minute"
     assert (pipeline.sync.verify_bookings_within, pipeline.sync.verify_budget) == (86400, 600)
     assert (pipeline.serve.publish_every, pipeline.serve.stop_within) == (60, 5)
     assert pipeline.horizons.near == Horizon(0, 30)

@@ -53,7 +53,11 @@ async def test_a_copy_by_schedule_is_asked_of_the_one_that_makes_all_copies():
         webhooks=SimpleNamespace(check_every=60),
     )
     program = SimpleNamespace(
-        pipeline=pipeline, means=SimpleNamespace(schedules=lambda *_, **__: Schedules()), wake=None
+        pipeline=pipeline,
+        means=SimpleNamespace(schedules=lambda *_, **__: Schedules()),
+        wake=None,
+        subscriptions={},
+        events=serving.Events(),
     )
     keeper = SimpleNamespace(ports=SimpleNamespace(journal=None, clock=None), publish_soon=lambda: asked.append("soon"))
     serving._schedules(program, keeper)

@@ -62,6 +62,7 @@ async def test_an_own_mart_may_be_a_table_and_be_read_by_another(opened):
     assert rows(copy, "select most = (select max(guests) from sales_by_weekday) from a_top") == [(True,)]
 
 
+@pytest.mark.deep(2)
 @pytest.mark.parametrize(
     ("text", "line"),
     [

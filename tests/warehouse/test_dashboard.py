@@ -60,7 +60,9 @@ def test_a_select_has_the_same_rows_on_both_engines(duck, postgres, name, which)
     one = {"product": key, "channel": connection, "currency": "EUR"}
     given = _given(ALL[name], one if which == "one" else dict.fromkeys(one))
     runs, results = _rows()
-    drifted = "insert into ops.schema_drift values ('direct', 'booking', 'field', 'new', 3, '2026-11-20', '2026-11-21')"
+    drifted = (
+        "insert into ops.schema_drift values ('direct', 'booking', 'field', 'new', 3, '2026-11-20', '2026-11-21', null)"
+    )
     held = "insert into ops.quarantine values ('direct', 'booking', '[\"x\"]', '$.a', 'No.', 3, '2026-11-20', '2026-11-21')"
     add = f"{_insert('recon_runs', runs)}; {_insert('recon_results', results)}; {drifted}; {held}"
     gone = ("recon_runs", "recon_results", "schema_drift", "quarantine")

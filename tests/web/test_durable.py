@@ -159,6 +159,7 @@ async def test_a_full_disk_is_503_and_receiving_resumes_when_there_is_room(disk)
     assert len(bodies) == 2 + statuses.count(200)
 
 
+@pytest.mark.deep(6)
 async def test_a_journal_that_somebody_has_locked_is_503_before_the_sender_is_cut_off(tmp_path):
     async with started(tmp_path) as (_, connect):
         client = await connect()

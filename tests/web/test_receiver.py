@@ -323,6 +323,7 @@ async def test_a_journal_that_became_read_only_is_503_and_it_resumes_alone(recei
     assert bodies(running) == [booking_body("before"), booking_body("after")]
 
 
+@pytest.mark.deep(1)
 async def test_while_nobody_can_be_told_from_anybody_it_is_503_too(receiver, monkeypatch):
     running = await receiver()
 

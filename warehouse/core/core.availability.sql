@@ -26,7 +26,8 @@ create table if not exists core.availability (
   last_seen_at_utc  timestamptz,
   is_deleted        boolean,
   deleted_at_utc    timestamptz,
-  row_hash          bigint
+  row_hash          bigint,
+  stale_columns     text
 );
 comment on table core.availability is 'Departures and open days as the service offers them to this token. One row: one departure (START_TIME) or one day (OPENING_HOURS) of an option.';
 comment on column core.availability.connection_id is 'The connection it was seen through.';
@@ -51,3 +52,4 @@ comment on column core.availability.last_seen_at_utc is 'When this row was last 
 comment on column core.availability.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
 comment on column core.availability.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
 comment on column core.availability.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column core.availability.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

@@ -25,7 +25,8 @@ create table if not exists core.booking_unit_items (
   last_seen_at_utc   timestamptz,
   is_deleted         boolean,
   deleted_at_utc     timestamptz,
-  row_hash           bigint
+  row_hash           bigint,
+  stale_columns      text
 );
 comment on table core.booking_unit_items is 'The tickets of a booking. Their status is as reported; the booking''s status is the authoritative one. One row: one ticket of one booking.';
 comment on column core.booking_unit_items.connection_id is 'The connection it was seen through.';
@@ -49,3 +50,4 @@ comment on column core.booking_unit_items.last_seen_at_utc is 'When this row was
 comment on column core.booking_unit_items.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
 comment on column core.booking_unit_items.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
 comment on column core.booking_unit_items.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column core.booking_unit_items.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

@@ -48,7 +48,8 @@ create table if not exists core.bookings (
   last_seen_at_utc    timestamptz,
   is_deleted          boolean,
   deleted_at_utc      timestamptz,
-  row_hash            bigint
+  row_hash            bigint,
+  stale_columns       text
 );
 comment on table core.bookings is 'Bookings that this token may see. No name, address or note of a person is in it. One row: one booking of one connection.';
 comment on column core.bookings.connection_id is 'The connection it was seen through.';
@@ -95,3 +96,4 @@ comment on column core.bookings.last_seen_at_utc is 'When this row was last writ
 comment on column core.bookings.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
 comment on column core.bookings.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
 comment on column core.bookings.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column core.bookings.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

@@ -20,7 +20,8 @@ create table if not exists core.extras (
   last_seen_at_utc  timestamptz,
   is_deleted        boolean,
   deleted_at_utc    timestamptz,
-  row_hash          bigint
+  row_hash          bigint,
+  stale_columns     text
 );
 comment on table core.extras is 'Addons that can be bought with a unit or an option (capability extras). One row: one extra of one unit; unit_id is '''' where it belongs to the option.';
 comment on column core.extras.connection_id is 'The connection it was seen through.';
@@ -39,3 +40,4 @@ comment on column core.extras.last_seen_at_utc is 'When this row was last writte
 comment on column core.extras.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
 comment on column core.extras.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
 comment on column core.extras.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column core.extras.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

@@ -22,7 +22,8 @@ create table if not exists core.options (
   last_seen_at_utc           timestamptz,
   is_deleted                 boolean,
   deleted_at_utc             timestamptz,
-  row_hash                   bigint
+  row_hash                   bigint,
+  stale_columns              text
 );
 comment on table core.options is 'The variants of a product. One row: one option of one product.';
 comment on column core.options.connection_id is 'The connection it was seen through.';
@@ -43,3 +44,4 @@ comment on column core.options.last_seen_at_utc is 'When this row was last writt
 comment on column core.options.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
 comment on column core.options.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
 comment on column core.options.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column core.options.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

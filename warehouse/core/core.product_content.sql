@@ -21,7 +21,8 @@ create table if not exists core.product_content (
   last_seen_at_utc  timestamptz,
   is_deleted        boolean,
   deleted_at_utc    timestamptz,
-  row_hash          bigint
+  row_hash          bigint,
+  stale_columns     text
 );
 comment on table core.product_content is 'Texts for travellers, as received (capability content); shapes of the JSON differ between services. One row: one language of one product (option_id '''') or option.';
 comment on column core.product_content.connection_id is 'The connection it was seen through.';
@@ -41,3 +42,4 @@ comment on column core.product_content.last_seen_at_utc is 'When this row was la
 comment on column core.product_content.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
 comment on column core.product_content.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
 comment on column core.product_content.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column core.product_content.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

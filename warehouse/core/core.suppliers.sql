@@ -17,7 +17,8 @@ create table if not exists core.suppliers (
   last_seen_at_utc  timestamptz,
   is_deleted        boolean,
   deleted_at_utc    timestamptz,
-  row_hash          bigint
+  row_hash          bigint,
+  stale_columns     text
 );
 comment on table core.suppliers is 'The company whose products a connection sells. Its contact data is a company''s, not a person''s. One row: one supplier of one connection.';
 comment on column core.suppliers.connection_id is 'The connection it was seen through.';
@@ -33,3 +34,4 @@ comment on column core.suppliers.last_seen_at_utc is 'When this row was last wri
 comment on column core.suppliers.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
 comment on column core.suppliers.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
 comment on column core.suppliers.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column core.suppliers.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

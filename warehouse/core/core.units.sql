@@ -24,7 +24,8 @@ create table if not exists core.units (
   last_seen_at_utc  timestamptz,
   is_deleted        boolean,
   deleted_at_utc    timestamptz,
-  row_hash          bigint
+  row_hash          bigint,
+  stale_columns     text
 );
 comment on table core.units is 'The ticket types of an option. One row: one unit of one option.';
 comment on column core.units.connection_id is 'The connection it was seen through.';
@@ -47,3 +48,4 @@ comment on column core.units.last_seen_at_utc is 'When this row was last written
 comment on column core.units.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
 comment on column core.units.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
 comment on column core.units.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column core.units.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

@@ -22,7 +22,8 @@ create table if not exists private.booking_contacts (
   last_seen_at_utc  timestamptz,
   is_deleted        boolean,
   deleted_at_utc    timestamptz,
-  row_hash          bigint
+  row_hash          bigint,
+  stale_columns     text
 );
 comment on table private.booking_contacts is 'Who booked and who travels: personal data, only in the private file. One row: one contact: of the booking (unit_item_uuid '''') or of one ticket.';
 comment on column private.booking_contacts.connection_id is 'The connection it was seen through.';
@@ -43,3 +44,4 @@ comment on column private.booking_contacts.last_seen_at_utc is 'When this row wa
 comment on column private.booking_contacts.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
 comment on column private.booking_contacts.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
 comment on column private.booking_contacts.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column private.booking_contacts.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

@@ -33,6 +33,7 @@ _ORDER = [
     "webhooks",
     "status",
     "quarantine",
+    "drift",
     "verify",
     "digest",
     "sql",

@@ -227,11 +227,14 @@ def _token_fix(mistake: str) -> str:
 
 def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
     from octo_sync.app import SystemClock, alive, finish_placing  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor import Finding, files  # noqa: PLC0415
+    from octo_sync.flows.doctor import Finding, copy, files  # noqa: PLC0415
+    from octo_sync.flows.drift import KEPT  # noqa: PLC0415
     from octo_sync.flows.privacy_rule import rule  # noqa: PLC0415
+    from octo_sync.flows.settle import HELD  # noqa: PLC0415
     from octo_sync.journal import Journal  # noqa: PLC0415
 
-    lease, storage, broken = None, None, []
+    lease, storage, broken, entries = None, None, [], []
+    contradicted: dict[str, int] = {}
     pii = rule(loaded, None)
     try:
         finish_placing(loaded.journal_path)
@@ -239,11 +242,13 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
             with Journal.open(loaded.journal, clock=SystemClock()) as journal:
                 lease = journal.lease()
                 pii = rule(loaded, journal)
+                entries = journal.quarantined()
     except OctoSyncError as error:
         broken.append(Finding("files", "journal", "fail", str(error)))
     if loaded.publish.path.exists():
         try:
             storage = _storage(loaded.publish.path)
+            contradicted = _contradicted(loaded.publish.path)
         except OctoSyncError as error:
             broken.append(Finding("files", "read copy", "fail", str(error), "octo-sync publish"))
     destination = loaded.destination if isinstance(loaded.destination, Path) else None
@@ -267,7 +272,8 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
         warehouse=destination,
         storage=storage,
     )
-    return [*broken, follows, *found]
+    held, kept = ([e.reason for e in entries if e.resource == what] for what in (HELD, KEPT))
+    return [*broken, follows, *found, *copy(held, kept, contradicted)]
 
 
 def _server(address: str) -> "Finding":
@@ -284,6 +290,19 @@ def _server(address: str) -> "Finding":
             "files", "warehouse", "fail", f"{said}: our role may not make schemas", "see Roles in docs/postgresql.md"
         )
     return Finding("files", "warehouse", "ok", said)
+
+
+def _contradicted(path: Path) -> dict[str, int]:
+    """Per connection the live bookings whose own id was not found the last time it was asked for."""
+    from octo_sync import api  # noqa: PLC0415 - commands start fast
+
+    with api.open(path) as copy:
+        rows = copy.sql(
+            "select b.connection_id, count(*) from core.bookings b join ops.coverage o on o.connection_id = b.connection_id "
+            "and o.resource = 'booking' and o.key = '[\"' || b.booking_uuid || '\"]' where not b.is_deleted "
+            "and o.row_count = 0 and o.is_complete and o.verified_at_utc >= b.verified_at_utc group by 1 order by 1"
+        ).rows()
+    return {str(name): int(count) for name, count in rows}
 
 
 def _storage(path: Path) -> str:

@@ -203,8 +203,16 @@ class Places(NamedTuple):
 
     @property
     def has_published(self) -> bool:
-        """Whether it may be opened: a server is asked when it is."""
-        return isinstance(self.published, str) or self.published.exists()
+        """Whether there is anything to be read.
+
+        Raises:
+            WarehouseError: The server cannot be asked.
+        """
+        if isinstance(self.published, Path):
+            return self.published.exists()
+        from octo_sync.destinations.postgres_session import is_published  # noqa: PLC0415 - its driver is an extra
+
+        return is_published(self.published)
 
 
 def places(directory: Path, name: str | None) -> Places:
@@ -233,7 +241,7 @@ def open_copy(project: Places) -> "Copy":
     """What was published."""
     from octo_sync import api  # noqa: PLC0415 - commands start fast
 
-    return api.open(project.published)
+    return api.Copy(api.reader(project.published, is_whole=True))
 
 
 def open_journal(project: Places) -> "Journal | None":

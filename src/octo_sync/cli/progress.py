@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octo_sync.cli.console import logs, quiet
+from octo_sync.cli.console import instant_text, logs, quiet
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from octo_sync.flows.ports import Progress
 
 __all__ = ["shown"]
@@ -27,10 +29,30 @@ def shown(progress: "Progress", *, lines: bool = True) -> Iterator[None]:
         with _bars(progress):
             yield
     else:
-        yield
+        with _said_once(progress) if lines else contextlib.nullcontext():
+            yield
         for kind in _ORDER if lines else ():
             if progress.total.get(kind):
                 click.echo(f"{kind:<12} {progress.done.get(kind, 0)}/{progress.total[kind]}", err=True)
+
+
+def _expected(progress: "Progress") -> str:
+    """When it will be over and why then, where a service's pace decides that."""
+    return f"{progress.pace}: expected to end at {instant_text(progress.ends_at)}" if progress.ends_at else ""
+
+
+@contextlib.contextmanager
+def _said_once(progress: "Progress") -> Iterator[None]:
+    """Say it in a line for each pace that is found out."""
+    said = set[str]()
+
+    def changed(_: object) -> None:
+        if progress.ends_at and progress.pace not in said:
+            said.add(progress.pace)
+            click.echo(_expected(progress), err=True)
+
+    progress.changed = changed
+    yield
 
 
 @contextlib.contextmanager
@@ -44,11 +66,19 @@ def _bars(progress: "Progress") -> Iterator[None]:
         TextColumn,
         TimeElapsedColumn,
     )
+    from rich.text import Text  # noqa: PLC0415
 
     columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     never = click.get_current_context().color is False
     console = Console(stderr=True, no_color=True if never else None, highlight=False)
-    with Progress(*columns, console=console, transient=True) as bars:
+
+    class Bars(Progress):
+        def get_renderables(self) -> "Iterator[RenderableType]":
+            yield from super().get_renderables()
+            if text := _expected(progress):
+                yield Text(text)
+
+    with Bars(*columns, console=console, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def changed(now: "object") -> None:

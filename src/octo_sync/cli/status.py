@@ -11,10 +11,16 @@ from octo_sync.errors import ConfigError
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from octo_sync.api import Copy
     from octo_sync.flows.status import Running, Status
     from octo_sync.journal import DifferenceCount, Run
 
 __all__ = ["command"]
+
+_PUBLISHED_AT = (
+    "select substring(obj_description(to_regnamespace('marts'), 'pg_namespace') from 'at (.+ UTC)')::timestamptz"
+)
+"""On PostgreSQL each publish says so in the schema's comment."""
 
 
 @click.command()
@@ -39,12 +45,12 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
     try:
         ask = (lambda sql: copy.sql(sql).rows()) if copy else None
         found = status(project.pipeline, journal, ask, clock=SystemClock(), alive=alive, next_time=next_time)
+        published = _published(project, copy)
     finally:
         if copy:
             copy.close()
         if journal:
             journal.close()
-    published = _published(project, copy.name if copy else None)
     stale = [c.name for c in found.connections if seconds is not None and c.stale(seconds)]
     if seconds is not None and not found.connections:
         stale = [project.name]
@@ -55,7 +61,8 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
         _report(found, project, published)
         if stale:
             click.echo(f"octo-sync: stale: {', '.join(stale)} was not verified within {limit}", err=True)
-    return 3 if stale else 0
+    # Whoever asks has to see that the last run brought nothing, whatever the copy was before.
+    return 3 if stale or (found.last_run and found.last_run.status == "failed") else 0
 
 
 def _seconds(limit: str | None) -> float | None:
@@ -69,14 +76,14 @@ def _seconds(limit: str | None) -> float | None:
         raise ConfigError(f"--fail-if-stale {limit!r}: {error}.") from None
 
 
-def _published(project: options.Places, name: str | None) -> dict[str, Any] | None:
+def _published(project: options.Places, copy: "Copy | None") -> dict[str, Any] | None:
     from datetime import UTC, datetime  # noqa: PLC0415 - commands start fast
 
     path = project.published
-    if isinstance(path, str):
-        return {"path": name, "bytes": None, "published_at": None}
-    if not path.exists():
+    if copy is None:
         return None
+    if isinstance(path, str):
+        return {"path": copy.name, "bytes": None, "published_at": copy.sql(_PUBLISHED_AT).rows()[0][0]}
     about = path.stat()
     return {"path": str(path), "bytes": about.st_size, "published_at": datetime.fromtimestamp(about.st_mtime, UTC)}
 
@@ -84,12 +91,14 @@ def _published(project: options.Places, name: str | None) -> dict[str, Any] | No
 def _readers(published: dict[str, Any] | None, now: "datetime") -> None:
     if published is None:
         console.label("Read copy", "none yet: octo-sync sync")
-    elif published["published_at"] is None:
-        console.label("Warehouse", f"{published['path']}, where readers see what was published last")
     else:
-        age = console.age_text((now - published["published_at"]).total_seconds())
-        name, size = Path(published["path"]).name, console.bytes_text(published["bytes"])
-        console.label("Read copy", f"{name}, {size}, published {age} ago")
+        at = published["published_at"]
+        when = (
+            f"published {console.age_text((now - at).total_seconds())} ago" if at else "published by an older octo-sync"
+        )
+        name, size = published["path"], published["bytes"]
+        what = f"marts, core and ops of {name}" if size is None else f"{Path(name).name}, {console.bytes_text(size)}"
+        console.label("Read copy", f"{what}, {when}")
 
 
 def _report(found: "Status", project: options.Places, published: dict[str, Any] | None) -> None:
@@ -112,6 +121,7 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
             fresh = f"everything verified within {console.age_text(connection.age)}"
         colour = "green" if connection.complete else "yellow"
         more = f" · {connection.backlog} owed" if connection.backlog else ""
+        more += f" · the service permits {connection.permits}" if connection.permits else ""
         console.label("Connection", f"{connection.name}  {console.styled(fresh, fg=colour)}{more}")
     if found.pii:
         console.label("Personal", console.styled(found.pii.text, fg="green" if found.pii.is_settled else "yellow"))

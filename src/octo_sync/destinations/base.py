@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from octo_sync.destinations.erasing import Scrubber
+from octo_sync.destinations.gate import Guard
 from octo_sync.destinations.steps import Step
 from octo_sync.model import Source, Subject, Window
 
@@ -114,12 +115,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
-    """What one transaction lands. `fence` is the writer's token: a higher one in the warehouse refuses it (R9)."""
+    """What one transaction lands. `fence` is the writer's token: a higher one in the warehouse refuses it (R9).
+
+    `guard` bounds what its answers may take away without a person's word.
+    """
 
     run_id: str
     fence: int
     now: datetime
     answered: Sequence[Answered]
+    guard: Guard = field(default_factory=Guard)
 
 
 @dataclass(slots=True)
@@ -215,7 +220,14 @@ class Scripted(Protocol):
 
 
 class Draft(Scripted, Protocol):
-    """Marts in the making, and what they say before anybody else sees them."""
+    """What is to be published: marts in the making, and what they say before anybody else sees them."""
+
+    def keeps_marts(self, names: Collection[str], definition: str) -> bool:
+        """Whether marts of these names and this definition are there, so that only those that are tables are filled anew.
+
+        Otherwise there is room for new ones. `definition` is a digest of all that makes them.
+        """
+        ...
 
     def publish(self) -> int:
         """Show it to readers, at the latest at the end of the draft; its size in bytes.
@@ -232,9 +244,6 @@ class Draft(Scripted, Protocol):
 
 class Destination(Protocol):
     """A warehouse."""
-
-    keeps_marts: bool
-    """Whether marts lie in the warehouse itself, and not only in its copies for readers."""
 
     @property
     def migrated(self) -> Sequence[Step]:
@@ -365,6 +374,14 @@ class Destination(Protocol):
 
         Raises:
             WarehouseError: There is no room for it, or somebody stands in the way; to be tried again.
+        """
+        ...
+
+    def shed_published(self) -> None:
+        """The same for what the last publish took from readers, where a publish changes tables and makes no new file.
+
+        Raises:
+            WarehouseError: Somebody stands in the way; to be tried again.
         """
         ...
 

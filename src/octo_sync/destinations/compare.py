@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 import duckdb
 
 from octo_sync.destinations.attaching import attach_published
+from octo_sync.destinations.base import Destination
 from octo_sync.destinations.digests import live
 from octo_sync.destinations.transactions import translated
-from octo_sync.schema import Table
+from octo_sync.schema import Merge, Table
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = ["Comparison", "Difference", "Window", "bookings_in", "compare", "windows_asked"]
 
 _SHOWN = 1000
 """Differences listed per table; all are counted."""
@@ -64,6 +66,43 @@ def _scope(table: Table) -> str | None:
     return None
 
 
+Window = tuple[str, bool, date, date]
+"""Connection, whether its days are those of creation, first and last day."""
+
+
+def windows_asked(fresh: Destination) -> list[Window]:
+    """The windows of bookings that complete answers of a fresh pull speak for."""
+    meaning = (
+        "exists (select 1 from ops.schema_drift d where d.connection_id = c.connection_id and d.kind = 'meaning' "
+        "and d.name = 'creation')"
+    )
+    found = fresh.query(
+        f"select c.connection_id, {meaning}, c.window_start, c.window_end from ops.coverage c "
+        f"where c.resource = 'bookings' and c.is_complete and c.window_start is not null"
+    )
+    return [(str(name), bool(created), start, end) for name, created, start, end in found.rows]
+
+
+def bookings_in(here: Path, windows: Sequence[Window]) -> list[tuple[str, str]]:
+    """Connection and uuid of the live bookings of a copy that lie in one of the windows. Blocking.
+
+    Raises:
+        WarehouseError: The copy cannot be read.
+    """
+    with translated(here), duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "512MB"}) as db:
+        attach_published(db, here, "here")
+        db.execute("set timezone = 'UTC'")
+        columns = list(zip(*windows, strict=True)) or [(), (), (), ()]
+        return db.execute(
+            "select distinct t.connection_id, t.booking_uuid from here.core.bookings t join (select "
+            "unnest($1::varchar[]) as connection_id, unnest($2::boolean[]) as by_creation, unnest($3::date[]) as first, "
+            "unnest($4::date[]) as last) w on w.connection_id = t.connection_id and case when w.by_creation "
+            "then t.utc_created_at::date else t.local_date end between w.first and w.last "
+            "where not t.is_deleted order by all",
+            [list(column) for column in columns],
+        ).fetchall()
+
+
 def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
     """Compare the copy `here` with the warehouse file of a fresh pull, as far as that pull went.
 
@@ -86,6 +125,11 @@ def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
             "and d.kind = 'meaning' and d.name = 'creation') > 0 then t.utc_created_at::date else t.local_date end "
             "between c.window_start and c.window_end where not t.is_deleted"
         )
+        db.execute(
+            "create temp table lacking as select distinct connection_id, case resource when 'product' then 'products' "
+            "when 'booking' then 'bookings' else resource end as noun, "
+            "unnest(string_split(missing_capabilities, ',')) as capability from fresh.ops.coverage"
+        )
         for table in tables:
             scope = _scope(table)
             if table.schema == "core" and scope is not None:
@@ -100,15 +144,44 @@ def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
     return result
 
 
+def _lacks(table: Table, capability: str, alias: str = "t") -> str:
+    """Whether the fresh answers lacked a capability, so that nothing can be said about what it brings."""
+    return (
+        f"exists (select 1 from lacking k where k.connection_id = {alias}.connection_id and k.noun = '{table.noun}' "
+        f"and k.capability = '{capability}')"
+    )
+
+
+def _older(table: Table) -> tuple[str, str]:
+    """Over a row `t` of the copy: the list of its columns that are older, and whether it is older as a whole."""
+    if table.merge is Merge.MERGE:
+        return "string_split(coalesce(t.stale_columns, ''), ',')", "coalesce(t.stale_columns, '') = '*'"
+    owner = table.parent or "core.products"
+    same = " and ".join(f"o.{c} = t.{c}" for c in table.parent_key or table.scope)
+    stale = f"string_split(coalesce((select any_value(o.stale_columns) from here.{owner} o where {same}), ''), ',')"
+    own = f"list_transform(list_filter({stale}, lambda s: starts_with(s, '{table.name}.')), lambda s: split_part(s, '.', 2))"
+    return own, f"list_contains({stale}, '{table.name}')"
+
+
 def _compare_table(db: duckdb.DuckDBPyConnection, table: Table, scope: str, result: Comparison) -> None:
     key = [k for k in table.key if k != "valid_from_utc"]
     columns = [c.name for c in table.tracked if c.name not in key]
-    sides = {
-        side: f"(select * from {side}.{table.full_name} t where {live(table)} and {scope})"
-        for side in ("here", "fresh")
-    }
-    differs = " or ".join(f"h.{c} is distinct from f.{c}" for c in columns) or "false"
-    named = "[" + ", ".join(f"case when h.{c} is distinct from f.{c} then '{c}' end" for c in columns) + "]"
+    # What is kept although answers have it no more is said to be older, and cannot be compared.
+    older, kept = _older(table)
+    if table.capability:
+        kept = f"{kept} or {_lacks(table, table.capability)}"
+    here = (
+        f"(select t.*, {older} as older from here.{table.full_name} t where {live(table)} and {scope} and not ({kept}))"
+    )
+    fresh = f"(select * from fresh.{table.full_name} t where {live(table)} and {scope})"
+    sides = {"here": here, "fresh": fresh}
+    differ = {c: f"(h.{c} is distinct from f.{c} and not list_contains(h.older, '{c}'))" for c in columns}
+    for column in table.tracked:
+        if column.capability and column.name in differ:
+            differ[column.name] += f" and not {_lacks(table, column.capability, 'h')}"
+            differ[column.name] = f"({differ[column.name]})"
+    differs = " or ".join(differ.values()) or "false"
+    named = "[" + ", ".join(f"case when {differ[c]} then '{c}' end" for c in columns) + "]"
     text = " || ' ' || ".join(f"coalesce(h.{k}, f.{k})::varchar" for k in key)
     db.execute(
         f"create or replace temp table found as select {text} as key, h.{key[0]} is null as not_here, "

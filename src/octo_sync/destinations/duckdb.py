@@ -59,8 +59,6 @@ class DuckDBWarehouse:
         memory: DuckDB's memory limit, e.g. `192MB`; beyond it spills to disk. The checks of a copy may have as much again.
     """
 
-    keeps_marts = False
-
     def __init__(
         self,
         path: Path,
@@ -325,6 +323,9 @@ class DuckDBWarehouse:
             self.rewrite(_PRIVATE, within=_SHED_WITHIN)
             if core:
                 self.rewrite(_MAIN, within=_SHED_WITHIN)
+
+    def shed_published(self) -> None:
+        """Nothing: a publish puts a new file in the former one's place."""
 
     def _forget_work_tables(self) -> None:
         """Staged records name persons, and work tables that are spilled lie on the disk."""

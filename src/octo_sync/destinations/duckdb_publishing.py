@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +137,11 @@ class DuckDBDraft:
             raise WarehouseError(f"{self._path.name} is being closed, so nothing was published.")
         with translated(self._path):
             yield self._db
+
+    def keeps_marts(self, names: Collection[str], definition: str) -> bool:
+        """Never: the copy is of the warehouse, which has none."""
+        del names, definition
+        return False
 
     def publish(self) -> int:
         """Put the copies in place; the size of the first."""

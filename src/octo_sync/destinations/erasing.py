@@ -3,8 +3,8 @@
 What a destination adds: a transaction that checks the fence (`scrubbing`; on DuckDB it may write the private file or the
 warehouse, not both), and that the bytes go too (`shed`), because both engines keep deleted rows on the disk for a while.
 DuckDB: the file is written anew. PostgreSQL: `vacuum (full) private.booking_contacts, raw.records`, and for `core` also
-`core.bookings, core.booking_unit_items` and whatever marts are tables; its write-ahead log is recycled by checkpoints, and
-goes to archives and replicas, which are out of reach.
+bookings and unit items in `landing`, after the next publish also in `core`, with whatever marts are tables
+(`shed_published`); its write-ahead log is recycled by checkpoints, and goes to archives and replicas, which are out of reach.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -14,18 +14,21 @@ import duckdb
 
 from octo_sync.destinations.base import Answered, Covered, Landing, LandingReport, Payload
 from octo_sync.destinations.coverage import cover
+from octo_sync.destinations.losing import MISSING, Losses, holds
 from octo_sync.destinations.merging import Merger
-from octo_sync.destinations.staging import Stage
+from octo_sync.destinations.staging import FLAGS, Stage
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.schema import Merge, Noun, Table
 
-__all__ = ["LandingWork"]
+__all__ = ["CONTRADICTION", "LandingWork"]
 
 _SLICE = 8 * 1024 * 1024
 """Bytes of payloads that are texts at the same time."""
 _SMALL = 1 << 20
 """Bytes of answers that are landed by one thread, and whose work tables are not worth dropping."""
 _NOUNS = ("supplier", "products", "availability", "bookings")
+CONTRADICTION = "listed, but not found by its own id"
+HIDDEN = "not listed, but found by its own id"
 
 
 class LandingWork:
@@ -54,7 +57,10 @@ class LandingWork:
         self._tables, self._nouns = tables, nouns
         self._spool, self._main, self._private = spool, main, private
         self._stages: list[Stage] = []
+        self._losses: dict[str, Losses] = {}
         self._fresh: list[Answered] = []
+        self._found: Counter[tuple[str, str, str, str]] = Counter()
+        """Drift: connection, resource, kind, name → how often."""
         self.report = LandingReport()
         for a in landing.answered:
             # R6: an answer whose request started before that of what is landed is left out.
@@ -107,6 +113,7 @@ class LandingWork:
 
     def land(self) -> None:
         """Rows, absences, watermark and drift: one transaction (R8)."""
+        self._find_own()
         for stage in self._stages:
             self._land_noun(stage)
         self._miss_own()
@@ -138,6 +145,9 @@ class LandingWork:
             facts=stage.facts,
             filled=self._filled,
             histories={t.history_of: t for t in self._tables if t.history_of},
+            losses=self._losses.setdefault(
+                stage.noun.name, Losses(self._db, self._main, stage.noun.name, self._landing.guard)
+            ),
         )
 
     def _land_noun(self, stage: Stage) -> None:
@@ -157,9 +167,23 @@ class LandingWork:
                 scope = stage.absence_scope(table)
                 if scope:
                     merger.note_absences(table, scope)
+        self._read_again(self._losses[stage.noun.name].doubtful)
         self.report.absent += merger.absent
+        for connection, count in merger.contradicted.items():
+            self._found[connection, stage.noun.name, "contradiction", CONTRADICTION] += count
         for name, rows in merger.written.items():
             self.report.written[name] = self.report.written.get(name, 0) + rows
+
+    def _read_again(self, doubtful: set[tuple[str, str]]) -> None:
+        """Bookings of which a list has to decide: it must not take them for landed."""
+        if doubtful:
+            columns = [list(column) for column in zip(*sorted(doubtful), strict=True)]
+            self._db.execute(
+                "update core.bookings t set payload_digest = null, row_hash = null from (select unnest($1::varchar[]) "
+                "as connection_id, unnest($2::varchar[]) as booking_uuid) d "
+                "where t.connection_id = d.connection_id and t.booking_uuid = d.booking_uuid",
+                columns,
+            )
 
     def _land_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> int:
         """Keep the payloads that differ from the last one of their key; only their hashes are compared."""
@@ -223,20 +247,33 @@ class LandingWork:
         finally:
             self._db.unregister("changed_payloads")
 
-    def _miss_own(self) -> None:
-        """A typed "not found" for a row's own id is a miss of that row; two by different requests prove it gone."""
+    def _own(self) -> list[tuple[Answered, Table]]:
+        """Answers about one row's own id, with the row's table."""
         tables = {t.own_subject: t for t in self._tables if t.own_subject}
-        own = [(a, table) for a in self._fresh if (table := tables.get(str(a.subject.kind)))]
-        # What answered for itself, changed or not, is not missed.
-        there = [(a.subject, table) for a, table in own if not a.not_found]
+        return [(a, table) for a in self._fresh if (table := tables.get(str(a.subject.kind)))]
+
+    def _find_own(self) -> None:
+        """What answered for itself, changed or not, is not missed; that a list hides it is written down."""
+        there = [(a.subject, table) for a, table in self._own() if not a.not_found]
         if there:
-            self._db.execute(
+            found = self._db.execute(
                 "delete from ops.absences a using (select unnest($1::varchar[]) as connection_id, "
                 "unnest($2::varchar[]) as table_name, unnest($3::varchar[]) as key) n "
-                "where a.connection_id = n.connection_id and a.table_name = n.table_name and a.key = n.key",
+                "where a.connection_id = n.connection_id and a.table_name = n.table_name and a.key = n.key "
+                "returning a.connection_id, a.table_name, a.misses",
                 [[s.connection for s, _ in there], [t.full_name for _, t in there], [s.key for s, _ in there]],
-            )
-        for a, table in own:
+            ).fetchall()
+            nouns = {t.full_name: t.noun for _, t in there}
+            for connection, name, misses in found:
+                if not misses:
+                    self._found[connection, nouns[name], "hidden", HIDDEN] += 1
+
+    def _miss_own(self) -> None:
+        """A typed "not found" for a row's own id is a miss of that row; two by different requests prove it gone.
+
+        Where a list speaks for the row, it is asked first: a row that the newest list shows is there.
+        """
+        for a, table in self._own():
             if not a.not_found:
                 continue
             where = " and ".join(f"{c} = ${i + 2}" for i, c in enumerate(c for c in table.key if c != "connection_id"))
@@ -253,9 +290,17 @@ class LandingWork:
                 key,
             ).fetchone()
             if known is None:
+                ask = self._list_of(a, table) or (str(a.subject.kind), a.subject.key)
+                if ask[0] != str(a.subject.kind) and self._is_contradicted(a.subject.connection, table):
+                    continue
                 self._db.execute(
                     "insert into ops.absences values ($1, $2, $3, $4, $5, 1, $6, landing_now())",
-                    [*key, str(a.subject.kind), a.subject.key, a.request_seq],
+                    [*key, *ask, a.request_seq],
+                )
+                # An equal list says what this row is about, so its bytes must be read.
+                self._db.execute(
+                    "update ops.coverage set answer_hash = null where connection_id = $1 and resource = $2 and key = $3",
+                    [a.subject.connection, *ask],
                 )
             elif a.request_seq > known[1]:
                 self._db.execute(
@@ -264,10 +309,29 @@ class LandingWork:
                     [*key, a.request_seq],
                 )
 
+    def _list_of(self, a: Answered, table: Table) -> tuple[str, str] | None:
+        """The list that speaks for a row: it decides whether a "not found" for the row's own id is believed."""
+        where = " and ".join(f"t.{c} = ${i + 2}" for i, c in enumerate(c for c in table.key if c != "connection_id"))
+        found = self._db.execute(
+            f"select c.resource, c.key from {table.full_name} t join ops.coverage c on c.connection_id = t.connection_id "
+            f"and c.resource = '{table.noun}' and {_speaks_for(table)} where t.connection_id = $1 and {where} "
+            f"order by c.request_seq desc limit 1",
+            [a.subject.connection, *a.subject.parts],
+        ).fetchone()
+        return (str(found[0]), str(found[1])) if found else None
+
+    def _is_contradicted(self, connection: str, table: Table) -> bool:
+        """Whether lists of this service were seen to show what it does not find by id: then its lists alone decide."""
+        found = self._db.execute(
+            "select 1 from ops.schema_drift where connection_id = $1 and resource = $2 and kind = 'contradiction'",
+            [connection, table.noun],
+        )
+        return found.fetchone() is not None
+
     def _miss_nothing_unasked(self) -> None:
         """A month that has left the horizon is asked for no more: what is missed in it cannot be proven gone."""
         for a in self._fresh:
-            if a.unasked and a.subject.kind is SubjectKind.AVAILABILITY:
+            if a.unasked and a.subject.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS):
                 self._db.execute(
                     "delete from ops.absences where connection_id = $1 and resource = $2 and subject_key = $3",
                     [a.subject.connection, str(a.subject.kind), a.subject.key],
@@ -296,12 +360,39 @@ class LandingWork:
                         found[key] = found.get(key, 0) + 1
         return found
 
+    def _missing(self) -> None:
+        """Fields that are gone from answers, and those that are back; of an ignored capability, where it brought any."""
+        for a in self._fresh:
+            if not a.unchanged and a.noun in self._losses:
+                self._capabilities(a, self._losses[a.noun])
+        for noun, losses in self._losses.items():
+            for (connection, path), count in losses.found.items():
+                self._found[connection, noun, MISSING, path] += count
+            for connection, path in losses.closed - losses.found.keys():
+                self._db.execute(
+                    "delete from ops.schema_drift where connection_id = $1 and resource = $2 and kind = $3 and name = $4",
+                    [connection, noun, MISSING, path],
+                )
+
+    def _capabilities(self, a: Answered, losses: Losses) -> None:
+        connection = a.subject.connection
+        for name in a.missing_capabilities:
+            looks = holds(self._tables, a.noun, name)
+            if looks and self._db.execute(looks, [connection]).fetchone():
+                losses.found[connection, name] = max(1, a.row_count)
+        for known, name in losses.drift():
+            if known == connection and name in FLAGS and name not in a.missing_capabilities and a.row_count:
+                losses.back(connection, name)
+
     def _drift(self) -> None:
-        found = self._unknown_values()
+        self._missing()
+        found = self._found
+        for key, count in self._unknown_values().items():
+            found[key] += count
         for a in self._fresh:
             for d in a.drift:
                 key = (d.connection, d.resource, d.kind, d.name)
-                found[key] = found.get(key, 0) + d.count
+                found[key] += d.count
         for key, count in found.items():
             updated = self._db.execute(
                 "update ops.schema_drift set seen_count = seen_count + $5, last_seen_at_utc = landing_now() "
@@ -310,6 +401,17 @@ class LandingWork:
             ).fetchone()
             if not updated or not updated[0]:
                 self._db.execute(
-                    "insert into ops.schema_drift values ($1, $2, $3, $4, $5, landing_now(), landing_now())",
+                    "insert into ops.schema_drift values ($1, $2, $3, $4, $5, landing_now(), landing_now(), null)",
                     [*key, count],
                 )
+
+
+def _speaks_for(table: Table) -> str:
+    """Whether the list that coverage `c` is of had to show the row `t`: by its date, or whatever it is."""
+    if table.noun != "bookings":
+        return "true"
+    return (
+        "case when exists (select 1 from ops.schema_drift d where d.connection_id = t.connection_id "
+        "and d.kind = 'meaning' and d.name = 'creation') then t.utc_created_at::date else t.local_date end "
+        "between c.window_start and c.window_end"
+    )

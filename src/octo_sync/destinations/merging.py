@@ -9,19 +9,13 @@ from collections.abc import Mapping, Sequence
 import duckdb
 
 from octo_sync.destinations import moving, versions
+from octo_sync.destinations.keeping import Keeping, equal
+from octo_sync.destinations.losing import Losses, quoted
 from octo_sync.destinations.staging import FLAGS as _FLAGS
 from octo_sync.destinations.staging import Facts
-from octo_sync.schema import Column, Merge, Noun, Table
+from octo_sync.schema import Merge, Noun, Table
 
 __all__ = ["Merger"]
-
-
-def _and(*conditions: str) -> str:
-    return " and ".join(c for c in conditions if c) or "true"
-
-
-def _equal(columns: Sequence[str], left: str, right: str) -> str:
-    return _and(*(f"{left}.{c} = {right}.{c}" for c in columns))
 
 
 def key_json(table: Table, alias: str) -> str:
@@ -29,7 +23,7 @@ def key_json(table: Table, alias: str) -> str:
     return f"to_json([{', '.join(f'{alias}.{c}' for c in table.key if c != 'connection_id')}])::varchar"
 
 
-class Merger:
+class Merger(Keeping):
     """Merges one noun's staged rows into its tables. `written` counts the rows it touched, per table."""
 
     def __init__(
@@ -41,6 +35,7 @@ class Merger:
         facts: Facts,
         filled: set[str],
         histories: Mapping[str, Table],
+        losses: Losses,
     ) -> None:
         self.connection = connection
         self._histories = histories
@@ -50,7 +45,10 @@ class Merger:
         self._changed: dict[str, tuple[int, int]] = {}
         self.written: dict[str, int] = {}
         self.absent = 0
+        self.contradicted: dict[str, int] = {}
+        """Per connection the rows that a list shows although their own id was not found before."""
         self._filled = filled
+        self._losses = losses
         self._had_rows: set[str] = set()
         self._moved: set[str] = set()
 
@@ -70,25 +68,9 @@ class Merger:
         """Whether some of the records left their row in the table as it was."""
         return self._changed.get(table.full_name, (0, 0))[0] < self._facts.rows
 
-    def _run(self, sql: str) -> int:
-        """Run a statement; rows it touched."""
-        row = self.connection.execute(sql).fetchone()
-        return int(row[0]) if row and isinstance(row[0], int) else 0
-
     def _count(self, table: Table, rows: int) -> None:
         if rows:
             self.written[table.full_name] = self.written.get(table.full_name, 0) + rows
-
-    def _incoming(self, table: Table) -> str:
-        """The rows as they came, with the flags of the capabilities that the answer really had (R10)."""
-        columns = ", ".join(f"{c.sql} as {c.name}" for c in table.columns)
-        flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
-        own = [_FLAGS[table.capability]] if table.capability else []
-        extra = "".join(f", {f}" for f in sorted({*flags, *own}))
-        extra += ", source as _source" if table.full_name in self._histories else ""
-        content = f", {table.content} as _content" if table.content else ""
-        where = f" where {own[0]}" if own else ""
-        return f"select {columns}{extra}{content} from {table.source}{where}"
 
     def _keys(self, table: Table, columns: Sequence[str]) -> str:
         """Only these columns of the rows as they came: planning all of them costs more than reading them."""
@@ -113,9 +95,6 @@ class Merger:
             self._filled.add(target)
         return found
 
-    def _target(self, table: Table) -> str:
-        return f"{self.catalog}.{table.full_name}"
-
     def _merge(self, table: Table) -> None:
         target = f"{self.catalog}.{table.full_name}"
         # On a first load nothing can be missed, and looking for it costs as much as the load.
@@ -134,8 +113,8 @@ class Merger:
                 table,
                 self._run(
                     f"insert into {target} ({names}, first_seen_at_utc, last_seen_at_utc, is_deleted, deleted_at_utc, "
-                    f"row_hash) select {names}, coalesce(old_seen, landing_now()), landing_now(), false, null, row_hash "
-                    f"from diff"
+                    f"row_hash, stale_columns) select {names}, coalesce(old_seen, landing_now()), landing_now(), false, null, "
+                    f"row_hash, stale from diff"
                 ),
             )
         self._changed[table.full_name] = (changed, updates)
@@ -171,9 +150,9 @@ class Merger:
         prune = self._prune()
         changed = self._run(
             f"create or replace temp table diff as "
-            f"select {kept}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen"
+            f"select {kept}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen, {self._losing(table)}"
             f"{versions.beside(history) if history else ''} "
-            f"from ({incoming}) i left join {target} t on {_equal(table.key, 't', 'i')}{prune} "
+            f"from ({incoming}) i left join {target} t on {equal(table.key, 't', 'i')}{prune} "
             f"where t.row_hash is null or t.row_hash <> i.row_hash or t.is_deleted"
         )
         if prune and history and changed and table.full_name in self._had_rows:
@@ -182,11 +161,9 @@ class Merger:
             if moving.carry(self._run, table):
                 self._moved.add(table.full_name)
                 moving.leave(self._run)
+        if table.full_name in self._had_rows:
+            self._keep_columns(table, target)
         return changed, prune
-
-    def _may_lack(self, column: Column) -> bool:
-        """Whether some answer of this landing may lack the column's capability."""
-        return bool(column.capability) and _FLAGS[column.capability] not in self._facts.flags
 
     def _prune(self) -> str:
         """Bounds that let DuckDB skip row groups; what moved to these days from others is found by `moving`."""
@@ -202,29 +179,39 @@ class Merger:
         flag = f" and p.{_FLAGS[table.capability]}" if table.capability else ""
         # As many rows live now as came: none is gone. Counting is cheaper than planning the update.
         surplus = self._run(
-            f"select (select count(*) from {target} t semi join ({self.noun.scope}) p on {_equal(table.scope, 't', 'p')}"
+            f"select (select count(*) from {target} t semi join ({self.noun.scope}) p on {equal(table.scope, 't', 'p')}"
             f"{flag} where not t.is_deleted) - (select count(*) from (select distinct {', '.join(table.key)} from incoming))"
         )
         if not surplus:
+            self._notice_list_back(table, "from incoming", {})
             return
+        gone = f"not t.is_deleted and not exists (select 1 from incoming i where {equal(table.key, 't', 'i')})"
+        stays = self._spare(
+            table,
+            f"select t.* from {target} t semi join ({self.noun.scope}) p on {equal(table.scope, 't', 'p')}{flag} "
+            f"where {gone}",
+            "incoming",
+        )
+        if stays:
+            self._run(f"update {target} t set stale_columns = '*' from spared s where {equal(table.key, 's', 't')}")
         rows = self._run(
             f"update {target} t set is_deleted = true, deleted_at_utc = landing_now() "
-            f"from ({self.noun.scope}) p where {_equal(table.scope, 't', 'p')}{flag} and not t.is_deleted "
-            f"and not exists (select 1 from incoming i where {_equal(table.key, 't', 'i')})"
+            f"from ({self.noun.scope}) p where {equal(table.scope, 't', 'p')}{flag} and {gone}{stays}"
         )
         self._count(table, rows)
 
     def _replace(self, table: Table) -> None:
         target = f"{self.catalog}.{table.full_name}"
         parent = f"changed_{table.parent.replace('.', '_')}"
-        same = _equal(table.parent_key, "t", "p")
+        same = equal(table.parent_key, "t", "p")
         changed, updates = self._changed[table.parent]
         if not changed:
             return
         present = not table.present or table.full_name in self._facts.present
         # Columns of a capability that the answer lacked keep their old values (R10); so do all details of one.
         kept = [c for c in table.columns if self._may_lack(c) and c.capability != table.capability]
-        if kept and present:
+        suspects = self._suspects(table, target) if updates and present else []
+        if (kept and present) or suspects:
             self._run(
                 f"create or replace temp table old_details as select t.* from {target} t "
                 f"semi join {parent} p on {same} and p.is_update"
@@ -233,10 +220,18 @@ class Merger:
             has = _FLAGS[table.capability] if table.capability else "true"
             parts = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in table.parent_key)
             answered = f"select distinct {parts} from staged_{self.noun.name} where {has}"
+            stays = self._spare(
+                table,
+                f"select t.* from {target} t semi join {parent} p on {same} and p.is_update "
+                f"anti join ({self._incoming(table)}) i on {equal(table.key, 't', 'i')}",
+                f"({self._incoming(table)})",
+            )
             self._run(
                 f"delete from {target} t using {parent} p, ({answered}) a "
-                f"where p.is_update and {same} and {_equal(table.parent_key, 't', 'a')}"
+                f"where p.is_update and {same} and {equal(table.parent_key, 't', 'a')}{stays}"
             )
+            if stays:
+                self._note_stale(table, "spared", quoted(table.name))
         if table.parent in self._moved and any(c.name == "local_date" for c in table.columns):
             # What the answer said nothing of stays, on the day that its parent is on now.
             self._run(f"update {target} t set local_date = p.local_date from moved p where {same}")
@@ -244,45 +239,60 @@ class Merger:
             return
         names = ", ".join(c.name for c in table.columns)
         values = ", ".join(
-            f"case when t.{_FLAGS[c.capability]} then t.{c.name} else o.{c.name} end" if c in kept else f"t.{c.name}"
+            f"case when t.{_FLAGS[c.capability]} then t.{c.name} else o.{c.name} end as {c.name}"
+            if c in kept
+            else f"t.{c.name}"
             for c in table.columns
         )
-        old = f"left join old_details o on {_equal(table.key, 't', 'o')}" if kept else ""
+        old = f"left join old_details o on {equal(table.key, 't', 'o')}" if kept or suspects else ""
         # Departures bring unique units; for the few others a key that comes twice is cut here.
         once = (
             ""
             if self.noun.name == "availability"
             else f"qualify row_number() over (partition by {', '.join(f't.{k}' for k in table.key)}) = 1"
         )
-        self._count(
-            table,
-            self._run(
-                f"insert into {target} ({names}) select {values} from ({self._incoming(table)}) t {old} "
-                f"semi join {parent} p on {same} {once}"
-            ),
-        )
+        fresh = f"from ({self._incoming(table)}) t {old} semi join {parent} p on {same} {once}"
+        if suspects:
+            values += f", {self._lost_details(suspects)} as lost"
+            self._run(f"create or replace temp table details as select {values} {fresh}")
+            self._keep_details(table, suspects, target)
+            values, fresh = names, "from details"
+        self._count(table, self._run(f"insert into {target} ({names}) select {values} {fresh}"))
 
     def _versions(self, table: Table) -> None:
         target = f"{self.catalog}.{table.full_name}"
         key = [k for k in table.key if k != "valid_from_utc"]
         differs = " or ".join(f"t.{c.name} is distinct from i.{c.name}" for c in table.tracked if c.name not in key)
         names = ", ".join(c.name for c in table.columns)
+        judged = [c for c in self._judged(table) if c.name not in key]
+        losing = ", ".join(
+            f"case when t.{c.name} is not null and i.{c.name} is null then '{c.name}' end" for c in judged
+        )
         self._run(
             f"create or replace temp table diff as "
             f"with incoming as (select distinct on ({', '.join(key)}) * from ({self._incoming(table)})) "
-            f"select {', '.join('i.' + c.name for c in table.columns)}, t.rowid as old_row "
-            f"from incoming i left join {target} t on {_equal(key, 't', 'i')} and t.is_current "
+            f"select {', '.join('i.' + c.name for c in table.columns)}, t.rowid as old_row, concat_ws(',', {losing}) as lost "
+            f"from incoming i left join {target} t on {equal(key, 't', 'i')} and t.is_current "
             f"where t.is_current is null or {differs}"
         )
+        self._keep_versions(table, judged, target, differs)
         closed = "set valid_to_utc = greatest(landing_now(), t.valid_from_utc), is_current = false"
         rows = self._run(
             f"update {target} t {closed} where t.rowid in (select old_row from diff where old_row is not null)"
         )
         flag = f" and p.{_FLAGS[table.capability]}" if table.capability else ""
+        gone = f"t.is_current and not exists (select 1 from ({self._incoming(table)}) i where {equal(key, 't', 'i')})"
+        stays = self._spare(
+            table,
+            f"select t.* from {target} t semi join ({self.noun.scope}) p on {equal(table.scope, 't', 'p')}{flag} "
+            f"where {gone}",
+            f"({self._incoming(table)})",
+        )
+        if stays:
+            self._note_stale(table, "spared", quoted(table.name))
         rows += self._run(
             f"update {target} t {closed} from ({self.noun.scope}) p "
-            f"where {_equal(table.scope, 't', 'p')}{flag} and t.is_current "
-            f"and not exists (select 1 from ({self._incoming(table)}) i where {_equal(key, 't', 'i')})"
+            f"where {equal(table.scope, 't', 'p')}{flag} and {gone}{stays}"
         )
         rows += self._run(f"insert into {target} ({names}) select {names} from diff")
         self._count(table, rows)
@@ -291,11 +301,16 @@ class Merger:
         """Rows that are in an answer again are missed no longer."""
         absences = f"{self.catalog}.ops.absences"
         if self._run(f"select count(*) from {absences} where table_name = '{table.full_name}'"):
-            self._run(
+            found = self.connection.execute(
                 f"delete from {absences} a where table_name = '{table.full_name}' and exists "
                 f"(select 1 from ({self._shown(table)}) t "
-                f"where t.connection_id = a.connection_id and {key_json(table, 't')} = a.key)"
-            )
+                f"where t.connection_id = a.connection_id and {key_json(table, 't')} = a.key) "
+                f"returning connection_id, resource"
+            ).fetchall()
+            for connection, resource in found:
+                # Its own id was asked first, and the list only because of that answer.
+                if table.own_subject and resource == table.noun:
+                    self.contradicted[connection] = self.contradicted.get(connection, 0) + 1
 
     def note_absences(self, table: Table, scope: str) -> None:
         """Record live rows inside `scope` that the complete answers did not have.
@@ -312,23 +327,38 @@ class Merger:
         if table.own_subject:
             ask, subject_key, misses = f"'{table.own_subject}'", key, "0"
             # Its own document, asked for later than this answer, knows better (R6).
+            said = (
+                f" or {table.final} and c.row_count > 0 and c.verified_at_utc > landing_now() - interval '30 days'"
+                if table.final
+                else ""
+            )
             newer = (
                 f" and not exists (select 1 from {self.catalog}.ops.coverage c where c.connection_id = t.connection_id "
-                f"and c.resource = '{table.own_subject}' and c.key = {key} and c.request_seq > p.request_seq)"
+                f"and c.resource = '{table.own_subject}' and c.key = {key} and (c.request_seq > p.request_seq{said}))"
             )
         else:
             ask, subject_key, misses, newer = "p.resource", "p.subject_key", "1", ""
+        going = f"not t.is_deleted and not exists (select 1 from {incoming} i where {equal(table.key, 't', 'i')})"
+        if table.unsaid:
+            stays = self._spare(
+                table,
+                f"select t.* from {target} t semi join ({scope}) p on {equal(table.scope, 't', 'p')} where {going}",
+                incoming,
+            )
+            if stays:
+                self._run(f"update {target} t set stale_columns = '*' from spared s where {equal(table.key, 's', 't')}")
+                newer += stays
         missed = self._run(
             f"create or replace temp table missed as select t.connection_id, {key} as key, {ask} as resource, "
             f"{subject_key} as subject_key, {misses} as misses, max(p.request_seq) as request_seq "
-            f"from {target} t join ({scope}) p on {_equal(table.scope, 't', 'p')}{self._within(table)} "
-            f"where not t.is_deleted and not exists (select 1 from {incoming} i where {_equal(table.key, 't', 'i')}){newer} "
-            f"group by all"
+            f"from {target} t join ({scope}) p on {equal(table.scope, 't', 'p')}{self._within(table)} "
+            f"where {going}{newer} group by all"
         )
         self.absent += missed
         if missed:
             self._run(
-                f"update {absences} a set misses = a.misses + m.misses, request_seq = m.request_seq from missed m "
+                f"update {absences} a set misses = a.misses + m.misses, request_seq = m.request_seq, "
+                f"resource = m.resource, subject_key = m.subject_key from missed m "
                 f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key "
                 f"and m.request_seq > a.request_seq"
             )

@@ -1,9 +1,10 @@
-"""The warehouse in PostgreSQL: schemas `core`, `raw`, `ops`, `private` and `marts` of one database.
+"""The warehouse in PostgreSQL: schemas of one database. `landing`, `raw` and `private` are landed into, the others published.
 
 A landing is one transaction of the server: it begins with a lock that only writers take and the check of the fence, copies
 the rows that the answers can touch into a DuckDB in memory, runs there the very statements that a DuckDB warehouse runs,
 and writes what is new, changed or gone. Nothing is remembered between landings, so a session that is lost at any moment
 costs nothing but doing it again; a commit whose answer was lost is recognised by its number in `ops.writer`.
+Where SQL here says `core` or `ops` it is about `landing` (`postgres_landing`).
 """
 
 import contextlib
@@ -32,12 +33,14 @@ from octo_sync.destinations.burying import bury, bury_private
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing import LandingWork
 from octo_sync.destinations.moving import FEW, new_keys
-from octo_sync.destinations.postgres_marts import PostgresDraft, drafting
+from octo_sync.destinations.postgres_landing import plain
+from octo_sync.destinations.postgres_publishing import PostgresDraft, drafting
 from octo_sync.destinations.postgres_rows import numbered, rows_of
 from octo_sync.destinations.postgres_schema import migrate
 from octo_sync.destinations.postgres_scope import Conditions, of_absences, of_answers, of_months, of_moved
 from octo_sync.destinations.postgres_sessions import Sessions, check_fence
 from octo_sync.destinations.postgres_workbench import MAIN, PRIVATE, Workbench
+from octo_sync.destinations.steps import Step
 from octo_sync.destinations.transactions import translated as translated_duckdb
 from octo_sync.errors import WarehouseError
 from octo_sync.model import Subject, Window
@@ -55,6 +58,8 @@ _FIRST = {"supplier": "core.suppliers", "products": "core.products"} | {
     "bookings": "core.bookings",
 }
 """The table of each noun that has rows if any of its tables has."""
+_TELLING = ("core.bookings", "core.booking_unit_items", "ops.recon_results", "ops.quarantine", "ops.runs")
+"""Tables whose texts may repeat a person's."""
 
 
 class PostgresWarehouse:
@@ -71,8 +76,6 @@ class PostgresWarehouse:
         waits: Seconds between attempts when the server is away or a lock is held; afterwards it is given up.
         opening_waits: The same while it is opened, for who tries that again anyway.
     """
-
-    keeps_marts = True
 
     def __init__(
         self,
@@ -102,13 +105,15 @@ class PostgresWarehouse:
                 left_over.unlink(missing_ok=True)
             self._bench = Workbench(self._tables, spool=spool, memory=memory, threads=threads)
         try:
-            self.migrated = self._sessions.persist(
-                lambda session: migrate(session, self._tables, now=now, name=self.name), waits=opening_waits
-            )
+            self.migrated = self._sessions.persist(lambda session: self._migrated(session, now), waits=opening_waits)
             """The steps of the schema that were taken when it was opened."""
         except BaseException:
             self.close()
             raise
+
+    def _migrated(self, session: "psycopg.Connection[Any]", now: datetime) -> Sequence[Step]:
+        with plain(session):
+            return migrate(session, self._tables, now=now, name=self.name)
 
     def close(self) -> None:
         """Let go of both sessions; everything committed is in the database."""
@@ -270,12 +275,20 @@ class PostgresWarehouse:
 
     def shed(self, *, core: bool) -> None:
         """Have the server write the tables anew; see `Destination`."""
-        names = ["private.booking_contacts", "raw.records"]
-        if core:
-            names += ["core.bookings", "core.booking_unit_items", "ops.recon_results", "ops.quarantine", "ops.runs"]
+        self._written_anew(["private.booking_contacts", "raw.records", *(_TELLING if core else ())])
+
+    def shed_published(self) -> None:
+        """The same for what readers have, with the marts that are tables; see `Destination`."""
+        self._written_anew([*_TELLING, *self._sessions.read(postgres_state.mart_tables)], published=True)
+
+    def _written_anew(self, tables: Sequence[str], *, published: bool = False) -> None:
+        def work(session: "psycopg.Connection[Any]", table: str) -> None:
+            with plain(session) if published else contextlib.nullcontext():
+                postgres_upkeep.vacuum(session, table)
+
         with self._sessions.lock:
-            for name in names:
-                self._sessions.persist(partial(postgres_upkeep.vacuum, table=name))
+            for table in tables:
+                self._sessions.persist(partial(work, table=table))
             # Among its samples of columns are values that no row has any more.
             self._sessions.persist(postgres_upkeep.vacuum_statistics)
 
@@ -351,4 +364,10 @@ class PostgresWarehouse:
     ) -> AbstractContextManager[PostgresDraft]:
         """Marts beside those that readers see, who need no files; see `Destination`."""
         del target, contacts
-        return drafting(self._sessions.address, self.name, self._fence, lock_timeout=self._sessions.lock_timeout)
+        return drafting(
+            self._sessions.address,
+            self.name,
+            self._fence,
+            tables=self._tables,
+            lock_timeout=self._sessions.lock_timeout,
+        )

@@ -20,7 +20,7 @@ __all__ = ["READING", "guard"]
 READING = frozenset({"select", "with", "values", "table", "explain", "show"})
 """First words of statements that read."""
 
-_CLOSED = frozenset({"private", "raw", "journal", "pg_toast"})
+_CLOSED = frozenset({"private", "raw", "journal", "landing", "pg_toast"})
 """Schemas; the last one has the long values of all tables, private ones too."""
 _CATALOGS = frozenset(
     {

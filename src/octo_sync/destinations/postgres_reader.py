@@ -15,7 +15,7 @@ from octo_sync.destinations import postgres_digests
 from octo_sync.destinations.base import Rows, TableDigest
 from octo_sync.destinations.postgres_guard import READING, guard
 from octo_sync.destinations.postgres_rows import columns_of, numbered, rows_of
-from octo_sync.destinations.postgres_session import Passing, connect, place, translated
+from octo_sync.destinations.postgres_session import Passing, connect, has_marts, place, translated
 from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, ColumnInfo, Parameters, TableInfo
 from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.schema import Table
@@ -28,7 +28,7 @@ __all__ = ["PostgresReader"]
 
 _CANCELED, _READ_ONLY = "57014", "25006"
 _LOCK_TIMEOUT = 10.0
-_BEGIN = "begin read only"
+_WHOLE = "begin isolation level repeatable read read only"
 _CURSOR = "octo_rows"
 _NO_CURSOR = frozenset({"explain", "show"})
 """First words of statements that the server makes no cursor for; their answers are short."""
@@ -42,26 +42,40 @@ class PostgresReader:
     Args:
         address: `postgresql://…`
         tables: What `digest` knows; from `octo_sync.tables`.
+        is_whole: Whether every query is of the publish that was the last one when it was opened, as with a file. The server
+            keeps former rows for as long.
 
     Raises:
         WarehouseError: It cannot be reached, or nothing was published yet.
     """
 
-    def __init__(self, address: str, *, tables: Collection[Table] = ()) -> None:
+    def __init__(self, address: str, *, tables: Collection[Table] = (), is_whole: bool = False) -> None:
         self._name, self._address, self._tables = place(address), address, tuple(tables)
         self._lock = threading.RLock()
         self._closed = False
         self._session = self._connect()
-        there = self._session.execute("select to_regclass('ops.coverage') is not null").fetchone()
-        if not there or not there[0]:
+        self._snapshot: tuple[psycopg.Connection[Any], str] | None = None
+        """Who keeps it, and its name."""
+        if is_whole:
+            self._snapshot = self._keep()
+        if not has_marts(self._session):
             self.close()
-            raise WarehouseError(f"{self.name} holds no warehouse yet; run `octo-sync sync` first.")
+            raise WarehouseError(
+                f"Nothing was published in {self.name} yet; run `octo-sync sync` or `octo-sync publish` first."
+            )
 
     def _connect(self) -> "psycopg.Connection[Any]":
         try:
             return connect(self._address, lock_timeout=_LOCK_TIMEOUT, read_only=True)
         except Passing as passing:
             raise passing.error from passing.__cause__
+
+    def _keep(self) -> "tuple[psycopg.Connection[Any], str]":
+        keeper = self._connect()
+        keeper.execute("set idle_in_transaction_session_timeout = 0")
+        keeper.execute(_WHOLE)
+        (name,) = keeper.execute("select pg_export_snapshot()").fetchone() or ("",)
+        return keeper, str(name)
 
     @property
     def name(self) -> str:
@@ -149,6 +163,8 @@ class PostgresReader:
         """Let go of it. Twice is fine."""
         self._closed = True
         self._session.close()
+        if self._snapshot:
+            self._snapshot[0].close()
 
     def _refuse_when_closed(self) -> None:
         if self._closed:
@@ -163,27 +179,24 @@ class PostgresReader:
 
         self._refuse_when_closed()
         try:
-            self._session.execute(_BEGIN)
+            self._start(self._session)
         except OperationalError:
             self._session.close()
             self._session = self._connect()
             self._begin(self._session)
         return self._session
 
+    def _start(self, session: "psycopg.Connection[Any]") -> None:
+        session.execute(_WHOLE if self._snapshot else "begin read only")
+        if self._snapshot:
+            session.execute(f"set transaction snapshot '{self._snapshot[1]}'".encode())
+
     def _begin(self, session: "psycopg.Connection[Any]") -> None:
         try:
             with translated(self._name):
-                session.execute(_BEGIN)
+                self._start(session)
         except Passing as passing:
             raise passing.error from passing.__cause__
-
-    def _has_marts(self, session: "psycopg.Connection[Any]") -> bool:
-        """Whether something was published; asked when a statement has failed."""
-        session.execute("rollback")
-        found = session.execute(
-            "select exists (select from pg_class where relnamespace = to_regnamespace('marts'))"
-        ).fetchone()
-        return bool(found and found[0])
 
     @contextmanager
     def _running(
@@ -206,10 +219,6 @@ class PostgresReader:
                         ) from None
                     if error.sqlstate == _READ_ONLY:
                         raise QueryError("It does more than read; the copy can only be read.") from None
-                    if isinstance(error, errors.UndefinedTable) and not self._has_marts(session):
-                        raise WarehouseError(
-                            f"Nothing was published in {self.name} yet; run `octo-sync publish` first."
-                        ) from None
                     if isinstance(error, errors.ProgrammingError | errors.DataError | errors.NotSupportedError):
                         raise QueryError(_one_line(error)) from None
                     raise

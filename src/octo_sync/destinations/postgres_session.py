@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from octo_sync.destinations.postgres_landing import landing_cursor
 from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
 
 if TYPE_CHECKING:
     import psycopg as driver
 
-__all__ = ["Passing", "connect", "examine", "place", "size_of", "translated"]
+__all__ = ["Passing", "connect", "examine", "has_marts", "is_published", "place", "size_of", "translated"]
 
 _SESSION = {
     "application_name": "octo-sync",
@@ -77,8 +78,12 @@ def place(address: str) -> str:
     return f"{parts.get('dbname') or parts.get('user') or 'the database'} at {parts.get('host') or 'the local server'}"
 
 
-def connect(address: str, *, lock_timeout: float, read_only: bool = False) -> "driver.Connection[Any]":
+def connect(
+    address: str, *, lock_timeout: float, read_only: bool = False, landing: bool = False
+) -> "driver.Connection[Any]":
     """Open a session in UTC; `lock_timeout` in seconds. A reading one commits each statement by itself.
+
+    With `landing` its statements are about what has landed, without it about what was published.
 
     Raises:
         Passing: It cannot be reached now.
@@ -95,7 +100,7 @@ def connect(address: str, *, lock_timeout: float, read_only: bool = False) -> "d
             **{**settings, "client_encoding": "utf8"},
             prepare_threshold=None,
             autocommit=True,
-            cursor_factory=psycopg.RawCursor,
+            cursor_factory=landing_cursor() if landing else psycopg.RawCursor,
         )
         for setting in (
             "set timezone = 'UTC'",
@@ -110,6 +115,8 @@ def connect(address: str, *, lock_timeout: float, read_only: bool = False) -> "d
             "set tcp_keepalives_count = 3",
             "set idle_in_transaction_session_timeout = '10min'",
             "set idle_session_timeout = 0",
+            # Departures and their bookings share few options: merged by these, each is compared with hundreds of others.
+            "set enable_mergejoin = off",
             *(["set default_transaction_read_only = on"] if read_only else []),
         ):
             session.execute(setting)
@@ -143,6 +150,27 @@ def examine(address: str) -> tuple[str, bool]:
     return str(version), bool(may_create)
 
 
+def has_marts(session: "driver.Connection[Any]") -> bool:
+    """Whether anything was published; every role may ask."""
+    found = session.execute(
+        "select exists (select from pg_class where relnamespace = to_regnamespace('marts'))"
+    ).fetchone()
+    return bool(found and found[0])
+
+
+def is_published(address: str) -> bool:
+    """Whether anything was published in a database.
+
+    Raises:
+        WarehouseError: It cannot be reached, or refuses us.
+    """
+    try:
+        with contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session:
+            return has_marts(session)
+    except Passing as passing:
+        raise passing.error from passing.__cause__
+
+
 def size_of(address: str) -> int:
     """Bytes of our schemas' tables with their indexes.
 
@@ -154,7 +182,7 @@ def size_of(address: str) -> int:
             sql = (
                 "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_catalog.pg_class c "
                 "join pg_catalog.pg_namespace n on n.oid = c.relnamespace "
-                "where n.nspname in ('core', 'marts', 'ops', 'private', 'raw') and c.relkind in ('r', 'm')"
+                "where n.nspname in ('core', 'landing', 'marts', 'ops', 'private', 'raw') and c.relkind in ('r', 'm')"
             )
             row = session.execute(sql).fetchone()
     except Passing as passing:

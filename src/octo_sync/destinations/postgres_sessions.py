@@ -59,7 +59,7 @@ class Sessions:
             raise WarehouseError(f"{self.name} was closed; open it again.")
         session = self._reading if read_only else self._writing
         if session is None or session.closed:
-            session = connect(self.address, lock_timeout=self.lock_timeout, read_only=read_only)
+            session = connect(self.address, lock_timeout=self.lock_timeout, read_only=read_only, landing=True)
             if read_only:
                 self._reading = session
             else:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Session = psycopg.Connection[Any]
 
-__all__ = ["absences", "catalog", "covered", "highest_numbers", "known_bookings", "live_rows", "size"]
+__all__ = ["absences", "catalog", "covered", "highest_numbers", "known_bookings", "live_rows", "mart_tables", "size"]
 
 
 def highest_numbers(session: "Session") -> tuple[int, int]:
@@ -77,6 +77,14 @@ def catalog(session: "Session") -> Catalog:
         "join core.products p using (connection_id, product_id) where not o.is_deleted and not p.is_deleted"
     ).fetchall()
     return [CatalogOption(*row) for row in sorted(found, key=lambda row: row[:3])]
+
+
+def mart_tables(session: "Session") -> list[str]:
+    """The marts that are tables, as SQL names them."""
+    found = session.execute(
+        "select c.oid::regclass::text from pg_class c where c.relkind = 'r' and c.relnamespace = to_regnamespace('marts')"
+    ).fetchall()
+    return sorted(name for (name,) in found)
 
 
 def size(session: "Session") -> int:

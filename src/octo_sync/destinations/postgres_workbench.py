@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from octo_sync.destinations import ddl
+from octo_sync.destinations.postgres_landing import meant
 from octo_sync.schema import Table
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Workbench:
         if table.full_name == "raw.records":
             # Payloads are only ever added, and told apart by their hashes.
             chosen = names.replace("payload,", "'' as payload,")
-        copy = f"copy (select {chosen} from {table.full_name} t where {where}) to stdout (format csv)"
+        copy = meant(session, f"copy (select {chosen} from {table.full_name} t where {where}) to stdout (format csv)")
         handle, name = tempfile.mkstemp(suffix=".csv", dir=self._spool)  # made with mode 0600
         size = 0
         try:

@@ -260,6 +260,7 @@ class Stage:
         self._db.execute(
             "update core.bookings t set payload_digest = s.payload_digest, contact_key = s.contact_key "
             "from staged_bookings s where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid "
+            "and t.row_hash is not null "
             "and (t.payload_digest is distinct from s.payload_digest or t.contact_key is distinct from s.contact_key)"
         )
 

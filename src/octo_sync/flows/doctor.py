@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.journal import LeaseRow
 
-__all__ = ["Finding", "Level", "files", "machine"]
+__all__ = ["Finding", "Level", "copy", "files", "machine"]
 
 Level = Literal["ok", "unknown", "warn", "fail"]
 
@@ -60,6 +60,31 @@ def _duckdb(version: str) -> Finding:
     if (1, 5) <= number < (3,):
         return Finding("machine", "duckdb", "ok", version)
     return Finding("machine", "duckdb", "fail", f"{version}; 1.5 to 2 are supported", "uv pip install 'duckdb>=1.5,<3'")
+
+
+# -- the copy ----------------------------------------------------------------------------------------------------------
+
+
+def copy(held: Iterable[str], kept: Iterable[str], contradicted: Mapping[str, int]) -> list[Finding]:
+    """What is kept back, and where lists and single bookings contradict each other.
+
+    Args:
+        held: Why deletions are held.
+        kept: Which fields are missing.
+        contradicted: Per connection the live bookings whose own id was not found.
+    """
+    found = [Finding("copy", "deletions", "warn", text, "octo-sync quarantine") for text in held]
+    found += [Finding("copy", "fields", "warn", text, "octo-sync drift") for text in kept]
+    return found + [
+        Finding(
+            "copy",
+            "bookings",
+            "unknown",
+            f"{count} bookings of {name} are listed, but not found by their own id, as lapsed holds are at some services",
+            consequence="they stay as the list shows them, and are not asked for one by one",
+        )
+        for name, count in contradicted.items()
+    ]
 
 
 # -- the files --------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class Examined:
 def with_little_patience(connection: Connection) -> Connection:
     """The connection for a look: one try, and no long waits."""
     limits: Limits = connection.limits
-    short = replace(limits, attempts=1, deadline=min(limits.deadline, _PATIENCE), retry_after_cap=1.0)
+    short = replace(limits, attempts=1, deadline=min(limits.deadline, _PATIENCE))
     return replace(connection, limits=short)
 
 

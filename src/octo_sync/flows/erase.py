@@ -24,7 +24,7 @@ from octo_sync.flows.privacy import Privacy
 from octo_sync.flows.privacy_find import Found, find
 from octo_sync.flows.privacy_rule import applied_rule, note_rule, rule
 from octo_sync.flows.privacy_search import forms_of, search
-from octo_sync.flows.publish import apply_marts, publish
+from octo_sync.flows.publish import publish
 from octo_sync.flows.reconcile_mirror import mirror_reconciliations
 from octo_sync.journal import GONE, Erasure, Journal
 from octo_sync.pipeline import Pipeline
@@ -42,6 +42,7 @@ _AGAIN, _AGAIN_AT_MOST = 60.0, 900.0
 """Seconds to the next attempt at what could not be finished, doubled each time up to the second."""
 _JOURNAL_IS_READ = "Another process reads the journal, so that its write-ahead log could not be emptied."
 _SEARCHED = "files searched"
+_ANY_MART = "select 1 from pg_class where relnamespace = to_regnamespace('marts') limit 1"
 _LOGS = (("ops.quarantine", "reason"), ("ops.runs", "error"))
 """What repeats the journal's messages in the warehouse, for SQL; a message may quote what a service said."""
 
@@ -77,7 +78,7 @@ def erase(ports: Ports) -> list[Erasure]:
         if former != mode:
             _reduce(ports)
         carried = [_taken_up(ports, one) if one.carried else _carry_out(ports, one) for one in asked]
-    kept_back = _replace_copies(ports)
+    kept_back = _replace_copies(ports, rewrites_core=any(one.erasure.rewrites_core for one in carried))
     if former != mode and kept_back is None:
         note_rule(ports.journal, mode)
         log.warning("action=pii run=%s before=%s now=%s", ports.run_id, former, mode)
@@ -192,10 +193,6 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
         scrubber.replace_contacts([*marks, *found.without_notes], now)
         done.counts["private.booking_contacts"] = found.live
         done.counts["raw.records"] = scrubber.drop_payloads(found.bookings, found.payloads)
-    if asked.rewrites_core and warehouse.keeps_marts:
-        # Those that are tables repeat what core said.
-        with warehouse.drafting() as draft:
-            apply_marts(draft, ports.pipeline.directory)
     warehouse.shed(core=asked.rewrites_core)
     # What is left may fail for days; nothing that lands from now on holds them, so that none of this is done again.
     done.erasure = dataclasses.replace(asked, carried=True, counts=done.counts)
@@ -272,21 +269,27 @@ def _blanked(scrubber: Scrubber, found: Found) -> tuple[list[BookingScrub], list
 # -- the copies -------------------------------------------------------------------------------------------------------
 
 
-def _replace_copies(ports: Ports) -> str | None:
-    """Swap in copies without them, where there are any; why not, or None."""
-    settings = ports.pipeline.publish
+def _replace_copies(ports: Ports, *, rewrites_core: bool) -> str | None:
+    """Publish without them, where anything is published, and have their bytes go from there too; why not, or None."""
+    settings, destination = ports.pipeline.publish, ports.pipeline.destination
     # Gone at once: a check that fails below must not keep it.
     settings.contacts_path.unlink(missing_ok=True)
-    if not settings.path.exists():
+    if isinstance(destination, Path):
+        name, is_published = settings.path.name, settings.path.exists()
+    else:
+        name, is_published = "What readers have", bool(ports.warehouse.query(_ANY_MART).rows)
+    if not is_published:
         return None
     contacts = settings.contacts_path if settings.contacts else None
     published = publish(ports.warehouse, ports.pipeline.directory, settings.path, contacts=contacts)
     if published.size is None:
         names = ", ".join(failed.check.name for failed in published.failed)
         return (
-            f"{settings.path.name} was not replaced, because checks failed ({names}); it holds no name, but keyed hashes "
+            f"{name} was not replaced, because checks failed ({names}); it holds no name, but keyed hashes "
             "of the erased. Mend what octo-sync check --next shows."
         )
+    if rewrites_core:
+        ports.warehouse.shed_published()
     return None
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from octo_sync.destinations.base import Answered, Covered, Drift, KnownBookings, Payload, Seen
 from octo_sync.errors import AnswerInvalid, AnswerTooLarge, NotFound, RequestRefused
-from octo_sync.flows.ports import Ports
+from octo_sync.flows.ports import Ports, booking_dates_mean
 from octo_sync.model import Claim, Subject, SubjectKind, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
@@ -86,7 +86,6 @@ class Fetcher:
         self._ports = ports
         self._most_days: dict[tuple[str, SubjectKind], int] = {}
         self._refused: set[tuple[str, str, str]] = set()
-        self._sampled: set[tuple[str, str]] = set()
 
     async def fetch(self, claim: Claim, known: Covered | None) -> Fetched:
         """Ask the service for the subject.
@@ -291,14 +290,13 @@ class Fetcher:
 
     def _meaning(self, connection: str, dates: Sequence[tuple[date | None, date | None]], window: Window | None) -> str:
         """What `localDate` means at this service (Q9): configured, or read off the answer, or as last read."""
-        configured = self._ports.connection(connection).booking_date_means
-        if configured != "auto":
-            return configured
+        known = booking_dates_mean(self._ports.connection(connection), self._ports.journal)
+        if self._ports.connection(connection).booking_date_means != "auto":
+            return known
         seen = quirks.booking_dates_mean(dates, window) if window else "either"
-        remembered = self._ports.journal.setting("booking_date_means", connection=connection)
-        if seen in ("travel", "creation") and remembered != seen:
+        if seen in ("travel", "creation") and known != seen:
             self._ports.journal.set_setting("booking_date_means", seen, connection=connection)
-        return (remembered or "travel") if seen == "either" else seen
+        return known if seen == "either" else seen
 
     async def _in_windows(
         self,
@@ -449,11 +447,8 @@ class Fetcher:
             drift.append(Drift(subject.connection, noun, "count", "a list of exactly 100 records that cannot be split"))
         if meaning == "creation":
             drift.append(Drift(subject.connection, noun, "meaning", "creation"))
-        if (subject.connection, noun) not in self._sampled and pieces.calls:
-            self._sampled.add((subject.connection, noun))
-            singular = {"bookings": "booking", "products": "product"}.get(noun, noun)
-            unknown = checking.unknown_fields(singular, pieces.calls[0][1].body)
-            drift += [Drift(subject.connection, noun, "field", name) for name in sorted(unknown)]
+        unknown = {name for checked in checks for name in checked.unknown}
+        drift += [Drift(subject.connection, noun, "field", name) for name in sorted(unknown)]
         answered = Answered(
             subject=subject,
             request_seq=pieces.request_seq,

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
+from typing import Literal
 
 from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows.care import Caretaker, thin_deliveries
@@ -50,8 +51,8 @@ class _Pull:
     part: str
     number: int
     """Of its marks."""
-    rows_before: int
-    subjects_before: int
+    before: Mapping[str, int]
+    """What was counted when it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,25 @@ class Keeper:
         """Subjects made clean so far."""
         return self._worker.lander.totals.subjects
 
+    def counts(self) -> dict[str, int]:
+        """What was done so far, as runs say it."""
+        totals, clients = self._worker.lander.totals, self.ports.clients.values()
+        return {
+            "subjects": totals.subjects,
+            "unchanged": totals.unchanged,
+            "rows_written": totals.rows,
+            "requests": sum(client.stats.requests for client in clients),
+        }
+
+    def stop_pulls(self) -> None:
+        """The pulls that are under way end here, with what they did; what they asked for stays marked. Blocking."""
+        for pull in self._pulls:
+            self.ports.journal.end_run(pull.run_id, "interrupted", self._counts_of(pull), "stopped with serve")
+        self._pulls.clear()
+
+    def _counts_of(self, pull: _Pull) -> dict[str, int]:
+        return {name: count - pull.before[name] for name, count in self.counts().items()}
+
     @property
     def owes(self) -> bool:
         """Whether anything is marked, or will be by a timer that is set."""
@@ -176,9 +196,9 @@ class Keeper:
         ports.journal.start_run(
             "pull", ports.pipeline.name, run_id=run_id, fence=ports.fence, options={"part": part, "by": ports.run_id}
         )
-        totals = self._worker.lander.totals
+        before = self.counts()
         number = ports.journal.mark(subjects, Source.SCHEDULE)
-        self._pulls.append(_Pull(run_id, part, number, totals.rows, totals.subjects))
+        self._pulls.append(_Pull(run_id, part, number, before))
         log.info("action=pull run=%s part=%s subjects=%d", run_id, part, len(subjects))
         return len(subjects)
 
@@ -186,10 +206,17 @@ class Keeper:
         """Whether nothing was ever asked for here, so that nobody waits for a schedule. Blocking."""
         return all(f.kind is SubjectKind.SUBSCRIPTION for f in self.ports.journal.freshness())
 
-    def check_subscriptions(self) -> None:
-        """Mark every connection's subscription. Blocking."""
+    def check_subscriptions(self, connections: Collection[str] | None = None) -> None:
+        """Mark the subscriptions of all connections, or of some. Blocking."""
         if SubjectKind.SUBSCRIPTION in self._actions:
-            mark(self.ports, [Subject(c, SubjectKind.SUBSCRIPTION) for c in self.ports.clients], Source.SCHEDULE)
+            names = self.ports.clients.keys() if connections is None else connections
+            mark(self.ports, [Subject(c, SubjectKind.SUBSCRIPTION) for c in names], Source.SCHEDULE)
+
+    async def look_again(self, connection: str) -> None:
+        """Try a connection at once that may have been given up for a reason that is gone."""
+        self._worker.revive(0.0, [connection])
+        await asyncio.to_thread(self.check_subscriptions, [connection])
+        self.wake.set()
 
     def publish_soon(self) -> None:
         """Have a read copy made as soon as none is in the making, also when nothing has landed."""
@@ -246,8 +273,8 @@ class Keeper:
         """Timers that are due become marks; whether there were any. Blocking."""
         journal, now = self.ports.journal, self.ports.clock.now()
         for name, client in self.ports.clients.items():
-            if budget := client.connection.limits.requests_per_minute:
-                self._thin(name, budget, now)
+            if pace := client.budget.permits:
+                self._thin(name, pace.requests * _MINUTE / pace.seconds, now)
         fired = False
         while journal.fire_timers(now):
             fired = True
@@ -353,26 +380,23 @@ class Keeper:
         working = [name for name in self.ports.clients if name not in stopped]
         over = [p for p in self._pulls if not self.ports.journal.unlanded_since(p.number, working)]
         self._pulls_ended += len(over)
-        totals = self._worker.lander.totals
         backlog = self.ports.journal.backlog() if over else []
         owed = any(b.quarantined or b.connection in stopped for b in backlog)
         months_owed = any(b.quarantined for b in backlog if b.kind is SubjectKind.BOOKINGS and b.connection in working)
         sentences = []
         for pull in over:
             self._pulls.remove(pull)
-            counts = {
-                "subjects": totals.subjects - pull.subjects_before,
-                "rows_written": totals.rows - pull.rows_before,
-                "part": pull.part,
-            }
+            counts = self._counts_of(pull)
             error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
-            partial = bool(owed or error)
+            word: Literal["ok", "partial", "failed"] = "partial" if owed or error else "ok"
+            if self.ports.clients.keys() <= self._worker.failed_services or (stopped and not counts["subjects"]):
+                word = "failed"
             all_bookings = pull.part in _ALL_BOOKINGS and not stopped and not months_owed
-            ended |= _Ended(well=pull.part == "full" and not stopped, all_bookings=all_bookings)
-            self.ports.journal.end_run(pull.run_id, "partial" if partial else "ok", counts, error)
+            well = pull.part == "full" and not stopped and not self._worker.without_products
+            ended |= _Ended(well=well, all_bookings=all_bookings)
+            self.ports.journal.end_run(pull.run_id, word, {**counts, "part": pull.part}, error)
             sentences.append(
-                f"pull ({pull.part}) {'partial' if partial else 'ok'}: {counts['subjects']:,} subjects, "
-                f"{counts['rows_written']:,} rows written"
+                f"pull ({pull.part}) {word}: {counts['subjects']:,} subjects, {counts['rows_written']:,} rows written"
             )
         return sentences, ended
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from octo_sync.destinations.base import Landing, LandingReport
+from octo_sync.destinations.gate import Guard
 from octo_sync.errors import RowsRefused
 from octo_sync.flows.fetch import Fetched
 from octo_sync.flows.mark import mark
@@ -19,6 +20,10 @@ from octo_sync.model import Source, Subject, SubjectKind
 __all__ = ["Lander", "Totals"]
 
 log = logging.getLogger("octo_sync")
+
+
+_LONG = 5.0
+"""Seconds after which an answer is landed, however small the batch."""
 
 
 @dataclass(slots=True)
@@ -39,7 +44,7 @@ class Lander:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._waiting: list[Fetched] = []
-        self._size = 0
+        self._size, self._since = 0, 0.0
         self._landing: asyncio.Task[None] | None = None
         self.totals = Totals()
         self.refused: dict[Subject, str] = {}
@@ -55,10 +60,20 @@ class Lander:
 
     @property
     def worthwhile(self) -> bool:
-        """Whether to land now if nothing else is being landed: enough for one transaction, or others wait for it."""
-        return self.full or any(
-            f.claim.subject.kind is SubjectKind.PRODUCTS or f.claim.source is not Source.SCHEDULE for f in self._waiting
+        """Whether to land now if nothing else is being landed: enough for one transaction, waiting for long, or waited for."""
+        return (
+            self.full
+            or self._waits_for_long
+            or any(
+                f.claim.subject.kind is SubjectKind.PRODUCTS or f.claim.source is not Source.SCHEDULE
+                for f in self._waiting
+            )
         )
+
+    @property
+    def _waits_for_long(self) -> bool:
+        """A service that permits little would fill a batch in hours, and who is stopped meanwhile asks for it all again."""
+        return bool(self._waiting) and asyncio.get_running_loop().time() - self._since >= _LONG
 
     @property
     def busy(self) -> bool:
@@ -72,6 +87,8 @@ class Lander:
 
     def add(self, fetched: Fetched) -> None:
         """Put a checked answer into the batch."""
+        if not self._waiting:
+            self._since = asyncio.get_running_loop().time()
         self._waiting.append(fetched)
         self._size += fetched.answered.size
 
@@ -136,7 +153,14 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
     with ports.privacy.lock:
         batch = _without_erased(ports, batch)
         now = ports.clock.now()
-        landing = Landing(run_id=ports.run_id, fence=ports.fence, now=now, answered=[f.answered for f in batch])
+        settings = ports.pipeline.sync
+        landing = Landing(
+            run_id=ports.run_id,
+            fence=ports.fence,
+            now=now,
+            answered=[f.answered for f in batch],
+            guard=Guard(settings.deletion_rows, settings.deletion_share),
+        )
         report = ports.warehouse.land(landing)
     for f in batch:
         connection = f.claim.subject.connection

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from random import Random
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.destinations.base import Destination
 from octo_sync.flows.privacy import Privacy
 from octo_sync.journal import Journal
-from octo_sync.model import Clock, Connection, Window
+from octo_sync.model import Clock, Connection, Horizon, Window
 from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
 
-__all__ = ["Numbers", "Ports", "Progress"]
+__all__ = ["Numbers", "Ports", "Progress", "booking_dates_mean", "booking_days"]
 
 _BLOCK = 4096
 """Request numbers reserved durably at a time; a kill wastes at most one block."""
@@ -42,6 +42,10 @@ class Progress:
     done: dict[str, int] = field(default_factory=dict)
     total: dict[str, int] = field(default_factory=dict)
     rows: int = 0
+    ends_at: datetime | None = None
+    """When all of it is expected to be done, where a pace that must be kept decides that."""
+    pace: str = ""
+    """Which pace that is."""
     changed: Callable[["Progress"], None] = lambda _: None
 
     def plan(self, kind: str, count: int) -> None:
@@ -54,6 +58,29 @@ class Progress:
         self.done[kind] = self.done.get(kind, 0) + count
         self.rows += rows
         self.changed(self)
+
+    def expect(self, ends_at: datetime | None, pace: str) -> None:
+        """It is expected to be done then, because of this pace; None: as fast as it goes."""
+        self.ends_at, self.pace = ends_at, pace
+        self.changed(self)
+
+
+def booking_dates_mean(connection: Connection, journal: Journal | None) -> str:
+    """What days of bookings mean at a service: `travel` or `creation`, as configured, or as its answers showed."""
+    means = connection.booking_date_means
+    if means == "auto":
+        means = (journal and journal.setting("booking_date_means", connection=connection.name)) or "travel"
+    return means
+
+
+def booking_days(horizon: Horizon, today: date, means: str) -> Window:
+    """The days of bookings to ask for. Where they are the days of booking, nobody has booked later than today yet.
+
+    It may be tomorrow already where the service is.
+    """
+    window = horizon.window(today)
+    tomorrow = Window(date.min, date.fromordinal(min(date.max.toordinal(), today.toordinal() + 1)))
+    return (window.clip(tomorrow) or window) if means == "creation" else window
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,8 +121,10 @@ class Ports:
         return self.pipeline.horizons.availability.window(self.today(self.time_zones.get((connection, product_id))))
 
     def bookings_window(self, connection: str) -> Window:
-        """The travel days of bookings to keep, in the connection's business time zone."""
-        return self.pipeline.horizons.bookings.window(self.today(self.connection(connection).business_time_zone))
+        """The days of bookings to ask for, in the connection's business time zone."""
+        one = self.connection(connection)
+        means = booking_dates_mean(one, self.journal)
+        return booking_days(self.pipeline.horizons.bookings, self.today(one.business_time_zone), means)
 
     def ask_for(self, month: str, horizon: Window) -> Window | None:
         """The days of a month to ask for: inside the horizon, or beyond it what a user asked for; None when neither."""

@@ -1,16 +1,27 @@
 """Publish: marts, checks, then the read copy in one swap (write, audit, publish). A failed check publishes nothing."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from octo_sync.destinations.base import Destination, Rows, Scripted
+from octo_sync.destinations.base import Destination, Draft, Rows, Scripted
 from octo_sync.errors import WarehouseError
 from octo_sync.shipped import local_or_shipped
 from octo_sync.tables import all_tables
 
-__all__ = ["Checked", "Published", "SqlFile", "apply_marts", "check_draft", "publish", "run_checks", "sql_files"]
+__all__ = [
+    "Checked",
+    "Published",
+    "SqlFile",
+    "apply_marts",
+    "check_draft",
+    "make_marts",
+    "publish",
+    "run_checks",
+    "sql_files",
+]
 
 _COLUMN = re.compile(r"^--\s*column:\s*(\w+):\s*(.+?)\s*$", re.MULTILINE)
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
@@ -77,6 +88,25 @@ def sql_files(directory: Path, kind: str) -> list[SqlFile]:
     return files
 
 
+def make_marts(draft: Draft, directory: Path) -> int:
+    """Make the marts, or fill anew those that are tables where all are there as they are defined now; how many.
+
+    Raises:
+        WarehouseError: A file does not run, or its name will not do; readers keep what they have.
+    """
+    ordered = _in_order(sql_files(directory, "marts"), sql_files(directory, "custom"))
+    text = "\0".join((*(mart.text for mart in ordered), *map(str, sorted(_meanings().items()))))
+    if not draft.keeps_marts([mart.name for mart in ordered], hashlib.sha256(text.encode()).hexdigest()):
+        return apply_marts(draft, directory)
+    for mart in ordered:
+        if mart.materialize == "table":
+            try:
+                draft.run_script([f"delete from marts.{mart.name}", f"insert into marts.{mart.name} {mart.sql}"])  # noqa: S608 - a file's name
+            except WarehouseError as error:
+                raise WarehouseError(f"{mart.where} does not run, so nothing was published: {error}") from error
+    return len(ordered)
+
+
 def apply_marts(warehouse: Scripted, directory: Path) -> int:
     """Make the marts anew in one transaction, in an order in which each finds those it reads; how many.
 
@@ -138,10 +168,7 @@ def _in_order(marts: Sequence[SqlFile], custom: Sequence[SqlFile]) -> list[SqlFi
 
 def _column_comments(warehouse: Scripted, marts: Sequence[SqlFile]) -> list[str]:
     """What each column means: said in the file (`-- column: name: meaning.`), or as in the core table it comes from."""
-    known: dict[str, str] = {}
-    for schema in ("ops", "core"):
-        known |= {c.name: c.description for t in reversed(all_tables()) if t.schema == schema for c in t.columns}
-    statements = []
+    known, statements = _meanings(), []
     for mart in marts:
         own = dict(_COLUMN.findall(mart.text))
         for name in warehouse.query(f"select * from marts.{mart.name} limit 0").columns:  # noqa: S608 - a file's name
@@ -150,6 +177,14 @@ def _column_comments(warehouse: Scripted, marts: Sequence[SqlFile]) -> list[str]
                 escaped = meaning.replace("'", "''")
                 statements.append(f"comment on column marts.{mart.name}.{name} is '{escaped}'")
     return statements
+
+
+def _meanings() -> dict[str, str]:
+    """What the columns of core and ops mean."""
+    known: dict[str, str] = {}
+    for schema in ("ops", "core"):
+        known |= {c.name: c.description for t in reversed(all_tables()) if t.schema == schema for c in t.columns}
+    return known
 
 
 def run_checks(warehouse: Scripted, directory: Path, *, limit: int = 20) -> list[Checked]:
@@ -174,7 +209,7 @@ def check_draft(warehouse: Destination, directory: Path, *, limit: int = 20) -> 
         WarehouseError: A mart or a check does not run.
     """
     with warehouse.drafting() as draft:
-        apply_marts(draft, directory)
+        make_marts(draft, directory)
         found = run_checks(draft, directory, limit=limit)
         draft.withdraw()
     return found
@@ -187,7 +222,7 @@ def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: 
         WarehouseError: A mart does not run, or the copy cannot be written; the old read copy stays.
     """
     with warehouse.drafting(target, contacts=contacts) as draft:
-        marts = apply_marts(draft, directory)
+        marts = make_marts(draft, directory)
         found = run_checks(draft, directory)
         failed = tuple(checked for checked in found if checked.rows.rows)
         if failed:

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from octo_sync.flows.drift import let_through
 from octo_sync.flows.mark import availability_subjects, booking_windows, documents, known_options, mark
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.settle import settle
@@ -62,10 +63,12 @@ class Pull:
     planned: set[str] = field(default_factory=set)
     owed: set[Subject] = field(default_factory=set)
     """Availability that was marked when it began: it is fetched anyway, perhaps before the products tell what to mark."""
+    worker: Worker | None = None
+    """Who works for it, once it runs."""
 
     async def run(self) -> Worker:
         """Mark, work, plan what the products showed, settle absences; until nothing is left to do."""
-        worker = Worker(self.ports, kinds=self.scope.kinds, on_products=self.plan_availability)
+        worker = self.worker = Worker(self.ports, kinds=self.scope.kinds, on_products=self.plan_availability)
         await asyncio.to_thread(self.begin)
         for _ in range(_ROUNDS):
             await worker.drain()
@@ -86,6 +89,7 @@ class Pull:
 
     def begin(self) -> None:
         """Mark the documents and the booking windows, unless a pull is to be taken up."""
+        let_through(self.ports)
         known_options(self.ports)  # for what is owed from before
         while self.ports.journal.fire_timers(self.ports.clock.now()):
             pass  # what a receiver left to be confirmed, and nobody did
@@ -148,7 +152,8 @@ class Pull:
         return found
 
     def _signature(self) -> list[str]:
-        return [*sorted(self.scope.only), str(self.scope.travel or ""), *sorted(self.ports.clients)]
+        addresses = sorted(f"{name} {client.connection.base_url}" for name, client in self.ports.clients.items())
+        return [*sorted(self.scope.only), str(self.scope.travel or ""), *addresses]
 
     def _remember(self, started: datetime, wanted: list[str]) -> None:
         self.ports.journal.set_setting(

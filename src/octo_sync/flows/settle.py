@@ -1,19 +1,27 @@
-"""Settle absences: rows that the service no longer shows. Ask, ask again, and only then mark them deleted (R7).
+"""The gate for deletions: rows that the service no longer shows, by whichever road that was noticed (R7).
 
-A row leaves only when two different requests that started one after the other both proved it gone: for a product or a
-booking two typed "not found" for its own id, for a departure or an option two complete answers of its own window or
-document without it. When a pull would lose more than is plausible, nothing is marked and a person is asked.
+Ask, ask again, and only then mark them deleted. A row leaves only when two different requests that started one after the
+other both proved it gone: for a product or a booking two typed "not found" for its own id while the list that speaks for it
+does not show it either, for a departure or an option two complete answers of its own window or document without it.
+
+When more would be lost within a day than is plausible, by all roads together, nothing is marked and a person is asked. That
+holds deletions only: who is missed is still asked for, as far as the budget of calls goes.
 """
 
+import json
 import logging
-from collections import defaultdict
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from octo_sync.destinations.base import Absence
+from octo_sync.destinations.gate import Guard, is_too_much
 from octo_sync.errors import MassDeletionHeld
+from octo_sync.flows.drift import let_through, tell_missing
 from octo_sync.flows.mark import mark
 from octo_sync.flows.ports import Ports
+from octo_sync.flows.upkeep import known_bookings
 from octo_sync.model import Source, Subject, SubjectKind
 
 __all__ = ["HELD", "Plan", "Settled", "decide", "settle"]
@@ -22,6 +30,11 @@ log = logging.getLogger("octo_sync")
 
 _PROOFS = 2
 HELD = "deletions-held"
+_PRODUCTS = "core.products"
+_LISTS = (SubjectKind.BOOKINGS, SubjectKind.PRODUCTS)
+_REMEMBERED = timedelta(hours=24)
+"""How long a deletion counts when the next ones are judged: many small losses are a large one."""
+_LOST, _ASKED = "deleted_lately", "asked_while_held"
 
 
 @dataclass(slots=True)
@@ -33,7 +46,7 @@ class Plan:
     """Missed once: the second look comes a while later, because a service may lag behind itself."""
     bury: list[Absence] = field(default_factory=list)
     held: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-    """(connection, table) → rows missed, rows that live."""
+    """(connection, table) → rows missed and deleted lately, rows that lived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +61,31 @@ def decide(
     absences: Sequence[Absence],
     live: Mapping[tuple[str, str], int],
     *,
-    rows: int,
-    share: float,
+    guard: Guard,
     allow: bool,
+    lost: Mapping[tuple[str, str], int] | None = None,
+    replaced: Collection[str] = (),
 ) -> Plan:
-    """Decide, purely. `rows` and `share` bound what one table of one connection may lose without a person's word."""
-    plan = Plan()
+    """Decide, purely. `guard` bounds what one table of one connection may lose without a person's word.
+
+    `lost` is how many rows of each table were deleted lately, `replaced` the connections of which no product is left that
+    was there before: however few they are, that is no withdrawal.
+    """
+    plan, lost = Plan(), lost or {}
     groups: dict[tuple[str, str], list[Absence]] = defaultdict(list)
     for absence in absences:
         groups[absence.connection, absence.table].append(absence)
     for key, group in sorted(groups.items()):
-        if not allow and len(group) > max(rows, share * live.get(key, 0)):
-            plan.held[key] = (len(group), live.get(key, 0))
-            continue
-        plan.bury += [a for a in group if a.misses >= _PROOFS]
+        gone = len(group) + lost.get(key, 0)
+        lived = live.get(key, 0) + lost.get(key, 0)
+        is_replaced = key[1] == _PRODUCTS and key[0] in replaced
+        if not allow and (is_replaced or is_too_much(gone, lived, guard)):
+            plan.held[key] = gone, lived
+        else:
+            plan.bury += [a for a in group if a.misses >= _PROOFS and a.ask.kind not in _LISTS]
         plan.ask += [a.ask for a in group if a.misses == 0]
-        plan.ask_again += [a.ask for a in group if 0 < a.misses < _PROOFS]
+        # Its own id was not found, and the list that speaks for it has not been asked since.
+        plan.ask_again += [a.ask for a in group if 0 < a.misses < _PROOFS or a.ask.kind in _LISTS]
     plan.ask = sorted(set(plan.ask))
     plan.ask_again = sorted(set(plan.ask_again) - set(plan.ask))
     return plan
@@ -80,27 +102,32 @@ def settle(
     proves nothing, because its answer is never whole, is then repeated ever more seldom.
     """
     settings = ports.pipeline.sync
+    let_through(ports)
     quarantined = ports.journal.quarantined()
+    tell_missing(ports, quarantined)
     absences = [a for a in ports.warehouse.absences() if a.connection not in stopped and a.connection in ports.clients]
     if not absences and not any(q.resource == HELD for q in quarantined):
         return Settled()
     plan = decide(
         absences,
         ports.warehouse.live_rows() if absences else {},
-        rows=settings.deletion_rows,
-        share=settings.deletion_share,
+        guard=Guard(settings.deletion_rows, settings.deletion_share),
         allow=ports.allow_deletions,
+        lost=_lost(ports),
+        replaced=_replaced(ports, absences),
     )
     _hold(ports, plan, {(q.connection, q.key): q.reason for q in quarantined if q.resource == HELD})
     buried = 0
     if plan.bury:
+        # Before it is done: a kill in between makes the gate stricter, never laxer.
+        _note_lost(ports, plan.bury)
         buried = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
         gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
         _forget(ports, gone)
         log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), buried)
     # What is owed already is not asked twice, and what is quarantined is left alone.
     owed = ports.journal.dirty_among([*plan.ask, *plan.ask_again])
-    now = [s for s in plan.ask if s not in owed]
+    now = _within_budget(ports, [s for s in plan.ask if s not in owed], plan.held)
     later = [s for s in plan.ask_again if s not in owed]
     mark(ports, now, Source.REPAIR)
     waited = {} if waited is None else waited
@@ -118,6 +145,74 @@ def settle(
     return Settled(marked=bool(now or later), buried=buried)
 
 
+def _within_budget(ports: Ports, subjects: Sequence[Subject], held: Collection[tuple[str, str]]) -> list[Subject]:
+    """Bookings of which too many are missed are asked for within `verify_budget`, those that may still change first."""
+    many = {connection for connection, table in held if table == "core.bookings"}
+    some = [s for s in subjects if s.connection not in many or s.kind is not SubjectKind.BOOKING]
+    if not many:
+        return some
+    hour = ports.clock.now().strftime("%Y-%m-%dT%H")
+    is_open = {b.subject for b in known_bookings(ports.warehouse)}
+    for connection in sorted(many):
+        before = (ports.journal.setting(_ASKED, connection=connection) or "").partition(" ")
+        asked = int(before[2]) if before[0] == hour else 0
+        own = [s for s in subjects if s.connection == connection and s.kind is SubjectKind.BOOKING]
+        own = sorted(own, key=lambda s: (s not in is_open, s))[: max(0, ports.pipeline.sync.verify_budget - asked)]
+        if own:
+            ports.journal.set_setting(_ASKED, f"{hour} {asked + len(own)}", connection=connection)
+        some += own
+    return some
+
+
+def _replaced(ports: Ports, absences: Sequence[Absence]) -> list[str]:
+    """The connections whose products are all missed but those that came with the list that misses them."""
+    missed = {a.connection for a in absences if a.table == _PRODUCTS}
+    if not missed:
+        return []
+    since = {
+        (connection, key): at
+        for connection, key, at in ports.warehouse.query(
+            "select connection_id, key, first_missed_at_utc from ops.absences where table_name = 'core.products'"
+        ).rows
+    }
+    found = []
+    products = ports.warehouse.query(
+        "select connection_id, product_id, first_seen_at_utc from core.products where not is_deleted"
+    ).rows
+    for name in sorted(missed):
+        first = min(at for (connection, _), at in since.items() if connection == name)
+        keys = {key for connection, key in since if connection == name}
+        left = [
+            p
+            for c, p, at in products
+            if c == name and at < first and Subject(c, SubjectKind.PRODUCT, (p,)).key not in keys
+        ]
+        if len(keys) > 1 and not left:
+            found.append(name)
+    return found
+
+
+def _lost(ports: Ports) -> Counter[tuple[str, str]]:
+    """How many rows of each table were marked deleted lately, by whichever road; none since a person allowed it."""
+    found: Counter[tuple[str, str]] = Counter()
+    for connection in ports.clients:
+        for at, table, count in json.loads(ports.journal.setting(_LOST, connection=connection) or "[]"):
+            if ports.clock.now() - datetime.fromisoformat(at) < _REMEMBERED:
+                found[connection, table] += count
+    return found
+
+
+def _note_lost(ports: Ports, buried: Sequence[Absence]) -> None:
+    now = ports.clock.now()
+    for connection in {a.connection for a in buried}:
+        noted = json.loads(ports.journal.setting(_LOST, connection=connection) or "[]")
+        noted = [entry for entry in noted if now - datetime.fromisoformat(entry[0]) < _REMEMBERED]
+        counts = Counter(a.table for a in buried if a.connection == connection)
+        noted += [[now.isoformat(), table, count] for table, count in sorted(counts.items())]
+        # What a person has allowed says nothing about what may go next.
+        ports.journal.set_setting(_LOST, json.dumps([] if ports.allow_deletions else noted), connection=connection)
+
+
 def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> None:
     """Say in quarantine what is held and why; `noted` is what it says already, and nothing is written again."""
     settings = ports.pipeline.sync
@@ -125,12 +220,21 @@ def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> Non
         over = [table for name, table in noted if name == connection and (name, table) not in plan.held]
         if over:
             ports.journal.clear_records(connection, HELD, over)
-    for (connection, table), (missed, live) in plan.held.items():
-        error = MassDeletionHeld(
-            f"{missed} of {live} live rows of {table} are missing from complete answers; more than max("
-            f"{settings.deletion_rows}, {settings.deletion_share:.0%}). Nothing was marked deleted. If it is right, run "
-            f"`octo-sync sync --allow-deletions`"
+    for (connection, table), (missed, lived) in plan.held.items():
+        few = table == _PRODUCTS and not is_too_much(
+            missed, lived, Guard(settings.deletion_rows, settings.deletion_share)
         )
+        if few:
+            error = MassDeletionHeld(
+                f"All {missed} products that were there before are missing from the product list: the service may have given "
+                f"them other ids. Nothing was marked deleted. If they are gone, run `octo-sync sync --allow-deletions`"
+            )
+        else:
+            error = MassDeletionHeld(
+                f"{missed} of {lived} rows of {table} are missing from complete answers or were deleted within a day; more "
+                f"than max({settings.deletion_rows}, {settings.deletion_share:.0%}). Nothing was marked deleted. If it is "
+                f"right, run `octo-sync sync --allow-deletions`"
+            )
         if noted.get((connection, table)) != str(error):
             ports.journal.quarantine_record(connection, HELD, table, "", str(error), "", ports.run_id)
 

@@ -11,6 +11,9 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from octo_sync.flows.drift import KEPT
+from octo_sync.flows.paces import known_pace
+from octo_sync.flows.ports import booking_dates_mean, booking_days
 from octo_sync.flows.privacy_rule import Rule, rule
 from octo_sync.flows.settle import HELD
 from octo_sync.flows.silence import silences
@@ -102,6 +105,8 @@ class ConnectionStatus:
     """When a person removed the subscription; until `subscriptions ensure` none is made again."""
     was_told: bool = False
     """Whether it ever had a subscription."""
+    permits: str | None = None
+    """The pace that its service permits, as far as that is known."""
     staleness: float | None = None
     """How old anything of the horizon may be, in seconds; what was never verified counts since it is wanted. None: nothing
     was ever asked for."""
@@ -211,7 +216,9 @@ def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, Conn
     if pipeline is None:
         found.update({name: ConnectionStatus(name) for name in journal.connection_names()})
     for name, connection in found.items():
-        availability, bookings = (_months(window) for window in _windows(pipeline, name, now))
+        pace = known_pace(journal, name, clock)
+        connection.permits = str(pace) if pace else None
+        availability, bookings = (_months(window) for window in _windows(pipeline, journal, name, now))
         keeps = pipeline.products.get(name) if pipeline else None
         counts = journal.kind_counts(
             name,
@@ -287,17 +294,17 @@ def _webhooks(
         )
 
 
-def _windows(pipeline: Pipeline | None, connection: str, now: datetime) -> tuple[Window, Window]:
-    """The horizons of availability and of bookings, as days."""
-    zone = (
-        next((c.business_time_zone for c in pipeline.connections if c.name == connection), "UTC") if pipeline else "UTC"
-    )
+def _windows(pipeline: Pipeline | None, journal: Journal, name: str, now: datetime) -> tuple[Window, Window]:
+    """The horizons of availability and of bookings, as days that are asked for."""
+    connection = next((c for c in pipeline.connections if c.name == name), None) if pipeline else None
+    zone = connection.business_time_zone if connection else "UTC"
+    means = booking_dates_mean(connection, journal) if connection else "travel"
     try:
         today: date = now.astimezone(ZoneInfo(zone)).date()
     except (ZoneInfoNotFoundError, ValueError, OSError):
         today = now.date()
     horizons = pipeline.horizons if pipeline else _DEFAULT
-    return horizons.availability.window(today), horizons.bookings.window(today)
+    return horizons.availability.window(today), booking_days(horizons.bookings, today, means)
 
 
 def _months(window: Window) -> tuple[str, str]:
@@ -309,7 +316,7 @@ def _quarantine(entries: Sequence[QuarantineEntry], found: dict[str, ConnectionS
         connection = found.get(entry.connection)
         if connection is None:
             continue
-        if entry.resource == HELD:
+        if entry.resource in (HELD, KEPT):
             connection.held.append(entry.reason)
         else:
             connection.kinds.setdefault(entry.resource, KindStatus(entry.resource)).quarantined += 1
@@ -339,6 +346,7 @@ def as_document(found: Status) -> dict[str, Any]:
                 "age_seconds": c.age,
                 "staleness_seconds": c.staleness,
                 "complete": c.complete,
+                "permits": c.permits,
                 "backlog": c.backlog,
                 "quarantined": c.quarantined,
                 "held_deletions": c.held,

@@ -27,7 +27,7 @@ Status = Literal["ok", "partial", "failed", "interrupted"]
 
 @dataclass(slots=True)
 class SyncResult:
-    """How a run went. `status` is derived from its parts: `ok` only when nothing is owed."""
+    """How a run went. `status` is derived from its parts: `ok` only when nothing is owed, `failed` when nothing was done."""
 
     run_id: str
     status: Status
@@ -69,13 +69,12 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
     result = SyncResult(ports.run_id, "failed", started, started)
     try:
         worker = await pull.run()
-        result.totals, result.resumed = worker.lander.totals, pull.resumed
+        _count(ports, pull, result)
         result.troubles = tuple(worker.troubles)
         result.failed = {str(s): why for s, why in worker.failed.items()}
         result.quarantined = tuple(await asyncio.to_thread(journal.quarantined))
         result.held = tuple(q.reason for q in result.quarantined if q.resource == HELD)
-        result.status = _status(result, everything=len(worker.troubles) == len(ports.clients))
-        _count(ports, result)
+        result.status = _status(result, every_service_failed=set(ports.clients) <= worker.failed_services)
         await asyncio.to_thread(journal.end_run, ports.run_id, result.status, _counts(result), _error(result))
         await asyncio.to_thread(mirror, ports)
         await asyncio.to_thread(care, ports)
@@ -85,10 +84,12 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
             result.published = await asyncio.to_thread(mirror_and_publish, ports)
     except asyncio.CancelledError:
         result.status = "interrupted"
+        _count(ports, pull, result)
         journal.end_run(ports.run_id, "interrupted", _counts(result), "stopped by a signal")
         raise
     except OctoSyncError as error:
         error.run_id = ports.run_id
+        _count(ports, pull, result)
         journal.end_run(ports.run_id, "failed", _counts(result), str(error))
         raise
     finally:
@@ -97,13 +98,17 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
     return result
 
 
-def _status(result: SyncResult, *, everything: bool) -> Status:
-    if everything and result.troubles:
-        return "failed"
-    return "partial" if result.troubles or result.failed or result.quarantined else "ok"
+def _status(result: SyncResult, *, every_service_failed: bool) -> Status:
+    if not (result.troubles or result.failed or result.quarantined):
+        return "ok"
+    owes = result.troubles or result.failed
+    return "failed" if every_service_failed or (owes and not result.totals.subjects) else "partial"
 
 
-def _count(ports: Ports, result: SyncResult) -> None:
+def _count(ports: Ports, pull: Pull, result: SyncResult) -> None:
+    """What was done so far, also where the run ends before its end."""
+    if pull.worker is not None:
+        result.totals, result.resumed = pull.worker.lander.totals, pull.resumed
     result.requests = sum(c.stats.requests for c in ports.clients.values())
     result.retries = sum(c.stats.retries for c in ports.clients.values())
 

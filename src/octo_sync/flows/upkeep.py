@@ -45,7 +45,7 @@ class Known:
 def known_bookings(warehouse: Destination, statuses: Iterable[str] = OPEN, *, since: date | None = None) -> list[Known]:
     """The live bookings in these states, with the moment each was verified last, by its own look or by its window's.
 
-    `since` leaves out those that travelled before.
+    `since` leaves out those that travelled before. One whose own id was not found the last time is left to its list.
     """
     found = warehouse.query(
         "select b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, "
@@ -55,6 +55,7 @@ def known_bookings(warehouse: Destination, statuses: Iterable[str] = OPEN, *, si
         "left join ops.coverage w on w.connection_id = b.connection_id and w.resource = 'bookings' "
         "and b.local_date between w.window_start and w.window_end "
         "where b.status = any($1) and not b.is_deleted and (b.local_date is null or b.local_date >= $2) "
+        "and not coalesce(o.row_count = 0 and o.is_complete and o.verified_at_utc >= b.verified_at_utc, false) "
         "group by b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, b.verified_at_utc, "
         "o.verified_at_utc",
         [list(statuses), since or date.min],

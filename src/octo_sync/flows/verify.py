@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from octo_sync.destinations.base import Destination
-from octo_sync.destinations.compare import Comparison, compare
+from octo_sync.destinations.compare import Comparison, bookings_in, compare, windows_asked
 from octo_sync.flows.mark import documents, mark
 from octo_sync.flows.ports import Numbers, Ports
 from octo_sync.flows.pull import Pull, Scope
@@ -64,6 +64,11 @@ async def verify_live(
         worker = await Pull(own, scope).run()
     else:
         worker = await _sampled(own, scope, sample)
+    # As a pull asks for what its lists no longer show: by its own id.
+    unlisted = await asyncio.to_thread(_unlisted, own, here)
+    if unlisted and not worker.troubles:
+        mark(own, unlisted, Source.REPAIR)
+        await worker.drain()
     requests = sum(c.stats.requests for c in ports.clients.values()) - before
     failed = await asyncio.to_thread(_left_out, own) | {str(s): why for s, why in worker.failed.items()}
     close()
@@ -84,6 +89,16 @@ async def _sampled(own: Ports, scope: Scope, sample: int) -> Worker:
         await worker.drain()
     worker.failed |= worker.lander.refused
     return worker
+
+
+def _unlisted(own: Ports, here: Path) -> list[Subject]:
+    """The copy's bookings that complete lists of the fresh pull had to show and did not. Blocking."""
+    there = {tuple(row) for row in own.warehouse.query("select connection_id, booking_uuid from core.bookings").rows}
+    return [
+        Subject(connection, SubjectKind.BOOKING, (uuid,))
+        for connection, uuid in bookings_in(here, windows_asked(own.warehouse))
+        if (connection, uuid) not in there and connection in own.clients
+    ]
 
 
 def _left_out(own: Ports) -> dict[str, str]:
@@ -118,6 +133,12 @@ def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: floa
             "select connection_id, resource, key, verified_at_utc, is_complete, missing_capabilities from ops.coverage"
         ).rows
     }
+    kept = {
+        tuple(row)
+        for row in ports.warehouse.query(
+            "select connection_id, resource, name from ops.schema_drift where kind = 'missing' and accepted_at_utc is null"
+        ).rows
+    }
     pull = Pull(ports, Scope())
     wanted = pull.everything()
     found.subjects = len(wanted)
@@ -131,8 +152,9 @@ def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: floa
         found.oldest = max(found.oldest or 0.0, age)
         if not complete:
             found.problems.append(f"{subject} was answered incompletely")
-        if missing:
-            found.problems.append(f"{subject} lacks {missing}; its columns kept old values")
+        older = [name for name in missing.split(",") if (subject.connection, str(subject.kind), name) in kept]
+        if older:
+            found.problems.append(f"{subject} lacks {','.join(older)}; its columns kept old values")
         if stale_after is not None and age > stale_after:
             found.problems.append(f"{subject} was last verified {timedelta(seconds=int(age))} ago")
     dirty = ports.journal.dirty_count()

@@ -25,6 +25,7 @@ from octo_sync.errors import (
 )
 from octo_sync.flows.fetch import Fetched, Fetcher
 from octo_sync.flows.land import Lander
+from octo_sync.flows.paces import Paces
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.rests import Rests
 from octo_sync.model import Claim, Source, Subject, SubjectKind
@@ -41,6 +42,7 @@ _LEAST_WAIT = 0.01
 _MEANWHILE_EVERY = 1.0
 _DOUBLINGS = 30
 """From a tenth of a second to years; what is tried for ever would otherwise wait longer than a float can say."""
+_NOTHING_THERE = frozenset({301, 302, 303, 307, 308, 404, 405, 410})
 _REFUSED_TRIES = 2
 """A request that was refused twice as it is will be refused a third time; some services block whoever insists (Q2)."""
 
@@ -63,6 +65,8 @@ class _Health:
     stopped_at: float = 0.0
     unwell: ServiceError | None = None
     """Why it was given up last; None since it answered."""
+    answered: bool = False
+    """Whether anything came of a first request; until then it goes alone, and is for the products where they are owed."""
     in_flight: int = 0
     heavy: int = 0
     """Lists of bookings in flight: megabytes each, and no faster for being many."""
@@ -75,6 +79,14 @@ class _Health:
 
     def next(self) -> tuple[Claim, Covered | None] | None:
         """The next claim to fetch, or None while only heavy ones are left and enough of them are in flight."""
+        if not self.answered:
+            if self.in_flight:
+                return None
+            # An address that is none of a service shows there: other paths need not exist.
+            first = next((c for c in self.claimed if c[0].subject.kind is SubjectKind.PRODUCTS), None)
+            if first:
+                self.claimed.remove(first)
+                return first
         for index, (claim, covered) in enumerate(self.claimed):
             if self.heavy < _HEAVY or claim.subject.kind is not SubjectKind.BOOKINGS:
                 del self.claimed[index]
@@ -113,6 +125,9 @@ class Worker:
         self._fetcher = Fetcher(ports)
         self._health = {name: _Health() for name in ports.clients}
         self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
+        self.without_products: set[str] = set()
+        """Connections whose product list was refused."""
+        self._paces = Paces(ports)
         self.looked_at = ports.clock.now()
         """When it last looked whether anything is due."""
 
@@ -120,6 +135,12 @@ class Worker:
     def troubles(self) -> list[Trouble]:
         """Connections that were given up for this run."""
         return [h.stopped for h in self._health.values() if h.stopped]
+
+    @property
+    def failed_services(self) -> set[str]:
+        """Connections that were given up or refused their product list. One that permits no more for now did answer."""
+        gone = {t.connection for t in self.troubles if not isinstance(t.error, RateLimited)}
+        return gone | self.without_products
 
     @property
     def unwell(self) -> dict[str, ServiceError]:
@@ -143,6 +164,7 @@ class Worker:
             while True:
                 await self._tell()
                 await self._do_meanwhile()
+                self._paces.note(self.kinds)
                 await self._claim()
                 if not self._tasks and not self.lander.busy:
                     self.lander.start()
@@ -150,6 +172,7 @@ class Worker:
                     # Not for the landing alone: what is marked meanwhile is fetched beside it.
                     await self._wait()
                 elif not self.lander.products_changed and await self._nothing_left(patient=patient):
+                    self._paces.note(self.kinds, at_once=True)
                     return self._rests.first(asyncio.get_running_loop().time())
         finally:
             await self._abandon()
@@ -217,9 +240,7 @@ class Worker:
         if self.lander.landing is not None:
             waiting.add(self.lander.landing)
         try:
-            done, _ = await asyncio.wait(
-                waiting, return_when=asyncio.FIRST_COMPLETED, timeout=_MEANWHILE_EVERY if self._meanwhile else None
-            )
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED, timeout=_MEANWHILE_EVERY)
         finally:
             woken.cancel()
         self.lander.check()
@@ -241,8 +262,10 @@ class Worker:
         health.heavy -= claim.subject.kind is SubjectKind.BOOKINGS
         error = task.exception()
         if error is None:
-            health.failures, health.unwell = 0, None
+            health.failures, health.unwell, health.answered = 0, None, True
             self.failed.pop(claim.subject, None)
+            if claim.subject.kind is SubjectKind.PRODUCTS:
+                self.without_products.discard(claim.subject.connection)
             if (fetched := task.result()) is not None:
                 self.lander.add(fetched)
         elif isinstance(error, OctoSyncError):
@@ -267,14 +290,14 @@ class Worker:
         left = [h.stopped_at + after - now for h in self._health.values() if h.stopped]
         return max(0.0, min(left)) if left else None
 
-    def revive(self, after: float) -> None:
-        """Try connections again that were given up at least `after` seconds ago."""
+    def revive(self, after: float, connections: Collection[str] | None = None) -> None:
+        """Try connections again, all or some, that were given up at least `after` seconds ago."""
         now = asyncio.get_running_loop().time()
         for name, health in self._health.items():
-            if health.stopped and now - health.stopped_at >= after:
+            if health.stopped and (connections is None or name in connections) and now - health.stopped_at >= after:
                 log.info("action=revive run=%s connection=%s", self.ports.run_id, name)
                 # One failure more and it is given up again; one success and it is as good as new.
-                health.stopped, health.failures = None, max(0, health.failures - 1)
+                health.stopped, health.failures, health.answered = None, max(0, health.failures - 1), False
                 self.ports.clients[name].readmit()
 
     def _give_up(self, connection: str, error: ServiceError, *, refused: bool = False) -> None:
@@ -298,7 +321,19 @@ class Worker:
             ports.journal.release([claim])
             self._give_up(subject.connection, error, refused=True)
             return
-        if isinstance(error, RateLimited | ServiceUnavailable):
+        if isinstance(error, RequestRefused) and subject.kind is SubjectKind.PRODUCTS:
+            self.without_products.add(subject.connection)
+            if not health.answered and error.status in _NOTHING_THERE:
+                # Whatever else were asked for below this address would not be there either.
+                ports.journal.release([claim])
+                self._give_up(subject.connection, error)
+                return
+        health.answered = True
+        if isinstance(error, RateLimited) and ports.clients[subject.connection].budget.gave_up is not None:
+            ports.journal.release([claim])
+            self._give_up(subject.connection, error)
+            return
+        if isinstance(error, ServiceUnavailable):
             health.failures += 1
             if health.failures >= max(settings.attempts, ports.connection(subject.connection).limits.concurrency):
                 # Not this subject: the service. Its subjects keep their tries for a better day.
@@ -313,8 +348,10 @@ class Worker:
         tries = min(_REFUSED_TRIES, settings.attempts) if refused else settings.attempts
         delay = min(settings.backoff * 2 ** min(claim.attempts, _DOUBLINGS), settings.backoff_cap)
         if isinstance(error, RateLimited) and error.retry_after:
-            delay = min(max(delay, error.retry_after), settings.backoff_cap)
-        delay *= 0.75 + 0.5 * ports.random.random()
+            delay = max(delay, min(error.retry_after, ports.connection(subject.connection).limits.retry_after_cap))
+        delay *= (
+            1 + 0.5 * ports.random.random() if isinstance(error, RateLimited) else 0.75 + 0.5 * ports.random.random()
+        )
         ports.journal.failed(
             claim,
             error_code=type(error).__name__,

@@ -5,84 +5,274 @@ Time is the running event loop's own, so that a simulated loop drives it.
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil, inf
 
 from octo_sync.model import Limits
+from octo_sync.octo.pace import Pace, Stated
 
 __all__ = ["Budget", "Gate"]
 
 MINUTE = 60.0
-SLOWEST = 1.0
-"""Requests a minute below which a 429 does not slow further."""
+MOMENT = 1e-6
+"""Seconds that are not worth waiting for: sums of floats leave as much."""
+ALONE = 5.0
+"""Seconds that others wait for the answer to a request that goes alone: one that hangs must not hold them for longer."""
 
-UNKNOWN = 60.0
-"""Requests a minute assumed to be too fast when fewer were sent before the first 429."""
+TRIES = 8
+"""Refusals in a row, with nothing let through and a longer wait after each, after which a connection is given up: from half a
+second on that is longer than a minute, the window that most services count in."""
 
-RECOVERY = 0.2
-"""Requests a minute regained with each good answer: a fifth of the rate per minute, at any rate."""
+WIDEN = 8
+"""Answers after which one more request may be at work at once, as many as before the service refused some."""
+
+WORTH = 5.0
+"""Seconds of a stated wait from which one refusal is enough to learn a pace from; with shorter ones two must agree."""
+
+SLACK = 1.02
+"""How much longer than the service's window ours is: requests take a different time to arrive."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """Refusals since the last request that was let through after one."""
+
+    began: float
+    """When the first of them was heard."""
+    heard: float
+    """When the last of those was heard that were not on the wire yet at the one before."""
+    count: int = 1
+    """Of these."""
+    refused: int = 1
+    passed: int = 0
+    """Requests that were on the wire when the first refusal came, by their answers."""
+    asked: float = 0.0
+    """The longest wait that the service asked for, in seconds."""
 
 
 class Budget:
-    """Concurrency, a token bucket that adapts to 429, pauses the service asks for, and a brake on 4xx (Q1, Q2).
+    """What a connection may cost: our own limits, the pace that the service states or shows, and a brake on 4xx (Q1, Q2).
 
-    `slots` bounds the calls at work. The bucket holds a tenth of a minute's requests, at most one per slot, and refills
-    so that no 60 seconds ever hold more than `requests_per_minute`. A 429 halves the rate (once for all requests that
-    were already on the wire), good answers raise it again slowly. Without `requests_per_minute` there is no rate until
-    the first 429, which halves what was really sent in the minute before; the retry of that first one goes as soon as
-    backoff or the service says.
+    `slots` bounds the calls at work. With `requests_per_minute` a bucket holds a tenth of a minute's requests, at most one
+    per slot, and refills so that no 60 seconds ever hold more.
+
+    What the service permits is `pace`, so many requests in so many seconds, and no such time ever holds more of ours. It is
+    taken from the headers of any answer. Where they tell none, it is learned from what was let through until the service
+    refused, and the time until it let something through again; and forgotten when the service refuses although it was kept.
+
+    A refusal (429, or 503 with a wait) holds the whole connection: for as long as was asked, or longer after each. Then
+    one request goes alone. `gave_up` is the wait for which nobody should stay: what was asked is longer
+    than `retry_after_cap`, or nothing was let through for so long, or `TRIES` times.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, jitter: Callable[[], float] = lambda: 1.0) -> None:
         self.slots = asyncio.Semaphore(max(1, limits.concurrency))
-        self._limits = limits
-        self._ceiling = limits.requests_per_minute
-        self._rate = self._ceiling
+        self.pace: Pace | None = None
+        self.gave_up: float | None = None
+        self._limits, self._jitter = limits, jitter
         self._tokens = self._burst
         self._filled_at: float | None = None
         self._paused_until = 0.0
-        self._halved_at = -1.0
         self._started: deque[float] = deque(maxlen=10_000)
         self._refused: deque[float] = deque(maxlen=max(1, limits.max_4xx_per_minute))
+        self._on_wire = 0
+        self._width = max(1, limits.concurrency)
+        self._answers = 0
+        self._is_alone = False
+        self._row: _Row | None = None
+        self._passed, self._passed_since = 0, 0.0
+        self._last: Pace | None = None
+        """What was let through between the last two rows of refusals."""
+        self._left, self._left_until = inf, 0.0
+        self._longest_reset = 0.0
+        self.is_told = False
+        """Whether the pace is what the service says, and not what it did."""
+        self._changed = asyncio.Event()
 
     @property
-    def requests_per_minute(self) -> float | None:
-        """The rate now, None while there is none."""
-        return self._rate
+    def permits(self) -> Pace | None:
+        """The slower of our own limit and the pace that the service permits."""
+        own = self._limits.requests_per_minute
+        mine = Pace(max(1, int(own)), MINUTE * max(1, int(own)) / own) if own else None
+        both = [pace for pace in (mine, self.pace) if pace]
+        return min(both, key=lambda pace: pace.requests / pace.seconds, default=None)
 
-    def wait(self) -> float:
-        """Seconds until the next request may go; 0.0 takes its token. Call it again after waiting."""
-        now = asyncio.get_running_loop().time()
-        wait = max(self._paused_until - now, self._brake(now))
-        if wait > 0:
-            return wait
-        if self._rate is not None:
-            self._fill(now, self._rate)
-            if self._tokens < 1 - 1e-9:
-                return (1 - self._tokens) * MINUTE / self._refill(self._rate)
-            self._tokens -= 1
-        self._started.append(now)
+    async def turn(self, ends: float = inf) -> float:
+        """Wait until a request may go, and let it: 0.0. Or the seconds that takes, if it is later than loop time `ends`.
+
+        Also 0.0 when the connection is given up meanwhile: look at `gave_up`. Each turn ends in `over`.
+        """
+        time = asyncio.get_running_loop().time
+        while self.gave_up is None and (wait := self.wait()) > 0:
+            if wait < inf and time() + wait >= ends:
+                return wait
+            changed = self._changed
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if wait == inf else wait):
+                    await changed.wait()
         return 0.0
 
-    def heard(self, status: int, *, started: float, pause: float | None = None) -> None:
+    def wait(self) -> float:
+        """Seconds until the next request may go; 0.0 takes its turn. `inf`: as soon as one of those on the wire is over."""
+        now = asyncio.get_running_loop().time()
+        wait = max(self._paused_until - now, self._brake(now), self._window(now), self._until_more_left(now))
+        if wait <= MOMENT and self._on_wire:
+            if self._is_alone:
+                wait = self._started[-1] + ALONE - now
+            elif self._on_wire >= self._width:
+                wait = inf
+        if wait > MOMENT:
+            return wait
+        if (rate := self._limits.requests_per_minute) is not None:
+            self._fill(now, rate)
+            if self._tokens < 1 - 1e-9:
+                return (1 - self._tokens) * MINUTE / self._refill(rate)
+            self._tokens -= 1
+        if not self._started:
+            self._passed_since = now
+        self._started.append(now)
+        self._on_wire += 1
+        self._left -= 1
+        return 0.0
+
+    def over(self) -> None:
+        """A request is over, whatever came of it."""
+        self._on_wire -= 1
+        self._wake()
+
+    def heard(self, status: int, *, started: float, asked: float | None = None, told: Stated | None = None) -> None:
         """Learn from an answer to a request that started at loop time `started`."""
         now = asyncio.get_running_loop().time()
         if 400 <= status < 500:  # noqa: PLR2004
             self._refused.append(now)
-        if status == 429:  # noqa: PLR2004
-            self._paused_until = max(self._paused_until, now + (pause or 0.0))
-            if started > self._halved_at:
-                self._halve(now)
-        elif status < 400 and self._rate is not None:  # noqa: PLR2004
-            rate = self._rate + RECOVERY
-            self._rate = rate if self._ceiling is None else min(rate, self._ceiling)
+        if told:
+            self._take(told, now)
+        if status == 429 or (status == 503 and asked is not None):  # noqa: PLR2004
+            self._hold(now, started, asked or 0.0)
+        else:
+            self._let(now, started)
+        self._wake()
 
-    def _halve(self, now: float) -> None:
-        rate = self._rate
-        if rate is None:
-            rate = max(UNKNOWN, float(sum(1 for moment in self._started if moment > now - MINUTE)))
-            self._filled_at, self._tokens = now, 1.0
-        self._rate = max(rate / 2, min(SLOWEST, rate))
-        self._tokens = min(self._tokens, self._burst)
-        self._halved_at = now
+    def reopen(self) -> None:
+        """Somebody says that it is worth trying again; the pause that was asked for is still kept."""
+        self.gave_up, self._row = None, None
+        self._wake()
+
+    def needs(self, requests: int) -> float | None:
+        """Seconds that so many requests take at the pace that is kept; None where there is none, and nothing is waited for."""
+        now = asyncio.get_running_loop().time()
+        pause = max(0.0, self._paused_until - now)
+        rate = self._limits.requests_per_minute
+        if self.pace is None and rate is None and not pause:
+            return None
+        seconds = pause
+        if rate is not None:
+            seconds = max(seconds, requests * MINUTE / rate)
+        if self.pace is not None:
+            sent = self._sent(now - self.pace.seconds * SLACK)
+            windows = ceil(max(0, requests - max(0, self.pace.requests - sent)) / self.pace.requests)
+            if windows:
+                began = self._started[-sent] if sent else now
+                seconds = max(seconds, pause, began - now + windows * self.pace.seconds)
+        return seconds
+
+    # -- what the service says ----------------------------------------------------------------------------------
+
+    def _take(self, told: Stated, now: float) -> None:
+        """Keep the limit that an answer tells."""
+        cap = self._limits.retry_after_cap
+        if told.resets_in is not None and told.resets_in <= cap:
+            self._longest_reset = max(self._longest_reset, told.resets_in)
+        window = told.window or self._longest_reset
+        if told.limit and 0 < window <= cap:
+            self.pace, self.is_told = Pace(told.limit, window), True
+        if told.left is not None and told.resets_in is not None and told.resets_in <= cap:
+            # Some of those on the wire are counted in it already: rather too few.
+            self._left, self._left_until = told.left - max(0, self._on_wire - 1), now + told.resets_in
+        elif told.left == 0:
+            self._is_alone = True
+
+    # -- what the service does ----------------------------------------------------------------------------------
+
+    def _hold(self, now: float, started: float, asked: float) -> None:
+        """The service refuses: nobody asks until the wait is over, and then one alone."""
+        row, wait, limits = self._row, asked, self._limits
+        if row is None:
+            row = self._row = _Row(now, now, asked=asked)
+        else:
+            row.refused += 1
+            row.asked = max(row.asked, asked)
+            if started > row.heard:
+                row.heard, row.count = now, row.count + 1
+        if not asked or row.count > 1:
+            wait = max(wait, min(limits.backoff_cap, limits.backoff * 2 ** (row.count - 1)) * self._jitter())
+        self._paused_until = max(self._paused_until, now + min(wait, limits.retry_after_cap))
+        self._is_alone = True
+        waited = now - row.began if row.count > 1 else 0.0
+        if row.count >= TRIES or waited + wait > limits.retry_after_cap:
+            self.gave_up = wait
+
+    def _let(self, now: float, started: float) -> None:
+        """The service answers: whatever it says, it was no refusal for asking too much."""
+        row = self._row
+        if row is not None and started > row.heard:
+            self._learn(row, started)
+            row = self._row = None
+            self._passed, self._passed_since = 0, started
+        self._passed += 1
+        if row is not None:
+            row.passed += 1
+            return
+        if self._left > 0 or now >= self._left_until:
+            self._is_alone = False
+        self._answers += 1
+        if self._answers >= WIDEN and self._width < self._limits.concurrency:
+            self._answers, self._width = 0, self._width + 1
+
+    def _learn(self, row: _Row, started: float) -> None:
+        """A row of refusals is over. Whether it was a limit, and which."""
+        if row.refused == 1 and row.passed > 1:
+            return  # others that were on the wire with it were let through: one refusal by the way
+        self._width, self._answers = max(1, self._width // 2), 0
+        if not self._passed or self.is_told:
+            return
+        seen, last, known = Pace(self._passed, started - self._passed_since), self._last, self.pace
+        self._last = seen
+        if known is not None:
+            if row.asked >= WORTH and _agree(seen, known):
+                # It was learned in the middle of the service's window.
+                self.pace = Pace(min(seen.requests, known.requests), max(seen.seconds, known.seconds))
+            elif self._started[0] < started - known.seconds:
+                self.pace = None  # it was kept, and was not it; before that an earlier run may have used it up
+        elif row.asked >= WORTH or (last is not None and _agree(seen, last)):
+            self.pace = seen
+
+    # -- waiting ------------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _sent(self, since: float) -> int:
+        """Requests that were started after `since`, as far as they are remembered."""
+        count = 0
+        for moment in reversed(self._started):
+            if moment <= since:
+                break
+            count += 1
+        return count
+
+    def _window(self, now: float) -> float:
+        """Seconds until the pace permits one more request."""
+        if self.pace is None or len(self._started) < self.pace.requests:
+            return 0.0
+        return self._started[-self.pace.requests] + self.pace.seconds * SLACK - now
+
+    def _until_more_left(self, now: float) -> float:
+        """Seconds until the service has more requests for us than are left now."""
+        return 0.0 if self._left >= 1 else self._left_until - now
 
     def _fill(self, now: float, rate: float) -> None:
         if self._filled_at is not None:
@@ -91,7 +281,8 @@ class Budget:
 
     @property
     def _burst(self) -> float:
-        return 1.0 if self._rate is None else max(1.0, min(float(self._limits.concurrency), self._rate / 10))
+        rate = self._limits.requests_per_minute
+        return 1.0 if rate is None else max(1.0, min(float(self._limits.concurrency), rate / 10))
 
     def _refill(self, rate: float) -> float:
         return rate - (self._burst - 1)
@@ -104,6 +295,10 @@ class Budget:
         if len(self._refused) < (self._refused.maxlen or 0):
             return 0.0
         return self._refused[0] + MINUTE - now
+
+
+def _agree(one: Pace, other: Pace) -> bool:
+    return abs(one.requests - other.requests) <= max(1, other.requests // 10)
 
 
 class Gate:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -25,6 +25,7 @@ from octo_sync.octo.shapes import (
     ProductRecord,
     SupplierRecord,
 )
+from octo_sync.octo.strict import decoder, unknown_in
 
 __all__ = [
     "LINE",
@@ -40,7 +41,6 @@ __all__ = [
     "check_product",
     "check_products",
     "check_supplier",
-    "unknown_fields",
 ]
 
 T = TypeVar("T")
@@ -61,13 +61,14 @@ class Checked:
 
     `records` are JSON arrays of narrowed records, each one line of bounded length; `ids` their ids in the same order;
     `bad` what was set aside;
-    `capabilities` those whose fields were seen in at least one record.
+    `capabilities` those whose fields were seen in at least one record; `unknown` paths of fields that nobody knows.
     """
 
     records: tuple[bytes, ...]
     ids: tuple[str, ...]
     bad: tuple[BadRecord, ...]
     capabilities: frozenset[str]
+    unknown: frozenset[str]
 
 
 Known = Mapping[int, tuple[str, date | None, date | None]]
@@ -124,6 +125,9 @@ _booking = msgspec.json.Decoder(BookingRecord)
 _product = msgspec.json.Decoder(ProductRecord)
 _supplier = msgspec.json.Decoder(SupplierRecord)
 
+_PLACE = re.compile(r"`\$\[(\d+)\]")
+_MOST_UNKNOWN = 200
+"""Unknown fields of one answer that are told apart; each new one costs a look."""
 _PATH = re.compile(r"^(?P<reason>.*?)(?: - at `\$?(?P<path>.*)`)?$", re.DOTALL)
 # PostgreSQL cannot store NUL in a text and no OCTO field has a use for it.
 _NUL = b"\\u0000"
@@ -132,40 +136,31 @@ LINE = 500
 _NONE_KNOWN: Known = MappingProxyType({})
 
 
-def _fields_of(shape: type[Struct]) -> frozenset[str]:
-    return frozenset(shape.__struct_encode_fields__)
-
-
-# Fields that a table has on purpose not taken (hydrated copies, tickets, contact rules): known, so no drift.
-_LEFT_ALONE = {
-    "availability": frozenset({"title", "shortDescription"}),
-    "booking": frozenset({"option", "product", "voucher", "deliveryMethods"}),
-    "product": frozenset({"commentary", "durationMinutesFrom", "durationMinutesTo"}),
-    "supplier": frozenset({"shortDescription", "media"}),
-}
-_KNOWN = {
-    "availability": _fields_of(AvailabilityRecord) | _LEFT_ALONE["availability"],
-    "booking": _fields_of(BookingRecord) | _LEFT_ALONE["booking"],
-    "product": _fields_of(ProductRecord) | _LEFT_ALONE["product"],
-    "supplier": _fields_of(SupplierRecord) | _LEFT_ALONE["supplier"],
-}
-
-
 def _lines(records: Sequence[Struct]) -> tuple[bytes, ...]:
     """A loader reserves memory by its longest line, so lines are short."""
     return tuple(_encode(records[i : i + LINE]) for i in range(0, len(records), LINE))
 
 
-def unknown_fields(noun: str, body: bytes) -> frozenset[str]:
-    """Top-level fields of the first record that no table knows: schema drift. `noun` names the kind of record.
+class _Unknown:
+    """Fields of one answer's records that nobody knows. Only records that the strict shape refuses are looked through.
 
-    Services send one shape per body, so the first record tells; the caller samples one body per landing.
+    What was found in one is left alone in the next ones, so that each is refused for names that are new in this answer.
     """
-    try:
-        raws = _as_raws.decode(body if body.lstrip()[:1] == b"[" else b"[" + body + b"]")
-        return frozenset(_as_keys.decode(raws[0])) - _KNOWN[noun] if raws else frozenset()
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return frozenset()
+
+    def __init__(self, shape: type[Struct]) -> None:
+        self._shape = shape
+        self.found: frozenset[str] = frozenset()
+
+    def decoder(self, *, many: bool = False) -> "msgspec.json.Decoder[Any]":
+        """Reads records that have no other unknown field than those that were found."""
+        return decoder(self._shape, self.found, many=many)
+
+    def look(self, raw: bytes | msgspec.Raw) -> bool:
+        """Look through a record that was refused; whether anything new is in it."""
+        before = len(self.found)
+        if before < _MOST_UNKNOWN:
+            self.found |= unknown_in(self._shape, raw)
+        return len(self.found) > before
 
 
 def _raws(body: bytes, what: str) -> list[msgspec.Raw]:
@@ -204,6 +199,16 @@ def _one(decoder: Callable[[bytes | msgspec.Raw], T], raw: bytes | msgspec.Raw, 
         raise msgspec.ValidationError("Holds bytes that are not UTF-8") from None
 
 
+def _generously(raw: bytes | msgspec.Raw, then: "msgspec.json.Decoder[T]", unknown: _Unknown) -> T:
+    """A record by the strict shape, or where that refuses it by the generous one."""
+    try:
+        record: T = unknown.decoder().decode(raw)
+    except msgspec.ValidationError:
+        unknown.look(raw)
+        return then.decode(raw)
+    return record
+
+
 def _each(
     raws: Iterable[bytes | msgspec.Raw], decoder: Callable[[bytes | msgspec.Raw], T], id_field: str, *, nul: bool
 ) -> tuple[list[tuple[T, bytes | msgspec.Raw]], list[BadRecord]]:
@@ -237,16 +242,30 @@ def check_availability(body: bytes, what: str = "availability") -> Checked:
     """
     bad: list[BadRecord] = []
     records: list[AvailabilityRecord]
+    unknown = _Unknown(AvailabilityRecord)
+    nul = _NUL in body
     try:
-        if _NUL in body:
-            raise msgspec.ValidationError("U+0000")
-        records = _availabilities.decode(body)
+        records = _read_availability(body, unknown, nul=nul)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        pairs, bad = _each(_raws(body, what), _availability.decode, "id", nul=_NUL in body)
+        pairs, bad = _each(_raws(body, what), _availability.decode, "id", nul=nul)
         records = [record for record, _ in pairs]
     records, ids = _keep_last(records, [str(r.id) for r in records], bad)
     seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
-    return Checked(_lines(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()))
+    return Checked(_lines(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()), unknown.found)
+
+
+def _read_availability(body: bytes, unknown: _Unknown, *, nul: bool) -> list[AvailabilityRecord]:
+    if nul:
+        raise msgspec.ValidationError("U+0000")
+    while True:
+        try:
+            records: list[AvailabilityRecord] = unknown.decoder(many=True).decode(body)
+        except msgspec.ValidationError as error:
+            place = _PLACE.search(str(error))
+            if place is None or not unknown.look(_as_raws.decode(body)[int(place[1])]):
+                return _availabilities.decode(body)
+        else:
+            return records
 
 
 def _booking_capabilities(record: BookingRecord) -> set[str]:
@@ -289,6 +308,7 @@ def _checked_bookings(
     ids: list[str] = []
     bad: list[BadRecord] = []
     seen: list[tuple[str, int]] = []
+    unknown = _Unknown(BookingRecord)
     for index, raw in enumerate(raws):
         hashed = hashlib.blake2b(raw, digest_size=16).digest()
         digest = int.from_bytes(hashed[:8], "little", signed=True) ^ salt
@@ -296,7 +316,7 @@ def _checked_bookings(
             seen.append((known[digest][0], digest))
             continue
         try:
-            record = _one(_booking.decode, raw, look=nul)
+            record = _one(lambda some: _generously(some, _booking, unknown), raw, look=nul)
         except msgspec.MsgspecError as error:
             bad.append(_bad(error, raw, index, "uuid"))
             continue
@@ -328,6 +348,7 @@ def _checked_bookings(
         ids=tuple(ids),
         bad=tuple(bad),
         capabilities=frozenset(name for r in found for name in r.capabilities),
+        unknown=unknown.found,
         payloads=tuple(memoryview(r.raw) for r in found),
         hashes=tuple(r.hash for r in found),
         digests=tuple(r.digest for r in found),
@@ -378,8 +399,8 @@ def _product_capabilities(record: ProductRecord) -> set[str]:
     return seen
 
 
-def _product_of(raw: bytes | msgspec.Raw) -> ProductRecord:
-    record = _product.decode(raw)
+def _product_of(raw: bytes | msgspec.Raw, unknown: _Unknown) -> ProductRecord:
+    record = _generously(raw, _product, unknown)
     if record.id is UNSET:
         raise msgspec.ValidationError("Object missing required field `id`")
     if record.options is UNSET:
@@ -388,7 +409,6 @@ def _product_of(raw: bytes | msgspec.Raw) -> ProductRecord:
     for index, option in enumerate(record.options):
         if option.id is UNSET:
             raise msgspec.ValidationError(f"Object missing required field `id` - at `$.options[{index}]`")
-        option.units = option.units or []
     return record
 
 
@@ -411,7 +431,8 @@ def check_product(body: bytes, what: str = "product") -> CheckedProducts:
 
 
 def _checked_products(raws: Sequence[bytes | msgspec.Raw], *, nul: bool) -> CheckedProducts:
-    pairs, bad = _each(raws, _product_of, "id", nul=nul)
+    unknown = _Unknown(ProductRecord)
+    pairs, bad = _each(raws, lambda raw: _product_of(raw, unknown), "id", nul=nul)
     pairs, ids = _keep_last(pairs, [str(record.id) for record, _ in pairs], bad)
     capabilities: set[str] = set()
     for record, _ in pairs:
@@ -421,6 +442,7 @@ def _checked_products(raws: Sequence[bytes | msgspec.Raw], *, nul: bool) -> Chec
         ids=tuple(ids),
         bad=tuple(bad),
         capabilities=frozenset(capabilities),
+        unknown=unknown.found,
         products=tuple(record for record, _ in pairs),
         payloads=tuple(memoryview(raw) for _, raw in pairs),
     )
@@ -432,10 +454,13 @@ def check_supplier(body: bytes, what: str = "supplier") -> Checked:
     Raises:
         AnswerInvalid: The body is not a JSON object.
     """
-    pairs, bad = _each(_raws(b"[" + body + b"]", what), _supplier.decode, "id", nul=_NUL in body)
+    unknown = _Unknown(SupplierRecord)
+    raws = _raws(b"[" + body + b"]", what)
+    pairs, bad = _each(raws, lambda raw: _generously(raw, _supplier, unknown), "id", nul=_NUL in body)
     return Checked(
         records=_lines([record for record, _ in pairs]),
         ids=tuple(str(record.id) for record, _ in pairs),
         bad=tuple(bad),
         capabilities=frozenset(),
+        unknown=unknown.found,
     )

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
+from math import inf
 from types import TracebackType
 from typing import Self
 from urllib.request import getproxies, proxy_bypass
@@ -35,7 +36,7 @@ from octo_sync.errors import (
     ServiceUnavailable,
 )
 from octo_sync.model import Clock, Connection, Secret
-from octo_sync.octo import verdict
+from octo_sync.octo import pace, verdict
 from octo_sync.octo.answer import Answer, Reply
 from octo_sync.octo.body import Body, BodyBroken, BodyInvalid, BodyTooLarge
 from octo_sync.octo.budget import Budget, Gate
@@ -52,6 +53,9 @@ except PackageNotFoundError:  # run from a checkout that is not installed
 
 ERROR_BODY = 64 * 1024
 """How much of a refusal is read: an OCTO error object is far smaller, an HTML page is of no use."""
+
+_HELD_AT_MOST = 20
+"""Times that one call is held off while others are let through: then it is this call that the service refuses."""
 
 
 @dataclass(slots=True)
@@ -73,9 +77,12 @@ class _Sending:
     call: Call
     on_start: Callable[[], int] | None
     ends: float = 0.0
+    patient: bool = False
     has_turn: bool = False
     """Whether its next attempt is in the budget already."""
     attempt: int = 0
+    held: int = 0
+    """Attempts that the service held off, which are none of its own."""
     refreshed: bool = False
     failed: "_AgainError | None" = None
 
@@ -88,6 +95,14 @@ class _AgainError(Exception):
         self.error = error
         self.wait = wait
         self.always = always
+
+
+class _HeldError(Exception):
+    """The service asks the whole connection for patience, and this call has it."""
+
+    def __init__(self, error: ServiceError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class OctoClient(Operations):
@@ -115,7 +130,8 @@ class OctoClient(Operations):
         limits = connection.limits
         self.connection = connection
         self.stats = Stats()
-        self.budget = Budget(limits)
+        # Never less than the wait that doubles: eight of them have to be longer than a minute.
+        self.budget = Budget(limits, lambda: 1 + random.random() / 2)
         self.gate = Gate()
         self._base = _address(connection)
         self._clock = clock
@@ -151,41 +167,69 @@ class OctoClient(Operations):
             await self._transport.aclose()
 
     def readmit(self) -> None:
-        """Let calls out again after the token was refused; for somebody who knows that it is good now."""
+        """Let calls out again after the token or too many of them were refused; for somebody who has a reason to try."""
+        self.gate.reopen()
+        self.budget.reopen()
+
+    @property
+    def token(self) -> Secret:
+        """The token that calls carry; one from a token source is fetched by the first of them."""
+        return self._token or self.connection.token
+
+    def use(self, token: Secret) -> None:
+        """Send this token from now on, and let calls out again if the former one was refused."""
+        self._token = _usable(token)
+        self._voice = verdict.Voice(self.connection, token)
         self.gate.reopen()
 
     async def send(self, call: Call, *, on_start: Callable[[], int] | None = None, patient: bool = False) -> Answer:
         """Carry out `call`: wait for a free slot, then at most `limits.deadline` seconds for everything else.
 
-        Who is `patient` waits for this connection's own budget before the deadline starts, as for the slot.
+        Who is `patient` waits for its turn in this connection's budget before the deadline starts, as for the slot, and
+        again whenever the service asks for patience: that costs none of `limits.attempts`, and ends when the budget gives up.
         `on_start` is called just before each attempt goes out; what the last one gave is the answer's `request_seq`.
         Only calls that are safe to retry are retried. Raises a `ServiceError`.
         """
         error: ServiceError
         async with self.budget.slots:
-            limits = self.connection.limits
             # Before the deadline starts: the first time it loads an HTTP library.
             self._transport = self._transport or _transport(self._base, trust_env=self._trust_env)
-            sending = _Sending(call, on_start)
+            sending = _Sending(call, on_start, patient=patient and call.safe_to_retry)
             try:
-                if patient:
-                    await self._take_turn(sending)
-                sending.ends = asyncio.get_running_loop().time() + limits.deadline
-                async with asyncio.timeout_at(sending.ends):
-                    async for attempt in stamina.retry_context(
-                        on=lambda error: self._again(sending, error), attempts=max(1, limits.attempts), timeout=None
-                    ):
-                        with attempt:
-                            return await self._attempt(sending)
+                return await self._carry_out(sending)
+            except _HeldError as held:
+                error = self._given_up(sending.call, held.error)
             except _AgainError as again:
                 error = again.error
             except ServiceError as final:
                 error = final
             except TimeoutError:
                 error = self._too_late(sending)
+            finally:
+                self._end_turn(sending)
         # Outside the handlers and without its past: neither httpx's errors, with the request and its headers, nor our
         # own frames, with the body, must hang on to this error.
         raise error.with_traceback(None)
+
+    async def _carry_out(self, sending: _Sending) -> Answer:
+        """Attempts until there is an answer, or no more are allowed."""
+        limits = self.connection.limits
+        while True:
+            if sending.patient:
+                await self._take_turn(sending)
+            sending.ends = asyncio.get_running_loop().time() + limits.deadline
+            left = max(1, limits.attempts - (sending.attempt - sending.held))
+            try:
+                async with asyncio.timeout_at(sending.ends):
+                    async for attempt in stamina.retry_context(
+                        on=lambda error: self._again(sending, error), attempts=left, timeout=None
+                    ):
+                        with attempt:
+                            return await self._attempt(sending)
+            except _HeldError as held:
+                sending.held += 1
+                if self.budget.gave_up is not None or sending.held >= _HELD_AT_MOST:
+                    raise held from None
 
     def _again(self, sending: _Sending, error: Exception) -> float | bool:
         """Stamina's hook: False for no more attempts, otherwise the seconds to wait, from our own randomness (R14)."""
@@ -195,7 +239,8 @@ class OctoClient(Operations):
         if error.always:
             return 0.0
         limits = self.connection.limits
-        wait = min(limits.backoff_cap, limits.backoff * 2 ** (sending.attempt - 1)) * (0.5 + self._random.random() / 2)
+        failures = sending.attempt - sending.held
+        wait = min(limits.backoff_cap, limits.backoff * 2 ** (failures - 1)) * (0.5 + self._random.random() / 2)
         wait = max(wait, error.wait or 0.0)
         return wait if asyncio.get_running_loop().time() + wait < sending.ends else False
 
@@ -220,27 +265,32 @@ class OctoClient(Operations):
             failure = AnswerInvalid(self._voice.say(sending.call, f"gave an answer {error}", advice), status=200)
         finally:
             self.gate.leave(ticket, accepted=None)
+            self._end_turn(sending)
         raise failure
 
-    async def _take_turn(self, sending: _Sending) -> None:
-        """Wait until this connection's budget has a request for this call, however long the others take."""
-        while not self.gate.shut and not sending.has_turn:
-            wait = self.budget.wait()
-            sending.has_turn = wait <= 0
-            await asyncio.sleep(wait)
+    async def _take_turn(self, sending: _Sending, ends: float = inf) -> None:
+        """Wait until this connection's budget has a request for this call: until `ends`, or however long the others take."""
+        if self.gate.shut:
+            raise AuthenticationRefused(self._sealed(sending.call))
+        if (wait := await self.budget.turn(ends)) > 0:
+            advice = f"the next request may go in {wait:.1f} s, later than the deadline: ask again then"
+            what = "was held back by this connection's own budget"
+            raise RateLimited(self._voice.say(sending.call, what, advice), status=None, retry_after=wait)
+        if self.budget.gave_up is not None:
+            raise self._given_up(sending.call)
+        sending.has_turn = True
+
+    def _end_turn(self, sending: _Sending) -> None:
+        if sending.has_turn:
+            sending.has_turn = False
+            self.budget.over()
 
     async def _ready(self, sending: _Sending) -> Secret:
         """Wait until this connection may send, and give the token to send."""
-        loop = asyncio.get_running_loop()
+        if not sending.has_turn:
+            await self._take_turn(sending, sending.ends)
         if self.gate.shut:
             raise AuthenticationRefused(self._sealed(sending.call))
-        has_turn, sending.has_turn = sending.has_turn, False
-        while not has_turn and (wait := self.budget.wait()) > 0:
-            if loop.time() + wait >= sending.ends:
-                advice = f"the next request may go in {wait:.1f} s, later than the deadline: ask again then"
-                what = "was held back by this connection's own budget"
-                raise RateLimited(self._voice.say(sending.call, what, advice), status=None, retry_after=wait)
-            await asyncio.sleep(wait)
         return self._token or await self._renew(None)
 
     async def _exchange(self, sending: _Sending, token: Secret, ticket: int) -> Answer:
@@ -271,19 +321,18 @@ class OctoClient(Operations):
         finally:
             await response.aclose()
         error = verdict.judge(call, status, headers, body, self._voice)
-        asked = verdict.retry_after(headers, self._clock.now(), self.connection.limits.retry_after_cap)
-        self.budget.heard(status, started=started, pause=asked)
+        now = self._clock.now()
+        asked = pace.retry_after(headers, now)
+        self.budget.heard(status, started=started, asked=asked, told=pace.stated(headers, now))
         if isinstance(error, AuthenticationRefused):
             self.gate.leave(ticket, accepted=False)
-            if self._token_source and not sending.refreshed:
-                sending.refreshed = True
-                await self._renew(token)
-                raise _AgainError(error, always=True)
-            raise error
+            raise await self._without_token(sending, token, error)
         if not good:
             self.gate.leave(ticket, accepted=None if status >= 500 or status == 429 else True)  # noqa: PLR2004
         if isinstance(error, RateLimited):
             error.retry_after = asked
+        if error is not None and sending.patient and (status == 429 or (status == 503 and asked is not None)):  # noqa: PLR2004
+            raise _HeldError(error)
         if error is not None:
             raise _AgainError(error, wait=asked) if status in verdict.RETRIED else error
         return Answer(body, status, headers, seq, blake2b(body, digest_size=16).digest(), call)
@@ -361,6 +410,26 @@ class OctoClient(Operations):
                 raise ServiceUnavailable(f"{what}; see that the login works, then try again")
             return self._token
 
+    async def _without_token(self, sending: _Sending, refused: Secret, error: ServiceError) -> Exception:
+        """What follows when a token was refused: another attempt with another one, once, or the error."""
+        if self._token_source is None:
+            return _AgainError(error, always=True) if self._is_rotated(refused) else error
+        if sending.refreshed:
+            return error
+        sending.refreshed = True
+        await self._renew(refused)
+        return _AgainError(error, always=True)
+
+    def _is_rotated(self, refused: Secret) -> bool:
+        """Whether another token than the refused one is to be sent: another call found it, or it is in the file by now."""
+        token = self.token
+        if token is refused and token.again is not None:
+            with suppress(ValueError, ConfigError):  # as it is being written: the next look may find it whole
+                fresh = token.again()
+                if fresh.reveal() != token.reveal():
+                    self.use(fresh)
+        return self.token is not refused
+
     def _broken(self, call: Call, error: Exception) -> Exception:
         """What a broken exchange means. The types are told apart, their texts only shown when they hold no header."""
         if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol | httpx.InvalidURL):
@@ -373,6 +442,19 @@ class OctoClient(Operations):
         else:
             what = f"broke off ({self._voice.clean(str(error), 120) or type(error).__name__})"
         return _AgainError(ServiceUnavailable(self._voice.say(call, what, "try again later")))
+
+    def _given_up(self, call: Call, last: ServiceError | None = None) -> RateLimited:
+        """The error of a connection that is asked for more patience than it has."""
+        wait = self.budget.gave_up
+        cap = self.connection.limits.retry_after_cap
+        what, advice = "is refused again and again", "run again later, or lower limits.concurrency"
+        if wait is not None and wait > cap:
+            long = f"{wait:,.0f} s" if wait < inf else "for ever"
+            what = f"is asked to wait {long}, longer than limits.retry_after_cap ({cap:g} s)"
+            advice = "run again later: what has landed stays"
+        status = last.status if last else None
+        text = self._voice.say(call, f"{what} ({status})" if status else what, advice)
+        return RateLimited(text, status=status, code=last.code if last else None, retry_after=wait)
 
     def _too_late(self, sending: _Sending) -> ServiceError:
         what = f"gave no whole answer within {self.connection.limits.deadline:g} s"

@@ -16,8 +16,19 @@ __all__ = [
     "AvailabilityRecord",
     "BookedAvailability",
     "BookingRecord",
+    "ExtraItem",
+    "ExtraRecord",
+    "ExtraRestrictions",
+    "HydratedProduct",
+    "HydratedUnit",
+    "OptionRecord",
+    "Price",
+    "Pricing",
     "ProductRecord",
     "SupplierRecord",
+    "UnitItem",
+    "UnitRecord",
+    "UnitRestrictions",
 ]
 
 T = TypeVar("T")
@@ -241,12 +252,16 @@ class Contact(_Shape):
     locales: list[str] | UnsetType | None = UNSET
 
 
-class _HydratedUnit(_Shape):
+class HydratedUnit(_Shape):
+    """The ticket type inside a booking."""
+
     type: Text = UNSET
     restrictions: UnitRestrictions | UnsetType | None = UNSET
 
 
-class _HydratedProduct(_Shape):
+class HydratedProduct(_Shape):
+    """The product inside a booking."""
+
     time_zone: Text = UNSET
 
 
@@ -264,7 +279,7 @@ class UnitItem(_Shape):
 
     uuid: str
     unit_id: Id | UnsetType | None = UNSET
-    unit: _HydratedUnit | UnsetType | None = UNSET
+    unit: HydratedUnit | UnsetType | None = UNSET
     status: Text = UNSET
     reseller_reference: Text = UNSET
     supplier_reference: Text = UNSET
@@ -306,7 +321,7 @@ class BookingRecord(_Shape):
     utc_redeemed_at: Instant = UNSET
     utc_confirmed_at: Instant = UNSET
     product_id: Id | UnsetType | None = UNSET
-    product: _HydratedProduct | UnsetType | None = UNSET
+    product: HydratedProduct | UnsetType | None = UNSET
     option_id: Id | UnsetType | None = UNSET
     cancellable: Flag = UNSET
     cancellation: Cancellation | UnsetType | None = UNSET

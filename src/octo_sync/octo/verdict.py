@@ -8,8 +8,6 @@ expects, and no other id in it than the one that was asked for.
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -26,7 +24,7 @@ from octo_sync.errors import (
 from octo_sync.model import Connection, Secret
 from octo_sync.octo.endpoints import Call
 
-__all__ = ["RETRIED", "Voice", "judge", "retry_after"]
+__all__ = ["RETRIED", "Voice", "judge"]
 
 RETRIED = frozenset({429, 500, 502, 503, 504, 506, 507, 508, 510, 511})
 """The statuses worth trying again: the list of OCTO Cloud's own code."""
@@ -97,6 +95,9 @@ def _kind(
                 kind, advice = NotFound, "the service does not know this id, or not for this token"
             else:
                 advice = f"its {key} is not the one that was asked for, so this proves nothing"
+        elif status in {404, 405, 410} and call.operation in {"products", "supplier"}:  # every service has them
+            path = voice.clean(urlsplit(voice.connection.base_url).path, 100)
+            advice = f'check base_url: nothing is at its path "{path}", which usually ends with /octo/v1'
     elif status >= 300:  # noqa: PLR2004
         kind = RequestRefused
     return kind, advice
@@ -149,31 +150,3 @@ def _target(base: str, headers: Mapping[str, str]) -> str:
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if headers.get("location") else "nowhere"
     except ValueError:
         return "an address that cannot be read"
-
-
-def retry_after(headers: Mapping[str, str], now: datetime, cap: float) -> float | None:
-    """Seconds the service asks to wait, at most `cap`; None when it says nothing or nothing sensible.
-
-    `Retry-After` is seconds or an HTTP date, `OCTO-RateLimit-RetryAfter` (Q1) is seconds. The longer one counts.
-    """
-    asked = [
-        seconds
-        for name in ("retry-after", "octo-ratelimit-retryafter")
-        if (seconds := _seconds(headers.get(name, ""), now)) is not None
-    ]
-    return min(max(asked), cap) if asked else None
-
-
-def _seconds(text: str, now: datetime) -> float | None:
-    text = text.strip()
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            moment = parsedate_to_datetime(text)
-            # A date without a zone is UTC, as HTTP wants it.
-            seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
-        except (ValueError, TypeError, IndexError, OverflowError):
-            return None
-        return max(seconds, 0.0)
-    return seconds if seconds >= 0 else None  # NaN is not >= 0 either

@@ -231,7 +231,9 @@ class LimitsTable:
     ] = _LIMITS.attempts
     backoff: Annotated[Seconds, Says("Wait before the second try; doubles each time, with jitter.")] = _LIMITS.backoff
     backoff_cap: Annotated[Seconds, Says("Longest wait between two tries.")] = _LIMITS.backoff_cap
-    retry_after_cap: Annotated[Seconds, Says("Longest wait that a service may ask for.")] = _LIMITS.retry_after_cap
+    retry_after_cap: Annotated[
+        Seconds, Says("Longest wait that a service may ask for; asked for more, a run ends with what it has.")
+    ] = _LIMITS.retry_after_cap
     max_body: Annotated[Bytes, Says("Largest answer, inflated; larger windows are split.")] = _LIMITS.max_body
     max_inflation: Annotated[Number, Field(ge=1), Says("Largest ratio of inflated to received bytes.")] = (
         _LIMITS.max_inflation
@@ -398,8 +400,13 @@ class WebhookSettings:
         Says("Where the receiver listens; port 0 takes a free one."),
     ] = "127.0.0.1:8787"
     check_every: Annotated[
-        Seconds, Field(ge=0.1), Says("How often subscriptions are compared with what they should be.")
-    ] = 240.0
+        Seconds,
+        Field(ge=0.1),
+        Says(
+            "How often subscriptions are compared with what they should be, one request each; less often where "
+            "a service permits little."
+        ),
+    ] = 25.0
     silence_after: Annotated[
         Seconds, Says("How long without a delivery counts as silence; 0: learned from the connection's own rhythm.")
     ] = 0.0

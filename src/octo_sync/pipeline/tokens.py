@@ -1,6 +1,7 @@
 """From where a token is to what it is. Nothing here repeats what a variable or a file holds."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from octo_sync.model import Secret
@@ -41,7 +42,8 @@ def resolve(
         token = header_text(held.strip())
     except ValueError:
         raise ValueError(f"{where} holds no {what}; expected printable ASCII on one line") from None
-    return Secret((template or "{token}").replace("{token}", token), origin)
+    again = partial(resolve, table, directory, layers, local=local, what=what) if file else None
+    return Secret((template or "{token}").replace("{token}", token), origin, again)
 
 
 def _read(text: str, directory: Path, layers: Layers) -> str:

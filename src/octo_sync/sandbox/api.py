@@ -145,6 +145,8 @@ class Api:
     def _entered(self, path: str, headers: dict[str, str]) -> tuple[Token, dict[str, str]]:
         """Whose request it is and which capabilities it switches on."""
         token = self._service.tokens.get(_bearer(headers))
+        if token is None and self._service.quirks["no_authentication"]:
+            token = next((one for one in self._service.config.tokens if one.sees_all), None)
         if token is None:
             raise unauthorized()
         header = headers.get("octo-capabilities")
@@ -209,7 +211,7 @@ class Api:
                 parts = [service.product_bytes.product(one, call.view) for one in service.store.products.values()]
                 answer = ok(b"[" + b",".join(parts) + b"]")
             case "GET", ["products", product_id]:
-                product = service.store.product(product_id)
+                product = service.product(product_id)
                 if product is None:
                     raise invalid_product(product_id)
                 answer = ok(service.product_bytes.product(product, call.view))
@@ -218,10 +220,11 @@ class Api:
             case "POST", ["availability", "calendar"] if not quirks["no_calendar"]:
                 answer = api_availability.calendar(service, call)
             case "GET", ["capabilities"] if not quirks["no_capabilities_endpoint"]:
-                answer = ok([_capability(name) for name in capabilities.KNOWN])
+                absent = capabilities.short(quirks["absent_capability"])
+                answer = ok([_capability(name) for name in capabilities.KNOWN if name not in absent])
             case _, ["bookings", *_]:
                 answer = self._bookings.route(call)
-            case _, ["notifications", *_]:
+            case _, ["notifications", *_] if "notifications" not in capabilities.short(quirks["absent_capability"]):
                 answer = self._subscriptions.route(call)
             case _:
                 raise not_found("This path")

@@ -22,12 +22,13 @@ from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.slots import Facts
 
 MISSING_DATES = "either localDate, localDateStart/localDateEnd or availabilityIds is required"
+MOST_IDS = 100
 _RANK = {"FREESALE": 4, "AVAILABLE": 3, "LIMITED": 2, "SOLD_OUT": 1, "CLOSED": 0}
 
 
 def named(service: Service, body: dict[str, Any]) -> tuple[Product, Option]:
     """The product and option a body names."""
-    product = service.store.product(text_of(body.get("productId")))
+    product = service.product(text_of(body.get("productId")))
     if product is None:
         raise invalid_product(body.get("productId"))
     option = product.option(text_of(body.get("optionId")))
@@ -56,17 +57,29 @@ def _range(service: Service, body: dict[str, Any]) -> tuple[int, int]:
     first, last = date_of(body, "localDateStart"), date_of(body, "localDateEnd")
     if last < first:
         raise bad_request("localDateEnd is before localDateStart")
-    limit = int(service.quirks["range_limit_days"])
-    if last - first > limit:
-        span = "1 year" if limit == 366 else f"{limit} days"  # noqa: PLR2004 - the longest year
+    limit = service.quirks["range_limit_days"]
+    if last > (_year_after(first) if limit is None else first + limit):
+        span = "1 year" if limit is None else f"{limit} days"
         raise bad_request(f"cannot request more than {span} of availability")
     return first, last
 
 
-def _clipped(service: Service, product: Product, first: int) -> int:
-    if not service.quirks["past_dates_empty"]:
-        return first
-    return max(first, zones.local_ordinal(product.time_zone, service.clock.seconds()))
+def _year_after(ordinal: int) -> int:
+    """The same date of the next year; 1 March after a 29 February."""
+    day = dt.date.fromordinal(ordinal)
+    try:
+        return day.replace(year=day.year + 1).toordinal()
+    except ValueError:
+        return ordinal + 366
+
+
+def _clipped(service: Service, product: Product, first: int, last: int) -> tuple[int, int]:
+    """What of a range the service shows."""
+    today = zones.local_ordinal(product.time_zone, service.clock.seconds())
+    reach = service.quirks["horizon_days"]
+    if service.quirks["past_dates_empty"]:
+        first = max(first, today)
+    return first, last if reach is None else min(last, today + reach)
 
 
 def _bare_400(service: Service, product: Product, option: Option) -> bool:
@@ -81,20 +94,51 @@ def check(service: Service, call: Call) -> Answer:
         return Answer(400, b"", None)
     check_currency(body, product)
     party = _party(body, option)
-    if body.get("availabilityIds") is not None:
-        rows = _by_ids(service, body["availabilityIds"], product, option, call.view)
+    ids, span = _asked(service, body)
+    if ids is not None:
+        rows = _by_ids(service, ids, product, option, call.view)
     else:
-        if body.get("localDateStart") is not None or body.get("localDateEnd") is not None:
-            first, last = _range(service, body)
-        elif body.get("localDate") is not None:
-            first = last = date_of(body, "localDate")
-        else:
-            raise bad_request(MISSING_DATES)
-        first = _clipped(service, product, first)
-        rows = service.slots.body(product, option, first, last, call.view)
+        rows = _between(service, product, option, span, call.view)
     if party:
         rows = _relative(rows, party, product, option, call.view)
     return ok(rows)
+
+
+def _asked(service: Service, body: dict[str, Any]) -> tuple[list[str] | None, tuple[int, int]]:
+    """The ids or the dates of a body: exactly one of the three ways to ask, as the published schema has it."""
+    one, ids = body.get("localDate"), body.get("availabilityIds")
+    ranged = body.get("localDateStart") is not None or body.get("localDateEnd") is not None
+    if ids is not None and (ranged or one is not None):
+        raise bad_request("cannot use localDate/localDateStart/localDateEnd and availabilityIds in the same request")
+    if one is not None and ranged:
+        raise bad_request("cannot use localDate and localDateStart/localDateEnd in the same request")
+    if ids is not None:
+        if not isinstance(ids, list) or not ids or not all(isinstance(entry, str) for entry in ids):
+            raise bad_request("availabilityIds is not a list with at least one string.")
+        if len(ids) > MOST_IDS:
+            raise bad_request(f"cannot request more than {MOST_IDS} availability objects at a time")
+        return list(dict.fromkeys(ids)), (0, 0)
+    if one is not None:
+        return None, (date_of(body, "localDate"),) * 2
+    if not ranged:
+        raise bad_request(MISSING_DATES)
+    return None, _range(service, body)
+
+
+def _between(service: Service, product: Product, option: Option, span: tuple[int, int], view: View) -> bytes:
+    first, last = span
+    zone = service.quirks["availability_days_zone"]
+    if zone is None:
+        return service.slots.body(product, option, *_clipped(service, product, first, last), view)
+    rows = service.slots.body(product, option, *_clipped(service, product, first - 1, last + 1), view)
+    kept: list[Json] = [
+        row
+        for row in msgspec.json.decode(rows)
+        if first
+        <= dt.datetime.fromisoformat(row["localDateTimeStart"]).astimezone(zones.zone(zone)).toordinal()
+        <= last
+    ]
+    return msgspec.json.encode(kept)
 
 
 def check_currency(body: dict[str, Any], product: Product) -> None:
@@ -103,20 +147,20 @@ def check_currency(body: dict[str, Any], product: Product) -> None:
         raise bad_request(f"currency is not available; the product is sold in {product.currency}")
 
 
-def _by_ids(service: Service, ids: object, product: Product, option: Option, view: View) -> bytes:
-    if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
-        raise bad_request("availabilityIds is not a list of strings.")
+def _by_ids(service: Service, ids: list[str], product: Product, option: Option, view: View) -> bytes:
+    low, high = _clipped(service, product, service.store.first, service.store.last)
     rows: list[str] = []
     for text in ids:
         number = zones.find_slot(service.slots.style(product), product, option, text)
-        if number is None or not service.store.exists(option, number):
+        shown = number is not None and low <= number // SLOTS_PER_DAY <= high
+        if number is None or not shown or not service.store.exists(option, number):
             raise invalid_availability(text)
         rows.append(service.slots.row(product, option, number, view))
     return ("[" + ",".join(rows) + "]").encode()
 
 
 def _party(body: dict[str, Any], option: Option) -> dict[str, int]:
-    units = body.get("units") or []
+    units = [] if body.get("units") is None else body["units"]
     if not isinstance(units, list):
         raise bad_request("units is not a list.")
     known = {unit.id for unit in option.units}
@@ -126,7 +170,7 @@ def _party(body: dict[str, Any], option: Option) -> dict[str, int]:
         if unit_id not in known:
             raise invalid_unit(unit_id)
         quantity = entry.get("quantity")
-        if not isinstance(quantity, int) or quantity < 0:
+        if not isinstance(quantity, int) or isinstance(quantity, bool) or quantity < 0:
             raise bad_request("units[].quantity is not a whole number.")
         party[unit_id] = party.get(unit_id, 0) + quantity
     return party
@@ -165,8 +209,8 @@ def calendar(service: Service, call: Call) -> Answer:
     party = _party(body, option)
     units = {unit.id: unit for unit in option.units}
     pax = sum(units[unit_id].pax_count * count for unit_id, count in party.items())
-    first, last = _range(service, body)
-    first = max(_clipped(service, product, first), service.store.first)
+    first, last = _clipped(service, product, *_range(service, body))
+    first = max(first, service.store.first)
     prices = [_price_from(product, option, level, call.view) for level in (0, 1)]
     rows = [
         {**_day(service, product, option, ordinal, pax), **prices[level_of(ordinal)]}

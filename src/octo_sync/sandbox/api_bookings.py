@@ -70,7 +70,8 @@ class BookingRoutes:
 
     def _get(self, uuid: str, call: Call) -> Answer:
         booking = self._lagged(self._desk.find(uuid, call.token), call)
-        if booking is None:
+        lapsed = booking is not None and booking.status == "EXPIRED"
+        if booking is None or (lapsed and self._service.quirks["lapsed_holds_unreadable"]):
             raise invalid_booking(uuid)
         return self._shown(booking, call)
 
@@ -89,8 +90,9 @@ class BookingRoutes:
             ("productId", "product_id"),
             ("optionId", "option_id"),
         ):
-            if key in query:
-                found = [booking for booking in found if getattr(booking, name) == query[key]]
+            if query.get(key):
+                wanted = self._service.product_id(query[key]) if key == "productId" else query[key]
+                found = [booking for booking in found if getattr(booking, name) == wanted]
         token = call.token
         if not token.sees_all:
             found = [booking for booking in found if booking.token == token.name]
@@ -109,7 +111,7 @@ class BookingRoutes:
             window = (_date(query, "localDateStart"), _date(query, "localDateEnd"))
             if window[1] < window[0]:
                 raise bad_request("localDateEnd is before localDateStart")
-        elif "resellerReference" not in query and "supplierReference" not in query:
+        elif not query.get("resellerReference") and not query.get("supplierReference"):
             raise bad_request(NO_FILTER)
         return self._between(window, call)
 

@@ -25,7 +25,7 @@ from octo_sync.sandbox.nouns import (
     Product,
     UnitItem,
 )
-from octo_sync.sandbox.parts import check_party, chosen_extras, contact_of, slot_ordinal, text_field
+from octo_sync.sandbox.parts import check_party, chosen_extras, contact_of, flag_field, slot_ordinal, text_field
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.store import with_status
 from octo_sync.sandbox.zones import slot_times
@@ -149,6 +149,7 @@ class Desk:
     def cancel(self, booking: Booking, body: Json) -> Booking:
         """Give the places back. The refund depends on the cut-off; after the start only `force` cancels."""
         service = self._service
+        forced = flag_field(body, "force")
         if booking.status not in OPEN:
             raise unprocessable(f"The booking is {booking.status} and cannot be cancelled.")
         now = service.clock.whole()
@@ -157,7 +158,7 @@ class Desk:
         option = product.option(booking.option_id)
         if booking.slot is not None and option is not None:
             times = slot_times(product, option, booking.slot)
-            if now >= times.start_epoch and body.get("force") is not True:
+            if now >= times.start_epoch and not forced:
                 raise unprocessable("The booking has started; it can only be cancelled with force.")
             refund = "FULL" if now < times.cutoff else "NONE"
         status = "CANCELLED"
@@ -177,6 +178,7 @@ class Desk:
 
     def _changed(self, booking: Booking, body: Json, *, with_extras: bool, judge_cutoff: bool = True) -> Booking:
         """The booking with what a body says, places checked; not yet stored."""
+        flag_field(body, "emailReceipt")  # nobody is written to, and yet it must be one
         product, option, slot = self._target(booking, body)
         ordinal = slot_ordinal(slot) if slot is not None else booking.local_date
         moved = (product.id, option.id, slot) != (booking.product_id, booking.option_id, booking.slot)
@@ -184,9 +186,9 @@ class Desk:
         if product.id != booking.product_id:  # extras are one product's, in one product's money
             before, extra_items = tuple(dataclasses.replace(item, extra_items=()) for item in before), ()
         items = sales.repriced(product, option, ordinal, before) if moved else before
-        if "unitItems" in body:
+        if body.get("unitItems") is not None:
             items = self._items(body, product, option, ordinal, booking.status, with_extras=with_extras, before=before)
-        repriced = moved or "unitItems" in body
+        repriced = moved or body.get("unitItems") is not None
         if repriced:
             freed = 0 if moved or not booking.takes_capacity else self._service.store.places(booking)
             self._room(
@@ -214,7 +216,8 @@ class Desk:
         option = product.option(booking.option_id)
         slot = booking.slot
         if any(key in body for key in ("productId", "optionId", "availabilityId")):
-            aim = {"productId": booking.product_id, "optionId": booking.option_id, **body}
+            shown = booking.product_id + self._service.quirks["product_id_suffix"]
+            aim = {"productId": shown, "optionId": booking.option_id, **body}
             product, option = named(self._service, aim)
             other = (product.id, option.id) != (booking.product_id, booking.option_id)
             slot = self._slot(body, product, option) if "availabilityId" in body or other else booking.slot

@@ -1,6 +1,7 @@
 """Capabilities and languages: what a request switched on."""
 
 import dataclasses
+from collections.abc import Iterable
 
 from octo_sync.sandbox.quirks import Quirks
 from octo_sync.sandbox.themes import LANGUAGES
@@ -30,6 +31,11 @@ class View:
         return self.pricing, self.content, self.extras, self.language if self.content else ""
 
 
+def short(names: Iterable[object]) -> frozenset[str]:
+    """Capabilities in short form."""
+    return frozenset(str(name).removeprefix(PREFIX) for name in names)
+
+
 def requested(header: str, quirks: Quirks) -> dict[str, str]:
     """The capabilities a header names, known and honoured, as short name -> the spelling used."""
     found: dict[str, str] = {}
@@ -42,7 +48,7 @@ def requested(header: str, quirks: Quirks) -> dict[str, str]:
         wanted = quirks["capability_spelling"]
         if (wanted == "prefixed" and not prefixed) or (wanted == "short" and prefixed):
             continue
-        if name in {str(other).removeprefix(PREFIX) for other in quirks["ignored_capability"]}:
+        if name in short(quirks["ignored_capability"]) | short(quirks["absent_capability"]):
             continue
         found[name] = spelling
     for name in quirks["always_on"]:

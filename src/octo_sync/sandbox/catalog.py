@@ -102,7 +102,8 @@ def _again(product_id: str, lap: int, rng: random.Random) -> str:
 
 def _option(product: Product, theme: Theme, number: int, rng: random.Random, times: int | None) -> Option:
     option_id, titles, percent = theme.options[number]
-    amount, unit, text = CUTOFFS[rng.randrange(len(CUTOFFS))]
+    drawn = rng.randrange(len(CUTOFFS))
+    amount, unit, text = CUTOFFS[drawn if theme.cutoff is None else theme.cutoff]
     start_times: tuple[int, ...] = ()
     if theme.availability_type == "START_TIME":
         start_times = tuple((minute + 30 * number) % MINUTES_PER_DAY for minute in theme.start_times)
@@ -125,8 +126,9 @@ def _option(product: Product, theme: Theme, number: int, rng: random.Random, tim
         cutoff_text=text,
         required_contact_fields=("firstName", "emailAddress") if number == 0 else (),
         min_units=1,
-        max_units=None if theme.freesale else min(9, theme.capacity),
+        max_units=None if theme.freesale else min(theme.max_units, theme.capacity),
         capacity=theme.capacity - 2 * number,
+        room=theme.room,
         closed_weekdays=theme.closed_weekdays,
         base_price=theme.adult_price * percent // 100,
         units=company,

@@ -69,6 +69,8 @@ class Events:
                 self._outbox.put(subscription, kind, self._envelope(subscription, kind, data))
 
     def _envelope(self, subscription: Subscription, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+        if "productId" in data:
+            data = {**data, "productId": data["productId"] + self._service.quirks["product_id_suffix"]}
         body: dict[str, Any] = {"subscriptionId": subscription.id, "notificationType": kind, "data": data}
         if self._service.quirks["delivery_extra_fields"]:
             body["id"] = f"ntf_{self._rng.getrandbits(64):016x}"

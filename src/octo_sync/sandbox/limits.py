@@ -1,6 +1,8 @@
 """Rate limits, when a quirk asks for them."""
 
 import collections
+import math
+from email.utils import formatdate
 
 from octo_sync.sandbox.errors import OctoError
 from octo_sync.sandbox.messages import Answer, refused
@@ -9,6 +11,7 @@ from octo_sync.sandbox.service import Service
 MINUTE = 60.0
 _CLIENT_ERROR = 400
 _SERVER_ERROR = 500
+_PREFIXES = {"octo": "OCTO-RateLimit", "ratelimit": "RateLimit", "x-ratelimit": "X-RateLimit"}
 
 
 class Limits:
@@ -29,16 +32,16 @@ class Limits:
         self._blocked_until = 0.0
 
     def refuse(self, path: str) -> Answer | None:
-        """A 429 when a limit is exceeded. Booking calls are not counted, retries are."""
+        """A 429 when a limit is exceeded. Refused requests are not counted."""
         now = self._service.clock.seconds()
         if self._service.quirks["block_after_4xx"] and now < self._blocked_until:
-            return self._too_many(self._blocked_until - now, "Retry-After")
-        limit = self._service.quirks["rate_limit_per_minute"]
-        if not limit or path.startswith("/bookings"):
+            return self._too_many("Retry-After", self._blocked_until - now)
+        limit = self._limit(path)
+        if not limit:
             return None
         _forget(self._seen, now)
         if len(self._seen) >= limit:
-            return self._too_many(self._seen[0] + MINUTE - now, "OCTO-RateLimit-RetryAfter")
+            return self._too_many("OCTO-RateLimit-RetryAfter" if self._octo() else "Retry-After", self._reset_in(now))
         self._seen.append(now)
         return None
 
@@ -55,18 +58,41 @@ class Limits:
 
     def decorate(self, answer: Answer, path: str) -> None:
         """Add the limit's headers."""
-        limit = self._service.quirks["rate_limit_per_minute"]
-        if limit and not path.startswith("/bookings"):
-            answer.headers.append(("OCTO-RateLimit-Limit", str(limit)))
-            answer.headers.append(("OCTO-RateLimit-Remaining", str(max(0, limit - len(self._seen)))))
+        limit = self._limit(path)
+        prefix = _PREFIXES.get(self._service.quirks["rate_limit_style"])
+        if not limit or prefix is None:
+            return
+        answer.headers.append((f"{prefix}-Limit", str(limit)))
+        answer.headers.append((f"{prefix}-Remaining", str(max(0, limit - len(self._seen)))))
+        if not self._octo():
+            now = self._service.clock.seconds()
+            # One says the seconds that are left, the other the second at which they are over.
+            over = self._reset_in(now) + (now if prefix.startswith("X-") else 0)
+            answer.headers.append((f"{prefix}-Reset", str(math.ceil(over))))
 
-    @staticmethod
-    def _too_many(seconds: float, header: str) -> Answer:
+    def _octo(self) -> bool:
+        return bool(self._service.quirks["rate_limit_style"] == "octo")
+
+    def _limit(self, path: str) -> int | None:
+        """The limit that concerns a request. In OCTO's own style booking calls are not counted."""
+        if self._octo() and path.startswith("/bookings"):
+            return None
+        limit: int | None = self._service.quirks["rate_limit_per_minute"]
+        return limit
+
+    def _reset_in(self, now: float) -> float:
+        return self._seen[0] + MINUTE - now if self._seen else 0.0
+
+    def _too_many(self, header: str, seconds: float) -> Answer:
         answer = refused(OctoError(429, "TOO_MANY_REQUESTS", "Too many requests."))
-        answer.headers.append((header, str(max(1, int(seconds + 0.999)))))
+        wait = max(1, math.ceil(seconds))
+        text = str(wait)
+        if header == "Retry-After" and self._service.quirks["rate_limit_style"] == "date":
+            text = formatdate(math.ceil(self._service.clock.seconds()) + wait, usegmt=True)
+        answer.headers.append((header, text))
         return answer
 
 
 def _forget(times: collections.deque[float], now: float) -> None:
-    while times and times[0] <= now - MINUTE:
+    while times and not now - MINUTE < times[0] <= now:  # later than now: the clock was set back
         times.popleft()

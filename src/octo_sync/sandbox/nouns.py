@@ -86,6 +86,7 @@ class Option:
     base_price: int
     units: tuple[Unit, ...]
     extras: tuple[Extra, ...] = ()
+    room: int = 0  # places of an open slot that nobody else sells
     salt: int = 0  # seeds the arithmetic of its slots
 
 

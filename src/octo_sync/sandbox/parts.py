@@ -1,6 +1,7 @@
 """The parts of a booking as a body describes them: contact, extras, the party."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from octo_sync.sandbox.errors import bad_request, invalid_unit, unprocessable
 from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Contact, Extra, Option, UnitItem
 
 Json = dict[str, Any]
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _CONTACT = {
     "fullName": "full_name",
     "firstName": "first_name",
@@ -23,7 +25,7 @@ _CONTACT = {
 
 def chosen_extras(body: Json, offered: Sequence[Extra]) -> tuple[Extra, ...]:
     """The extras a body asks for; the id raw or as `extra_<id>`."""
-    asked = body.get("extraItems") or []
+    asked = [] if body.get("extraItems") is None else body["extraItems"]
     if not isinstance(asked, list):
         raise bad_request("extraItems is not a list.")
     known = {extra.id: extra for extra in offered}
@@ -76,10 +78,23 @@ def contact_of(value: object, before: Contact) -> Contact:
     for key, name in _CONTACT.items():
         if key in value:
             fields[name] = text_field(value, key)
+    email = fields.get("email_address")
+    if email is not None and not _EMAIL.fullmatch(email):
+        raise bad_request("emailAddress is not an e-mail address.")
     locales = value.get("locales")
-    if isinstance(locales, list) and all(isinstance(one, str) for one in locales):
+    if locales is not None:
+        if not isinstance(locales, list) or not all(isinstance(one, str) for one in locales):
+            raise bad_request("locales is not a list of texts.")
         fields["locales"] = tuple(locales)
     return dataclasses.replace(before, **fields)
+
+
+def flag_field(body: Json, key: str) -> bool:
+    """A field that is true or false; false when it is left out."""
+    value = body.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise bad_request(f"{key} is not true or false.")
+    return value is True
 
 
 def text_field(body: Json, key: str) -> str | None:

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from octo_sync.sandbox import edits
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Quirk:
@@ -19,7 +21,8 @@ class Quirk:
 
 
 CATALOGUE: tuple[Quirk, ...] = (
-    Quirk("rate_limit_per_minute", None, "Requests per minute (bookings not counted) before 429; adds OCTO-RateLimit-* headers.", "Q1"),
+    Quirk("rate_limit_per_minute", None, "Requests per minute before 429.", "Q1"),
+    Quirk("rate_limit_style", "octo", "octo: OCTO-RateLimit-* headers, and bookings are not counted. Others: Retry-After in seconds or as a date; the last two add such headers.", "Q1", ("octo", "seconds", "date", "ratelimit", "x-ratelimit")),
     Quirk("block_after_4xx", None, "After this many 4xx answers within a minute every request is 429 for a minute.", "Q2"),
     Quirk("list_cap_100", False, "GET lists silently stop after their first 100 rows.", "Q3"),
     Quirk("capability_header_hangs_on_products", False, "A non-empty Octo-Capabilities header on GET /products never gets an answer.", "Q4"),
@@ -29,11 +32,14 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("supplier_path_prefix", False, "Only paths below /suppliers/{id} exist.", "Q7"),
     Quirk("booking_date_is_creation", False, "localDate filters of GET /bookings mean the creation date in UTC.", "Q9"),
     Quirk("cancelled_not_listed", False, "GET /bookings leaves cancelled bookings out; their own address shows them.", "2.2"),
+    Quirk("lapsed_holds_unreadable", False, "Lapsed holds stay listed; their own address answers INVALID_BOOKING_UUID.", "3.2"),
     Quirk("unit_items_keep_on_hold", False, "Unit items are shown ON_HOLD whatever became of the booking.", "Q13"),
     Quirk("dehydrated_bookings", False, "Bookings lack product, option and unit.", "Q15"),
     Quirk("closed_days_omitted", False, "Availability and calendar leave CLOSED rows out.", "Q17"),
     Quirk("past_dates_empty", False, "Dates before today at the venue have no availability.", "Q18"),
-    Quirk("range_limit_days", 366, "Longest date range of an availability or calendar request in days.", "Q18"),
+    Quirk("range_limit_days", None, "Longest date range of an availability or calendar request in days; one year when null.", "Q18"),
+    Quirk("horizon_days", None, "Availability ends this many days after today at the venue.", "Q18"),
+    Quirk("availability_days_zone", None, "Dates of POST /availability mean days in this time zone, such as UTC, instead of the venue's.", "1.4"),
     Quirk("update_with_availability_ids", False, "AVAILABILITY_UPDATE data is productId, optionId, availabilityIds.", "Q19"),
     Quirk("update_without_dates", False, "AVAILABILITY_UPDATE data is productId alone.", "Q19"),
     Quirk("availability_id_style", None, "How availability ids look; each product's own style when null.", "Q20", (None, "iso", "date", "pipe", "compact")),
@@ -58,15 +64,23 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("trailing_slash_redirect", False, "A path with a trailing slash is redirected to the one without.", "Q37"),
     Quirk("option_bare_400", [], "Pairs 'productId/optionId' whose availability is a bare 400 without a body.", "Q38"),
     Quirk("ignored_capability", [], "Capabilities that are silently ignored.", "Q5"),
+    Quirk("absent_capability", [], "Capabilities that the service lacks: ignored, not listed by GET /capabilities; without notifications their routes are 404.", "5"),
+    Quirk("no_authentication", False, "Any token is accepted, also none; an unknown one sees every booking.", "1.3"),
+    Quirk("product_id_suffix", "", "Every product's id ends with this, wherever it is shown or taken."),
     Quirk("cancelled_hold_is_expired", False, "Cancelling a hold makes it EXPIRED, with a cancellation.", "3.2"),
     Quirk("early_bookings_without_id", False, "Bookings lack id, utcCreatedAt, utcUpdatedAt, product and option.", "3"),
     Quirk("patch_drops_headers", False, "Updating a subscription without headers removes its headers.", "brief 2"),
     Quirk("hold_expiry_notifies", False, "A hold that lapses sends BOOKING_UPDATE.", "5"),
     Quirk("client_update_notifies", False, "PATCH and extend by the client send BOOKING_UPDATE.", "5"),
     Quirk("delivery_extra_fields", False, "Deliveries carry id and utcCreatedAt beside the envelope.", "5"),
+    Quirk("fields_dropped", [], "Paths of fields that answers leave out."),
+    Quirk("fields_moved", {}, "Path -> the field's new name; with a dot it is wrapped in an object."),
+    Quirk("fields_set", {}, "Path -> the value that answers show there, whether the field exists or not."),
+    Quirk("entries_doubled", [], "Paths of lists whose first entry stands there twice."),
 )  # fmt: skip
 
 BY_NAME = {quirk.name: quirk for quirk in CATALOGUE}
+_TAKES = {bool: "true or false", list: "a list", dict: "an object", str: "a text"}
 
 
 class QuirkError(ValueError):
@@ -100,10 +114,12 @@ class Quirks:
                 raise QuirkError(f"There is no quirk '{name}'.")
             if quirk.choices and value not in quirk.choices:
                 raise QuirkError(f"Quirk '{name}' takes one of {list(quirk.choices)}.")
-            if isinstance(quirk.default, bool) and not isinstance(value, bool):
-                raise QuirkError(f"Quirk '{name}' takes true or false.")
-            if isinstance(quirk.default, list) and not isinstance(value, list):
-                raise QuirkError(f"Quirk '{name}' takes a list.")
+            for kind, words in _TAKES.items():
+                if isinstance(quirk.default, kind) and not isinstance(value, kind):
+                    raise QuirkError(f"Quirk '{name}' takes {words}.")
+            if name in edits.NAMES and isinstance(value, list | dict):
+                for path in value:
+                    edits.parsed(path)
         self._values.update(values)
         self.version += 1
 

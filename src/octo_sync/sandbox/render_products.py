@@ -74,6 +74,7 @@ def extra(item: Extra, product: Product, view: View, *, key: str = "pricingFrom"
     }
     if view.content:
         body["title"] = item.titles[view.language]
+        body["shortDescription"] = item.descriptions[view.language]
         body["description"] = item.descriptions[view.language]
     if view.pricing:
         body[key] = [money(item.price, product)]

@@ -11,7 +11,7 @@ from octo_sync.sandbox.config import SandboxConfig, Token
 from octo_sync.sandbox.deliveries import Outbox, Sleep, Transport
 from octo_sync.sandbox.events import Events
 from octo_sync.sandbox.faults import Faults
-from octo_sync.sandbox.nouns import Booking
+from octo_sync.sandbox.nouns import Booking, Product
 from octo_sync.sandbox.quirks import Quirks
 from octo_sync.sandbox.render_bookings import BookingWriter
 from octo_sync.sandbox.render_products import ProductBytes
@@ -94,6 +94,15 @@ class Service:
         if notify:
             self.events.booking(booking)
         return booking
+
+    def product_id(self, shown: str) -> str:
+        """The id of a product by the id it has outside; empty when no product is shown so."""
+        suffix: str = self.quirks["product_id_suffix"]
+        return shown.removesuffix(suffix) if shown.endswith(suffix) else ""
+
+    def product(self, shown: str) -> Product | None:
+        """A product that is still sold, by the id it has outside."""
+        return self.store.product(self.product_id(shown))
 
     def visible(self, booking: Booking, token: Token) -> bool:
         """Whether a token may see a booking."""

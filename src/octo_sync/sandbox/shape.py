@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from octo_sync.sandbox import edits
 from octo_sync.sandbox.messages import JSON, Answer
 from octo_sync.sandbox.quirks import Quirks
 
@@ -32,13 +33,19 @@ def shaped(answer: Answer, quirks: Quirks, method: str, path: str) -> Answer:
         return answer
     capped = quirks["list_cap_100"] and method == "GET" and answer.body.startswith(b"[")
     active = [name for name in _SHAPING if quirks[name]]
-    if not capped and not active:
+    suffix = quirks["product_id_suffix"]
+    edited = any(quirks[name] for name in edits.NAMES)
+    if not (capped or active or edited or suffix):
         return answer
     value = msgspec.json.decode(answer.body)
     if capped:
         value = value[:_CAP]
     for name in active:
         value = _STEPS[name](value)
+    if suffix:
+        _everywhere(value, lambda row: _with_suffix(row, suffix))
+    if edited:
+        edits.apply(value, quirks)
     answer.body = msgspec.json.encode(value)
     return answer
 
@@ -93,6 +100,13 @@ def _ids_as_numbers(row: Json) -> None:
     for key in _ID_KEYS & row.keys():
         if isinstance(row[key], str) and row[key].isdigit() and not row[key].startswith("0"):
             row[key] = int(row[key])
+
+
+def _with_suffix(row: Json, suffix: str) -> None:
+    if "availabilityType" in row:
+        row["id"] = f"{row['id']}{suffix}"
+    if _is_booking(row):
+        row["productId"] = f"{row['productId']}{suffix}"
 
 
 def _without_vacancies(row: Json) -> None:

@@ -70,7 +70,7 @@ def sold_elsewhere(option: Option, number: int) -> int:
     if roll < _SOLD_OUT_BELOW:
         return option.capacity
     percent = 55 + (value >> 8) % 40 if roll < _LIMITED_BELOW else (value >> 8) % 40
-    return option.capacity * percent // 100
+    return min(option.capacity * percent // 100, option.capacity - option.room)
 
 
 def facts(option: Option, ledger: Ledger, number: int, *, freesale: bool) -> Facts:

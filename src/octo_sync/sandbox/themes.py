@@ -48,6 +48,9 @@ class Theme:
     delivery_methods: tuple[str, ...] = ("TICKET", "VOUCHER")
     closed_weekdays: tuple[int, ...] = ()
     capacity: int = 24
+    room: int = 0  # places of an open slot that nobody else sells
+    max_units: int = 9
+    cutoff: int | None = None  # one of catalog.CUTOFFS; drawn when None
 
 
 _STANDARD = texts("Standard", "Normal", "スタンダード")
@@ -64,7 +67,8 @@ THEMES = (
         "Europe/Lisbon", "EUR", 2, 2_950, "en", "START_TIME", "iso",
         ("walking-tours", "history"), (("DEFAULT", _STANDARD, 100), ("opt_private", _PRIVATE, 240)),
         ("ADULT", "CHILD", "INFANT", "SENIOR"), "word", (570, 690, 870, 1_050), 150,
-        taxes=(("IVA", 230),), extras=True,
+        # A stranger's conformance run buys several times on the first open slot of the first such product.
+        taxes=(("IVA", 230),), extras=True, capacity=170, room=80, max_units=5, cutoff=3,
     ),
     Theme(
         "museum", "42",

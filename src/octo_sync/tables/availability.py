@@ -38,13 +38,19 @@ AVAILABILITY = Table(
         column("local_date", "date", 'left(r."localDateTimeStart", 10)::date', "Travel date at the venue."),
         column("time_zone", "text", "time_zone", "IANA time zone of the product."),
         column("utc_start_at", "timestamptz", instant('r."localDateTimeStart"', "time_zone"), "Start as an instant."),
-        column("utc_cutoff_at", "timestamptz", instant('r."utcCutoffAt"'), "Until when a booking must be confirmed."),
+        column(
+            "utc_cutoff_at",
+            "timestamptz",
+            instant('r."utcCutoffAt"'),
+            "Until when a booking must be confirmed.",
+            fades=True,
+        ),
         column("is_all_day", "boolean", 'r."allDay"', "Whether it spans the whole day."),
         column("status", "text", "r.status", "AVAILABLE, LIMITED, FREESALE, SOLD_OUT, CLOSED or a newer one."),
         column("is_available", "boolean", "r.available", "Whether it can be booked now."),
-        column("vacancies", "bigint", "r.vacancies", "Places left; null when unlimited or not told."),
-        column("capacity", "bigint", "r.capacity", "Places in all; null when unlimited or not told."),
-        column("max_units", "bigint", 'r."maxUnits"', "Most units in one booking; null when not limited."),
+        column("vacancies", "bigint", "r.vacancies", "Places left; null when unlimited or not told.", fades=True),
+        column("capacity", "bigint", "r.capacity", "Places in all; null when unlimited or not told.", fades=True),
+        column("max_units", "bigint", 'r."maxUnits"', "Most units in one booking; null when not limited.", fades=True),
         column(
             "opening_hours",
             "text",
@@ -69,6 +75,12 @@ AVAILABILITY_PRICES = Table(
     ),
     key=(*_KEY, "unit_id", "currency"),
     merge=Merge.REPLACE,
+    at="unitPricing",
+    at_own=("unit_id", "pricing"),
+    unsaid=(
+        "select connection_id, product_id, option_id, r.id as availability_id from staged_availability "
+        'where has_pricing and r."unitPricing" is null and r.pricing is null'
+    ),
     parent="core.availability",
     parent_key=_KEY,
     capability="pricing",

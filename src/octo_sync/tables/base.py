@@ -7,9 +7,18 @@ from octo_sync.schema import Column, Enum, Merge, Noun, Table
 __all__ = ["Column", "Enum", "Merge", "Noun", "Table", "amount", "column", "instant", "local", "money", "text"]
 
 
-def column(name: str, type_: str, sql: str, description: str, *, capability: str = "", tracked: bool = True) -> Column:
+def column(
+    name: str,
+    type_: str,
+    sql: str,
+    description: str,
+    *,
+    capability: str = "",
+    tracked: bool = True,
+    fades: bool = False,
+) -> Column:
     """A column with its value first, as it reads in a table's file."""
-    return Column(name, type_, description, sql, capability, tracked)
+    return Column(name, type_, description, sql, capability, tracked, fades=fades)
 
 
 def text(field: str) -> str:

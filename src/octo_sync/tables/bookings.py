@@ -80,6 +80,7 @@ BOOKINGS = Table(
     key=("connection_id", "booking_uuid"),
     scope=("connection_id",),
     own_subject="booking",
+    final="t.status in ('CANCELLED', 'EXPIRED', 'REJECTED')",
     cascade=("core.booking_unit_items",),
     content=(
         'hash(has_pricing, has_extras, r."extraItems", r.pricing, list_transform(r."unitItems", '
@@ -114,12 +115,20 @@ BOOKINGS = Table(
         column("is_cancellable", "boolean", "r.cancellable", "Whether it can be cancelled now."),
         column("utc_created_at", "timestamptz", instant('r."utcCreatedAt"'), "When it was made."),
         column("utc_updated_at", "timestamptz", instant('r."utcUpdatedAt"'), "When it last changed, says the service."),
-        column("utc_expires_at", "timestamptz", instant('r."utcExpiresAt"'), "When a hold lapses."),
-        column("utc_confirmed_at", "timestamptz", instant('r."utcConfirmedAt"'), "When it was confirmed."),
-        column("utc_redeemed_at", "timestamptz", instant('r."utcRedeemedAt"'), "When it was used."),
-        column("utc_cancelled_at", "timestamptz", instant('r.cancellation."utcCancelledAt"'), "When it was cancelled."),
-        column("cancellation_reason", "text", "r.cancellation.reason", "Why it was cancelled."),
-        column("cancellation_refund", "text", "r.cancellation.refund", "FULL, PARTIAL, NONE or a newer one."),
+        column("utc_expires_at", "timestamptz", instant('r."utcExpiresAt"'), "When a hold lapses.", fades=True),
+        column("utc_confirmed_at", "timestamptz", instant('r."utcConfirmedAt"'), "When it was confirmed.", fades=True),
+        column("utc_redeemed_at", "timestamptz", instant('r."utcRedeemedAt"'), "When it was used.", fades=True),
+        column(
+            "utc_cancelled_at",
+            "timestamptz",
+            instant('r.cancellation."utcCancelledAt"'),
+            "When it was cancelled.",
+            fades=True,
+        ),
+        column("cancellation_reason", "text", "r.cancellation.reason", "Why it was cancelled.", fades=True),
+        column(
+            "cancellation_refund", "text", "r.cancellation.refund", "FULL, PARTIAL, NONE or a newer one.", fades=True
+        ),
         *money("r.pricing"),
         *_tax("retail"),
         column("unit_count", "bigint", 'len(r."unitItems")', "Tickets in it."),
@@ -167,6 +176,8 @@ UNIT_ITEMS = Table(
     key=_UNIT_ITEM_KEY,
     scope=("connection_id", "booking_uuid"),
     absent_is_gone=True,
+    at="unitItems",
+    unsaid='select connection_id, r.uuid as booking_uuid from staged_bookings where r."unitItems" is null',
     columns=(
         _CONNECTION_ID,
         column("unit_item_uuid", "text", "i.uuid", "OCTO unit item uuid."),
@@ -176,11 +187,17 @@ UNIT_ITEMS = Table(
         column("status", "text", "i.status", "Status of the ticket as reported."),
         column("supplier_reference", "text", 'i."supplierReference"', "The supplier's reference."),
         column("reseller_reference", "text", 'i."resellerReference"', "The reseller's reference."),
-        column("utc_redeemed_at", "timestamptz", instant('i."utcRedeemedAt"'), "When it was used."),
+        column("utc_redeemed_at", "timestamptz", instant('i."utcRedeemedAt"'), "When it was used.", fades=True),
         column("pax_count", "bigint", 'i.unit.restrictions."paxCount"', "People it admits; null where not told."),
         *money("i.pricing", ("retail", "net")),
     ),
 )
+
+_UNTOLD_ITEMS = (
+    "select t.connection_id, t.booking_uuid, t.unit_item_uuid from core.booking_unit_items t join staged_bookings s "
+    'on s.connection_id = t.connection_id and s.r.uuid = t.booking_uuid where s.r."unitItems" is null'
+)
+"""The tickets of bookings whose answers say nothing about tickets."""
 
 _EXTRA_ITEMS = (
     "(select connection_id, has_extras, has_pricing, r, e, '' as item from "
@@ -206,6 +223,14 @@ EXTRA_ITEMS = Table(
     parent="core.bookings",
     parent_key=("connection_id", "booking_uuid"),
     capability="extras",
+    at="unitItems.extraItems",
+    at_own=("unit_item_uuid", "extraItems"),
+    unsaid=(
+        "select connection_id, r.uuid as booking_uuid, '' as unit_item_uuid from staged_bookings "
+        'where has_extras and r."extraItems" is null union all '
+        f'select connection_id, r.uuid, i.uuid from {_ITEMS} where has_extras and i."extraItems" is null union all '
+        f"{_UNTOLD_ITEMS}"
+    ),
     present=('len(r."extraItems") > 0 or len(list_filter(r."unitItems", lambda i: len(i."extraItems") > 0)) > 0'),
     columns=(
         _CONNECTION_ID,
@@ -251,6 +276,11 @@ TAXES = Table(
     parent="core.bookings",
     parent_key=("connection_id", "booking_uuid"),
     capability="pricing",
+    at="pricing.includedTaxes",
+    unsaid=(
+        "select connection_id, r.uuid as booking_uuid from staged_bookings "
+        'where has_pricing and r.pricing."includedTaxes" is null'
+    ),
     present='len(r.pricing."includedTaxes") > 0',
     columns=(
         _CONNECTION_ID,
@@ -289,6 +319,13 @@ CONTACTS = Table(
     key=("connection_id", "booking_uuid", "unit_item_uuid"),
     scope=("connection_id", "booking_uuid"),
     absent_is_gone=True,
+    at="unitItems.contact",
+    at_own=("unit_item_uuid", "contact"),
+    # Who is not named any more, while the booking or the ticket is there.
+    unsaid=(
+        "select connection_id, r.uuid as booking_uuid, '' as unit_item_uuid from staged_bookings union all "
+        f"select connection_id, r.uuid, i.uuid from {_ITEMS} union all {_UNTOLD_ITEMS}"
+    ),
     private=True,
     columns=(
         _CONNECTION_ID,

@@ -133,18 +133,24 @@ QUARANTINE = Table(
 SCHEMA_DRIFT = Table(
     schema="ops",
     name="schema_drift",
-    description="What services send that no table expects: new fields, new enum values, ignored capabilities.",
+    description="What services send that no table expects, or send no more: new fields and values, fields that are missing, "
+    "ignored capabilities, lists and ids that contradict each other.",
     grain="One finding of one connection.",
     key=("connection_id", "resource", "kind", "name"),
     merge=Merge.LOG,
     columns=(
         _CONNECTION,
         Column("resource", "text", "Noun."),
-        Column("kind", "text", "field, value, capability, window or count."),
-        Column("name", "text", "The field, field=value, capability or remark."),
+        Column("kind", "text", "field, missing, value, capability, meaning, count, contradiction or hidden."),
+        Column("name", "text", "The field's path, field=value, capability or remark."),
         Column("seen_count", "bigint", "How many answers or rows showed it."),
         Column("first_seen_at_utc", "timestamptz", "First seen."),
         Column("last_seen_at_utc", "timestamptz", "Last seen."),
+        Column(
+            "accepted_at_utc",
+            "timestamptz",
+            "Of what is missing: when `octo-sync drift accept` let it through. Null: the former values are kept.",
+        ),
     ),
 )
 

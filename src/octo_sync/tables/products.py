@@ -108,6 +108,7 @@ OPTIONS = Table(
     grain="One option of one product.",
     noun="products",
     source=_OPTIONS,
+    at="options",
     key=("connection_id", "product_id", "option_id"),
     scope=("connection_id", "product_id"),
     cascade=("core.units", "core.extras", "core.product_content", "core.availability"),
@@ -139,6 +140,8 @@ UNITS = Table(
     source=_UNITS,
     key=("connection_id", "product_id", "option_id", "unit_id"),
     scope=("connection_id", "product_id"),
+    at="options.units",
+    unsaid=f"select connection_id, r.id as product_id, o.id as option_id from {_OPTIONS} where o.units is null",
     columns=(
         _CONNECTION_ID,
         _PRODUCT_ID,
@@ -176,6 +179,13 @@ UNIT_PRICES = Table(
     ),
     key=(*_PRICE_KEY, "valid_from_utc"),
     merge=Merge.VERSIONS,
+    at="options.units.pricingFrom",
+    at_own=("unit_id", "options.pricingFrom"),
+    unsaid=(
+        "select connection_id, r.id as product_id, o.id as option_id, '' as unit_id "
+        f'from {_OPTIONS} where has_pricing and o."pricingFrom" is null union all '
+        f'select connection_id, r.id, o.id, u.id from {_UNITS} where has_pricing and u."pricingFrom" is null'
+    ),
     scope=("connection_id", "product_id"),
     capability="pricing",
     columns=(
@@ -206,6 +216,13 @@ EXTRAS = Table(
     key=("connection_id", "product_id", "option_id", "unit_id", "extra_id"),
     scope=("connection_id", "product_id"),
     capability="extras",
+    at="options.units.extras",
+    at_own=("unit_id", "options.extras"),
+    unsaid=(
+        "select connection_id, r.id as product_id, o.id as option_id, '' as unit_id "
+        f"from {_OPTIONS} where has_extras and o.extras is null union all "
+        f"select connection_id, r.id, o.id, u.id from {_UNITS} where has_extras and u.extras is null"
+    ),
     columns=(
         _CONNECTION_ID,
         _PRODUCT_ID,

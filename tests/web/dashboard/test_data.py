@@ -34,6 +34,7 @@ def _count(folder, table):
         return copy.execute(f"select count(*) from {table}").fetchone()[0]
 
 
+@pytest.mark.deep(4)
 async def test_every_table_is_a_file_with_all_its_rows(shown, published):
     dashboard = shown()
     tables = _tables(published)

@@ -76,7 +76,7 @@ async def test_what_is_in_quarantine_and_what_drifts_is_told(shown, changed):
     folder = changed(
         "insert into ops.quarantine select 'main', 'booking', 'k' || range, '$.status', 'It is no status.', 2, now(), now() "
         "from range(101)",
-        "insert into ops.schema_drift values ('main', 'booking', 'field', 'newField', 7, now(), now())",
+        "insert into ops.schema_drift values ('main', 'booking', 'field', 'newField', 7, now(), now(), null)",
     )
     page = await shown(folder).text("/sync")
 

@@ -97,6 +97,7 @@ def test_a_picture_without_a_browser_is_a_sentence(project, tmp_path):
     assert not (project / "report.html").exists()
 
 
+@pytest.mark.deep(6)
 def test_the_picture_is_as_high_as_the_page(project):
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         pytest.skip("no browser on PATH: the picture of a report was not tested")

@@ -116,6 +116,7 @@ def test_beside_the_rest_it_has_a_port_of_its_own_and_ends_with_it(serve):
         get(f"{dashboard}/")
 
 
+@pytest.mark.deep(3)
 def test_a_long_query_fits_into_its_address_whatever_deliveries_may_have(serve):
     program = serve(OCTO_SYNC_WEBHOOKS__HEADER_LIMIT="1024")
     dashboard = program.wait_for(r"dashboard on (http://127\.0\.0\.1:\d+)")
@@ -123,6 +124,7 @@ def test_a_long_query_fits_into_its_address_whatever_deliveries_may_have(serve):
     assert get(f"{dashboard}/sql?{urllib.parse.urlencode({'q': query})}")[0] == 200
 
 
+@pytest.mark.deep(2)
 def test_it_can_be_switched_off(serve):
     program = serve(OCTO_SYNC_DASHBOARD__ENABLED="false")
     program.wait_for(r"worker keeps")
@@ -135,6 +137,7 @@ def taken():
         yield f"127.0.0.1:{there.getsockname()[1]}"
 
 
+@pytest.mark.deep(2)
 def test_where_its_port_is_taken_everything_else_runs(serve, taken):
     program = serve("--dashboard", taken)
     said = program.wait_for(rf".*dashboard\.bind: cannot listen on {taken}.*")
@@ -142,6 +145,7 @@ def test_where_its_port_is_taken_everything_else_runs(serve, taken):
     program.wait_for("worker keeps")
 
 
+@pytest.mark.deep(2)
 @pytest.mark.parametrize(
     "text", [b"-- parameter: day\nselect 1\n", b"-- name: mine\nselect '\xe9'\n"], ids=["header", "latin-1"]
 )
@@ -156,6 +160,7 @@ def test_where_a_query_of_its_own_cannot_be_read_everything_else_runs(project, s
     assert get(f"{receiver}/livez") == (200, "alive\n")
 
 
+@pytest.mark.deep(2)
 def test_alone_where_its_port_is_taken_it_ends_with_a_sentence(serve, taken):
     program = serve("--only", "dashboard", "--dashboard", taken)
     program.wait_for(rf"octo-sync: error: dashboard\.bind: cannot listen on {taken}")
@@ -184,6 +189,7 @@ def test_beyond_this_machine_without_a_token_nothing_starts(serve):
     assert program.process.wait(10) == 2
 
 
+@pytest.mark.deep(2)
 def test_open_asks_the_systems_browser_for_it(project, serve, tmp_path):
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/asked\n')

@@ -220,6 +220,7 @@ def test_when_every_connection_is_busy_it_is_said(source, monkeypatch):
     assert source.rows("channels"), "nothing of it is remembered"
 
 
+@pytest.mark.deep(2)
 def test_on_a_server_nobody_waits_for_the_look_when_every_connection_is_busy(
     postgres_database, published, service, tmp_path, clock
 ):
@@ -237,11 +238,14 @@ def test_on_a_server_nobody_waits_for_the_look_when_every_connection_is_busy(
             assert time.monotonic() - began < 5
 
 
-def test_on_a_server_a_landing_is_noticed(postgres_database, published, service, tmp_path, clock):
+@pytest.mark.deep(3)
+def test_on_a_server_a_publish_is_noticed_and_a_landing_is_not(postgres_database, published, service, tmp_path, clock):
     shutil.copytree(published, tmp_path / "project")
     project = Project(tmp_path / "project", service, publish=True, destination=postgres_database)
     asyncio.run(project.sync())
     source = Source(postgres_database, tmp_path, now=clock)
+    assert source.trouble is None
+    clock.pass_(seconds=2)
     before, titles = source.revision, _titles(source)
     assert before
     assert titles
@@ -249,7 +253,10 @@ def test_on_a_server_a_landing_is_noticed(postgres_database, published, service,
         "PATCH", f"/admin/products/{service.state()['products'][0]['id']}", {"title": {"en": "Renamed by hand"}}
     )
     project.clock.advance(seconds=3600)
-    asyncio.run(project.sync())
+    asyncio.run(project.sync(publishing=False))
+    clock.pass_(seconds=2)
+    assert (source.revision, _titles(source)) == (before, titles)
+    asyncio.run(project.sync(publishing=True))
     clock.pass_(seconds=2)
     assert source.revision != before
     assert "Renamed by hand" in _titles(source)

@@ -1,6 +1,6 @@
 """Where pages get their rows: the published copy, opened anew whenever another one was published.
 
-On DuckDB the copy is a file that is replaced as a whole; on PostgreSQL readers see what was committed last. Either has a
+On DuckDB the copy is a file that is replaced as a whole; on PostgreSQL a publish is one transaction. Either has a
 `revision`, a text that changes when there is something new to see. It is looked at once a second at most.
 """
 
@@ -36,11 +36,8 @@ _KEEP = 200
 """Answers that are remembered at most: filters make ever new ones."""
 _NOTHING = ""
 _ON_A_SERVER = "server"
-_REVISION = (
-    # Each publish makes the schema anew; views show landings at once, and each landing renews coverage.
-    "select (select n.oid::text from pg_namespace n where n.nspname = 'marts') "
-    "|| '-' || coalesce((select max(request_seq)::text || '-' || max(verified_at_utc)::text from ops.coverage), '')"
-)
+_REVISION = "select obj_description(to_regnamespace('marts'), 'pg_namespace')"
+"""The comment that each publish makes anew."""
 
 _Rows = list[dict[str, Any]]
 _Kept = dict[tuple[Any, ...], "Future[_Rows]"]
@@ -244,7 +241,7 @@ class Source:
     def one_copy(self) -> Iterator[None]:
         """All that this thread reads in the block is of one copy, though another one is published meanwhile.
 
-        On PostgreSQL it is what was committed last when it is read.
+        On PostgreSQL each query is of what was published last when it is asked.
 
         Raises:
             WarehouseError: There is none, or it cannot be read.

@@ -1,20 +1,23 @@
-"""Publishing on PostgreSQL: marts are made and checked in one transaction, beside those that readers see.
+"""Publishing on PostgreSQL: in one transaction what landed since the last publish is brought over, and checked.
 
-The former schema is renamed, the new one made under its name, and the commit swaps them: no reader waits, and one that is in
-the middle of a query keeps what it reads. The former one is dropped afterwards, at the next publish if somebody still holds
-it. Grants are read before and given again: on the schema, on each mart of the same name, and by default on new ones.
+`core` and `ops` are tables of their own beside `landing`, and marts are made of them. Rows are changed in place, so the
+commit shows all of it at once: nobody waits for a lock, a reader in the middle of a query keeps what it reads, and grants and
+views of others stay. Only when a mart's definition has changed, all are made anew: the former schema is renamed, the new one
+made under its name and given the same grants; the former one is dropped when nobody holds it any more.
 """
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.destinations.base import Rows
+from octo_sync.destinations.postgres_landing import LANDING, group_of
 from octo_sync.destinations.postgres_rows import numbered, rows_of
 from octo_sync.destinations.postgres_session import Passing, connect, translated
 from octo_sync.destinations.postgres_sessions import check_fence
 from octo_sync.destinations.postgres_state import size
+from octo_sync.schema import Table
 
 if TYPE_CHECKING:
     import psycopg
@@ -28,13 +31,18 @@ _PATIENCE = 1.0
 """Seconds to wait for readers of a former schema before leaving it to the next publish."""
 _TURN = 60.0
 """Seconds to wait for the landing in hand before marts are committed."""
+_MANY = 10
+"""When one in so many rows of a table is new, the planner is told before marts and checks ask for them."""
+_SAID = "Published by octo-sync at {at} UTC. Definitions: {definition}"
+"""The comment on the schema `marts`, which every reader can see. It differs after each publish."""
 
 
 class PostgresDraft:
-    """Marts in the making; see `Draft`."""
+    """What is to be published; see `Draft`."""
 
     def __init__(self, session: "psycopg.Connection[Any]", name: str) -> None:
         self._session, self._name = session, name
+        self._definition, self._grants, self._keeps = "", _Grants(session), False
         self.is_withdrawn = False
 
     def run_script(self, statements: Iterable[str]) -> None:
@@ -49,42 +57,58 @@ class PostgresDraft:
         with _raised(), translated(self._name), self._session.transaction():
             return rows_of(self._session.execute(text.encode(), values or None), limit)
 
-    def publish(self) -> int:
-        """Have the end of the block show them; bytes that the tables take."""
+    def keeps_marts(self, names: Collection[str], definition: str) -> bool:
+        """Whether those that are there were made so; otherwise they are put aside; see `Draft`."""
+        self._definition = definition
         with _raised(), translated(self._name):
+            said = self._session.execute("select obj_description(to_regnamespace('marts'), 'pg_namespace')").fetchone()
+            there = {name for (name,) in self._session.execute(_NAMES).fetchall()}
+            self._keeps = bool(said and str(said[0]).endswith(definition)) and there == set(names)
+            if there and not self._keeps:
+                number = _free_number(self._session)
+                self._session.execute(f"alter schema marts rename to {_FORMER}{number}".encode())
+            return self._keeps
+
+    def publish(self) -> int:
+        """Have the end of the block show it; bytes that the tables take."""
+        with _raised(), translated(self._name):
+            if not self._keeps:
+                self._grants.give(self._session)
+            at = self._session.execute(
+                "select to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
+            ).fetchone()
+            said = _SAID.format(at=at[0] if at else "", definition=self._definition)
+            self._session.execute(f"comment on schema marts is '{said}'".encode())
             return size(self._session)
 
     def withdraw(self) -> None:
-        """Keep the former marts."""
+        """Keep what readers have."""
         self.is_withdrawn = True
 
 
 @contextlib.contextmanager
-def drafting(address: str, name: str, fence: int, *, lock_timeout: float) -> Iterator[PostgresDraft]:
+def drafting(
+    address: str, name: str, fence: int, *, tables: Sequence[Table], lock_timeout: float
+) -> Iterator[PostgresDraft]:
     """A draft in a session of its own: landings go on meanwhile, and it sees none of them.
 
     Raises:
-        WriterFenced: A writer with a higher token than `fence` took over; the former marts stay.
+        WriterFenced: A writer with a higher token than `fence` took over; readers keep what they have.
     """
     with _raised():
         session = connect(address, lock_timeout=lock_timeout)
     try:
         with _raised(), translated(name):
             _drop_former(session)
-            # One snapshot, so that marts which are tables and the checks speak of the same rows.
+            # One snapshot, so that marts and checks speak of the same rows.
             session.execute("begin isolation level repeatable read")
-            grants = _Grants(session)
-            has_marts = session.execute("select to_regnamespace('marts') is not null").fetchone() or (False,)
-            if has_marts[0]:
-                session.execute(f"alter schema marts rename to {_FORMER}{_free_number(session)}".encode())
-            session.execute("create schema marts")
+            _bring_over(session, tables)
         draft = PostgresDraft(session, name)
         yield draft
         with _raised(), translated(name):
             if draft.is_withdrawn:
                 session.execute("rollback")
             else:
-                grants.give(session)
                 with _no_newer_writer(address, name, fence):
                     session.execute("commit")
                 _drop_former(session)
@@ -93,10 +117,42 @@ def drafting(address: str, name: str, fence: int, *, lock_timeout: float) -> Ite
         session.close()
 
 
+def _bring_over(session: "psycopg.Connection[Any]", tables: Sequence[Table]) -> None:
+    """Make the published tables equal to what has landed, where changes are noted; what is noted later stays noted."""
+    # It was just filled, or just emptied: the planner knows nothing of it.
+    session.execute(f"analyze {LANDING}.changed".encode())
+    noted = f"select name, bool_or(array_position(key, null) is not null) from {LANDING}.changed group by name"
+    wholly = dict(session.execute(noted.encode()).fetchall())
+    for table in tables:
+        if table.private or table.name not in wholly:
+            continue
+        is_empty = session.execute(f"select not exists (select from {table.full_name})".encode()).fetchone()
+        came = _bring(session, table, wholly=wholly[table.name] or bool(is_empty and is_empty[0]))
+        known = session.execute("select reltuples from pg_class where oid = $1::regclass", [table.full_name]).fetchone()
+        if came * _MANY > (known[0] if known else 0):
+            session.execute(f"analyze {table.full_name}".encode())
+    session.execute(f"delete from {LANDING}.changed".encode())
+
+
+def _bring(session: "psycopg.Connection[Any]", table: Table, *, wholly: bool) -> int:
+    """Bring over the noted rows of a table, or all of them; how many there are now."""
+    names = [c.name for c in table.all_columns]
+    into = f"insert into {table.full_name} ({', '.join(names)}) select {', '.join(f't.{n}' for n in names)} "
+    if wholly:
+        session.execute(f"delete from {table.full_name}".encode())
+        return session.execute(f"{into} from {LANDING}.{table.name} t".encode()).rowcount
+    group, types = group_of(table), {c.name: c.type for c in table.all_columns}
+    keys = ", ".join(f"key[{i}]::{types[c]} as {c}" for i, c in enumerate(group, start=1))
+    noted = f"(select distinct {keys} from {LANDING}.changed where name = '{table.name}') k"
+    same = " and ".join(f"t.{c} = k.{c}" for c in group)
+    session.execute(f"delete from {table.full_name} t using {noted} where {same}".encode())
+    return session.execute(f"{into} from {LANDING}.{table.name} t join {noted} on {same}".encode()).rowcount
+
+
 @contextlib.contextmanager
 def _no_newer_writer(address: str, name: str, fence: int) -> Iterator[None]:
     """Keep other writers out while the block commits. In a session of its own: the draft's sees who wrote when it began."""
-    with contextlib.closing(connect(address, lock_timeout=_TURN)) as session, session.transaction():
+    with contextlib.closing(connect(address, lock_timeout=_TURN, landing=True)) as session, session.transaction():
         check_fence(session, fence, name)
         yield
 

@@ -1,0 +1,64 @@
+"""`octo-sync drift`: fields that a service sends no more, and whose values are kept."""
+
+from pathlib import Path
+
+import click
+
+from octo_sync.cli import console, options
+
+
+@click.group(cls=options.DefaultGroup)
+def command() -> None:
+    """Show fields that a service sends no more; let their values go."""
+
+
+@command.command("list")
+@options.reading_options
+@options.as_form
+def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> int:
+    """List the fields that are missing from answers; the copy keeps their former values."""
+    from octo_sync.flows.drift import KEPT  # noqa: PLC0415 - commands start fast
+
+    journal = options.open_journal(options.places(directory, pipeline))
+    rows = []
+    if journal:
+        with journal:
+            entries = [entry for entry in journal.quarantined() if entry.resource == KEPT]
+            rows = [(e.connection, e.key, console.instant_text(e.first_at)) for e in entries]
+    heads = ("connection", "path", "since")
+    if json_ or form == "json":
+        console.document("drift", {"fields": [dict(zip(heads, row, strict=True)) for row in rows]})
+    elif form == "table":
+        if rows:
+            click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
+        console.note(
+            "Let the values go: octo-sync drift accept PATH, then octo-sync sync" if rows else "Nothing is missing."
+        )
+    else:
+        console.write_rows(heads, rows, form)
+    return 0
+
+
+@command.command("accept")
+@click.argument("path")
+@click.option("--connection", metavar="NAME", help="Only of this connection.")
+@options.reading_options
+@options.as_json
+def accept(path: str, directory: Path, pipeline: str | None, *, connection: str | None, json_: bool) -> int:
+    """Let the values of a field go that the service sends no more; PATH as `list` shows it, such as bookings.utcUpdatedAt."""
+    from octo_sync.flows.drift import accept as let_go  # noqa: PLC0415 - commands start fast
+
+    project = options.places(directory, pipeline)
+    journal = options.open_journal(project)
+    if journal is None:
+        raise click.UsageError(f"Nothing ran here yet: there is no journal at {project.journal}.")
+    with journal:
+        found = let_go(journal, path, connection)
+    if json_:
+        console.document("drift-accept", {"accepted": [{"connection": e.connection, "path": e.key} for e in found]})
+    for entry in () if json_ else found:
+        click.echo(f"accepted  {entry.connection}:{console.clean(entry.key)}")
+    if not found:
+        raise click.UsageError(f"{path} is not missing; octo-sync drift lists what is.")
+    console.note("The values go with the next sync: octo-sync sync")
+    return 0

@@ -1,0 +1,117 @@
+"""The gate: what the newest complete list shows is there, whatever else is said; three roads give one copy."""
+
+import asyncio
+import datetime as dt
+import shutil
+
+import pytest
+from tests.flows.harness import Project, Service, small
+from tests.flows.test_keep import keeping, settled
+from tests.flows.test_verify import verify
+
+from octo_sync.model import Source, Subject, SubjectKind
+
+
+@pytest.fixture(scope="module")
+def service():
+    with Service(small(bookings=60, days=20, products=4)) as running:
+        yield running
+
+
+@pytest.fixture
+def project(tmp_path, service):
+    service.reset()
+    yield Project(tmp_path / "project", service, publish=True)
+    service.reset()
+    service.quirks(lapsed_holds_unreadable=False, cancelled_not_listed=False, ignored_capability=[], fields_dropped=[])
+
+
+def let_holds_lapse(project, service):
+    """Both clocks go on until every hold of the seed is over."""
+    held = [b for b in service.state()["bookings"] if b["status"] == "ON_HOLD"]
+    assert held, "the seed has holds"
+    later = max(dt.datetime.fromisoformat(b["utc_expires_at"]) for b in held) + dt.timedelta(minutes=1)
+    service.control("PUT", "/clock", {"now": later.isoformat(), "freeze": True})
+    project.clock.advance(seconds=(later - project.clock.now()).total_seconds() + 5)
+    return {b["uuid"] for b in held}
+
+
+async def test_a_lapsed_hold_that_is_listed_and_cannot_be_read_stays_by_every_road(project, service):
+    """Its timer asks for it by its own id, which is not found, twice: the list shows it, and so it is there."""
+    service.quirks(lapsed_holds_unreadable=True)
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper, within=60)
+        held = let_holds_lapse(project, service)
+        service.forget_requests()
+        query = keeper.ports.warehouse.query
+        async with asyncio.timeout(60):
+            await settled(keeper, within=60)
+            while query("select * from ops.absences").rows:
+                await settled(keeper, within=60)
+        asked = [r["path"].rsplit("/", 1)[-1] for r in service.requests() if "/bookings/" in r["path"]]
+        assert set(asked) == held
+        assert query("select count(*) from core.bookings where is_deleted").rows == [(0,)]
+        assert (
+            query("select changed_fields from core.booking_history where changed_fields like '%is_deleted%'").rows == []
+        )
+        told = query("select name, seen_count from ops.schema_drift where kind = 'contradiction'").rows
+        assert told == [("listed, but not found by its own id", len(held))]
+        # Its list knows it: nobody asks for it again, by timer or by pull.
+        service.forget_requests()
+        project.clock.advance(minutes=10)
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper, within=60)
+        assert [r["path"] for r in service.requests() if "/bookings/" in r["path"]] == []
+    assert [d for d in project.differences() if "booking" in d] == []
+    served = await project.digests()
+    await project.sync()
+    assert await project.digests() == served
+    found = await verify(project)
+    assert (found.comparison.equal, found.complete) == (True, True), found.comparison.differences
+
+
+async def test_a_booking_that_its_list_does_not_show_either_is_deleted_soon(project, service):
+    """Told by a notification: its own id is not found, the list is asked, its own id is not found again."""
+    async with keeping(project) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper, within=60)
+        (gone,) = keeper.ports.warehouse.query("select min(product_id) from core.products").rows[0]
+        project.remember_products()
+        service.forget_requests()
+        service.control("DELETE", f"/admin/products/{gone}", silent="true")
+        keeper.ports.journal.mark([Subject("main", SubjectKind.PRODUCT, (gone,))], Source.NOTIFICATION)
+        async with asyncio.timeout(60):
+            while keeper.ports.warehouse.query("select * from core.products where is_deleted").rows == []:
+                await settled(keeper, within=60)
+        asked = [r["path"].rsplit("/", 1)[-1] for r in service.requests() if "/products" in r["path"]]
+        assert asked == [gone, "products", gone]
+        assert keeper.ports.warehouse.query("select * from ops.schema_drift where kind = 'contradiction'").rows == []
+    assert project.differences() == []
+
+
+ROADS = {
+    "cancelled bookings are hidden": {"cancelled_not_listed": True},
+    "a capability is ignored without an echo": {"ignored_capability": ["extras"], "no_capability_echo": True},
+    "fields vanish": {"fields_dropped": ["booking.utcUpdatedAt", "unitItem.pricing"]},
+}
+
+
+@pytest.mark.parametrize("quirk", ROADS)
+async def test_three_roads_give_one_copy_of_one_service(project, service, quirk):
+    """What `serve` and `sync` wrote when the habit began is the same, and `verify --live` finds nothing to differ."""
+    await project.sync()
+    before = await project.digests()
+    shutil.copytree(project.directory, project.directory.with_name("served"))
+    served = Project(project.directory.with_name("served"), service, publish=True)
+    service.quirks(**ROADS[quirk])
+    await project.sync()
+    async with keeping(served) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper, within=60)
+        async with asyncio.timeout(60):
+            while keeper.ports.warehouse.query("select * from ops.absences").rows:
+                await settled(keeper, within=60)
+    assert await project.digests() == await served.digests() == before
+    found = await verify(project)
+    assert (found.comparison.equal, found.complete) == (True, True), found.comparison.differences[:5]

@@ -1,0 +1,126 @@
+"""Three tiers of one suite.
+
+everyday   `uv run pytest`: every promise at least once
+ci         `uv run pytest --tier ci`: deep tests drawn by a seed, as many as fit into `SECONDS`
+deep       `uv run pytest --tier deep`: all there is
+
+A test that is too dear for every day has the mark `deep(seconds)`, with the processor time it takes; `everyday=[…]` names the
+parameters that run every day all the same. A test that takes the fixture `tier` runs in all three and does more in the higher
+ones. A test that is named (`file.py::test`) runs in any tier.
+"""
+
+import random
+from dataclasses import dataclass
+
+import pytest
+
+__all__ = ["Tier"]
+
+SECONDS = {
+    "tests/simulation/test_mutants.py": 90,
+    "tests/faults/": 60,
+    "tests/browser/": 40,
+    "tests/docs/": 100,
+    "tests/": 60,
+}
+"""What the deep tests drawn for one run of CI may take, in seconds of one processor; the first prefix that fits counts."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """How much is asked of a test: `choose(1, 5, 200)` is 1 every day, 5 in CI, 200 in the deep run."""
+
+    name: str
+    seed: int
+
+    def choose(self, everyday, ci, deep):
+        return {"everyday": everyday, "ci": ci, "deep": deep}[self.name]
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("octo-sync")
+    group.addoption("--tier", choices=["everyday", "ci", "deep"], default="everyday", help="How much is tested.")
+    group.addoption("--seed", type=int, help="What --tier ci draws; printed, so that a run can be repeated.")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    if config.option.seed is None:
+        # Before the workers start: they are handed the options, and must draw the same tests.
+        config.option.seed = random.SystemRandom().randrange(10**6) if config.option.tier == "ci" else 0
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "deep(seconds, everyday=()): too dear for every day, but for these parameters")
+
+
+def pytest_report_header(config):
+    seed = f" (repeat with --seed {config.option.seed})" if config.option.tier == "ci" else ""
+    return (
+        f"tier: {config.option.tier}{seed}; others: uv run pytest (every day), "
+        "--tier ci (drawn deep tests), --tier deep (all, an hour or two)"
+    )
+
+
+def pytest_xdist_auto_num_workers(config):
+    """One named test is there sooner without other processes; None leaves the number to xdist."""
+    return 0 if _named(config) else None
+
+
+@pytest.fixture(scope="session")
+def tier(request):
+    """The `Tier` of this run."""
+    return Tier(request.config.option.tier, request.config.option.seed)
+
+
+def _named(config):
+    return bool(config.args) and all("::" in argument for argument in config.args)
+
+
+def pytest_collection_modifyitems(config, items):
+    if not _named(config):
+        _check(items)
+        keep = set(_chosen(items, config.option.tier, config.option.seed))
+        config.hook.pytest_deselected(items=[item for item in items if item not in keep])
+        items[:] = [item for item in items if item in keep]
+    # The longest first, so that no worker waits for another at the end.
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/simulation/"))
+
+
+def _chosen(items, tier, seed):
+    if tier == "deep":
+        return items
+    if tier == "everyday":
+        return [item for item in items if _deep(item) is None]
+    left, drawn = dict(SECONDS), []
+    for item in random.Random(seed).sample(items, len(items)):
+        mark = _deep(item)
+        if mark is None:
+            drawn += [item] if "tier" in item.fixturenames else []
+            continue
+        room = next(prefix for prefix in SECONDS if item.nodeid.startswith(prefix))
+        (cost,) = mark.args
+        if cost <= left[room]:
+            left[room] -= cost
+            drawn.append(item)
+    return drawn
+
+
+def _deep(item):
+    """Its mark, where it has one that counts for its parameters."""
+    mark = item.get_closest_marker("deep")
+    if mark is None or ("everyday" in mark.kwargs and item.callspec.id in mark.kwargs["everyday"]):
+        return None
+    return mark
+
+
+def _check(items):
+    """A name in `everyday` that no test has would leave a promise out without a word."""
+    ids = {}
+    for item in items:
+        if (mark := item.get_closest_marker("deep")) and "everyday" in mark.kwargs:
+            wanted, found = ids.setdefault(item.nodeid.partition("[")[0], (mark.kwargs["everyday"], set()))
+            found.add(item.callspec.id)
+    for test, (wanted, found) in ids.items():
+        if unknown := set(wanted) - found:
+            raise pytest.UsageError(f"{test}: everyday names {sorted(unknown)}; its parameters are {sorted(found)}")
