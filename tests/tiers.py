@@ -43,15 +43,18 @@ def pytest_addoption(parser):
     group.addoption("--seed", type=int, help="What --tier ci draws; printed, so that a run can be repeated.")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config):
-    if config.option.seed is None:
-        # Before the workers start: they are handed the options, and must draw the same tests.
-        config.option.seed = random.SystemRandom().randrange(10**6) if config.option.tier == "ci" else 0
-
-
 def pytest_configure(config):
+    if (workerinput := getattr(config, "workerinput", None)) is not None:
+        config.option.seed = workerinput["seed"]
+    elif config.option.seed is None:
+        config.option.seed = random.SystemRandom().randrange(10**6) if config.option.tier == "ci" else 0
     config.addinivalue_line("markers", "deep(seconds, everyday=()): too dear for every day, but for these parameters")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """All workers draw the same tests: they are handed the seed."""
+    node.workerinput["seed"] = node.config.option.seed
 
 
 def pytest_report_header(config):
