@@ -15,7 +15,7 @@ def listening(handler):
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
         server.url, server.told = f"http://127.0.0.1:{server.server_port}", []
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds until it sees that it is to end
         thread.start()
         try:
             yield server

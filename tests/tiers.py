@@ -13,8 +13,12 @@ import random
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import settings
 
 __all__ = ["Tier"]
+
+EXAMPLES = {"everyday": 50, "ci": 200, "deep": 500}
+"""How many examples Hypothesis makes up, where a test does not say another number."""
 
 SECONDS = {
     "tests/simulation/test_mutants.py": 90,
@@ -48,6 +52,8 @@ def pytest_configure(config):
         config.option.seed = workerinput["seed"]
     elif config.option.seed is None:
         config.option.seed = random.SystemRandom().randrange(10**6) if config.option.tier == "ci" else 0
+    settings.register_profile("tier", max_examples=EXAMPLES[config.option.tier])
+    settings.load_profile("tier")
     config.addinivalue_line("markers", "deep(seconds, everyday=()): too dear for every day, but for these parameters")
 
 

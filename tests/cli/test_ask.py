@@ -22,6 +22,7 @@ def test_ask_alone_lists_the_questions(looked):
     assert len(re.findall(r"^ ?\d+  ", text, re.MULTILINE)) == 22
 
 
+@pytest.mark.deep(0.3, everyday=["weak_departures", "net_owed"])
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.name)
 def test_every_question_runs_by_its_number_and_by_its_name(looked, question):
     given = [f"--param={name}=RS-000001" for name in question.required]

@@ -88,6 +88,7 @@ def without_seen(rows):
     return sorted((sorted((k, v) for k, v in row.items() if k not in SEEN) for row in rows), key=str)
 
 
+@pytest.mark.deep(0.5, everyday=["weak_departures", "net_owed"])
 @pytest.mark.parametrize("question", ask.questions(Path("nowhere")), ids=lambda q: q.name)
 def test_every_question_has_the_answer_that_a_copy_in_duckdb_gives(program, looked, question):
     given = [f"--param={name}=RS-000001" for name in question.required]
@@ -313,6 +314,7 @@ def test_init_takes_an_address(tmp_path):
 # -- publishing ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep(2)
 def test_grants_default_rights_and_comments_survive_a_publish(program, server, postgres_server):
     name = server[2]
     postgres_server.execute("create role dashboards login")
@@ -339,6 +341,7 @@ def test_grants_default_rights_and_comments_survive_a_publish(program, server, p
     run("drop role dashboards")
 
 
+@pytest.mark.deep(2)
 def test_marts_that_are_defined_anew_wait_for_no_reader_of_the_former_ones(program, server, postgres_server):
     name, mine = server[2], program.directory / "warehouse" / "custom" / "mine.sql"
     former = "select nspname from pg_namespace where nspname like 'marts_former_%'"

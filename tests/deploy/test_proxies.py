@@ -221,6 +221,7 @@ async def test_the_receiver_itself_refuses_a_wrong_secret(proxy):
     assert (await proxy.ask(_delivery(booking_body("stranger"), secret=b"guessed"))).status == 401
 
 
+@pytest.mark.deep(2, everyday=["nginx"])
 async def test_a_body_may_have_what_the_receiver_takes_and_no_more(proxy):
     assert (await proxy.ask(_delivery(b" " * LIMIT))).status == 200
     assert (await proxy.ask(_delivery(b" " * (LIMIT + 1)))).status == 413
@@ -232,6 +233,7 @@ async def test_a_head_may_have_16_kib_and_not_much_more(proxy):
     assert (await proxy.ask(_delivery(b"", *(b"X-Long-%d: " % n + b"a" * 7000 for n in range(4))))).status in {400, 431}
 
 
+@pytest.mark.deep(2, everyday=["nginx"])
 async def test_a_slow_head_is_ended(proxy):
     client = await proxy.client()
     await client.say(b"POST " + ADDRESS.encode() + b" HTTP/1.1\r\nHost: " + HOST.encode())
@@ -240,6 +242,7 @@ async def test_a_slow_head_is_ended(proxy):
     await client.close()
 
 
+@pytest.mark.deep(2, everyday=["nginx"])
 async def test_a_slow_body_is_ended_and_meanwhile_holds_nothing_at_the_receiver(proxy):
     client = await proxy.client()
     await proxy.ask(_delivery(b"{}", secret=b"guessed"))  # ends the connection that was kept open for the next request

@@ -1026,7 +1026,7 @@ class Contract:
 
     # -- any order --------------------------------------------------------------------------------------------------
 
-    def test_any_order_and_any_grouping_of_the_same_answers_say_the_same(self, open_warehouse):
+    def test_any_order_and_any_grouping_of_the_same_answers_say_the_same(self, open_warehouse, tier):
         """The last request of each record decides, whenever and with whatever it arrives."""
         answers = _history()
         reference = open_warehouse("reference")
@@ -1038,7 +1038,11 @@ class Contract:
         count = 0
 
         @settings(
-            max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
+            max_examples=tier.choose(2, 5, 20),
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            database=None,
+            derandomize=True,
         )
         @given(st.permutations(range(len(answers))), st.lists(st.integers(1, 5), min_size=len(answers)))
         def check(order, sizes):

@@ -246,6 +246,7 @@ WRITES = {
 }
 
 
+@pytest.mark.deep(2, everyday=["_publish"])
 @pytest.mark.parametrize("work", WRITES)
 def test_who_has_lost_the_lease_writes_no_log_prunes_nothing_and_publishes_nothing(two, work):
     old, new = two
@@ -264,6 +265,7 @@ def test_who_has_lost_the_lease_writes_no_log_prunes_nothing_and_publishes_nothi
         assert after["marts.one"] == [("late",)]
 
 
+@pytest.mark.deep(2)
 def test_a_writer_that_takes_over_while_marts_are_made_keeps_them_from_being_seen(two):
     old, new = two
     draft = contextlib.ExitStack()

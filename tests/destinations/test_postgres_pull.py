@@ -15,6 +15,7 @@ def said(digests):
     return sorted((d.table, d.rows, d.digest) for d in digests)
 
 
+@pytest.mark.deep(7)
 async def test_a_pull_changes_and_deletions_give_the_same_as_the_source_and_as_duckdb(on_postgres, tmp_path, service):
     on_duckdb = Project(tmp_path / "duckdb", service)
     on_postgres.remember_products()

@@ -114,6 +114,7 @@ async def test_pairs_of_the_same_bytes_with_a_change_between_leave_nothing_stale
     assert stale == []
 
 
+@pytest.mark.deep(5)
 async def test_changes_behind_an_answer_that_is_on_its_way_are_all_seen(service, copy, pairs):
     """The service has answered; before its answer arrives the booking changes once more, and a notification comes."""
     uuids = open_bookings(service)
@@ -143,6 +144,7 @@ async def test_changes_behind_an_answer_that_is_on_its_way_are_all_seen(service,
     assert missed == []
 
 
+@pytest.mark.deep(5)
 async def test_thousands_of_repeats_about_an_unchanged_booking_cost_at_most_five_requests(service, copy, tier):
     repeats = tier.choose(1000, 1000, 10_000)
     uuid = open_bookings(service)[0]

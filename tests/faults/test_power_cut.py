@@ -220,7 +220,7 @@ def cut(strace, tmp_path, mode, count, seed, cuts):
 
 def test_no_acknowledged_delivery_is_missing_from_any_image_r1(tmp_path, strace, tier):
     # So many that the log is folded into the database meanwhile.
-    found, folded = cut(strace, tmp_path, "full", 560, f"full/{tier.seed}", tier.choose(8, 20, 40))
+    found, folded = cut(strace, tmp_path, "full", 560, f"full/{tier.seed}", tier.choose(4, 20, 40))
     assert folded > 10
     assert max(acknowledged for acknowledged, _ in found) > 500
     bad = [(acknowledged, missing) for acknowledged, missing in found if missing]

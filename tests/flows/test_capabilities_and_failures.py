@@ -14,6 +14,7 @@ from octo_sync.flows.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 
 
+@pytest.mark.deep(2)
 async def test_a_capability_that_is_suddenly_ignored_keeps_the_old_values_and_is_reported(synced, service):
     copy = synced()
     priced = copy.warehouse()
@@ -74,6 +75,7 @@ async def test_without_an_echo_a_missing_capability_is_seen_by_its_fields(synced
     assert ("pricing",) in copy.query("select distinct missing_capabilities from ops.coverage")
 
 
+@pytest.mark.deep(2)
 async def test_one_refused_option_is_set_aside_with_its_reason_and_the_rest_goes_on(project, service):
     copy = project(sync=QUICK_SYNC)
     slot = service.slots()[0]

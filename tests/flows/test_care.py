@@ -155,6 +155,7 @@ def _linked(link):
     return ""
 
 
+@pytest.mark.deep(7)
 def test_departures_lie_in_the_order_in_which_they_are_read(directory):
     warehouse = opened(directory)
     slots = [slot(day, hour=hour, vacancies=(29 + hour) % 10) for day in range(1, 29) for hour in range(1, 23)]

@@ -86,7 +86,7 @@ async def test_a_faithful_service_does_all_that_the_copy_wishes_and_is_asked_a_d
     assert found.calls == asked <= doctor_service.MOST_CALLS
 
 
-@pytest.mark.deep(2, everyday=["cancelled_not_listed", "ignored_capability", "no_capability_echo"])
+@pytest.mark.deep(2, everyday=["cancelled_not_listed"])
 @pytest.mark.parametrize("name", QUIRKS)
 async def test_each_quirk_changes_its_own_finding_and_no_other(service, name):
     value, expected = QUIRKS[name]

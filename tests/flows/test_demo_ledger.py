@@ -16,6 +16,7 @@ from octo_sync.reconciliation import Bucket
 WINDOW = Horizon(-90, 365).window(TODAY)
 
 
+@pytest.mark.deep(1, everyday=["20-4", "100-7"])
 @pytest.mark.parametrize(("bookings", "seed"), [(20, 4), (100, 7), (150, 1), (2500, 7)])
 def test_nine_differences_are_planted_however_few_bookings_there_are(bookings, seed):
     with Service(small(bookings=bookings, seed=seed, days=90)) as service:

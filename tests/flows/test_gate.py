@@ -97,6 +97,7 @@ ROADS = {
 }
 
 
+@pytest.mark.deep(8, everyday=["cancelled bookings are hidden"])
 @pytest.mark.parametrize("quirk", ROADS)
 async def test_three_roads_give_one_copy_of_one_service(project, service, quirk):
     """What `serve` and `sync` wrote when the habit began is the same, and `verify --live` finds nothing to differ."""

@@ -122,6 +122,7 @@ async def test_the_mart_tells_the_same_and_every_change_with_what_was_before(pro
         assert number == 1 or (before != status) == ("status" in fields.split(",")), uuid
 
 
+@pytest.mark.deep(2)
 async def test_an_unchanged_pull_renews_the_evidence_and_adds_no_version(project):
     await synced(project)
     versions = project.query("select * from core.booking_history order by all")

@@ -69,6 +69,7 @@ VANISHED = {
 }  # fmt: skip
 
 
+@pytest.mark.deep(1, everyday=["inside a list", "tickets", "contacts"])
 @pytest.mark.parametrize("what", VANISHED)
 async def test_a_field_that_vanishes_takes_no_value_with_it(copy, service, what):
     quirk, path, table, entry = VANISHED[what]

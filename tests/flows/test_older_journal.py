@@ -22,6 +22,7 @@ async def marked(project):
         return [row.subject for row in opened.journal.subjects("main") if row.source is Source.REPAIR and row.dirty]
 
 
+@pytest.mark.deep(4)
 async def test_a_journal_put_back_from_before_is_noticed_and_everything_is_looked_at_again(project, service):
     journal = project.pipeline.journal_path
     await project.sync(seed=1)

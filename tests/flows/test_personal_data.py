@@ -129,6 +129,7 @@ async def test_a_copy_of_the_private_file_is_published_only_when_asked_for(pulle
     assert [mode_of(f) for f in pulled.directory.iterdir() if "read.private" in f.name] == [0o600]
 
 
+@pytest.mark.deep(1)
 async def test_a_contact_that_is_emptied_at_the_service_leaves_the_copy(synced, service):
     copy = synced()
     uuid = next(b["uuid"] for b in service.state()["bookings"] if b["contact"]["email_address"] and not b["notes"])

@@ -261,6 +261,7 @@ async def test_a_later_booking_of_an_erased_person_is_kept_without_her(project, 
     assert found == [("CONFIRMED", None)]
 
 
+@pytest.mark.deep(2)
 async def test_a_booking_is_erased_by_its_uuid_with_everybody_on_it(project, guest):
     copy = await pulled(project, guest)
 

@@ -95,7 +95,7 @@ def files_of(server, database, *tables):
     return {f"data/{path}" for (path,) in found}
 
 
-@pytest.mark.deep(10, everyday=["file"])
+@pytest.mark.deep(10)
 @pytest.mark.parametrize("journal", ["file", "server"])
 async def test_an_erased_person_is_in_no_byte_of_the_server_and_a_full_pull_does_not_bring_her_back(
     copy, server, guest
@@ -162,6 +162,7 @@ async def test_a_stricter_rule_is_applied_to_what_is_there_and_to_its_bytes(copy
         service.forget_requests()
 
 
+@pytest.mark.deep(2)
 def test_the_search_finds_what_is_there(server, tmp_path):
     """Each form of a text, in a row that was deleted and not yet written over."""
     database = server.make()

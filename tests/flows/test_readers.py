@@ -105,7 +105,7 @@ def writer(tmp_path):
 
 
 def test_no_reader_sees_half_of_a_publication_or_holds_up_the_writer(writer, tmp_path, tier):
-    publications = tier.choose(10, 20, 50)
+    publications = tier.choose(5, 20, 50)
     stop = tmp_path / "stop"
     writer.publish()
     readers = [start(writer.target, stop, kind) for kind in ("keeps", "opens", "opens")]

@@ -152,6 +152,7 @@ async def test_an_id_that_comes_twice_in_one_answer_lands_once_and_is_said(proje
     assert copy.differences() == []
 
 
+@pytest.mark.deep(1, everyday=["bookings"])
 @pytest.mark.parametrize("noun", ["products", "availability", "bookings"])
 async def test_new_fields_are_ignored_and_counted_as_drift(project, service, noun):
     copy = project()

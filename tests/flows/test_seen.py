@@ -166,6 +166,7 @@ def _others(service, uuid):
     ]
 
 
+@pytest.mark.deep(2)
 async def test_a_booking_that_lands_newer_than_the_window_and_goes_back_is_not_lost(synced, service):
     """Window request → own request, changed → own answer lands → window lands → the service goes back, silently."""
     copy, uuid = synced(sync={"batch_bodies": 1}), booked(service)
@@ -302,6 +303,7 @@ async def test_a_capability_asked_for_later_is_landed_though_the_bytes_are_the_s
     assert copy.differences() == []
 
 
+@pytest.mark.deep(4)
 async def test_a_capability_ignored_for_a_while_hides_nothing(synced, service):
     copy, uuid = synced(), booked(service)
     service.quirks(ignored_capability=["pricing"], no_capability_echo=True)

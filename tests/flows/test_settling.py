@@ -15,6 +15,7 @@ MONTH, MINUTES = "2026-12", 60
 PATIENT = {"backoff": "5s", "backoff_cap": "300s", "confirm_after": ("5s", "30s")}
 
 
+@pytest.mark.deep(4)
 def test_a_second_proof_that_does_not_come_is_asked_for_ever_more_seldom(tmp_path):
     """A departure vanishes, and from then on the month has a record that does not fit: no answer of it is whole."""
 

@@ -273,7 +273,7 @@ def carried_out(steps, rows, listed):
 
 
 @given(ROWS, SUBS, st.booleans())
-@settings(max_examples=600, deadline=None)
+@settings(deadline=None)
 def test_two_rounds_lead_from_any_state_to_exactly_one_and_touch_nobody_elses(rows, drawn, headers_shown):
     listed = listed_from(drawn)
     strangers = {each.id for each in listed} - {f.subscription.id for f in ours(rows, listed, "shop", BASE)}
@@ -293,7 +293,7 @@ def test_two_rounds_lead_from_any_state_to_exactly_one_and_touch_nobody_elses(ro
 
 
 @given(ROWS, SUBS)
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 def test_what_is_a_strangers_has_neither_our_endpoint_nor_our_id_nor_our_address(rows, drawn):
     mine = {r.endpoint for r in rows if r.connection == "shop"}
     theirs = {r.endpoint for r in rows if r.connection == "other"}

@@ -141,7 +141,7 @@ def test_the_service_lists_the_same_switches(tiny):
     assert {one["quirk"] for one in told_by_service["quirks"]} == {quirk.name for quirk in QUIRKS}
 
 
-@pytest.mark.deep(6, everyday=["malformed", "cut_list", "truncated/some"])
+@pytest.mark.deep(6, everyday=["truncated/some"])
 @pytest.mark.parametrize("name", FAULT_CASES)
 async def test_under_this_fault_the_copy_is_right_or_says_what_it_is_not(start, tiny, name):
     params, promise = FAULT_CASES[name]
@@ -442,7 +442,7 @@ def test_every_quirk_has_a_case():
     assert {quirk.name for quirk in QUIRKS} == cases
 
 
-@pytest.mark.deep(5, everyday=["booking_date_is_creation", "ignored_capability", "list_cap_100", "ids_as_numbers"])
+@pytest.mark.deep(5, everyday=["booking_date_is_creation", "list_cap_100"])
 @pytest.mark.parametrize("name", QUIRK_CASES)
 async def test_with_this_quirk_the_copy_holds_what_the_service_shows(start, tiny, name):
     value, shown, asked = QUIRK_CASES[name]

@@ -84,6 +84,7 @@ async def test_a_sample_as_large_as_the_whole_finds_every_difference(project, se
     assert found.complete
 
 
+@pytest.mark.deep(5)
 async def test_a_sample_of_what_is_equal_asks_for_no_more_than_it_drew(project, service):
     await project.sync()
     service.forget_requests()

@@ -68,7 +68,7 @@ def test_deliveries_of_one_transaction_stay_in_the_order_in_which_they_came(jour
     assert [one.body for one in journal.deliveries()] == bodies
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     items=st.lists(
         st.tuples(

@@ -175,11 +175,11 @@ class JournalMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.deep(6, everyday=["sqlite"])
-def test_every_history_ends_as_the_model_says(fresh) -> None:
+def test_every_history_ends_as_the_model_says(fresh, tier) -> None:
     run_state_machine_as_test(
         lambda: JournalMachine(fresh),
         settings=settings(
-            max_examples=40,
+            max_examples=tier.choose(10, 40, 40),
             stateful_step_count=40,
             deadline=None,
             derandomize=True,

@@ -49,7 +49,7 @@ def grouped(amount, point, group, negative):
     return negative.format(text) if amount < 0 else text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(
     table=st.lists(rows, max_size=8),
     delimiter=st.sampled_from(",;\t|"),

@@ -250,20 +250,20 @@ ALMOST = st.recursive(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 @example(b"\xfe\xff\xd8")
 def test_any_bytes_are_a_notification(raw):
     sound(read(raw))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(deadline=None)
 @given(ALMOST)
 def test_any_document_is_a_notification(document):
     sound(read(json.dumps(document).encode()))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(deadline=None)
 @given(ALMOST)
 def test_who_reads_what_is_kept_understands_the_same(document):
     raw = json.dumps(body(uuid="b") | {"data": document} if isinstance(document, list) else document).encode()
@@ -275,7 +275,7 @@ def test_who_reads_what_is_kept_understands_the_same(document):
         assert again == found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(ALMOST, st.integers(0, 200), st.binary(min_size=1, max_size=3))
 def test_any_damaged_document_is_a_notification(document, place, damage):
     raw = json.dumps(body(uuid="b") | {"more": document}, ensure_ascii=True).encode()

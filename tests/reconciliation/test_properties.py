@@ -13,7 +13,7 @@ from octo_sync.reconciliation import Tolerance
 
 # A comparison takes a tenth of a second, so few tables, of many rows, and no search for smaller ones.
 QUICK = settings(
-    max_examples=8,
+    max_examples=settings.default.max_examples // 12,
     deadline=None,
     derandomize=True,
     phases=[Phase.generate],

@@ -79,7 +79,7 @@ async def play(config, calls):
     await app.aclose()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
 @given(calls=CALLS)
 def test_no_request_breaks_the_service(config_of, calls):
     asyncio.run(play(config_of(bookings=3, products=5, days=30), calls))

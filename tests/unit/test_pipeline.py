@@ -861,7 +861,7 @@ flags = st.dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(document=documents(), environ=variables, dotenvs=variables, overrides=flags)
 @example(document={"connections": {"a": {"limits": 3}}}, environ={}, dotenvs={}, overrides={})
 def test_no_document_raises_anything_but_a_config_error_with_printable_mistakes(document, environ, dotenvs, overrides):
@@ -879,7 +879,6 @@ def test_no_document_raises_anything_but_a_config_error_with_printable_mistakes(
         assert all(math.isfinite(pause) for pause in pipeline.sync.confirm_after)
 
 
-@settings(max_examples=200)
 @given(st.one_of(scalars, st.lists(scalars), st.none()))
 def test_no_value_raises_anything_but_a_sentence(value):
     for function in (

@@ -241,6 +241,13 @@ ONE_MORE = "select * replace ({0} + 1 as {0}) from ({{}}) as right_one"
 NONE = "select * from ({}) as right_one where false"
 
 
+@pytest.mark.deep(
+    0.5,
+    everyday=[f"--{total}" for total in (
+        "fct_bookings: bookings", "fct_guests: tickets", "fct_departures: departures", "agg_occupancy_daily: taken",
+        "agg_bookings_daily: net_amount", "agg_pickup_curve: pax_on_books",
+    )],
+)  # fmt: skip
 @pytest.mark.parametrize(
     ("mart", "wrong", "told"),
     [

@@ -89,6 +89,7 @@ def test_no_table_and_no_mart_of_the_read_copy_names_anybody(world, people):
     assert found(people, texts) == set()
 
 
+@pytest.mark.deep(3)
 def test_no_table_and_no_mart_on_a_server_names_anybody_but_the_private_ones(on_server, people):
     assert {"marts.fct_bookings", "marts.fct_guests", "marts.dim_product", "core.bookings", "ops.runs"} <= {
         where for where, _ in on_server

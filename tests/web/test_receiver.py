@@ -151,6 +151,7 @@ async def test_two_secrets_are_none(receiver):
         assert (await running.ask(post(booking_body(), first, secret=second))).status == 401
 
 
+@pytest.mark.deep(1)
 async def test_a_retired_address_is_refused_and_two_of_one_connection_are_both_open(receiver, monkeypatch):
     running = await receiver()
     running.journal.add_endpoint("n" * 32, connection="acme", secret_hash=hashlib.sha256(b"new").hexdigest())

@@ -194,6 +194,7 @@ def test_a_projects_own_select_takes_the_place_of_the_shipped_one(folder, clock)
     mine.close()
 
 
+@pytest.mark.deep(3)
 def test_who_asks_in_sql_does_not_hold_up_the_pages(source):
     """Else one slow question would stop the dashboard for everybody."""
 
