@@ -60,6 +60,7 @@ def test_a_sync_fills_the_database_and_leaves_no_warehouse_file(program):
     assert left == {"shop.toml"}
 
 
+@pytest.mark.deep(0.3, everyday=["status", "sql select 1 as one"])
 @pytest.mark.parametrize("words", READING, ids=" ".join)
 def test_json_is_one_document_and_nothing_else(program, words):
     done = program(*words, "--json")

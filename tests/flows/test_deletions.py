@@ -274,6 +274,7 @@ async def test_a_list_of_departures_that_lost_most_of_its_rows_deletes_nothing_a
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_bookings_that_lists_hide_are_asked_for_by_their_own_ids(synced, service):
     """However many they are: the guard is for deleting. That they were hidden is written down."""
     copy = synced()

@@ -322,6 +322,7 @@ async def test_holds_of_a_connection_that_was_taken_out_are_nobodys_business(tmp
             assert not keeper._is_due()
 
 
+@pytest.mark.deep(2)
 async def test_repeats_about_one_booking_cost_a_few_requests(project, service):
     project.write()
     async with keeping(project) as keeper:

@@ -90,6 +90,7 @@ async def test_a_bookings_older_answer_held_back_never_overwrites_a_windows_newe
     assert copy.differences() == []
 
 
+@pytest.mark.deep(1, everyday=["list"])
 @pytest.mark.parametrize("older", ["list", "document"])
 async def test_of_a_product_list_and_a_product_the_later_request_wins(synced, service, older):
     copy = synced()

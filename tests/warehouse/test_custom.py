@@ -38,6 +38,7 @@ def rows(copy, sql):
         return read.sql(sql).rows()
 
 
+@pytest.mark.deep(3)
 async def test_an_own_mart_reads_shipped_ones_and_is_made_anew_with_them(opened):
     copy, put, publish_it = opened
     before = publish_it().marts

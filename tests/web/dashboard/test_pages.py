@@ -80,6 +80,7 @@ async def test_each_page_of_a_whole_copy(shown, path):
     assert all("src=" in found or "application/json" in found for found in re.findall(r"<script[^>]*>", page))
 
 
+@pytest.mark.deep(0.5, everyday=["/", "/revenue", "/availability"])
 @pytest.mark.parametrize("path", PAGES)
 async def test_behind_each_chart_is_its_mart_as_csv_json_and_parquet(shown, published, path):
     dashboard, asked = shown(), {}
@@ -147,6 +148,7 @@ async def test_each_page_of_one_product_one_departure_and_one_booking(shown, tin
         assert not re.search(r"\b(NaN|Infinity)\b", json.dumps(chart)), chart["id"]
 
 
+@pytest.mark.deep(0.2, everyday=["/", "/revenue", "/availability"])
 @pytest.mark.parametrize("path", PAGES)
 async def test_each_page_of_a_copy_that_is_old_says_so(shown, path):
     dashboard = shown(now=lambda: NOON + dt.timedelta(days=12, hours=1))
@@ -183,6 +185,7 @@ def huge(variant):
     )
 
 
+@pytest.mark.deep(0.2, everyday=["/", "/revenue", "/availability"])
 @pytest.mark.parametrize("path", PAGES)
 async def test_each_page_with_500_products(shown, huge, path):
     page = await shown(huge).text(path)
@@ -238,6 +241,7 @@ def _numbers(page):
     return html.unescape(re.sub(r"<[^>]+>", " ", body)).split()
 
 
+@pytest.mark.deep(0.3, everyday=["/", "/revenue", "/availability"])
 @pytest.mark.parametrize("path", PAGES)
 async def test_each_page_of_a_copy_on_a_server(on_a_server, tmp_path, path):
     source = Source(on_a_server, tmp_path, now=lambda: NOON + dt.timedelta(hours=1))
