@@ -1,8 +1,7 @@
-"""The gate: what the newest complete list shows is there, whatever else is said; three roads give one copy."""
+"""The gate: what the newest complete list shows is there, whatever else is said."""
 
 import asyncio
 import datetime as dt
-import shutil
 
 import pytest
 from tests.flows.harness import Project, Service, small
@@ -23,7 +22,7 @@ def project(tmp_path, service):
     service.reset()
     yield Project(tmp_path / "project", service, publish=True)
     service.reset()
-    service.quirks(lapsed_holds_unreadable=False, cancelled_not_listed=False, ignored_capability=[], fields_dropped=[])
+    service.quirks(lapsed_holds_unreadable=False)
 
 
 def let_holds_lapse(project, service):
@@ -88,31 +87,3 @@ async def test_a_booking_that_its_list_does_not_show_either_is_deleted_soon(proj
         assert asked == [gone, "products", gone]
         assert keeper.ports.warehouse.query("select * from ops.schema_drift where kind = 'contradiction'").rows == []
     assert project.differences() == []
-
-
-ROADS = {
-    "cancelled bookings are hidden": {"cancelled_not_listed": True},
-    "a capability is ignored without an echo": {"ignored_capability": ["extras"], "no_capability_echo": True},
-    "fields vanish": {"fields_dropped": ["booking.utcUpdatedAt", "unitItem.pricing"]},
-}
-
-
-@pytest.mark.deep(8, everyday=["cancelled bookings are hidden"])
-@pytest.mark.parametrize("quirk", ROADS)
-async def test_three_roads_give_one_copy_of_one_service(project, service, quirk):
-    """What `serve` and `sync` wrote when the habit began is the same, and `verify --live` finds nothing to differ."""
-    await project.sync()
-    before = await project.digests()
-    shutil.copytree(project.directory, project.directory.with_name("served"))
-    served = Project(project.directory.with_name("served"), service, publish=True)
-    service.quirks(**ROADS[quirk])
-    await project.sync()
-    async with keeping(served) as keeper:
-        await asyncio.to_thread(keeper.pull, "full")
-        await settled(keeper, within=60)
-        async with asyncio.timeout(60):
-            while keeper.ports.warehouse.query("select * from ops.absences").rows:
-                await settled(keeper, within=60)
-    assert await project.digests() == await served.digests() == before
-    found = await verify(project)
-    assert (found.comparison.equal, found.complete) == (True, True), found.comparison.differences[:5]
