@@ -887,6 +887,27 @@ class Contract:
         )
         assert say(warehouse) == said
 
+    def test_what_no_record_shows_any_more_stays_and_is_drift_and_what_one_lost_is_gone(self, warehouse):
+        def bare(number):
+            return {**booking(number), "pricing": None}
+
+        def drift():
+            return warehouse.query("select name from ops.schema_drift where kind = 'missing' order by 1").rows
+
+        numbers = (1, 2, 3)
+        warehouse.land(landing(december([booking(n) for n in numbers], 10)))
+        said = say(warehouse)
+        warehouse.land(landing(december([bare(n) for n in numbers], 11)))
+        assert say(warehouse) == said
+        assert ("pricing.includedTaxes",) in drift()
+        stale = warehouse.query("select stale_columns from core.bookings").rows
+        assert all("retail_minor" in columns for (columns,) in stale)
+        warehouse.land(landing(december([booking(n) for n in numbers], 12)))
+        assert drift() == []
+        warehouse.land(landing(december([bare(1), booking(2), booking(3)], 13)))
+        poor = warehouse.query("select booking_uuid from core.bookings where retail_minor is null").rows
+        assert (poor, drift()) == ([("uuid-1",)], [])
+
     def test_an_extra_without_a_name_lands_with_the_others(self, warehouse):
         unnamed = booking(1)
         unnamed["extraItems"] = [{"quantity": 1}]
