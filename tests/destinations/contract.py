@@ -836,7 +836,7 @@ class Contract:
         missed = [a for a in warehouse.absences() if a.table == "core.products"]
         assert [a.ask for a in missed] == [Subject("main", SubjectKind.PRODUCT, ("p",))]
         warehouse.bury(missed, now=NOW, fence=1)
-        assert [(o.product_id, o.option_id) for o in warehouse.catalog()] == [("p2", "o9")]
+        assert live(warehouse, "core.options", "option_id") == ["o9"]
         assert live(warehouse, "core.units", "product_id") == ["p2", "p2"]
         assert live(warehouse, "core.availability", "availability_id") == []
 
@@ -924,11 +924,6 @@ class Contract:
         again.close()
 
     # -- reading ----------------------------------------------------------------------------------------------------
-
-    def test_the_catalogue_is_what_is_offered_with_its_time_zones(self, warehouse):
-        warehouse.land(landing(answered("products", [product(options=("a", "b"))], 10)))
-        found = [(o.connection, o.product_id, o.option_id, o.time_zone) for o in warehouse.catalog()]
-        assert found == [("main", "p", "a", "Europe/Lisbon"), ("main", "p", "b", "Europe/Lisbon")]
 
     def test_a_query_takes_parameters_and_says_when_it_was_cut(self, warehouse):
         warehouse.land(landing(december([booking(n) for n in range(1, 6)], 10)))
