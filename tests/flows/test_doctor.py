@@ -11,10 +11,12 @@ import pytest
 from tests.flows.harness import NOON
 
 from octo_sync.flows import doctor, doctor_service
+from octo_sync.flows.conformance import Kept
 from octo_sync.journal import LeaseRow
-from octo_sync.model import Connection, Secret
+from octo_sync.model import Connection, Horizon, Secret
 from octo_sync.octo.client import OctoClient
 
+KEPT = Kept(Horizon(-90, 365), Horizon(0, 365))
 VERSIONS = {"octo-sync": "1.0", "duckdb": "1.5.0", "sqlite": "3.45.1"}
 
 
@@ -125,25 +127,21 @@ def test_a_disk_with_too_little_room_for_a_publish(files, size, free, level):
 
 
 @pytest.mark.parametrize(
-    ("lease", "alive", "level"),
+    ("lease", "alive", "says"),
     [
-        (LEASE, True, "warn"),
-        (LEASE, False, "ok"),
-        (dataclasses.replace(LEASE, released_at=NOON), True, "ok"),
-        (None, True, "ok"),
+        (LEASE, True, "works"),
+        (LEASE, False, "free"),
+        (dataclasses.replace(LEASE, released_at=NOON), True, "free"),
+        (None, True, "free"),
     ],
 )
-def test_somebody_who_works_here_is_named(files, lease, alive, level):
+def test_somebody_who_works_here_is_named(files, lease, alive, says):
     asked = []
     found = files(lease=lease, alive=lambda *who: asked.append(who) or alive)["lock"]
 
-    assert found.level == level
+    assert (found.level, found.fix) == ("ok", "")
     assert set(asked) <= {(41, "here")}
-    if level == "warn":
-        assert found.text == "serve (pid 41 on here) works here since 03:00:00 UTC"
-        assert found.fix == "octo-sync status"
-    else:
-        assert found.text == "free"
+    assert found.text == ("serve (pid 41 on here) works here since 03:00:00 UTC" if says == "works" else "free")
 
 
 def test_a_directory_that_cannot_be_written_is_missing_or_open_to_others(files):
@@ -187,7 +185,7 @@ async def examined(base_url, *, resolve=None, certificate=None):
 
     async with OctoClient(connection, clock=Noon(), random=Random(1), transport=httpx.MockTransport(refuse)) as client:
         found = await doctor_service.service(
-            client, clock=Noon(), quick=True, resolve=resolve or address, certificate=certificate
+            client, clock=Noon(), kept=KEPT, quick=True, resolve=resolve or address, certificate=certificate
         )
     return {f.name: f for f in found.findings}, len(asked)
 
