@@ -6,10 +6,13 @@ import sys
 import zoneinfo
 from random import Random
 
+import click
 import httpx
 import pytest
 from tests.flows.harness import NOON
 
+from octo_sync.cli import ask as ask_command
+from octo_sync.cli import doctor as doctor_command
 from octo_sync.flows import doctor, doctor_service
 from octo_sync.flows.conformance import Kept
 from octo_sync.journal import LeaseRow
@@ -247,3 +250,35 @@ async def test_a_certificate_that_ends_or_is_not_good(ends, level):
     assert asked == [("shop.example", 8443)]
     assert found["certificate"].level == level
     assert bool(found["certificate"].fix) == (level != "ok")
+
+
+# -- prices -----------------------------------------------------------------------------------------------------------
+
+NO_PRICE = {f"booking.pricing.{part}": 0 for part in ("original", "retail", "net")}
+NO_TICKETS_EITHER = NO_PRICE | {f"unitItem.pricing.{part}": 0 for part in ("original", "retail", "net")}
+
+
+@pytest.mark.deep(4, everyday=["booking"])
+@pytest.mark.parametrize("quirk", [{}, NO_PRICE, NO_TICKETS_EITHER], ids=["none", "booking", "tickets too"])
+async def test_bookings_without_a_price_are_told_by_the_copy_and_with_the_answer(project, service, capsys, quirk):
+    copy = project(publish=True)
+    service.quirks(fields_set=quirk)
+    try:
+        assert (await copy.sync()).status == "ok"
+    finally:
+        service.control("DELETE", "/quirks")
+
+    found = {f.name: f for f in doctor_command._files(copy.pipeline, copy.file)}
+    with click.Context(ask_command.command):
+        ask_command.command.callback(
+            question="2", given=(), directory=copy.directory, pipeline=str(copy.file), limit=0, timeout=None, show=False,
+            form="table", json_=False,
+        )  # fmt: skip
+
+    assert ("prices" in found) == bool(quirk)
+    told = capsys.readouterr().err
+    assert ("have a price of 0" in told) == bool(quirk)
+    if quirk:
+        live = [b for b in copy.warehouse()["core.bookings"] if b["status"] not in ("CANCELLED", "EXPIRED")]
+        assert f"{len(live):,} bookings of main have a price of 0" in told
+        assert found["prices"].fix == "tell whoever runs the service"

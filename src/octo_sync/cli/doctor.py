@@ -1,5 +1,6 @@
 """`octo-sync doctor`: what is wrong, and the command that mends it."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -231,7 +232,7 @@ def _token_fix(mistake: str) -> "Fix":
 
 
 def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
-    from octo_sync.app import SystemClock, alive, finish_placing  # noqa: PLC0415 - commands start fast
+    from octo_sync.app import SystemClock, alive, finish_placing, published  # noqa: PLC0415 - commands start fast
     from octo_sync.flows.advice import NONE, advise  # noqa: PLC0415
     from octo_sync.flows.doctor import Finding, copy, files  # noqa: PLC0415
     from octo_sync.flows.drift import KEPT  # noqa: PLC0415
@@ -241,6 +242,7 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
 
     lease, storage, broken, entries = None, None, [], []
     contradicted: dict[str, int] = {}
+    free: dict[str, int] = {}
     pii = rule(loaded, None)
     try:
         finish_placing(loaded.journal_path)
@@ -254,9 +256,10 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
     if loaded.publish.path.exists():
         try:
             storage = _storage(loaded.publish.path)
-            contradicted = _contradicted(loaded.publish.path)
         except OctoSyncError as error:
             broken.append(Finding("files", "read copy", "fail", str(error), advise("read copy")))
+    with contextlib.suppress(OctoSyncError):  # what is not there, or cannot be read, is told by itself
+        contradicted, free = _contradictions(published(loaded))
     destination = loaded.destination if isinstance(loaded.destination, Path) else None
     if isinstance(loaded.destination, str):
         broken.append(_server(loaded.destination))
@@ -279,7 +282,7 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
         storage=storage,
     )
     held, kept = ([e.reason for e in entries if e.resource == what] for what in (HELD, KEPT))
-    return [*broken, follows, *found, *copy(held, kept, contradicted)]
+    return [*broken, follows, *found, *copy(held, kept, contradicted, free)]
 
 
 def _server(address: str) -> "Finding":
@@ -297,17 +300,18 @@ def _server(address: str) -> "Finding":
     return Finding("files", "warehouse", "ok", said)
 
 
-def _contradicted(path: Path) -> dict[str, int]:
-    """Per connection the live bookings whose own id was not found the last time it was asked for."""
+def _contradictions(where: Path | str) -> tuple[dict[str, int], dict[str, int]]:
+    """Per connection the live bookings whose own id was not found the last time it was asked for, and those of no price."""
     from octo_sync import api  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.unpriced import unpriced  # noqa: PLC0415
 
-    with api.open(path) as copy:
+    with api.open(where) as copy:
         rows = copy.sql(
             "select b.connection_id, count(*) from core.bookings b join ops.coverage o on o.connection_id = b.connection_id "
             "and o.resource = 'booking' and o.key = '[\"' || b.booking_uuid || '\"]' where not b.is_deleted "
             "and o.row_count = 0 and o.is_complete and o.verified_at_utc >= b.verified_at_utc group by 1 order by 1"
         ).rows()
-    return {str(name): int(count) for name, count in rows}
+        return {str(name): int(count) for name, count in rows}, unpriced(copy)
 
 
 def _storage(path: Path) -> str:
@@ -358,9 +362,7 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
 
 def _known_as_cancelled(loaded: "Pipeline") -> "dict[str, KnownBooking]":
     """A booking of each connection that the copy knows as cancelled, the one that was cancelled last."""
-    import contextlib  # noqa: PLC0415 - commands start fast
-
-    from octo_sync import api  # noqa: PLC0415
+    from octo_sync import api  # noqa: PLC0415 - commands start fast
     from octo_sync.app import published  # noqa: PLC0415
     from octo_sync.flows.conformance_probe import KnownBooking  # noqa: PLC0415
 

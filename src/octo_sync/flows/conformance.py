@@ -429,7 +429,12 @@ def _prices(seen: Seen, connection: Connection, kept: Kept) -> Iterable[Check]:
     if "pricing" not in connection.capabilities:
         return
     name, priced = "prices of bookings", _priced_options(seen.products)
-    rows = {row.get("uuid"): row for answer, _ in seen.bookings for row in _rows(answer) if _amount(row) is not None}
+    rows = {
+        row.get("uuid"): row
+        for answer, _ in seen.bookings
+        for row in _rows(answer)
+        if _amount(row) is not None and row.get("status") not in ("CANCELLED", "EXPIRED")
+    }
     free = [row for row in rows.values() if not _amount(row)]
     sold = [row for row in free if any(_amount(item) for item in _objects(row.get("unitItems")))]
     of_priced = [row for row in free if (str(row.get("productId")), str(row.get("optionId"))) in priced]

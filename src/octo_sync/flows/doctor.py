@@ -11,6 +11,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.flows.advice import NONE, Fix, advise
+from octo_sync.flows.unpriced import sentence
 from octo_sync.journal import LeaseRow
 
 __all__ = ["Finding", "Level", "copy", "files", "machine"]
@@ -66,16 +67,22 @@ def _duckdb(version: str) -> Finding:
 # -- the copy ----------------------------------------------------------------------------------------------------------
 
 
-def copy(held: Iterable[str], kept: Iterable[str], contradicted: Mapping[str, int]) -> list[Finding]:
-    """What is kept back, and where lists and single bookings contradict each other.
+def copy(
+    held: Iterable[str], kept: Iterable[str], contradicted: Mapping[str, int], free: Mapping[str, int]
+) -> list[Finding]:
+    """What is kept back, and what contradicts itself.
 
     Args:
         held: Why deletions are held.
         kept: Which fields are missing.
         contradicted: Per connection the live bookings whose own id was not found.
+        free: Per connection the bookings of no price, though something of them has one.
     """
     found = [Finding("copy", "deletions", "warn", text, advise("held")) for text in held]
     found += [Finding("copy", "fields", "warn", text, advise("kept")) for text in kept]
+    found += [
+        Finding("copy", "prices", "warn", sentence(name, count), advise("prices")) for name, count in free.items()
+    ]
     return found + [
         Finding(
             "copy",
