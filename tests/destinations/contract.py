@@ -18,6 +18,7 @@ from octo_sync.destinations.base import Answered, Drift, Landing, Payload, Seen
 from octo_sync.destinations.erasing import ContactRow
 from octo_sync.errors import WriterFenced
 from octo_sync.flows.publish import sql_files
+from octo_sync.flows.unpriced import unpriced
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking
 
@@ -924,6 +925,22 @@ class Contract:
         again.close()
 
     # -- reading ----------------------------------------------------------------------------------------------------
+
+    def test_bookings_of_no_price_are_counted_where_their_tickets_or_all_others_have_one(self, warehouse):
+        def count():
+            return unpriced(lambda sql: warehouse.query(sql).rows)
+
+        free = [booking(n, retail=0) for n in range(1, 4)]
+        warehouse.land(landing(december(free, 10)))
+        assert count() == {}, "nothing says that they are not free"
+        warehouse.land(landing(answered("products", [product()], 11)))
+        assert count() == {"main": 3}, "their product has a price, and no booking has one"
+        warehouse.land(landing(december([*free[:2], booking(3)], 12), minutes=1))
+        assert count() == {}, "some are free, others are not"
+        tickets = booking(1)
+        tickets["pricing"] = free[0]["pricing"]
+        warehouse.land(landing(december([tickets, free[1], booking(3)], 13), minutes=2))
+        assert count() == {"main": 1}
 
     def test_a_query_takes_parameters_and_says_when_it_was_cut(self, warehouse):
         warehouse.land(landing(december([booking(n) for n in range(1, 6)], 10)))

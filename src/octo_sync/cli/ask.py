@@ -105,7 +105,8 @@ def _remarks(copy: "Copy", question: "Question") -> list[str]:
     from octo_sync.flows.unpriced import concerns, sentence, unpriced  # noqa: PLC0415 - commands start fast
 
     with contextlib.suppress(OctoSyncError):
-        return [sentence(*each) for each in unpriced(copy).items()] if concerns(question) else []
+        if concerns(question):
+            return [sentence(*each) for each in unpriced(lambda sql: copy.sql(sql).rows()).items()]
     return []
 
 

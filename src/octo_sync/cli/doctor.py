@@ -311,7 +311,7 @@ def _contradictions(where: Path | str) -> tuple[dict[str, int], dict[str, int]]:
             "and o.resource = 'booking' and o.key = '[\"' || b.booking_uuid || '\"]' where not b.is_deleted "
             "and o.row_count = 0 and o.is_complete and o.verified_at_utc >= b.verified_at_utc group by 1 order by 1"
         ).rows()
-        return {str(name): int(count) for name, count in rows}, unpriced(copy)
+        return {str(name): int(count) for name, count in rows}, unpriced(lambda sql: copy.sql(sql).rows())
 
 
 def _storage(path: Path) -> str:

@@ -1,11 +1,9 @@
 """Live bookings of no price, though their tickets have one; or all bookings of a connection, though their products have one."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from octo_sync.flows.ask import Question
-
-if TYPE_CHECKING:
-    from octo_sync.api import Copy
 
 __all__ = ["concerns", "sentence", "unpriced"]
 
@@ -33,13 +31,9 @@ group by 1 order by 1
 """  # noqa: S608 - nothing of it comes from outside
 
 
-def unpriced(copy: "Copy") -> dict[str, int]:
-    """Per connection how many; blocking.
-
-    Raises:
-        QueryError, WarehouseError: The copy cannot be asked.
-    """
-    return {str(name): int(count) for name, count in copy.sql(_UNPRICED).rows()}
+def unpriced(rows_of: Callable[[str], Iterable[tuple[Any, ...]]]) -> dict[str, int]:
+    """Per connection how many; `rows_of` asks the copy. Blocking."""
+    return {str(name): int(count) for name, count in rows_of(_UNPRICED)}
 
 
 def concerns(question: Question) -> bool:
