@@ -11,19 +11,19 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from octo_sync import api
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.duckdb import DuckDBWarehouse
 from octo_sync.destinations.duckdb_publishing import sweep_copies
-from octo_sync.errors import ConfigError, WarehouseError
+from octo_sync.errors import ConfigError, LeaseHeld, WarehouseError
 from octo_sync.flows import placing
 from octo_sync.flows.backup import Files, Manifest, mark_everything, read_manifest, restore
 from octo_sync.flows.erase import erase, is_due
@@ -32,7 +32,7 @@ from octo_sync.flows.mirror import mirror
 from octo_sync.flows.paces import restore_paces
 from octo_sync.flows.ports import Numbers, Ports, Progress, booking_dates_mean, booking_days
 from octo_sync.flows.privacy import Privacy
-from octo_sync.flows.publish import Checked, check_draft
+from octo_sync.flows.publish import Checked, check_draft, run_checks
 from octo_sync.flows.pull import Scope
 from octo_sync.flows.rebuild import Rebuilt, rebuild
 from octo_sync.flows.status import Status, status
@@ -495,16 +495,29 @@ def today_at(time_zone: str) -> date:
 
 
 def verify_claims(pipeline: Pipeline) -> Claims:
-    """Check the copy's own claims; asks no service."""
+    """Check the copy's own claims; asks no service. Beside another process it is the copy that readers have."""
 
     async def run() -> Claims:
-        async with open_project(pipeline, command="verify") as project:
-            # Of marts made for it: those that readers have are as old as the last publish.
-            found = await asyncio.to_thread(check_draft, project.warehouse, pipeline.directory)
-            failed = [(checked.check.name, len(checked.rows.rows)) for checked in found if checked.rows.rows]
-            return await asyncio.to_thread(claims, project.ports, failed)
+        with contextlib.suppress(LeaseHeld):
+            async with open_project(pipeline, command="verify") as project:
+                # Of marts made for it: those that readers have are as old as the last publish.
+                found = await asyncio.to_thread(check_draft, project.warehouse, pipeline.directory)
+                return await asyncio.to_thread(claims, project.ports, _failed(found))
+        async with open_connections(pipeline) as (journal, clients):
+            with contextlib.closing(api.reader(published(pipeline), is_whole=True)) as reader:
+                copy = cast("Destination", reader)  # it is asked, and that is all
+                found = await asyncio.to_thread(run_checks, copy, pipeline.directory)
+                ports = Ports(
+                    pipeline=pipeline, clock=SystemClock(), random=SystemRandom(), journal=journal,
+                    warehouse=copy, clients=clients, run_id="", fence=0, numbers=Numbers(journal), privacy=Privacy("drop", b""),
+                )  # fmt: skip
+                return replace(await asyncio.to_thread(claims, ports, _failed(found)), of_readers=True)
 
     return run_until_done(run())
+
+
+def _failed(found: Sequence[Checked]) -> list[tuple[str, int]]:
+    return [(checked.check.name, len(checked.rows.rows)) for checked in found if checked.rows.rows]
 
 
 def check_next(pipeline: Pipeline, *, limit: int) -> list[Checked]:

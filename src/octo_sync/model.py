@@ -102,6 +102,11 @@ class Window:
         middle = self.start + timedelta(days=self.days // 2 - 1)
         return Window(self.start, middle), Window(middle + timedelta(days=1), self.end)
 
+    def wider(self, before: int, after: int) -> "Window":
+        """It and so many days on each side, cut to what a calendar can say."""
+        first, last = self.start.toordinal() - before, self.end.toordinal() + after
+        return Window(date.fromordinal(max(1, first)), date.fromordinal(min(date.max.toordinal(), last)))
+
     def __str__(self) -> str:
         return f"{self.start}..{self.end}"
 
@@ -115,10 +120,7 @@ class Horizon:
 
     def window(self, today: date) -> Window:
         """The horizon as days, seen from `today`; cut to what a calendar can say."""
-        return Window(
-            date.fromordinal(max(1, today.toordinal() + self.before)),
-            date.fromordinal(min(date.max.toordinal(), today.toordinal() + self.after)),
-        )
+        return Window(today, today).wider(-self.before, self.after)
 
     def __str__(self) -> str:
         return f"{self.before:+d}d..{self.after:+d}d"

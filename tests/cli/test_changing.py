@@ -19,7 +19,8 @@ from tests.cli.conftest import finish
 from octo_sync.cli.version import STORAGE
 from octo_sync.destinations import duckdb_files
 from octo_sync.flows import doctor_service
-from octo_sync.model import Connection, Secret
+from octo_sync.flows.conformance import Kept
+from octo_sync.model import Connection, Horizon, Secret
 from octo_sync.octo.client import OctoClient
 
 # -- init -------------------------------------------------------------------------------------------------------------
@@ -247,7 +248,14 @@ async def test_doctor_sees_a_clock_that_is_wrong(service, seconds, level):
 
     connection = Connection(name="shop", base_url=service.base_url, token=Secret("sandbox-token-all"))
     async with OctoClient(connection, clock=Shifted(), random=Random(1)) as client:
-        found = {f.name: f for f in (await doctor_service.service(client, clock=Shifted(), quick=True)).findings}
+        found = {
+            f.name: f
+            for f in (
+                await doctor_service.service(
+                    client, clock=Shifted(), kept=Kept(Horizon(-60, 60), Horizon(0, 45)), quick=True
+                )
+            ).findings
+        }
 
     assert found["clock"].level == level
     if level == "warn":

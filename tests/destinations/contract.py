@@ -18,6 +18,7 @@ from octo_sync.destinations.base import Answered, Drift, Landing, Payload, Seen
 from octo_sync.destinations.erasing import ContactRow
 from octo_sync.errors import WriterFenced
 from octo_sync.flows.publish import sql_files
+from octo_sync.flows.unpriced import unpriced
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking
 
@@ -836,7 +837,7 @@ class Contract:
         missed = [a for a in warehouse.absences() if a.table == "core.products"]
         assert [a.ask for a in missed] == [Subject("main", SubjectKind.PRODUCT, ("p",))]
         warehouse.bury(missed, now=NOW, fence=1)
-        assert [(o.product_id, o.option_id) for o in warehouse.catalog()] == [("p2", "o9")]
+        assert live(warehouse, "core.options", "option_id") == ["o9"]
         assert live(warehouse, "core.units", "product_id") == ["p2", "p2"]
         assert live(warehouse, "core.availability", "availability_id") == []
 
@@ -946,10 +947,21 @@ class Contract:
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def test_the_catalogue_is_what_is_offered_with_its_time_zones(self, warehouse):
-        warehouse.land(landing(answered("products", [product(options=("a", "b"))], 10)))
-        found = [(o.connection, o.product_id, o.option_id, o.time_zone) for o in warehouse.catalog()]
-        assert found == [("main", "p", "a", "Europe/Lisbon"), ("main", "p", "b", "Europe/Lisbon")]
+    def test_bookings_of_no_price_are_counted_where_their_tickets_or_all_others_have_one(self, warehouse):
+        def count():
+            return unpriced(lambda sql: warehouse.query(sql).rows)
+
+        free = [booking(n, retail=0) for n in range(1, 4)]
+        warehouse.land(landing(december(free, 10)))
+        assert count() == {}, "nothing says that they are not free"
+        warehouse.land(landing(answered("products", [product()], 11)))
+        assert count() == {"main": 3}, "their product has a price, and no booking has one"
+        warehouse.land(landing(december([*free[:2], booking(3)], 12), minutes=1))
+        assert count() == {}, "some are free, others are not"
+        tickets = booking(1)
+        tickets["pricing"] = free[0]["pricing"]
+        warehouse.land(landing(december([tickets, free[1], booking(3)], 13), minutes=2))
+        assert count() == {"main": 1}
 
     def test_a_query_takes_parameters_and_says_when_it_was_cut(self, warehouse):
         warehouse.land(landing(december([booking(n) for n in range(1, 6)], 10)))

@@ -6,12 +6,12 @@ import json
 import time
 
 import pytest
-from tests.flows.harness import QUICK, QUICK_SYNC, Wire, api_path, reply
+from tests.flows.harness import QUICK, QUICK_SYNC, TODAY, Wire, api_path, reply
 
 from octo_sync.errors import ServiceUnavailable
 from octo_sync.flows.pull import Scope
 from octo_sync.flows.work import Worker
-from octo_sync.model import Source, Subject, SubjectKind
+from octo_sync.model import Limits, Source, Subject, SubjectKind
 
 
 @pytest.mark.deep(2)
@@ -146,8 +146,32 @@ async def test_bookings_that_are_asked_for_in_parts_do_not_split_departures(proj
         return None
 
     assert (await copy.sync(transport=Wire.by(edit))).status == "ok"
-    assert ("2026-12-01", "2026-12-31") in asked
+    assert ("2026-11-30", "2027-01-01") in asked, "a day more on both sides"
     assert copy.differences() == []
+
+
+async def test_a_service_that_refuses_the_day_before_is_asked_without_it(project, service):
+    copy, refused = project(availability=(0, 20), bookings=(0, 1)), []
+
+    def edit(request, _):
+        if api_path(request) == "/availability" and json.loads(request.content)["localDateStart"] < TODAY.isoformat():
+            refused.append(request.url)
+            return reply({"error": "BAD_REQUEST", "errorMessage": "localDateStart is in the past"}, 400)
+        return None
+
+    assert (await copy.sync(transport=Wire.by(edit))).status == "ok"
+    assert copy.differences() == []
+    assert 0 < len(refused) <= 2 * Limits().concurrency, "once is enough for all options"
+
+
+async def test_a_service_that_shows_one_day_at_a_time_is_asked_for_one(project, service):
+    copy = project(availability=(0, 3), bookings=(0, 1), limits={"max_4xx_per_minute": 1000})
+    service.quirks(range_limit_days=0)
+    try:
+        assert (await copy.sync()).status == "ok"
+        assert copy.differences() == []
+    finally:
+        service.control("DELETE", "/quirks")
 
 
 async def test_a_service_that_is_down_for_the_whole_run_loses_nothing_and_costs_few_calls(synced, service):

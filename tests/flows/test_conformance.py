@@ -8,12 +8,15 @@ from tests.flows.harness import NOON, TODAY, TOKENS, Service, small
 
 from octo_sync.errors import NotFound, RequestRefused, ServiceUnavailable
 from octo_sync.flows import doctor_service
-from octo_sync.flows.conformance import Seen, checks, score
+from octo_sync.flows.conformance import Kept, Seen, checks, score
 from octo_sync.flows.conformance_probe import KnownBooking, probe
-from octo_sync.model import Connection, Secret, Window
+from octo_sync.model import Connection, Horizon, Secret, Window
 from octo_sync.octo import endpoints
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.client import OctoClient
+
+AHEAD = Horizon(0, 365)
+KEPT = Kept(bookings=Horizon(-90, 365), availability=Horizon(0, 39))
 
 
 class Noon:
@@ -47,10 +50,10 @@ def a_cancelled_one(service):
     return KnownBooking(one["uuid"], day, created.date())
 
 
-async def examined(service, *, cancelled=None, quick=False, **more):
+async def examined(service, *, cancelled=None, quick=False, kept=KEPT, **more):
     connection = doctor_service.with_little_patience(a_connection(service, **more))
     async with OctoClient(connection, clock=Noon(), random=Random(1)) as client:
-        return await doctor_service.service(client, clock=Noon(), quick=quick, cancelled=cancelled)
+        return await doctor_service.service(client, clock=Noon(), kept=kept, quick=quick, cancelled=cancelled)
 
 
 def results(examined):
@@ -67,7 +70,13 @@ QUIRKS = {
     "ignored_capability": (["extras"], {"capability extras"}),
     "ignored_capability/pricing": (["pricing"], {"capability pricing"}),
     "cancelled_not_listed": (True, {"cancelled bookings"}),
-    "booking_date_is_creation": (True, {"dates of lists"}),
+    "booking_date_is_creation": (True, {"look back"}),
+    "lapsed_holds_unreadable": (True, {"lapsed holds"}),
+    "no_authentication": (True, {"authentication"}),
+    "horizon_days": (30, {"days ahead"}),
+    "horizon_days/near": (5, {"days ahead"}),
+    "fields_set": ({f"booking.pricing.{a}": 0 for a in ("original", "retail", "net")}, {"prices of bookings"}),
+    "absent_capability": (["extras", "notifications"], {"capability extras", "subscriptions"}),
     "closed_days_omitted": (True, {"closed days"}),
     "list_cap_100": (True, {"length of lists"}),
     "vacancies_omitted": (True, {"seats"}),
@@ -81,7 +90,7 @@ async def test_a_faithful_service_does_all_that_the_copy_wishes_and_is_asked_a_d
     found = await examined(service, cancelled=a_cancelled_one(service))
 
     assert results(found) == dict.fromkeys(results(found), "passed")
-    assert len(found.checks) == score(found.checks)[0] == 13
+    assert len(found.checks) == score(found.checks)[0] == 17
     asked = len(service.control("GET", "/requests")["requests"])
     assert found.calls == asked <= doctor_service.MOST_CALLS
 
@@ -142,7 +151,7 @@ async def test_no_more_is_asked_than_was_allowed_and_the_last_two_questions_come
     products = answer('[{"id": "1", "options": [{"id": "a"}]}, {"id": "2", "options": [{"id": "b"}]}]')
     seen = Seen(products=products, bookings=[(hundred, window)])
 
-    await probe(ask, seen, today=TODAY, calls=calls, cancelled=KnownBooking("u", TODAY, TODAY))
+    await probe(ask, seen, today=TODAY, calls=calls, cancelled=KnownBooking("u", TODAY, TODAY), availability=AHEAD)
 
     assert len(asked) == min(calls, 8)
     assert asked[-2:] == ["booking", "product"][: len(asked)]
@@ -161,7 +170,7 @@ async def test_half_an_answer_does_not_say_that_lists_are_whole(second):
         return answer("[]", call)
 
     seen = Seen(bookings=[(hundred, window)])
-    await probe(ask, seen, today=TODAY, calls=8, cancelled=None)
+    await probe(ask, seen, today=TODAY, calls=8, cancelled=None, availability=AHEAD)
 
     assert told(seen, "length of lists").result == "differs"
 
@@ -175,7 +184,9 @@ async def test_a_cancelled_booking_is_looked_for_around_its_day_of_booking_becau
         return answer("[]", call)
 
     created = dt.date(2026, 6, 5)
-    await probe(ask, seen, today=TODAY, calls=8, cancelled=KnownBooking("u", dt.date(2026, 11, 5), created))
+    await probe(
+        ask, seen, today=TODAY, calls=8, cancelled=KnownBooking("u", dt.date(2026, 11, 5), created), availability=AHEAD
+    )
 
     assert ("2026-06-04", "2026-06-06") in asked
 
@@ -189,7 +200,7 @@ def answer(text, call=None, **headers):
 
 def told(seen, name, **more):
     connection = Connection(name="shop", base_url="https://x.example", token=Secret("t"), **more)
-    return next((check for check in checks(seen, connection) if check.name == name), None)
+    return next((check for check in checks(seen, connection, KEPT) if check.name == name), None)
 
 
 def test_a_zone_that_this_machine_does_not_know_is_named():

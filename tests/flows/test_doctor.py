@@ -6,15 +6,20 @@ import sys
 import zoneinfo
 from random import Random
 
+import click
 import httpx
 import pytest
 from tests.flows.harness import NOON
 
+from octo_sync.cli import ask as ask_command
+from octo_sync.cli import doctor as doctor_command
 from octo_sync.flows import doctor, doctor_service
+from octo_sync.flows.conformance import Kept
 from octo_sync.journal import LeaseRow
-from octo_sync.model import Connection, Secret
+from octo_sync.model import Connection, Horizon, Secret
 from octo_sync.octo.client import OctoClient
 
+KEPT = Kept(Horizon(-90, 365), Horizon(0, 365))
 VERSIONS = {"octo-sync": "1.0", "duckdb": "1.5.0", "sqlite": "3.45.1"}
 
 
@@ -125,25 +130,21 @@ def test_a_disk_with_too_little_room_for_a_publish(files, size, free, level):
 
 
 @pytest.mark.parametrize(
-    ("lease", "alive", "level"),
+    ("lease", "alive", "says"),
     [
-        (LEASE, True, "warn"),
-        (LEASE, False, "ok"),
-        (dataclasses.replace(LEASE, released_at=NOON), True, "ok"),
-        (None, True, "ok"),
+        (LEASE, True, "works"),
+        (LEASE, False, "free"),
+        (dataclasses.replace(LEASE, released_at=NOON), True, "free"),
+        (None, True, "free"),
     ],
 )
-def test_somebody_who_works_here_is_named(files, lease, alive, level):
+def test_somebody_who_works_here_is_named(files, lease, alive, says):
     asked = []
     found = files(lease=lease, alive=lambda *who: asked.append(who) or alive)["lock"]
 
-    assert found.level == level
+    assert (found.level, found.fix) == ("ok", "")
     assert set(asked) <= {(41, "here")}
-    if level == "warn":
-        assert found.text == "serve (pid 41 on here) works here since 03:00:00 UTC"
-        assert found.fix == "octo-sync status"
-    else:
-        assert found.text == "free"
+    assert found.text == ("serve (pid 41 on here) works here since 03:00:00 UTC" if says == "works" else "free")
 
 
 def test_a_directory_that_cannot_be_written_is_missing_or_open_to_others(files):
@@ -187,7 +188,7 @@ async def examined(base_url, *, resolve=None, certificate=None):
 
     async with OctoClient(connection, clock=Noon(), random=Random(1), transport=httpx.MockTransport(refuse)) as client:
         found = await doctor_service.service(
-            client, clock=Noon(), quick=True, resolve=resolve or address, certificate=certificate
+            client, clock=Noon(), kept=KEPT, quick=True, resolve=resolve or address, certificate=certificate
         )
     return {f.name: f for f in found.findings}, len(asked)
 
@@ -249,3 +250,35 @@ async def test_a_certificate_that_ends_or_is_not_good(ends, level):
     assert asked == [("shop.example", 8443)]
     assert found["certificate"].level == level
     assert bool(found["certificate"].fix) == (level != "ok")
+
+
+# -- prices -----------------------------------------------------------------------------------------------------------
+
+NO_PRICE = {f"booking.pricing.{part}": 0 for part in ("original", "retail", "net")}
+NO_TICKETS_EITHER = NO_PRICE | {f"unitItem.pricing.{part}": 0 for part in ("original", "retail", "net")}
+
+
+@pytest.mark.deep(4, everyday=["booking"])
+@pytest.mark.parametrize("quirk", [{}, NO_PRICE, NO_TICKETS_EITHER], ids=["none", "booking", "tickets too"])
+async def test_bookings_without_a_price_are_told_by_the_copy_and_with_the_answer(project, service, capsys, quirk):
+    copy = project(publish=True)
+    service.quirks(fields_set=quirk)
+    try:
+        assert (await copy.sync()).status == "ok"
+    finally:
+        service.control("DELETE", "/quirks")
+
+    found = {f.name: f for f in doctor_command._files(copy.pipeline, copy.file)}
+    with click.Context(ask_command.command):
+        ask_command.command.callback(
+            question="2", given=(), directory=copy.directory, pipeline=str(copy.file), limit=0, timeout=None, show=False,
+            form="table", json_=False,
+        )  # fmt: skip
+
+    assert ("prices" in found) == bool(quirk)
+    told = capsys.readouterr().err
+    assert ("have a price of 0" in told) == bool(quirk)
+    if quirk:
+        live = [b for b in copy.warehouse()["core.bookings"] if b["status"] not in ("CANCELLED", "EXPIRED")]
+        assert f"{len(live):,} bookings of main have a price of 0" in told
+        assert found["prices"].fix == "tell whoever runs the service"

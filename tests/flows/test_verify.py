@@ -1,5 +1,6 @@
 """Verify --live: what differs from the service is found, also by a sample, and nothing counts as equal that was left out."""
 
+import asyncio
 import contextlib
 import json
 
@@ -8,6 +9,7 @@ import duckdb
 import pytest
 from tests.flows.harness import QUICK, Project, Service, Wire, api_path, reply, small
 
+from octo_sync import app
 from octo_sync.cli import verify as command
 from octo_sync.destinations.duckdb import DuckDBWarehouse
 from octo_sync.flows.pull import Scope
@@ -121,3 +123,24 @@ async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(p
     out, err = capsys.readouterr()
     assert out.startswith("incomplete")
     assert "main:products" in err
+
+
+async def test_beside_another_process_the_copy_that_readers_have_is_looked_at(project, monkeypatch, capsys):
+    monkeypatch.setattr(app, "SystemClock", lambda: project.clock)
+    await project.sync()
+    alone = await asyncio.to_thread(app.verify_claims, project.pipeline)
+    assert (alone.problems, alone.of_readers) == ([], False)
+    assert alone.subjects > 2
+
+    async with project.opened():
+        beside = await asyncio.to_thread(app.verify_claims, project.pipeline)
+        with duckdb.connect(str(project.directory / "octo.read.duckdb")) as db:
+            db.execute("delete from ops.coverage where resource = 'products'")
+            db.execute("insert into core.availability select * from core.availability limit 1")
+        spoiled = await asyncio.to_thread(app.verify_claims, project.pipeline)
+
+    assert (beside.problems, beside.subjects, beside.of_readers) == ([], alone.subjects, True)
+    assert {"main:products was never verified", "check unique_keys returned 1 rows"} <= set(spoiled.problems)
+    with click.Context(command.command):
+        assert command._claims(beside, limit=5, json_=False) == 0
+    assert "Looked at was the copy that readers have" in capsys.readouterr().out

@@ -119,6 +119,23 @@ async def test_a_refusal_is_a_sentence_that_says_what_where_why_and_what_to_do()
     )
 
 
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (endpoints.products(), "check base_url"),
+        (endpoints.list_subscriptions(), "let [schedule] pull"),
+        (endpoints.get_subscription(UUID), "nobody has this id"),
+        (endpoints.booking(UUID), "nobody has this id"),
+        (endpoints.capabilities(), "nothing is at this path"),
+    ],
+)
+async def test_nobody_is_told_to_correct_a_request_for_what_is_not_there(call, advice):
+    found = await outcome(call, 404, b"Not Found")
+    assert type(found) is RequestRefused
+    assert advice in str(found)
+    assert "correct it" not in str(found)
+
+
 async def test_no_personal_data_is_in_an_error_its_traceback_or_the_repr_of_a_call():
     body = b'{"error":"BAD_REQUEST","errorMessage":"no","contact":"Ann Example"}'
     call = endpoints.confirm(UUID, contact={"fullName": "Ann Example"}, reseller_reference="Ann Example")

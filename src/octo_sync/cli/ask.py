@@ -1,5 +1,6 @@
 """`octo-sync ask`: the ready-made questions."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from octo_sync.cli import console, options
+from octo_sync.errors import OctoSyncError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -76,6 +78,7 @@ def command(
     with options.open_copy(project) as copy:
         values = answers(copy, found, given)
         rows = copy.sql(found.sql, values, timeout=timeout).fetch(limit or None)
+        remarks = _remarks(copy, found)
     if form in ("table", "md"):
         console.note(found.question + (f"  ({_said(values)})" if values else ""))
     console.write_rows(
@@ -92,7 +95,19 @@ def command(
         console.note(_why_none(found))
     if rows.truncated:
         console.note(f"Only the first {limit:,} rows are shown; --limit 0 shows all.")
+    for remark in remarks:
+        console.note(remark)
     return 0
+
+
+def _remarks(copy: "Copy", question: "Question") -> list[str]:
+    """What one has to know about amounts; a copy without the tables for it says nothing."""
+    from octo_sync.flows.unpriced import concerns, sentence, unpriced  # noqa: PLC0415 - commands start fast
+
+    with contextlib.suppress(OctoSyncError):
+        if concerns(question):
+            return [sentence(*each) for each in unpriced(lambda sql: copy.sql(sql).rows()).items()]
+    return []
 
 
 def _list(known: "Sequence[Question]", form: str) -> int:

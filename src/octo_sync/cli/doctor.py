@@ -1,5 +1,6 @@
 """`octo-sync doctor`: what is wrong, and the command that mends it."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -15,6 +16,7 @@ from octo_sync.errors import ConfigError, OctoSyncError
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from octo_sync.flows.advice import Fix
     from octo_sync.flows.conformance_probe import KnownBooking
     from octo_sync.flows.doctor import Finding
     from octo_sync.flows.doctor_service import Examined
@@ -27,12 +29,15 @@ __all__ = ["command", "exit_code", "look_at_services", "report"]
 @click.command()
 @options.pipeline_options
 @click.option("--offline", is_flag=True, help="Call nobody.")
-@click.option("--quick", is_flag=True, help="Only whether services work: five calls each, and no look at what they do.")
+@click.option(
+    "--quick", is_flag=True, help="Only whether services work: five calls each, mostly, and no look at what they do."
+)
 @options.as_json
 def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool, json_: bool) -> int:
     """Check machine, files, clock, tokens and services, what services really do, and say what mends it.
 
-    A service costs at most twelve calls, and nothing is written. Exit code 1 = something failed, 4 = a token was refused.
+    A service costs at most sixteen calls, one of them with a wrong token, and nothing is written. Exit code 1 = something
+    failed, 4 = a token was refused.
     """
     found, examined = _project(pipeline, directory, offline=offline, quick=quick)
     found = [*_machine(), *found]
@@ -147,13 +152,14 @@ def _project(
     name: str | None, directory: Path, *, offline: bool, quick: bool
 ) -> "tuple[list[Finding], list[Examined]]":
     from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.advice import advise  # noqa: PLC0415
     from octo_sync.flows.doctor import Finding  # noqa: PLC0415
 
     try:
         path = pipeline.find(name, directory)
         loaded, missing = options.without_tokens(path, directory)
     except ConfigError as error:
-        fix = "octo-sync init" if not error.mistakes else "correct the file, then octo-sync config validate"
+        fix = advise("correct" if error.mistakes else "init")
         wrong = [
             Finding("pipeline", "file", "fail", str(error), fix),
             *(Finding("pipeline", "mistake", "fail", mistake) for mistake in error.mistakes),
@@ -175,13 +181,11 @@ def _project(
 def _of_service(examined: "Examined") -> "list[Finding]":
     """What was found of a service, with what it does and its score."""
     from octo_sync.flows.conformance import score  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor import Finding, Level  # noqa: PLC0415
+    from octo_sync.flows.doctor import Finding  # noqa: PLC0415
+    from octo_sync.flows.doctor_service import as_finding  # noqa: PLC0415
 
-    name, levels = examined.connection, {"passed": "ok", "differs": "warn", "unknown": "unknown"}
-    found = [f for f in examined.findings if f.name != "subscriptions"] if examined.checks else examined.findings
-    for check in examined.checks:
-        level: Level = levels[check.result]  # type: ignore[assignment]
-        found.append(Finding(name, check.name, level, check.text, check.fix, consequence=check.consequence))
+    name = examined.connection
+    found = [*examined.findings, *(as_finding(name, check) for check in examined.checks)]
     if examined.checks:
         passed, applicable = score(examined.checks)
         untold = len(examined.checks) - applicable
@@ -220,13 +224,16 @@ def _webhooks(loaded: "Pipeline") -> "list[Finding]":
     return found
 
 
-def _token_fix(mistake: str) -> str:
+def _token_fix(mistake: str) -> "Fix":
+    from octo_sync.flows.advice import NONE, advise  # noqa: PLC0415 - commands start fast
+
     words = mistake.split("environment variable ")
-    return f"export {words[1].split()[0]}=…   (or a line in .env)" if len(words) > 1 else ""
+    return advise("token missing", variable=words[1].split()[0]) if len(words) > 1 else NONE
 
 
 def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
-    from octo_sync.app import SystemClock, alive, finish_placing  # noqa: PLC0415 - commands start fast
+    from octo_sync.app import SystemClock, alive, finish_placing, published  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.advice import NONE, advise  # noqa: PLC0415
     from octo_sync.flows.doctor import Finding, copy, files  # noqa: PLC0415
     from octo_sync.flows.drift import KEPT  # noqa: PLC0415
     from octo_sync.flows.privacy_rule import rule  # noqa: PLC0415
@@ -235,6 +242,7 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
 
     lease, storage, broken, entries = None, None, [], []
     contradicted: dict[str, int] = {}
+    free: dict[str, int] = {}
     pii = rule(loaded, None)
     try:
         finish_placing(loaded.journal_path)
@@ -248,9 +256,10 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
     if loaded.publish.path.exists():
         try:
             storage = _storage(loaded.publish.path)
-            contradicted = _contradicted(loaded.publish.path)
         except OctoSyncError as error:
-            broken.append(Finding("files", "read copy", "fail", str(error), "octo-sync publish"))
+            broken.append(Finding("files", "read copy", "fail", str(error), advise("read copy")))
+    with contextlib.suppress(OctoSyncError):  # what is not there, or cannot be read, is told by itself
+        contradicted, free = _contradictions(published(loaded))
     destination = loaded.destination if isinstance(loaded.destination, Path) else None
     if isinstance(loaded.destination, str):
         broken.append(_server(loaded.destination))
@@ -259,7 +268,7 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
     ]
     folders = {loaded.directory, path.parent}
     follows = Finding(
-        "files", "pii", "ok" if pii.is_settled else "warn", pii.text, "" if pii.is_settled else "octo-sync sync"
+        "files", "pii", "ok" if pii.is_settled else "warn", pii.text, NONE if pii.is_settled else advise("rule")
     )
     found = files(
         loaded.directory,
@@ -273,36 +282,36 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
         storage=storage,
     )
     held, kept = ([e.reason for e in entries if e.resource == what] for what in (HELD, KEPT))
-    return [*broken, follows, *found, *copy(held, kept, contradicted)]
+    return [*broken, follows, *found, *copy(held, kept, contradicted, free)]
 
 
 def _server(address: str) -> "Finding":
     from octo_sync.destinations.postgres_session import examine, place  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.advice import advise  # noqa: PLC0415
     from octo_sync.flows.doctor import Finding  # noqa: PLC0415
 
     try:
         version, may_create = examine(address)
     except OctoSyncError as error:
-        return Finding("files", "warehouse", "fail", str(error), "see docs/postgresql.md")
+        return Finding("files", "warehouse", "fail", str(error), advise("server"))
     said = f"{place(address)}, PostgreSQL {version}"
     if not may_create:
-        return Finding(
-            "files", "warehouse", "fail", f"{said}: our role may not make schemas", "see Roles in docs/postgresql.md"
-        )
+        return Finding("files", "warehouse", "fail", f"{said}: our role may not make schemas", advise("roles"))
     return Finding("files", "warehouse", "ok", said)
 
 
-def _contradicted(path: Path) -> dict[str, int]:
-    """Per connection the live bookings whose own id was not found the last time it was asked for."""
+def _contradictions(where: Path | str) -> tuple[dict[str, int], dict[str, int]]:
+    """Per connection the live bookings whose own id was not found the last time it was asked for, and those of no price."""
     from octo_sync import api  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.unpriced import unpriced  # noqa: PLC0415
 
-    with api.open(path) as copy:
+    with api.open(where) as copy:
         rows = copy.sql(
             "select b.connection_id, count(*) from core.bookings b join ops.coverage o on o.connection_id = b.connection_id "
             "and o.resource = 'booking' and o.key = '[\"' || b.booking_uuid || '\"]' where not b.is_deleted "
             "and o.row_count = 0 and o.is_complete and o.verified_at_utc >= b.verified_at_utc group by 1 order by 1"
         ).rows()
-    return {str(name): int(count) for name, count in rows}
+        return {str(name): int(count) for name, count in rows}, unpriced(lambda sql: copy.sql(sql).rows())
 
 
 def _storage(path: Path) -> str:
@@ -324,12 +333,16 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
     from random import SystemRandom  # noqa: PLC0415
 
     from octo_sync.app import SystemClock, run_until_done  # noqa: PLC0415
+    from octo_sync.flows.conformance import Kept  # noqa: PLC0415
     from octo_sync.flows.doctor_service import service, with_little_patience  # noqa: PLC0415
     from octo_sync.flows.doctor_webhook import certificate_of  # noqa: PLC0415
     from octo_sync.octo.client import OctoClient, trusted  # noqa: PLC0415
 
     clock = SystemClock()
     known = {} if quick else _known_as_cancelled(loaded)
+    schedule, horizons = loaded.schedule, loaded.horizons
+    pulls = bool(schedule.full or schedule.bookings or schedule.near)
+    kept = Kept(horizons.bookings, horizons.availability, pulls=pulls)
 
     async def certificate(host: str, port: int) -> "datetime | str":
         return await asyncio.to_thread(certificate_of, host, port, trusted())
@@ -337,7 +350,9 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
     async def one(connection: "Connection") -> "Examined":
         async with OctoClient(with_little_patience(connection), clock=clock, random=SystemRandom()) as client:
             cancelled = known.get(connection.name)
-            return await service(client, clock=clock, quick=quick, cancelled=cancelled, certificate=certificate)
+            return await service(
+                client, clock=clock, quick=quick, kept=kept, cancelled=cancelled, certificate=certificate
+            )
 
     async def every() -> "list[Examined]":
         return await asyncio.gather(*(one(c) for c in loaded.connections if c.name not in without))
@@ -347,9 +362,7 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
 
 def _known_as_cancelled(loaded: "Pipeline") -> "dict[str, KnownBooking]":
     """A booking of each connection that the copy knows as cancelled, the one that was cancelled last."""
-    import contextlib  # noqa: PLC0415 - commands start fast
-
-    from octo_sync import api  # noqa: PLC0415
+    from octo_sync import api  # noqa: PLC0415 - commands start fast
     from octo_sync.app import published  # noqa: PLC0415
     from octo_sync.flows.conformance_probe import KnownBooking  # noqa: PLC0415
 

@@ -19,8 +19,6 @@ from octo_sync.model import Source, Subject, Window
 __all__ = [
     "Absence",
     "Answered",
-    "Catalog",
-    "CatalogOption",
     "Covered",
     "Destination",
     "Draft",
@@ -167,19 +165,6 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogOption:
-    """An option that is offered now, with its product's time zone."""
-
-    connection: str
-    product_id: str
-    option_id: str
-    time_zone: str | None
-
-
-Catalog = Sequence[CatalogOption]
-
-
-@dataclass(frozen=True, slots=True)
 class Rows:
     """An answer to a query. `truncated` when the row limit cut it."""
 
@@ -296,10 +281,6 @@ class Destination(Protocol):
 
         What was shown again since, and is missed no longer, stays.
         """
-        ...
-
-    def catalog(self) -> Catalog:
-        """The options that are offered now."""
         ...
 
     def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:

@@ -18,7 +18,6 @@ import duckdb
 from octo_sync.destinations import caring, carrying, digests, duckdb_files, duckdb_state, logs, versions
 from octo_sync.destinations.base import (
     Absence,
-    Catalog,
     Covered,
     FileSize,
     KnownBookings,
@@ -257,11 +256,6 @@ class DuckDBWarehouse:
         """Live rows per connection and merged table; see `Destination`."""
         with self._lock, translated(self.path):
             return duckdb_state.live_rows(self._db, self._tables)
-
-    def catalog(self) -> Catalog:
-        """Options offered now; see `Destination`."""
-        with self._lock, translated(self.path):
-            return duckdb_state.catalog(self._db)
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement; see `Destination`."""

@@ -4,13 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 import duckdb
 
-from octo_sync.destinations.base import Absence, Catalog, CatalogOption, Covered, KnownBookings
+from octo_sync.destinations.base import Absence, Covered, KnownBookings
 from octo_sync.model import Subject, Window
 from octo_sync.schema import Merge, Table
 
 __all__ = [
     "absences",
-    "catalog",
     "covered",
     "highest_numbers",
     "known_bookings",
@@ -71,16 +70,6 @@ def live_rows(db: duckdb.DuckDBPyConnection, tables: Sequence[Table]) -> Mapping
         f"select connection_id, '{t}', count(*) from {t} where not is_deleted group by all" for t in chosen
     )
     return {(c, t): n for c, t, n in db.execute(sql).fetchall()}
-
-
-def catalog(db: duckdb.DuckDBPyConnection) -> Catalog:
-    """Options offered now; see `Destination`."""
-    found = db.execute(
-        "select o.connection_id, o.product_id, o.option_id, p.time_zone from core.options o "
-        "join core.products p using (connection_id, product_id) "
-        "where not o.is_deleted and not p.is_deleted order by all"
-    ).fetchall()
-    return [CatalogOption(*row) for row in found]
 
 
 def newest_payloads(

@@ -20,7 +20,6 @@ from octo_sync.destinations import postgres_digests, postgres_state, postgres_up
 from octo_sync.destinations.base import (
     Absence,
     Answered,
-    Catalog,
     Covered,
     FileSize,
     KnownBookings,
@@ -334,10 +333,6 @@ class PostgresWarehouse:
     def live_rows(self) -> Mapping[tuple[str, str], int]:
         """Live rows per connection and merged table; see `Destination`."""
         return self._sessions.read(lambda session: postgres_state.live_rows(session, self._tables))
-
-    def catalog(self) -> Catalog:
-        """Options offered now; see `Destination`."""
-        return self._sessions.read(postgres_state.catalog)
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement; see `Destination`."""

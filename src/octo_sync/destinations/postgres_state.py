@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from octo_sync.destinations.base import Absence, Catalog, CatalogOption, Covered, KnownBookings
+from octo_sync.destinations.base import Absence, Covered, KnownBookings
 from octo_sync.model import Subject, Window
 from octo_sync.schema import Merge, Table
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Session = psycopg.Connection[Any]
 
-__all__ = ["absences", "catalog", "covered", "highest_numbers", "known_bookings", "live_rows", "mart_tables", "size"]
+__all__ = ["absences", "covered", "highest_numbers", "known_bookings", "live_rows", "mart_tables", "size"]
 
 
 def highest_numbers(session: "Session") -> tuple[int, int]:
@@ -68,15 +68,6 @@ def live_rows(session: "Session", tables: Sequence[Table]) -> Mapping[tuple[str,
         f"select connection_id, '{t}', count(*) from {t} where not is_deleted group by 1" for t in chosen
     )
     return {(c, t): n for c, t, n in session.execute(sql.encode()).fetchall()}
-
-
-def catalog(session: "Session") -> Catalog:
-    """Options offered now; see `Destination`."""
-    found = session.execute(
-        "select o.connection_id, o.product_id, o.option_id, p.time_zone from core.options o "
-        "join core.products p using (connection_id, product_id) where not o.is_deleted and not p.is_deleted"
-    ).fetchall()
-    return [CatalogOption(*row) for row in sorted(found, key=lambda row: row[:3])]
 
 
 def mart_tables(session: "Session") -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows.conformance import Seen, days_ahead
-from octo_sync.model import Window
+from octo_sync.model import Horizon, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.endpoints import Call
@@ -23,7 +23,7 @@ NOBODYS_BOOKING, NOBODYS_PRODUCT = "00000000-0000-4000-8000-0000000d0c70", "octo
 """Ids that no service has given out."""
 _RESERVED = 2
 """Calls that are kept for the last two questions."""
-_DAYS = 31
+_DAYS, _WEEK = 31, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,18 @@ class KnownBooking:
     created: date
 
 
-async def probe(ask: Ask, seen: Seen, *, today: date, calls: int, cancelled: KnownBooking | None) -> None:
-    """Complete what was `seen` with at most so many `calls`."""
+async def probe(
+    ask: Ask, seen: Seen, *, today: date, calls: int, cancelled: KnownBooking | None, availability: Horizon
+) -> None:
+    """Complete what was `seen` with at most so many `calls`; `availability` is the horizon that is to be kept."""
     questions = _Questions(ask, seen, today, calls)
     if seen.bookings:
         await questions.another_month()
         await questions.is_it_cut()
+        await questions.is_it_there()
     if cancelled is not None:
         await questions.is_it_listed(cancelled)
+    await questions.how_far(availability)
     await questions.another_option()
     await questions.whose_is_it()
 
@@ -80,6 +84,32 @@ class _Questions:
                 return  # one half alone says nothing
             halves.append(answer)
         self._seen.halves = halves
+
+    async def is_it_there(self) -> None:
+        """A hold that lapsed and is listed, by its own id."""
+        for row in (row for answer, _ in self._seen.bookings for row in _records(answer)):
+            lapsed = row.get("status") == "EXPIRED" or (
+                row.get("status") == "ON_HOLD" and str(row.get("utcExpiresAt") or "9") < self._today.isoformat()
+            )
+            if lapsed and isinstance(uuid := row.get("uuid"), str) and uuid:
+                self._seen.lapsed = await self._take(endpoints.booking(uuid))
+                return
+
+    async def how_far(self, horizon: Horizon) -> None:
+        """The first option's last days of the horizon, unless they were seen."""
+        if not self._seen.availability:
+            return
+        first, near = self._seen.availability[0]
+        end = horizon.window(self._today).end
+        if end <= near.end:
+            # Of a short horizon the last week, as far as it was asked for.
+            self._seen.far = first, Window(max(near.start, end - timedelta(days=_WEEK)), max(near.start, end))
+            return
+        window = Window(max(near.end + timedelta(days=1), end - timedelta(days=_DAYS)), end)
+        product, option = str((first.call.json or {})["productId"]), str((first.call.json or {})["optionId"])
+        answer = await self._take(endpoints.availability(product, option, window.start, window.end))
+        if isinstance(answer, Answer):
+            self._seen.far = answer, window
 
     async def is_it_listed(self, cancelled: KnownBooking) -> None:
         """A booking that is known as cancelled: by its own id, and in the list of its day."""

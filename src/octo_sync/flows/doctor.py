@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from octo_sync.flows.advice import NONE, Fix, advise
+from octo_sync.flows.unpriced import sentence
 from octo_sync.journal import LeaseRow
 
 __all__ = ["Finding", "Level", "copy", "files", "machine"]
@@ -28,7 +30,7 @@ class Finding:
     name: str
     level: Level
     text: str
-    fix: str = ""
+    fix: Fix = NONE
     refused: bool = False
     """Whether the service refused the token."""
     consequence: str = ""
@@ -42,7 +44,7 @@ def machine(python: tuple[int, ...], versions: Mapping[str, str], *, zones: str 
     text = ".".join(map(str, python[:3]))
     good = python >= (3, 11)
     found = [
-        Finding("machine", "python", "ok" if good else "fail", text, "" if good else "install Python 3.11 or newer"),
+        Finding("machine", "python", "ok" if good else "fail", text, NONE if good else advise("python")),
         Finding("machine", "octo-sync", "ok", versions["octo-sync"]),
         _duckdb(versions["duckdb"]),
         Finding("machine", "sqlite", "ok", versions["sqlite"]),
@@ -51,7 +53,7 @@ def machine(python: tuple[int, ...], versions: Mapping[str, str], *, zones: str 
         ZoneInfo("Europe/Lisbon")
         found.append(Finding("machine", "time zones", "ok", zones or "time-zone data is there"))
     except (ZoneInfoNotFoundError, OSError):
-        found.append(Finding("machine", "time zones", "fail", "no time-zone data", "uv pip install tzdata"))
+        found.append(Finding("machine", "time zones", "fail", "no time-zone data", advise("zones missing")))
     return found
 
 
@@ -59,22 +61,28 @@ def _duckdb(version: str) -> Finding:
     number = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if (1, 5) <= number < (3,):
         return Finding("machine", "duckdb", "ok", version)
-    return Finding("machine", "duckdb", "fail", f"{version}; 1.5 to 2 are supported", "uv pip install 'duckdb>=1.5,<3'")
+    return Finding("machine", "duckdb", "fail", f"{version}; 1.5 to 2 are supported", advise("duckdb"))
 
 
 # -- the copy ----------------------------------------------------------------------------------------------------------
 
 
-def copy(held: Iterable[str], kept: Iterable[str], contradicted: Mapping[str, int]) -> list[Finding]:
-    """What is kept back, and where lists and single bookings contradict each other.
+def copy(
+    held: Iterable[str], kept: Iterable[str], contradicted: Mapping[str, int], free: Mapping[str, int]
+) -> list[Finding]:
+    """What is kept back, and what contradicts itself.
 
     Args:
         held: Why deletions are held.
         kept: Which fields are missing.
         contradicted: Per connection the live bookings whose own id was not found.
+        free: Per connection the bookings of no price, though something of them has one.
     """
-    found = [Finding("copy", "deletions", "warn", text, "octo-sync quarantine") for text in held]
-    found += [Finding("copy", "fields", "warn", text, "octo-sync drift") for text in kept]
+    found = [Finding("copy", "deletions", "warn", text, advise("held")) for text in held]
+    found += [Finding("copy", "fields", "warn", text, advise("kept")) for text in kept]
+    found += [
+        Finding("copy", "prices", "warn", sentence(name, count), advise("prices")) for name, count in free.items()
+    ]
     return found + [
         Finding(
             "copy",
@@ -121,9 +129,8 @@ def files(
             Finding(
                 "files",
                 "lock",
-                "warn",
+                "ok",
                 f"{lease.owner} (pid {lease.pid} on {lease.host}) works here since {lease.acquired_at:%H:%M:%S} UTC",
-                "octo-sync status",
             )
         )
     else:
@@ -137,10 +144,16 @@ def files(
 def _directory(directory: Path, writable: Callable[[Path], bool]) -> Finding:
     here = directory if directory.exists() else directory.absolute().parent
     if not here.is_dir():
-        return Finding("files", "directory", "fail", f"{directory} does not exist", f"mkdir -p {directory}")
+        return Finding(
+            "files", "directory", "fail", f"{directory} does not exist", advise("no directory", path=directory)
+        )
     if not writable(here):
         return Finding(
-            "files", "directory", "fail", f"{here.absolute()} cannot be written", f"chmod u+w {here.absolute()}"
+            "files",
+            "directory",
+            "fail",
+            f"{here.absolute()} cannot be written",
+            advise("not writable", path=here.absolute()),
         )
     mode = stat.S_IMODE(here.stat().st_mode)
     if mode & 0o022 and not mode & stat.S_ISVTX:
@@ -149,7 +162,7 @@ def _directory(directory: Path, writable: Callable[[Path], bool]) -> Finding:
             "directory",
             "warn",
             f"{here.absolute()} may be written by other users (mode {mode:04o})",
-            f"chmod go-w {here.absolute()}",
+            advise("open directory", path=here.absolute()),
         )
     return Finding("files", "directory", "ok", f"{here.absolute()} is writable")
 
@@ -159,7 +172,7 @@ def _modes(paths: Iterable[Path]) -> list[Finding]:
     loose = [p for p in there if stat.S_IMODE(p.stat().st_mode) & 0o077]
     if loose:
         names = " ".join(str(p) for p in loose)
-        return [Finding("files", "modes", "warn", f"other users may read {names}", f"chmod 600 {names}")]
+        return [Finding("files", "modes", "warn", f"other users may read {names}", advise("open files", paths=names))]
     return [Finding("files", "modes", "ok", f"{len(there)} files, for this user only" if there else "no files yet")]
 
 
@@ -170,9 +183,7 @@ def _room(directory: Path, free_at: Callable[[Path], int], warehouse: Path | Non
     size = warehouse.stat().st_size if warehouse is not None and warehouse.exists() else 0
     text = f"{free / 1e9:.1f} GB free"
     if free < max(_NO_ROOM, size):
-        return Finding(
-            "files", "disk", "fail", f"{text}; the next publish needs {size / 1e9:.1f} GB", "free some space"
-        )
+        return Finding("files", "disk", "fail", f"{text}; the next publish needs {size / 1e9:.1f} GB", advise("room"))
     if free < max(_ROOM, 3 * size):
-        return Finding("files", "disk", "warn", text, "free some space")
+        return Finding("files", "disk", "warn", text, advise("room"))
     return Finding("files", "disk", "ok", text)

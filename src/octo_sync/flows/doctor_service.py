@@ -5,32 +5,48 @@ quick look costs five calls; the whole one goes on to what `conformance` holds a
 """
 
 import asyncio
+import json
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from octo_sync.errors import AuthenticationRefused, OctoSyncError, ServiceError, ServiceUnavailable
-from octo_sync.flows.conformance import Check, Seen, checks, days_ahead
+from octo_sync.flows.advice import NONE, Fix, advise
+from octo_sync.flows.conformance import (
+    NO_SUCH_PATH,
+    Check,
+    Kept,
+    Result,
+    Seen,
+    checks,
+    days_ahead,
+    fruitful_spelling,
+    ignored,
+    quick_checks,
+)
 from octo_sync.flows.conformance_probe import KnownBooking, probe
 from octo_sync.flows.doctor import Finding, Level
-from octo_sync.model import Clock, Connection, Limits, Window
+from octo_sync.model import Clock, Connection, Limits, Secret, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.client import OctoClient
 from octo_sync.octo.endpoints import Call
 from octo_sync.pipeline.values import is_loopback
 
-__all__ = ["MOST_CALLS", "Examined", "certificate_finding", "service", "with_little_patience"]
+__all__ = ["MOST_CALLS", "Examined", "as_finding", "certificate_finding", "service", "with_little_patience"]
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Certificate = Callable[[str, int], Awaitable[datetime | str]]
 """When the certificate of a host ends, or a sentence that says why none was shown."""
 
-MOST_CALLS = 12
-"""Of the whole look at one service; the quick one costs five."""
+MOST_CALLS = 16
+"""Of the whole look at one service; the quick one costs five, and two more where a capability seems to be ignored."""
+_STRANGER = Secret("octo-sync-doctor-asks", "doctor")
+"""A token that nobody was given."""
 _SKEW = 5.0
 _PATIENCE = 20.0
 _QUICK_DAYS, _WHOLE_DAYS = 14, 31
@@ -58,6 +74,7 @@ async def service(
     client: OctoClient,
     *,
     clock: Clock,
+    kept: Kept,
     quick: bool = False,
     cancelled: KnownBooking | None = None,
     resolve: Resolve | None = None,
@@ -68,24 +85,31 @@ async def service(
     Args:
         client: Of the connection, with little patience.
         clock: Now.
-        quick: Five calls at most, and only whether it works.
+        kept: What the pipeline keeps.
+        quick: Five calls mostly, and only whether it works.
         cancelled: A booking that the copy knows as cancelled, to see whether lists show it.
         resolve: The addresses of a host; the system's by default.
         certificate: When the certificate of a host ends; None: it is not looked at.
     """
-    look = _Look(client, clock, quick=quick)
+    look = _Look(client, clock, kept, quick=quick)
     return await look.all(resolve or _resolve, certificate, cancelled)
 
 
 def certificate_finding(area: str, ends: datetime | str, now: datetime) -> Finding:
     """How long a certificate is good for, as a finding. `ends` is a sentence where none was shown."""
     if isinstance(ends, str):
-        return Finding(area, "certificate", "fail", ends, "have the certificate renewed or completed at the server")
+        return Finding(area, "certificate", "fail", ends, advise("certificate"))
     left = ends - now
     text = f"good until {ends:%Y-%m-%d}, {left.days} days"
     if left < _SOON:
-        return Finding(area, "certificate", "warn", text, "see that it is renewed in time")
+        return Finding(area, "certificate", "warn", text, advise("certificate soon"))
     return Finding(area, "certificate", "ok", text)
+
+
+def as_finding(area: str, check: Check) -> Finding:
+    """A check, as one line of the report."""
+    levels: dict[Result, Level] = {"passed": "ok", "differs": "warn", "unknown": "unknown"}
+    return Finding(area, check.name, levels[check.result], check.text, check.fix, consequence=check.consequence)
 
 
 async def _resolve(host: str, port: int) -> Sequence[str]:
@@ -96,13 +120,13 @@ async def _resolve(host: str, port: int) -> Sequence[str]:
 class _Look:
     """One connection's findings, in the order they are made."""
 
-    def __init__(self, client: OctoClient, clock: Clock, *, quick: bool) -> None:
-        self._client, self._clock, self._quick = client, clock, quick
+    def __init__(self, client: OctoClient, clock: Clock, kept: Kept, *, quick: bool) -> None:
+        self._client, self._clock, self._kept, self._quick = client, clock, kept, quick
         self._connection = client.connection
         self._found: list[Finding] = []
         self._seen = Seen()
 
-    def _say(self, name: str, level: Level, text: str, fix: str = "", *, refused: bool = False) -> None:
+    def _say(self, name: str, level: Level, text: str, fix: Fix = NONE, *, refused: bool = False) -> None:
         self._found.append(Finding(self._connection.name, name, level, text, fix, refused))
 
     async def all(self, resolve: Resolve, certificate: Certificate | None, cancelled: KnownBooking | None) -> Examined:
@@ -111,13 +135,19 @@ class _Look:
         if await self._name(resolve, certificate) and await self._supplier():
             products = await self._products()
             if products is not None:
+                await self._another_spelling(products)
                 await self._availability(products)
                 await self._bookings()
                 await self._subscriptions()
-                if not self._quick:
-                    today, left = self._clock.now().date(), MOST_CALLS - self._client.stats.requests
-                    await probe(self._ask, self._seen, today=today, calls=left, cancelled=cancelled)
-                    found = checks(self._seen, self._connection)
+                if self._quick:
+                    some = quick_checks(self._seen, self._connection, self._kept)
+                    self._found += [as_finding(self._connection.name, check) for check in some]
+                else:
+                    today, left = self._clock.now().date(), MOST_CALLS - 1 - self._client.stats.requests
+                    reach = self._kept.availability
+                    await probe(self._ask, self._seen, today=today, calls=left, cancelled=cancelled, availability=reach)
+                    await self._stranger()
+                    found = checks(self._seen, self._connection, self._kept)
         calls = self._client.stats.requests
         self._say("calls", "ok", f"{calls} calls were made")
         return Examined(self._connection.name, self._found, found, calls)
@@ -134,11 +164,11 @@ class _Look:
         try:
             addresses = await resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
         except OSError:
-            self._say("name", "fail", f"{host} has no address", f"check connections.{self._connection.name}.base_url")
+            self._say("name", "fail", f"{host} has no address", advise("address", name=self._connection.name))
             return False
         self._say("name", "ok", host if host in addresses else f"{host} is {', '.join(addresses[:3])}")
         if parts.scheme != "https" and not is_loopback(self._connection.base_url):
-            self._say("tls", "warn", "the token travels unencrypted", "use https")
+            self._say("tls", "warn", "the token travels unencrypted", advise("https"))
         if parts.scheme == "https" and certificate is not None:
             ends = await certificate(host, parts.port or 443)
             self._found.append(certificate_finding(self._connection.name, ends, self._clock.now()))
@@ -149,10 +179,10 @@ class _Look:
         try:
             return await self._client.send(call)
         except AuthenticationRefused as error:
-            fix = f"check the token: {self._connection.token.origin}"
+            fix = advise("token", origin=self._connection.token.origin)
             self._say(name, "fail", str(error), fix, refused=True)
         except ServiceUnavailable as error:
-            self._say(name, "fail", str(error), f"check connections.{self._connection.name}.base_url, then try again")
+            self._say(name, "fail", str(error), advise("address, again", name=self._connection.name))
         except ServiceError as error:
             self._say(name, "fail", str(error))
         return None
@@ -183,7 +213,7 @@ class _Look:
         skew = max((before - told).total_seconds() - 1, (told - after).total_seconds(), 0.0)
         if skew > _SKEW:
             ahead = "ahead of" if told < before else "behind"
-            self._say("clock", "warn", f"this machine is {skew:.0f} s {ahead} the service", "timedatectl set-ntp true")
+            self._say("clock", "warn", f"this machine is {skew:.0f} s {ahead} the service", advise("clock"))
         else:
             self._say("clock", "ok", "agrees with the service")
 
@@ -198,47 +228,54 @@ class _Look:
             return None
         bad = f", {len(checked.bad)} that do not fit" if checked.bad else ""
         level: Level = "warn" if checked.bad or not checked.ids else "ok"
-        fix = "octo-sync sync, then octo-sync quarantine" if checked.bad else ""
-        if not checked.ids:
-            fix = "ask the service to give this token products"
+        fix = advise("bad records") if checked.bad else NONE
+        if not checked.ids and not checked.bad:
+            fix = advise("no products")
         self._seen.products = answer
         self._cut("products", len(checked.ids))
         self._say("products", level, f"{len(checked.ids)} products{bad}", fix)
-        if self._quick:
-            self._capabilities(answer, checked, ("pricing", "content", "extras"))
         offered = quirks.languages_offered(answer.headers)
         if offered and "content" in self._connection.capabilities:
-            lacking = [lang for lang in self._connection.languages if lang.split("-")[0] not in _roots(offered)]
-            fix = f"languages = {[*offered]} in the pipeline file".replace("'", '"') if lacking else ""
-            self._say(
-                "languages",
-                "warn" if lacking else "ok",
-                f"offered: {', '.join(offered)}" + (f"; not {', '.join(lacking)}" if lacking else ""),
-                fix,
-            )
+            self._languages(offered)
         return answer
 
-    def _capabilities(self, answer: Answer, checked: checking.Checked, names: Iterable[str]) -> None:
-        """What the answer really shows, whatever its header says."""
-        asked = [c for c in self._connection.capabilities if c in names]
-        echo = "octo-capabilities" in answer.headers
-        unechoed = set(quirks.ignored_capabilities(asked, answer)) if echo else set()
-        bare = replace(answer, headers={k: v for k, v in answer.headers.items() if k != "octo-capabilities"})
-        fieldless = set(quirks.ignored_capabilities(asked, bare)) if checked.ids else set()
-        for name in asked:
-            by = "by its fields" + (" and the echoed header" if echo and name not in unechoed else "")
-            if name in fieldless:
-                other = "short" if self._connection.capability_spelling == "prefixed" else "prefixed"
-                self._say(
-                    f"capability {name}",
-                    "warn",
-                    "is echoed but none of its fields is sent" if echo and name not in unechoed else "is ignored",
-                    f'capability_spelling = "{other}" in [connections.{self._connection.name}], or leave it out',
-                )
-            elif not checked.ids:
-                self._say(f"capability {name}", "ok" if echo else "warn", "cannot be seen without a product")
-            else:
-                self._say(f"capability {name}", "ok", f"works ({by})")
+    def _languages(self, offered: Sequence[str]) -> None:
+        has = {language.split("-")[0] for language in offered}
+        lacking = [lang for lang in self._connection.languages if lang.split("-")[0] not in has]
+        text, name = f"offered: {', '.join(offered)}", self._connection.name
+        if not lacking:
+            self._say("languages", "ok", text)
+            return
+        left = [lang for lang in self._connection.languages if lang not in lacking] or [offered[0]]
+        fix = advise("languages", {f"connections.{name}.languages": left}, languages=json.dumps(left), name=name)
+        self._say("languages", "warn", f"{text}; not {', '.join(lacking)}", fix)
+
+    async def _another_spelling(self, products: Answer) -> None:
+        """Where a capability seems to be ignored: what the service says it has, and whether the other spelling brings it."""
+        if not ignored(products, self._connection):
+            return
+        offered = await self._ask(endpoints.capabilities())
+        self._seen.offered = offered if isinstance(offered, Answer) else None
+        other = quirks.other_spelling(self._connection.capability_spelling)
+        with self._spelled(other):
+            answer = await self._ask(endpoints.products())
+        self._seen.respelled = answer if isinstance(answer, Answer) else None
+
+    @contextmanager
+    def _spelled(self, spelling: str) -> Iterator[None]:
+        """Capabilities in another spelling."""
+        self._client.connection = replace(self._connection, capability_spelling=spelling)
+        try:
+            yield
+        finally:
+            self._client.connection = self._connection
+
+    async def _stranger(self) -> None:
+        """Last of all, whether a token is looked at; the client is used no more."""
+        token = self._client.token
+        self._client.use(_STRANGER)
+        self._seen.stranger = await self._ask(endpoints.supplier())
+        self._client.use(token)
 
     async def _availability(self, products: Answer) -> None:
         product, option = _first_option(products)
@@ -281,34 +318,21 @@ class _Look:
                 f"{name} list",
                 "warn",
                 "exactly 100 records: the service may cut lists; sync asks for smaller windows then",
-                "ask the service for its page size",
+                advise("page size"),
             )
 
     async def _subscriptions(self) -> None:
-        try:
-            answer = await self._client.send(endpoints.list_subscriptions())
-        except AuthenticationRefused as error:
-            self._seen.no_subscriptions = error
-            text = "the token may not read subscriptions (octo:read.notifications); pulls work, webhooks do not"
-            self._say("subscriptions", "warn", text, "ask for the ability, or schedule more pulls")
+        # In the spelling that was found to work, because it is told there what to do about the other one.
+        spelling = fruitful_spelling(self._seen, self._connection) or self._connection.capability_spelling
+        with self._spelled(spelling):
+            said = await self._ask(endpoints.list_subscriptions())
+        if isinstance(said, Answer):
+            self._seen.subscriptions = said
             return
-        except ServiceError as error:
-            self._seen.no_subscriptions = error
-            self._say("subscriptions", "warn", f"cannot be read: {error}", "schedule more pulls")
-            return
-        self._seen.subscriptions = answer
-        try:
-            listed = quirks.normalise_list(answer.json())
-        except OctoSyncError:
-            listed = None
-        if listed is None:
-            self._say("subscriptions", "warn", "an answer that is no list of subscriptions", "schedule more pulls")
-            return
-        self._say("subscriptions", "ok", f"readable, {len(listed.subscriptions)} there")
-
-
-def _roots(languages: Iterable[str]) -> set[str]:
-    return {language.split("-")[0] for language in languages}
+        self._seen.no_subscriptions = said
+        if said.status in NO_SUCH_PATH and self._seen.offered is None and not self._quick:
+            offered = await self._ask(endpoints.capabilities())
+            self._seen.offered = offered if isinstance(offered, Answer) else None
 
 
 def _text(answer: Answer, key: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from octo_sync.flows.advice import advise
 from octo_sync.flows.doctor import Finding
 from octo_sync.flows.subscription_plan import HEADER
 
@@ -91,7 +92,7 @@ def _reason(error: Exception) -> str:
 def webhook_findings(url: str, reached: Reached, *, serves: bool) -> list[Finding]:
     """What that means, purely. `serves`: `octo-sync serve` runs on this project now."""
     host = urlsplit(url).hostname or ""
-    start = "octo-sync serve" if not serves else "see where the proxy sends the path of webhooks.url"
+    start = advise("proxy" if serves else "serve")
     if reached.problem:
         text = f"{host} cannot be reached from here: {reached.problem}"
         consequence = "Services cannot deliver; the copy is as fresh as its pulls."
@@ -101,7 +102,7 @@ def webhook_findings(url: str, reached: Reached, *, serves: bool) -> list[Findin
                 "address",
                 "fail",
                 text,
-                f"check webhooks.url, the name, the firewall and the proxy; {start}",
+                advise("unreachable", start=start),
                 consequence=consequence,
             )
         ]
@@ -113,20 +114,18 @@ def webhook_findings(url: str, reached: Reached, *, serves: bool) -> list[Findin
     if 200 <= status < 300:  # noqa: PLR2004 - HTTP's own numbers
         text = f"{host} answered {status} to a wrong secret: that is not our receiver"
         consequence = "Deliveries are acknowledged by somebody who does not keep them, so they are lost."
-        fix = "let the proxy pass the path of webhooks.url to webhooks.bind, and answer nothing itself"
+        fix = advise("proxy answers")
     elif status in (502, 503, 504):
         text = f"{host} answered {status}: the proxy is there, the receiver behind it is not"
     elif status == 404:  # noqa: PLR2004
         text = f"{host} answered 404: the path is not passed to the receiver"
-        fix = "let the proxy pass the path of webhooks.url to webhooks.bind"
+        fix = advise("proxy path")
     elif 300 <= status < 400:  # noqa: PLR2004
         text = f"{host} answered {status}, a redirect: services do not follow one"
-        fix = "set webhooks.url to the address that it leads to"
+        fix = advise("redirect")
     elif status in {401, 403}:
         text = f"{host} answered {status}, but not as our receiver does: something before it asks for a password"
-        fix = (
-            "let the proxy pass the path of webhooks.url without authentication: the secret header is checked behind it"
-        )
+        fix = advise("proxy password")
     else:
         text = f"{host} answered {status}, which our receiver does not"
     return [Finding(_AREA, "address", "fail", text, fix, consequence=consequence)]

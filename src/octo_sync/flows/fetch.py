@@ -5,6 +5,7 @@ service is remembered for the rest of the run. The first request's number orders
 """
 
 import asyncio
+import contextlib
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -86,6 +87,7 @@ class Fetcher:
         self._ports = ports
         self._most_days: dict[tuple[str, SubjectKind], int] = {}
         self._refused: set[tuple[str, str, str]] = set()
+        self._permitted: dict[tuple[str, Window], int] = {}
 
     async def fetch(self, claim: Claim, known: Covered | None) -> Fetched:
         """Ask the service for the subject.
@@ -189,13 +191,16 @@ class Fetcher:
         window = self._ports.ask_for(month, self._ports.availability_window(connection, product))
         if window is None:
             return self._nothing_to_ask(claim, "availability")
-        pair = (connection, product, option)
+        may_split = (connection, product, option) not in self._refused
         pieces = await self._in_windows(
             claim.subject,
             window,
-            lambda w: endpoints.availability(product, option, w.start, w.end),
+            lambda w: [
+                endpoints.availability(product, option, asked.start, asked.end)
+                for asked in (_with_margins(w, is_first=w.start == window.start) if may_split else [w.wider(1, 1)])
+            ],
             capped=lambda _: False,  # a month of departures may well be a hundred
-            may_split=pair not in self._refused,
+            may_split=may_split,
         )
         # Once: were it corrected meanwhile, rows and hash must be of the same one.
         pieces.time_zone = self._ports.time_zones.get((connection, product))
@@ -203,7 +208,7 @@ class Fetcher:
             return same
         checks, lines = [], []
         for part, answer in pieces.calls:
-            checked = checking.check_availability(answer.body)
+            checked = checking.check_availability(answer.body, days=part)
             checks.append(checked)
             lines += self._lines(claim, answer, "availability", checked, part, time_zone=pieces.time_zone)
         payloads = []
@@ -230,7 +235,7 @@ class Fetcher:
             pieces = await self._in_windows(
                 subject,
                 window,
-                lambda w: endpoints.bookings(start=w.start, end=w.end),
+                lambda w: [endpoints.bookings(start=w.start, end=w.end)],
                 capped=lambda answer: quirks.looks_capped(_count(answer.body)),
                 may_split=True,
             )
@@ -302,18 +307,18 @@ class Fetcher:
         self,
         subject: Subject,
         window: Window,
-        ask: Callable[[Window], Call],
+        ask: Callable[[Window], Sequence[Call]],
         *,
         capped: Callable[[Answer], bool],
         may_split: bool,
     ) -> _Pieces:
-        """Ask for a window, in smaller ones where the service wants that."""
+        """Ask for a window, in smaller ones where the service wants that; `ask` gives the ways to ask, best first."""
         pieces, learned = _Pieces(), (subject.connection, subject.kind)
         queue = list(_pieces_of(window, self._most_days.get(learned)))
         while queue:
             part = queue.pop(0)
             try:
-                answer = await self._send(subject, ask(part))
+                answer = await self._first_permitted(subject, part, ask(part))
             except (RequestRefused, AnswerTooLarge) as error:
                 smaller = quirks.shrink(part) if may_split else ()
                 if not smaller:
@@ -334,6 +339,18 @@ class Fetcher:
                 pieces.capped = True
             pieces.calls.append((part, answer))
         return pieces
+
+    async def _first_permitted(self, subject: Subject, part: Window, ways: Sequence[Call]) -> Answer:
+        """The answer to the first way that is not refused; the same days are asked for that way from then on."""
+        first = self._permitted.get((subject.connection, part), 0)
+        for number, call in list(enumerate(ways))[first:-1]:
+            with contextlib.suppress(RequestRefused):
+                answer = await self._send(subject, call)
+                self._permitted[subject.connection, part] = number
+                return answer
+        answer = await self._send(subject, ways[-1])
+        self._permitted[subject.connection, part] = len(ways) - 1
+        return answer
 
     def _unchanged(
         self, claim: Claim, known: Covered | None, pieces: _Pieces, noun: str, window: Window | None
@@ -472,6 +489,15 @@ class Fetcher:
         )
         good = (*(key for checked in checks for key in checked.ids), *(booking.uuid for booking in seen))
         return Fetched(claim, answered, BadRecords(noun, bad, good))
+
+
+def _with_margins(window: Window, *, is_first: bool) -> list[Window]:
+    """The ways to ask for days at the venue, best first.
+
+    A service may count days in another time zone, so a day more on each side is asked for. It may refuse the one before the
+    first, because that is in the past, and more than one day.
+    """
+    return [window.wider(1, 1), *([window.wider(0, 1)] if is_first else []), *([window] if window.days == 1 else [])]
 
 
 def _pieces_of(window: Window, most_days: int | None) -> list[Window]:

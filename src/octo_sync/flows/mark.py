@@ -1,9 +1,9 @@
 """Mark subjects: the one way to say "look again". Planning is pure; marking is one call on the journal."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 
-from octo_sync.destinations.base import Catalog
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Horizon, Source, Subject, SubjectKind, Window
 
@@ -28,9 +28,26 @@ def booking_windows(connection: str, windows: Iterable[Window]) -> list[Subject]
     return [Subject(connection, SubjectKind.BOOKINGS, (month,)) for month in months]
 
 
-def known_options(ports: Ports) -> Catalog:
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """An option that is offered now, with its product's time zone."""
+
+    connection: str
+    product_id: str
+    option_id: str
+    time_zone: str | None
+
+
+_OFFERED = (
+    "select o.connection_id, o.product_id, o.option_id, p.time_zone from core.options o "
+    "join core.products p using (connection_id, product_id) where not o.is_deleted and not p.is_deleted"
+)
+
+
+def known_options(ports: Ports) -> list[Offered]:
     """The options that are offered now; from then on `ports` knows their products' time zones. Blocking."""
-    catalog = ports.warehouse.catalog()
+    # Sorted here: databases do not agree on the order of texts.
+    catalog = [Offered(*row) for row in sorted(ports.warehouse.query(_OFFERED).rows, key=lambda row: row[:3])]
     ports.time_zones.update({(o.connection, o.product_id): o.time_zone for o in catalog if o.time_zone})
     return catalog
 

@@ -121,6 +121,8 @@ class Claims:
     oldest: float | None = None
     """Age of the oldest verification inside the horizon, seconds."""
     problems: list[str] = field(default_factory=list)
+    of_readers: bool = False
+    """Whether it is the copy that readers have, because another process works on the project."""
 
 
 def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: float | None = None) -> Claims:

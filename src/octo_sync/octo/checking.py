@@ -17,6 +17,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from octo_sync.errors import AnswerInvalid
+from octo_sync.model import Window
 from octo_sync.octo.shapes import (
     AvailabilityRecord,
     BookedAvailability,
@@ -234,8 +235,10 @@ def _keep_last(records: list[T], ids: list[str], bad: list[BadRecord]) -> tuple[
     return [records[i] for i in keep], [ids[i] for i in keep]
 
 
-def check_availability(body: bytes, what: str = "availability") -> Checked:
+def check_availability(body: bytes, what: str = "availability", *, days: Window | None = None) -> Checked:
     """Check a `POST /availability` answer: a JSON array of availability objects.
+
+    With `days`, departures on other days at the venue are passed over.
 
     Raises:
         AnswerInvalid: The body as a whole is not a JSON array.
@@ -249,6 +252,8 @@ def check_availability(body: bytes, what: str = "availability") -> Checked:
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         pairs, bad = _each(_raws(body, what), _availability.decode, "id", nul=nul)
         records = [record for record, _ in pairs]
+    if days is not None:
+        records = [r for r in records if days.start <= r.local_date_time_start.date() <= days.end]
     records, ids = _keep_last(records, [str(r.id) for r in records], bad)
     seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
     return Checked(_lines(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()), unknown.found)

@@ -19,6 +19,7 @@ __all__ = [
     "normalise",
     "normalise_list",
     "other_path_spelling",
+    "other_spelling",
     "shrink",
     "spell_capability",
     "vendor_token",
@@ -49,6 +50,11 @@ def spell_capability(name: str, spelling: str) -> str:
     """`name` in the `prefixed` or `short` spelling (Q5). Names of another vendor, like `ventrata/x`, stay."""
     short = name.removeprefix("octo/")
     return short if spelling == "short" or "/" in short else f"octo/{short}"
+
+
+def other_spelling(spelling: str) -> str:
+    """The one of `prefixed` and `short` that `spelling` is not."""
+    return "short" if spelling == "prefixed" else "prefixed"
 
 
 def capability_header(connection: Connection, operation: str, needs: Iterable[str] = ()) -> str | None:

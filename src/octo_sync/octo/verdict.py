@@ -95,12 +95,21 @@ def _kind(
                 kind, advice = NotFound, "the service does not know this id, or not for this token"
             else:
                 advice = f"its {key} is not the one that was asked for, so this proves nothing"
-        elif status in {404, 405, 410} and call.operation in {"products", "supplier"}:  # every service has them
-            path = voice.clean(urlsplit(voice.connection.base_url).path, 100)
-            advice = f'check base_url: nothing is at its path "{path}", which usually ends with /octo/v1'
+        elif status in {404, 405, 410}:
+            advice = _nothing_there(call, voice)
     elif status >= 300:  # noqa: PLR2004
         kind = RequestRefused
     return kind, advice
+
+
+def _nothing_there(call: Call, voice: Voice) -> str:
+    """What to do where nothing is at a path."""
+    if call.operation in {"products", "supplier"}:  # every service has them
+        path = voice.clean(urlsplit(voice.connection.base_url).path, 100)
+        return f'check base_url: nothing is at its path "{path}", which usually ends with /octo/v1'
+    if call.operation in {"list_subscriptions", "create_subscription"}:
+        return "the service does not offer this: let [schedule] pull"
+    return "nothing is at this path, or nobody has this id, which only a typed error would prove"
 
 
 def _error_object(body: bytes) -> tuple[str, str, Mapping[str, object]]:

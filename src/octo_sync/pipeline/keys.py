@@ -169,7 +169,11 @@ Raw = Literal["supplier", "products", "bookings", "availability"]
 class HorizonTable:
     """How far back and ahead the copy reaches, in days seen from today at the venue."""
 
-    bookings: Annotated[Days, Type("days"), Says("Travel dates whose bookings are kept.")] = _BOOKINGS
+    bookings: Annotated[
+        Days,
+        Type("days"),
+        Says("Days of travel whose bookings are kept; days of booking where a service filters by those."),
+    ] = _BOOKINGS
     availability: Annotated[Days, Type("days"), Says("Travel dates whose availability is kept.")] = _AVAILABILITY
     near: Annotated[Days, Type("days"), Says("Travel dates that `schedule.near` looks at.")] = _NEAR
 
