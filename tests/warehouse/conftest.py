@@ -39,7 +39,7 @@ def truth(service, days=0):
         [
             Channel(
                 name, channel, zone, service.state(token), slots, (low - days, high), HORIZONS["availability"], low,
-                pulled=NOON,
+                pulled=NOON, supplier=min(CHANNELS),
             )
             for name, (token, channel, zone) in CHANNELS.items()
         ]

@@ -222,10 +222,10 @@ def test_an_aggregate_that_is_older_than_the_facts_is_found(failed, warehouse):
 
 def test_a_shared_name_that_doubles_bookings_is_found(failed):
     of = {t.name: t for t in CORE}
-    booking = insert(of["bookings"], **LIVE, product_id="'product_id'")
+    booking = insert(of["bookings"], **LIVE, product_id="'product_id'", option_id="'option_id'")
 
-    assert not failed("mart_totals", booking, insert(of["products"], **LIVE))
-    assert failed("mart_totals", insert(of["products"], **LIVE))
+    assert not failed("mart_totals", booking, insert(of["options"], **LIVE))
+    assert failed("mart_totals", insert(of["options"], **LIVE))
 
 
 SALE = {

@@ -47,7 +47,7 @@ def test_a_days_occupancy_is_of_the_departures_that_are_measured(engine, world):
 def test_what_the_service_no_longer_has_is_retired_and_keeps_its_name(engine, world):
     (key, product), *_ = world.now.products.items()
     at = NOON + LATER
-    of = f"connection_id = '{key[0]}' and product_id = '{key[1]}'"
+    of = f"product_id = '{key[1]}'"
     told = "update core.{0} set is_deleted = {1}, deleted_at_utc = {2} where " + of
     gone = "; ".join(told.format(table, "true", f"'{at.isoformat()}'") for table in ("products", "options"))
     back = "; ".join(told.format(table, "false", "null") for table in ("products", "options"))

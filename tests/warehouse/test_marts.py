@@ -282,7 +282,7 @@ def test_days_of_which_an_option_was_never_asked_are_not_covered(engine, world):
         for d in same
         if len({x["slot"][2] for x in same}) > 1 and day > TODAY + 12 * DAY
     )
-    of = f"connection_id = '{key[0]}' and product_id = '{key[1]}' and option_id = '{option}'"
+    of = f"product_id = '{key[1]}' and option_id = '{option}'"
     rows = f"{of} and substr(cast(local_date as text), 1, 7) = '{month}'"
     asked = f"{of} and travel_month = '{month}' and resource"
     with rebuilt(

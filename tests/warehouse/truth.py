@@ -34,6 +34,13 @@ class Channel:
     """When it was pulled first."""
     active: bool = True
     """Whether the pipeline still has it: nobody knows what became of what lay ahead when it left."""
+    supplier: str | None = None
+    """The first of the connections that sell for its supplier; by itself when None."""
+
+    @property
+    def seller(self):
+        """Whose products and departures it sells."""
+        return self.supplier or self.connection
 
     def known_from(self, pulled):
         """Since when everything made or travelling is in the copy: what was asked for, or since the first pull, `pulled`; but
@@ -117,18 +124,22 @@ class Truth:
         self.channels = channels
         self.products, self.options, self.units = {}, {}, {}
         self.bookings, self.tickets, self.departures = [], [], []
+        self.sold_through = defaultdict(list)
         for channel in channels:
             self._catalogue(channel)
             self._sales(channel)
+        for channel in sorted(channels, key=lambda c: not c.active):
             self._slots(channel)
 
     def _catalogue(self, channel):
+        if channel.active:
+            self.sold_through[channel.seller].append(channel.connection)
         for product in channel.state["products"]:
-            self.products[channel.connection, product["id"]] = product
+            self.products[channel.seller, product["id"]] = product
             for option in product["options"]:
-                self.options[channel.connection, product["id"], option["id"]] = option
+                self.options[channel.seller, product["id"], option["id"]] = option
                 for unit in option["units"]:
-                    self.units[channel.connection, product["id"], option["id"], unit["id"]] = unit
+                    self.units[channel.seller, product["id"], option["id"], unit["id"]] = unit
 
     def _sales(self, channel):
         zone = ZoneInfo(channel.zone)
@@ -138,7 +149,7 @@ class Truth:
             reach = [today + DAY * n for n in channel.bookings]
             if raw["test"] or not reach[0] <= day <= reach[1]:
                 continue
-            ids = (channel.connection, raw["product_id"], raw["option_id"])
+            ids = (channel.seller, raw["product_id"], raw["option_id"])
             product, option = self.products[ids[:2]], self.options[ids]
             start = naive(raw["local_start"])
             units = [self.units[*ids, item["unit_id"]] for item in raw["unit_items"]]
@@ -148,6 +159,7 @@ class Truth:
             booking = {
                 "raw": raw,
                 "connection": channel.connection,
+                "seller": channel.seller,
                 "channel_name": channel.name,
                 "product_name": product["title"]["en"],
                 "option_name": option["title"]["en"],
@@ -191,13 +203,16 @@ class Truth:
 
     def _slots(self, channel):
         now = instant(channel.state["now"])
-        sold = grouped([b for b in self.bookings if b["sold"] and b["connection"] == channel.connection], "slot")
+        sold = grouped([b for b in self.bookings if b["sold"]], "slot")
+        there = {d["slot"] for d in self.departures}
         for raw in channel.slots:
             day = dt.date.fromisoformat(raw["local_date"])
             today = now.astimezone(ZoneInfo(raw["time_zone"])).date()
             if not today + DAY * channel.availability[0] <= day <= today + DAY * channel.availability[1]:
                 continue
-            ids = (channel.connection, raw["product_id"], raw["option_id"], raw["availability_id"])
+            ids = (channel.seller, raw["product_id"], raw["option_id"], raw["availability_id"])
+            if ids in there:  # seen through another connection already
+                continue
             ours = sold.get((ids,), [])
             told = raw["capacity"] is not None and 0 < raw["capacity"] >= raw["vacancies"]
             measured = told and not raw["closed"]
@@ -227,16 +242,19 @@ class Truth:
     # -- what the marts' columns hold ------------------------------------------------------------------------------
 
     def dim_product(self):
-        states = {channel.connection: channel.state for channel in self.channels}
+        states = {channel.seller: channel.state for channel in self.channels}
         return [
             {
-                "product_key": f"{connection}|{product_id}",
+                "product_key": f"{seller}|{product_id}",
+                "supplier_key": seller,
+                "connection_id": min(self.sold_through[seller]),
+                "sold_through": ",".join(sorted(self.sold_through[seller])),
                 "product_name": product["title"]["en"],
                 "title": product["title"]["en"],
                 "internal_name": product["internal_name"],
                 "product_code": product["reference"],
-                "supplier_id": states[connection]["supplier"]["id"],
-                "supplier_name": states[connection]["supplier"]["name"],
+                "supplier_id": states[seller]["supplier"]["id"],
+                "supplier_name": states[seller]["supplier"]["name"],
                 "time_zone": product["time_zone"],
                 "availability_type": product["availability_type"],
                 "default_currency": product["default_currency"],
@@ -244,21 +262,21 @@ class Truth:
                 "is_retired": False,
                 "retired_at_utc": None,
             }
-            for (connection, product_id), product in self.products.items()
+            for (seller, product_id), product in self.products.items()
         ]
 
     def dim_option(self):
         return [
             {
-                "option_key": f"{connection}|{product_id}|{option_id}",
-                "product_key": f"{connection}|{product_id}",
-                "product_name": self.products[connection, product_id]["title"]["en"],
+                "option_key": f"{seller}|{product_id}|{option_id}",
+                "product_key": f"{seller}|{product_id}",
+                "product_name": self.products[seller, product_id]["title"]["en"],
                 "option_name": option["title"]["en"],
                 "option_code": option["reference"],
                 "is_default": option["default"],
                 "is_retired": False,
             }
-            for (connection, product_id, option_id), option in self.options.items()
+            for (seller, product_id, option_id), option in self.options.items()
         ]
 
     def fct_bookings(self):
@@ -270,7 +288,7 @@ class Truth:
                 "booking_id": b["raw"]["id"],
                 "supplier_reference": b["raw"]["supplier_reference"],
                 "reseller_reference": b["raw"]["reseller_reference"],
-                "product_code": self.products[b["connection"], b["raw"]["product_id"]]["reference"],
+                "product_code": self.products[b["slot"][:2]]["reference"],
                 "is_freesale": b["raw"]["freesale"],
                 "currency_precision": b["raw"]["precision"],
                 "original_amount": b["original"],
@@ -457,24 +475,33 @@ class Truth:
         ]
 
     def q7(self, first, last, today):
-        travelled = [b for b in self.bookings if b["was_sold"] and b["travel_date"] is not None]
-        months = grouped(
-            [b | {"month": f"{b['travel_date']:%Y-%m}"} for b in travelled], "connection", "product_name", "month"
-        )
+        travelled = [
+            b | {"month": month}
+            for b in self.bookings
+            if b["was_sold"] and b["travel_date"] is not None
+            for month in [f"{b['travel_date']:%Y-%m}"]
+            if f"{first:%Y-%m}" <= month <= f"{last:%Y-%m}" and month < f"{today[b['connection']]:%Y-%m}"
+        ]
         answer = []
-        for (connection, product, month), rows in months.items():
-            if not (f"{first:%Y-%m}" <= month <= f"{last:%Y-%m}" and month < f"{today[connection]:%Y-%m}"):
-                continue
-            final = [b for b in rows if b["sold"]]
-            guests = people(final)
-            row = {"product_name": product, "travel_month": month, "final_guests": guests}
-            row["is_complete"] = next(c for c in self.channels if c.connection == connection).knows_month(month)
+        for (_, product, month), rows in grouped(travelled, "seller", "product_name", "month").items():
+            channels = grouped(rows, "connection")
+
+            def guests(days, channels=channels):
+                """Of all channels; None where one of them has bookings and none of these says how many."""
+                each = [
+                    people([b for b in same if b["sold"] and (days is None or b["lead"] >= days)])
+                    for same in channels.values()
+                ]
+                return None if None in each else sum(each)
+
+            row = {"product_name": product, "travel_month": month, "final_guests": guests(None)}
+            row["is_complete"] = all(c.knows_month(month) for c in self.channels if (c.connection,) in channels)
             row["bookings_without_pax"] = sum(
                 b["pax"] is None for b in rows if not b["cancelled"] or b["notice"] is not None
             )
             for days in (30, 14, 7):
-                early = people([b for b in final if b["lead"] >= days])
-                row |= {f"guests_{days}_days_out": early, f"share_{days}": share(early, guests)}
+                early = guests(days)
+                row |= {f"guests_{days}_days_out": early, f"share_{days}": share(early, row["final_guests"])}
             answer.append(row)
         return answer
 
@@ -495,7 +522,7 @@ class Truth:
 
     def q9(self, first, last):
         answer = []
-        for (_, product), rows in grouped(self.sold(first, last), "connection", "product_name").items():
+        for (_, product), rows in grouped(self.sold(first, last), "seller", "product_name").items():
             missed = [b for b in rows if not b["redeemed"]]
             counted = len(missed) < len(rows) or any(b["status"] == "NOSHOW" for b in missed)
             answer.append(
@@ -566,7 +593,7 @@ class Truth:
     def q17(self, first, last):
         chosen = {id(b) for b in self.sold(first, last)}
         rows = [
-            t | {"connection": t["booking"]["connection"], "product_name": t["booking"]["product_name"]}
+            t | {"seller": t["booking"]["seller"], "product_name": t["booking"]["product_name"]}
             for t in self.tickets
             if id(t["booking"]) in chosen
         ]
@@ -578,7 +605,7 @@ class Truth:
                 "guests": total(same, "pax"),
                 "tickets_without_pax": sum(t["pax"] is None for t in same),
             }
-            for (_, product, unit), same in grouped(rows, "connection", "product_name", "unit_type").items()
+            for (_, product, unit), same in grouped(rows, "seller", "product_name", "unit_type").items()
         ]
 
     def q18(self, first, last):
@@ -688,19 +715,21 @@ def availability_changes(before, now):
 def price_changes(before, now):
     """Question 22: units and options whose price differs from what it was."""
     answer = []
-    for (connection, product_id), product in now.products.items():
+    channels = grouped([{"seller": c.seller, "name": c.name} for c in now.channels], "seller")
+    for (seller, product_id), product in now.products.items():
         scale = -product["currency_precision"]
         for option in product["options"]:
-            old = before.options[connection, product_id, option["id"]]
+            old = before.options[seller, product_id, option["id"]]
             old_units = {unit["id"]: unit for unit in old["units"]}
             pairs = [("", old["price_from"], option["price_from"])]
             pairs += [(u["title"]["en"], old_units[u["id"]]["price_from"], u["price_from"]) for u in option["units"]]
             for name, was, price in pairs:
                 if price is not None and any(was[part] != price[part] for part in ("original", "retail", "net")):
-                    answer.append(
+                    answer += [
                         {
                             "product_name": product["title"]["en"],
                             "option_name": option["title"]["en"],
+                            "channel_name": channel["name"],
                             "unit_name": name,
                             "currency": product["default_currency"],
                             "retail_before": Decimal(was["retail"]).scaleb(scale),
@@ -709,7 +738,8 @@ def price_changes(before, now):
                             "net_before": None if was["net"] is None else Decimal(was["net"]).scaleb(scale),
                             "net_amount": None if price["net"] is None else Decimal(price["net"]).scaleb(scale),
                         }
-                    )
+                        for channel in channels[seller,]
+                    ]
     return answer
 
 

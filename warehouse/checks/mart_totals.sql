@@ -44,6 +44,23 @@ pairs as (
     ('tax_amount', b.tax_amount), ('margin_amount', b.margin_amount)
   ) as m(measure, amount)
 ),
+-- A departure that several connections of a supplier sell is counted through one of them.
+offered as materialized (
+  select
+    count(*) as departures,
+    coalesce(sum(a.capacity) filter (where is_measured), 0) as capacity,
+    coalesce(sum(a.capacity - a.vacancies) filter (where is_measured), 0) as taken
+  from (
+    select *, status is distinct from 'CLOSED' and capacity > 0 and vacancies <= capacity as is_measured
+    from core.availability
+    where not is_deleted
+  ) as a
+  left join marts.supplier_connections c on c.connection_id = a.connection_id
+  left join marts.shared_departures s
+    on s.supplier_key = c.supplier_key and s.product_id = a.product_id and s.option_id = a.option_id
+    and s.availability_id = a.availability_id
+  where coalesce(s.connection_id, a.connection_id) = a.connection_id
+),
 totals as (
   select 'fct_bookings: bookings' as what, cast(null as text) as currency,
     (select cast(count(*) as numeric(38, 4)) from facts) as here,
@@ -55,23 +72,23 @@ totals as (
       join core.bookings b on b.connection_id = i.connection_id and b.booking_uuid = i.booking_uuid
       where not i.is_deleted and not b.is_deleted and not b.is_test)
   union all
-  select 'fct_departures: departures', null,
-    (select count(*) from marts.fct_departures),
-    (select count(*) from core.availability where not is_deleted)
+  select 'shared_departures: departures', null, (select count(*) from marts.shared_departures),
+    (select count(*) from (
+      select distinct c.supplier_key, a.product_id, a.option_id, a.availability_id
+      from core.availability a
+      join marts.supplier_connections c on c.connection_id = a.connection_id and c.connections > 1
+    ) as departures)
+  union all
+  select 'fct_departures: departures', null, (select count(*) from marts.fct_departures), departures from offered
   union all
   select 'agg_occupancy_daily: departures', null,
-    (select coalesce(sum(departures), 0) from marts.agg_occupancy_daily),
-    (select count(*) from core.availability where not is_deleted)
+    (select coalesce(sum(departures), 0) from marts.agg_occupancy_daily), departures from offered
   union all
-  select 'agg_occupancy_daily: taken', null,
-    (select coalesce(sum(taken), 0) from marts.agg_occupancy_daily),
-    (select coalesce(sum(capacity - vacancies), 0) from core.availability
-      where not is_deleted and status is distinct from 'CLOSED' and capacity > 0 and vacancies <= capacity)
+  select 'agg_occupancy_daily: taken', null, (select coalesce(sum(taken), 0) from marts.agg_occupancy_daily), taken
+  from offered
   union all
-  select 'agg_occupancy_daily: capacity', null,
-    (select coalesce(sum(capacity), 0) from marts.agg_occupancy_daily),
-    (select coalesce(sum(capacity), 0) from core.availability
-      where not is_deleted and status is distinct from 'CLOSED' and capacity > 0 and vacancies <= capacity)
+  select 'agg_occupancy_daily: capacity', null, (select coalesce(sum(capacity), 0) from marts.agg_occupancy_daily), capacity
+  from offered
   union all
   select 'agg_bookings_daily: ' || measure, currency, coalesce(sum(here), 0), coalesce(sum(there), 0)
   from pairs

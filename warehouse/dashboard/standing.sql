@@ -30,10 +30,7 @@ fresh as (
   join marts.dim_channel c on c.connection_id = f.connection_id and c.is_active
 ),
 products as (
-  select count(*) as products
-  from core.products p
-  join core.connections c on c.connection_id = p.connection_id and c.is_active
-  where not p.is_deleted
+  select count(*) as products from marts.dim_product where sold_through <> ''
 ),
 tests as (
   select count(*) as test_bookings from core.bookings where is_test and not is_deleted

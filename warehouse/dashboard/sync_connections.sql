@@ -2,6 +2,7 @@
 -- description: The connections, and when anything of each was last verified.
 select
   connection_id,
+  supplier_key,
   channel_name,
   supplier_name,
   is_active,

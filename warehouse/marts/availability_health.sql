@@ -1,7 +1,8 @@
 -- name: availability_health
--- grain: One product that is offered by a connection of the pipeline, from the copy's today on.
+-- grain: One product that is offered through a connection of the pipeline, from the copy's today on.
 -- description: What is wrong with the days ahead: sold out, closed, hardly booked, or not loaded. Today is the venue's day at the copy's last verification.
 -- column: product_key: One column to join products on.
+-- column: connection_id: The connection whose names the product has in dim_product; sold_through there are all.
 -- column: product_name: Title, else internal name, else id.
 -- column: as_of_date: Today at the venue when the copy was last verified.
 -- column: days: Days with departures from then on.
@@ -12,20 +13,22 @@
 -- column: last_day_loaded: The last day with a departure.
 -- column: covered_to: The last day that was asked for; null when nothing was.
 -- column: verified_at_utc: When the month verified longest ago was verified.
--- column: is_covered: Whether every option that is offered was answered for every month from then on that was asked for, wholly, and the last answers spoke for every one of these days.
+-- column: is_covered: Whether every option that is offered was answered for every month from then on that was asked for, wholly, through each connection that offers it, and the last answers spoke for every one of these days.
 with today as (
   select
     p.product_key,
-    cast(c.last_verified_at_utc at time zone coalesce(p.time_zone, 'UTC') as date) as as_of_date
+    cast(max(c.last_verified_at_utc) at time zone coalesce(p.time_zone, 'UTC') as date) as as_of_date
   from marts.dim_product p
-  join marts.dim_channel c on c.connection_id = p.connection_id
-  where not p.is_retired and c.is_active
+  join marts.dim_channel c on c.supplier_key = p.supplier_key
+  where p.sold_through <> '' and c.is_active
+  group by p.product_key, p.time_zone
 ),
 loaded as (
-  select connection_id || '|' || product_id as product_key, max(window_end) as covered_to
-  from ops.coverage
-  where resource = 'availability'
-  group by connection_id, product_id
+  select c.supplier_key || '|' || v.product_id as product_key, max(v.window_end) as covered_to
+  from ops.coverage v
+  join marts.supplier_connections c on c.connection_id = v.connection_id and c.is_active
+  where v.resource = 'availability'
+  group by c.supplier_key, v.product_id
 ),
 asked as (
   -- A month without a departure, too, and an option without an answer.
@@ -34,7 +37,7 @@ asked as (
     min(case when v.is_complete then 1 else 0 end) as is_complete
   from today t
   join marts.coverage v
-    on v.connection_id || '|' || v.product_id = t.product_key and v.resource = 'availability'
+    on v.product_key = t.product_key and v.resource = 'availability' and v.is_active
     and v.travel_month >= substr(cast(t.as_of_date as text), 1, 7)
   group by t.product_key
 ),

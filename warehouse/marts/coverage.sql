@@ -1,6 +1,8 @@
 -- name: coverage
 -- grain: One connection, product and travel month; product null = the month's bookings.
 -- description: What the copy can prove: when each part was last verified, by which road, and whether wholly. An equal answer renews it without a new version of anything. What was asked for and never answered is there with no parts or too few. What is offered no more is left out.
+-- column: product_key: One column to join products on; null = the month's bookings. Several connections of a supplier have equal ones.
+-- column: is_active: Whether the pipeline still has the connection.
 -- column: resource: availability or bookings.
 -- column: travel_month: YYYY-MM.
 -- column: verified_at_utc: When the part verified longest ago was verified.
@@ -65,8 +67,11 @@ select
     ),
     ''
   ) as missing_capabilities,
-  cast(sum(a.row_count) as bigint) as row_count
+  cast(sum(a.row_count) as bigint) as row_count,
+  coalesce(c.supplier_key, a.connection_id) || '|' || a.product_id as product_key,
+  coalesce(c.is_active, false) as is_active
 from asked a
+left join marts.supplier_connections c on c.connection_id = a.connection_id
 left join offered
   on offered.connection_id = a.connection_id and offered.product_id = a.product_id and a.resource = 'availability'
-group by a.connection_id, a.resource, a.product_id, a.travel_month
+group by a.connection_id, c.supplier_key, c.is_active, a.resource, a.product_id, a.travel_month

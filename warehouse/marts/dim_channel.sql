@@ -1,6 +1,7 @@
 -- name: dim_channel
 -- grain: One connection of the pipeline.
 -- description: Where bookings come from, and what is known through it: the connection, its channel, the supplier behind it.
+-- column: supplier_key: One column to join suppliers on; equal for the connections that sell for one supplier.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: supplier_name: The supplier's name.
 -- column: first_pulled_at_utc: When the first product landed.
@@ -60,10 +61,10 @@ known as (
 )
 select
   c.connection_id,
-  coalesce(c.channel, c.connection_id) as channel_name,
+  c.channel_name,
   c.role,
   c.supplier_id,
-  s.name as supplier_name,
+  c.supplier_name,
   c.business_time_zone,
   c.is_active,
   p.first_pulled_at_utc,
@@ -74,8 +75,8 @@ select
     when k.is_after_hole and substr(cast(p.first_pulled_date as text), 1, 7) < k.first_month then k.first_day
     when k.first_day is not null then least(k.first_day, p.first_pulled_date)
   end as bookings_from,
-  p.last_day as bookings_to
-from core.connections c
+  p.last_day as bookings_to,
+  c.supplier_key
+from marts.supplier_connections c
 join pulled p on p.connection_id = c.connection_id
-left join core.suppliers s on s.connection_id = c.connection_id and s.supplier_id = c.supplier_id
 left join known k on k.connection_id = c.connection_id

@@ -39,10 +39,10 @@ events as (
 )
 select
   e.connection_id || '|' || e.booking_uuid as booking_key,
-  e.connection_id || '|' || e.product_id as product_key,
-  e.connection_id || '|' || e.product_id || '|' || e.option_id as option_key,
+  coalesce(c.supplier_key, e.connection_id) || '|' || e.product_id as product_key,
+  coalesce(c.supplier_key, e.connection_id) || '|' || e.product_id || '|' || e.option_id as option_key,
   e.connection_id,
-  coalesce(c.channel, e.connection_id) as channel_name,
+  coalesce(c.channel_name, e.connection_id) as channel_name,
   e.booking_uuid,
   b.booking_id,
   b.supplier_reference,
@@ -58,7 +58,7 @@ select
   e.source,
   e.local_date as travel_date,
   e.product_id,
-  coalesce(p.title, p.internal_name, e.product_id) as product_name,
+  coalesce(p.product_name, e.product_id) as product_name,
   e.option_id,
   coalesce(o.title, o.internal_name, e.option_id) as option_name,
   e.currency,
@@ -67,8 +67,9 @@ select
   e.pax_count
 from events e
 join core.bookings b on b.connection_id = e.connection_id and b.booking_uuid = e.booking_uuid
-left join core.connections c on c.connection_id = e.connection_id
-left join core.products p on p.connection_id = e.connection_id and p.product_id = e.product_id
+left join marts.supplier_connections c on c.connection_id = e.connection_id
+left join marts.dim_product p
+  on p.supplier_key = coalesce(c.supplier_key, e.connection_id) and p.product_id = e.product_id
 left join core.options o
   on o.connection_id = e.connection_id and o.product_id = e.product_id and o.option_id = e.option_id
 where not b.is_test

@@ -1,9 +1,10 @@
 -- name: fct_bookings
--- grain: One booking.
--- description: Bookings with all names in one table that needs no join. Test bookings and proven deletions are left out.
+-- grain: One booking, as one connection sees it.
+-- description: Bookings with all names in one table that needs no join. Products, options and departures are the supplier's, whichever of its connections sold them. Test bookings and proven deletions are left out.
 -- column: booking_key: One column to join bookings on.
 -- column: product_key: One column to join products on.
 -- column: option_key: One column to join options on.
+-- column: supplier_key: One column to join suppliers on.
 -- column: departure_key: One column to join departures on; null for freesale.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: supplier_name: The supplier's name.
@@ -31,7 +32,18 @@
 -- column: verified_by: schedule, notification, confirm, repair, timer or user; null where only its last change is known.
 -- column: is_covered: Whether that answer landed wholly and spoke for it; false where only its last change is known, as of an open-dated booking that no answer of its own showed.
 -- column: missing_capabilities: Capabilities asked for that the answer did not serve, comma-separated: their columns may be older than verified_at_utc. Null where is_covered is false.
-with looked_up as (
+with landed as (
+  select
+    b.*,
+    coalesce(c.supplier_key, b.connection_id) as supplier_key,
+    coalesce(c.channel_name, b.connection_id) as channel_name,
+    c.supplier_name,
+    c.business_time_zone
+  from core.bookings b
+  left join marts.supplier_connections c on c.connection_id = b.connection_id
+  where not b.is_deleted and not b.is_test
+),
+looked_up as (
   -- Services that leave the unit out of a booking's tickets: the product says how many people a unit admits.
   select
     i.connection_id,
@@ -61,19 +73,19 @@ by_creation as (
 )
 select
   b.connection_id || '|' || b.booking_uuid as booking_key,
-  b.connection_id || '|' || b.product_id as product_key,
-  b.connection_id || '|' || b.product_id || '|' || b.option_id as option_key,
-  b.connection_id || '|' || b.product_id || '|' || b.option_id || '|' || b.availability_id as departure_key,
+  b.supplier_key || '|' || b.product_id as product_key,
+  b.supplier_key || '|' || b.product_id || '|' || b.option_id as option_key,
+  b.supplier_key || '|' || b.product_id || '|' || b.option_id || '|' || b.availability_id as departure_key,
   b.connection_id,
   b.booking_uuid,
   b.booking_id,
   b.supplier_reference,
   b.reseller_reference,
-  coalesce(c.channel, b.connection_id) as channel_name,
-  s.name as supplier_name,
+  b.channel_name,
+  b.supplier_name,
   b.product_id,
-  coalesce(p.title, p.internal_name, b.product_id) as product_name,
-  p.reference as product_code,
+  coalesce(p.product_name, b.product_id) as product_name,
+  p.product_code,
   b.option_id,
   coalesce(o.title, o.internal_name, b.option_id) as option_name,
   b.availability_id,
@@ -86,15 +98,15 @@ select
   coalesce(b.status = 'REDEEMED', false)
     or (b.utc_redeemed_at is not null and b.status is distinct from 'NOSHOW') as is_redeemed,
   b.is_freesale,
-  cast(b.utc_created_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as booking_date,
-  cast(b.utc_cancelled_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as cancelled_date,
+  cast(b.utc_created_at at time zone coalesce(b.business_time_zone, 'UTC') as date) as booking_date,
+  cast(b.utc_cancelled_at at time zone coalesce(b.business_time_zone, 'UTC') as date) as cancelled_date,
   b.local_date as travel_date,
   substr(cast(b.local_date as text), 1, 7) as travel_month,
   b.local_date - cast(
-    b.utc_created_at at time zone coalesce(b.time_zone, p.time_zone, c.business_time_zone, 'UTC') as date
+    b.utc_created_at at time zone coalesce(b.time_zone, p.time_zone, b.business_time_zone, 'UTC') as date
   ) as lead_days,
   b.local_date - cast(
-    b.utc_cancelled_at at time zone coalesce(b.time_zone, p.time_zone, c.business_time_zone, 'UTC') as date
+    b.utc_cancelled_at at time zone coalesce(b.time_zone, p.time_zone, b.business_time_zone, 'UTC') as date
   ) as notice_days,
   b.local_start_at,
   b.utc_start_at,
@@ -126,11 +138,10 @@ select
     when b.verified_at_utc > greatest(own.verified_at_utc, listed.verified_at_utc) then null
     when own.verified_at_utc >= coalesce(listed.verified_at_utc, own.verified_at_utc) then own.missing_capabilities
     else listed.missing_capabilities
-  end as missing_capabilities
-from core.bookings b
-left join core.connections c on c.connection_id = b.connection_id
-left join core.suppliers s on s.connection_id = c.connection_id and s.supplier_id = c.supplier_id
-left join core.products p on p.connection_id = b.connection_id and p.product_id = b.product_id
+  end as missing_capabilities,
+  b.supplier_key
+from landed b
+left join marts.dim_product p on p.supplier_key = b.supplier_key and p.product_id = b.product_id
 left join core.options o
   on o.connection_id = b.connection_id and o.product_id = b.product_id and o.option_id = b.option_id
 left join seen_sold seen on seen.connection_id = b.connection_id and seen.booking_uuid = b.booking_uuid
@@ -150,4 +161,3 @@ left join ops.coverage listed
   and case when by_creation.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
     between listed.window_start and listed.window_end
   and listed.is_complete and missed.key is null
-where not b.is_deleted and not b.is_test

@@ -1,6 +1,6 @@
 -- name: fct_departures
 -- grain: One departure, or one open day, of one option.
--- description: Capacity and what is left of it. `taken` counts everyone's sales, `our_pax` what this token can see; unknown capacity is null, never 0. Past departures are as they were last seen.
+-- description: Capacity and what is left of it, once for all connections of a supplier. `taken` counts everyone's sales, `our_pax` what our tokens can see; unknown capacity is null, never 0. Past departures are as they were last seen.
 -- column: departure_key: One column to join departures on.
 -- column: product_key: One column to join products on.
 -- column: option_key: One column to join options on.
@@ -8,9 +8,12 @@
 -- column: option_name: Title, else internal name, else id.
 -- column: travel_date: Day of travel at the venue.
 -- column: travel_month: YYYY-MM of it.
+-- column: connection_id: The connection whose answer this is: of several that sell it, the one that sees the largest capacity.
+-- column: capacity: Places in all; null when unlimited or not told. Where the supplier's connections see different ones, the largest.
+-- column: least_capacity: The smallest capacity that one of the supplier's connections sees: below capacity where they see different ones.
 -- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, also where there are more vacancies than places or no places at all, and when closed, because nothing is vacant then.
 -- column: fill_rate: taken / capacity, 0 to 1; null when taken is.
--- column: our_bookings: Sold bookings that this token can see; test bookings left out.
+-- column: our_bookings: Sold bookings that our tokens can see, each once; test bookings left out.
 -- column: our_pax: People in them; null where one of them does not say how many.
 -- column: our_sold_amount: Their retail amounts; null when they are in several currencies.
 -- column: our_currency: The currency of our_sold_amount; null without sales or when there are several.
@@ -24,9 +27,24 @@
 -- column: verified_at_utc: When its month was last verified, changed or not.
 -- column: is_covered: Whether that answer was complete and spoke for this day.
 -- column: is_followed: Whether the pipeline has its connection, or had it until the day came; what lay ahead when it left is not known any more.
-with ours as (
+with booked as (
+  -- One that several connections see is one.
   select
-    connection_id,
+    supplier_key,
+    product_id,
+    option_id,
+    availability_id,
+    booking_uuid,
+    max(pax_count) as pax_count,
+    max(currency) as currency,
+    max(retail_amount) as retail_amount
+  from marts.fct_bookings
+  where is_sold and availability_id is not null
+  group by supplier_key, product_id, option_id, availability_id, booking_uuid
+),
+ours as (
+  select
+    supplier_key,
     product_id,
     option_id,
     availability_id,
@@ -34,28 +52,35 @@ with ours as (
     case when count(*) = count(pax_count) then cast(sum(pax_count) as bigint) end as pax,
     case when min(currency) = max(currency) and count(*) = count(currency) then min(currency) end as currency,
     case when min(currency) = max(currency) and count(*) = count(currency) then sum(retail_amount) end as retail_amount
-  from marts.fct_bookings
-  where is_sold and availability_id is not null
-  group by connection_id, product_id, option_id, availability_id
+  from booked
+  group by supplier_key, product_id, option_id, availability_id
 ),
 departures as (
   select
-    *,
-    status = 'SOLD_OUT' as is_sold_out,
-    status = 'CLOSED' as is_closed,
+    a.*,
+    coalesce(c.supplier_key, a.connection_id) as supplier_key,
+    c.is_active,
+    c.last_verified_at_utc,
+    coalesce(s.least_capacity, a.capacity) as least_capacity,
+    a.status = 'SOLD_OUT' as is_sold_out,
+    a.status = 'CLOSED' as is_closed,
     case
-      when status is distinct from 'CLOSED' and capacity > 0 and vacancies <= capacity then capacity - vacancies
+      when a.status is distinct from 'CLOSED' and a.capacity > 0 and a.vacancies <= a.capacity then a.capacity - a.vacancies
     end as taken
-  from core.availability
-  where not is_deleted
+  from core.availability a
+  left join marts.dim_channel c on c.connection_id = a.connection_id
+  left join marts.shared_departures s
+    on s.supplier_key = c.supplier_key and s.product_id = a.product_id and s.option_id = a.option_id
+    and s.availability_id = a.availability_id
+  where not a.is_deleted and coalesce(s.connection_id, a.connection_id) = a.connection_id
 )
 select
-  a.connection_id || '|' || a.product_id || '|' || a.option_id || '|' || a.availability_id as departure_key,
-  a.connection_id || '|' || a.product_id as product_key,
-  a.connection_id || '|' || a.product_id || '|' || a.option_id as option_key,
+  a.supplier_key || '|' || a.product_id || '|' || a.option_id || '|' || a.availability_id as departure_key,
+  a.supplier_key || '|' || a.product_id as product_key,
+  a.supplier_key || '|' || a.product_id || '|' || a.option_id as option_key,
   a.connection_id,
   a.product_id,
-  coalesce(p.title, p.internal_name, a.product_id) as product_name,
+  coalesce(p.product_name, a.product_id) as product_name,
   a.option_id,
   coalesce(o.title, o.internal_name, a.option_id) as option_name,
   a.availability_id,
@@ -67,6 +92,7 @@ select
   a.status,
   a.is_available,
   a.capacity,
+  a.least_capacity,
   a.vacancies,
   a.taken,
   case when a.capacity > 0 then cast(a.taken as double precision) / a.capacity end as fill_rate,
@@ -79,16 +105,15 @@ select
   v.verified_at_utc,
   coalesce(v.is_complete and a.local_date between v.window_start and v.window_end, false) as is_covered,
   coalesce(
-    c.is_active or a.local_date < cast(c.last_verified_at_utc at time zone coalesce(p.time_zone, 'UTC') as date), false
+    a.is_active or a.local_date < cast(a.last_verified_at_utc at time zone coalesce(p.time_zone, 'UTC') as date), false
   ) as is_followed
 from departures a
-left join marts.dim_channel c on c.connection_id = a.connection_id
-left join core.products p on p.connection_id = a.connection_id and p.product_id = a.product_id
+left join marts.dim_product p on p.supplier_key = a.supplier_key and p.product_id = a.product_id
 left join core.options o
   on o.connection_id = a.connection_id and o.product_id = a.product_id and o.option_id = a.option_id
 left join ops.coverage v
   on v.connection_id = a.connection_id and v.resource = 'availability' and v.product_id = a.product_id
   and v.option_id = a.option_id and v.travel_month = substr(cast(a.local_date as text), 1, 7)
 left join ours
-  on ours.connection_id = a.connection_id and ours.product_id = a.product_id and ours.option_id = a.option_id
+  on ours.supplier_key = a.supplier_key and ours.product_id = a.product_id and ours.option_id = a.option_id
   and ours.availability_id = a.availability_id

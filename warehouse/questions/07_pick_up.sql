@@ -1,8 +1,23 @@
 -- name: 07_pick_up
 -- question: What share of a month's guests is on the books 30, 14 and 7 days out?
--- description: Of months that are over: guests who had booked by then, of all who were sold in the end; bookings_without_pax counts bookings that do not say how many people.
+-- description: Of months that are over: guests of all channels who had booked by then, of all who were sold in the end; bookings_without_pax counts bookings that do not say how many people, and where no booking of a channel says it, guests are unknown.
 -- parameter: first: date: month-6: First travel month.
 -- parameter: last: date: month-1: Last travel month.
+with products as (
+  select
+    product_key,
+    product_name,
+    travel_month,
+    days_out,
+    case when count(*) = count(pax_on_books) then cast(sum(pax_on_books) as bigint) end as pax_on_books,
+    case when count(*) = count(final_pax) then cast(sum(final_pax) as bigint) end as final_pax,
+    cast(sum(bookings_without_pax) as bigint) as bookings_without_pax,
+    min(case when is_complete then 1 else 0 end) as is_complete
+  from marts.agg_pickup_curve
+  where is_final and travel_month
+    between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  group by product_key, product_name, travel_month, days_out
+)
 select
   product_name,
   travel_month,
@@ -14,9 +29,7 @@ select
   cast(max(pax_on_books) filter (where days_out = 14) as double precision) / nullif(max(final_pax), 0) as share_14,
   cast(max(pax_on_books) filter (where days_out = 7) as double precision) / nullif(max(final_pax), 0) as share_7,
   max(bookings_without_pax) as bookings_without_pax,
-  min(case when is_complete then 1 else 0 end) = 1 as is_complete
-from marts.agg_pickup_curve
-where is_final
-  and travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  min(is_complete) = 1 as is_complete
+from products
 group by product_key, product_name, travel_month
 order by product_name, product_key, travel_month

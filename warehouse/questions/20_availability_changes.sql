@@ -1,6 +1,6 @@
 -- name: 20_availability_changes
 -- question: Which departures changed in the last 24 hours?
--- description: Each change of status, places left or capacity with what it was before; departures that were proven gone have no status.
+-- description: Each change of status, places left or capacity with what it was before; departures that were proven gone have no status. Where several connections of a supplier sell a departure, as the connection saw it that fct_departures shows.
 -- parameter: since: instant: now-24h: Changes seen since then.
 with changes as (
   select v.connection_id, v.product_id, v.option_id, v.availability_id, v.valid_from_utc as changed_at_utc,
@@ -33,6 +33,10 @@ from changes c
 join core.availability a
   on a.connection_id = c.connection_id and a.product_id = c.product_id and a.option_id = c.option_id
   and a.availability_id = c.availability_id
-join marts.dim_option o
-  on o.connection_id = c.connection_id and o.product_id = c.product_id and o.option_id = c.option_id
+join marts.supplier_connections n on n.connection_id = c.connection_id
+join marts.dim_option o on o.option_key = n.supplier_key || '|' || c.product_id || '|' || c.option_id
+left join marts.shared_departures s
+  on s.supplier_key = n.supplier_key and s.product_id = c.product_id and s.option_id = c.option_id
+  and s.availability_id = c.availability_id
+where coalesce(s.connection_id, c.connection_id) = c.connection_id
 order by c.changed_at_utc desc, a.local_start_at, o.product_name, o.option_key, c.availability_id

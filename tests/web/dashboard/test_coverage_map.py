@@ -16,7 +16,8 @@ def row(month="2026-11", product="p1", *, age=HOUR, **values):
     """A row of `marts.coverage` with its product's name; `product` None is all bookings."""
     made = {
         "resource": "availability" if product else "bookings",
-        "product_id": product,
+        "product_key": product,
+        "channel_name": None if product else "Acme",
         "product_name": product and f"Tour {product}",
         "travel_month": month,
         "verified_at_utc": NOW - age,
@@ -138,7 +139,7 @@ def test_the_worst_come_first_and_bookings_before_all():
         row(product=None),
     )
 
-    assert [line.product_id for line in found.lines] == [None, "never", "part", "old", "a", "b"]
+    assert [line.product_key for line in found.lines] == [None, "never", "part", "old", "a", "b"]
     assert not found.is_whole
 
 
@@ -150,3 +151,12 @@ def test_of_five_hundred_products_the_forty_worst_are_drawn_and_the_others_told(
     assert {line.cells[0].level for line in found.lines[1:]} == {"three"}
     assert len(found.lines) - 1 + len(found.hidden) == 500
     assert found.worth.replace(TIMES, "x").startswith("All 500 products x 1 month verified within 3 d.")
+
+
+def test_bookings_of_several_channels_of_a_supplier_have_a_line_each_and_its_products_one():
+    rows = [row(product=None, channel_name=name) for name in ("Direct", "Agents")]
+
+    assert [line.name for line in mapped(*rows, row()).lines] == [
+        "All bookings of Direct", "All bookings of Agents", "Tour p1",
+    ]  # fmt: skip
+    assert [line.name for line in mapped(rows[0], row()).lines] == ["All bookings", "Tour p1"]

@@ -54,9 +54,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One product, or all bookings of the connection (`product_id` None), with a cell for every month."""
+    """One product, or all bookings of a connection (`product_key` None), with a cell for every month."""
 
-    product_id: str | None
+    product_key: str | None
     name: str
     cells: tuple[Cell, ...]
     oldest: datetime | None
@@ -79,9 +79,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class CoverageMap:
-    """The map of one connection. `lines` are drawn, the bookings first; `hidden` are the products that are not."""
+    """The map of one supplier. `lines` are drawn, the bookings first; `hidden` are the products that are not."""
 
-    connection: str
+    supplier: str
     months: tuple[str, ...]
     lines: tuple[Line, ...]
     hidden: tuple[Line, ...]
@@ -90,25 +90,29 @@ class CoverageMap:
     """Whether everything that counts was answered wholly."""
 
 
-def coverage_map(connection: str, rows: Iterable[Mapping[str, Any]], now: datetime, today: date) -> CoverageMap:
-    """The map of one connection from its rows of `marts.coverage`, each with a `product_name`.
+def coverage_map(supplier: str, rows: Iterable[Mapping[str, Any]], now: datetime, today: date) -> CoverageMap:
+    """The map of one supplier: each product once, and the bookings of each connection that sells for it.
 
     Args:
-        connection: Its id.
-        rows: Its rows; none of other connections.
+        supplier: Its key.
+        rows: Its rows of `sync_coverage`; none of other suppliers.
         now: When anything of the copy was last verified.
         today: The day of that at the business; months before its month are over.
     """
-    found: dict[str | None, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    found: dict[tuple[str | None, str | None], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for row in rows:
-        found[row["product_id"] if row["resource"] == "availability" else None][row["travel_month"]] = row
+        found[row["product_key"], row["channel_name"]][row["travel_month"]] = row
+    several = sum(product is None for product, _ in found) > 1
     months = tuple(sorted({month for cells in found.values() for month in cells}))
     this_month = f"{today:%Y-%m}"
-    lines = [_line(product, cells, months, now, this_month) for product, cells in found.items()]
-    products = sorted((each for each in lines if each.product_id is not None), key=_place)
-    bookings = [each for each in lines if each.product_id is None]
+    lines = [
+        _line(product, f" of {channel}" if several else "", cells, months, now, this_month)
+        for (product, channel), cells in found.items()
+    ]
+    products = sorted((each for each in lines if each.product_key is not None), key=_place)
+    bookings = [each for each in lines if each.product_key is None]
     return CoverageMap(
-        connection=connection,
+        supplier=supplier,
         months=months,
         lines=(*bookings, *products[:ROWS]),
         hidden=tuple(products[ROWS:]),
@@ -119,11 +123,12 @@ def coverage_map(connection: str, rows: Iterable[Mapping[str, Any]], now: dateti
 
 def _place(line: Line) -> tuple[int, int, int, str, str]:
     never, incomplete, level = line.weight
-    return -never, -incomplete, -level, line.name.casefold(), line.product_id or ""
+    return -never, -incomplete, -level, line.name.casefold(), line.product_key or ""
 
 
 def _line(
     product: str | None,
+    channel: str,
     cells: Mapping[str, Mapping[str, Any]],
     months: Sequence[str],
     now: datetime,
@@ -133,9 +138,9 @@ def _line(
     verified = [
         row["verified_at_utc"] for month, row in cells.items() if row["verified_at_utc"] and month >= this_month
     ]
-    name = name if product is not None else "All bookings"
+    name = name if product is not None else f"All bookings{channel}"
     return Line(
-        product_id=product,
+        product_key=product,
         name=name,
         cells=tuple(_cell(name, month, cells.get(month), now, counts=month >= this_month) for month in months),
         oldest=min(verified, default=None),

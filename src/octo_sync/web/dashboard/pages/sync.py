@@ -23,7 +23,7 @@ def build(source: Source, filters: Filters) -> View:
     connections = [
         each
         for each in source.rows("sync_connections")
-        if filters.channel in (None, each["connection_id"]) and _of(filters.product, each["connection_id"])
+        if filters.channel in (None, each["connection_id"]) and _of(filters.product, each["supplier_key"])
     ]
     sections = _coverage(source, connections, filters)
     sections.append(_freshness(source, connections))
@@ -33,9 +33,9 @@ def build(source: Source, filters: Filters) -> View:
     return View("Sync", lead, sections, filters)
 
 
-def _of(product: str | None, connection: str) -> bool:
-    """Whether a product (`connection|id`) is one of the connection; no product is one of each."""
-    return product is None or product.startswith(f"{connection}|")
+def _of(product: str | None, supplier: str) -> bool:
+    """Whether a product (`supplier|id`) is one of the supplier; no product is one of each."""
+    return product is None or product.startswith(f"{supplier}|")
 
 
 def _coverage(source: Source, connections: Sequence[Mapping[str, Any]], filters: Filters) -> list[Section]:
@@ -44,14 +44,19 @@ def _coverage(source: Source, connections: Sequence[Mapping[str, Any]], filters:
         nothing = "Nothing was verified yet: octo-sync sync pulls everything, and this map shows how far it has come."
         return [Section("Coverage", [nothing], id="coverage")]
     today = max(each["as_of_date"] for each in connections if each["as_of_date"])
-    rows = defaultdict(list)
-    for row in source.rows("sync_coverage", first=_back(today)):
-        if filters.product in (None, f"{row['connection_id']}|{row['product_id']}") or row["resource"] == "bookings":
-            rows[row["connection_id"]].append(row)
-    sections: list[Section] = []
+    rows, suppliers = defaultdict(list), defaultdict(list)
     for each in connections:
-        found = coverage_map(each["connection_id"], rows[each["connection_id"]], now, each["as_of_date"] or today)
-        title = "Coverage" if len(connections) == 1 else f"Coverage of {each['channel_name']}"
+        suppliers[each["supplier_key"]].append(each)
+    chosen = {each["connection_id"] for each in connections}
+    for row in source.rows("sync_coverage", first=_back(today)):
+        if row["connection_id"] in chosen or (row["product_key"] and filters.product in (None, row["product_key"])):
+            rows[row["supplier_key"]].append(row)
+    sections: list[Section] = []
+    for key, sellers in suppliers.items():
+        days = [each["as_of_date"] for each in sellers if each["as_of_date"]]
+        found = coverage_map(key, rows[key], now, max(days, default=today))
+        channels = ", ".join(each["channel_name"] for each in sellers)
+        title = "Coverage" if len(suppliers) == 1 else f"Coverage of {channels}"
         sections.append(Section(title, _map(found, now), id=f"coverage-{len(sections) + 1}"))
     return sections
 
@@ -70,7 +75,7 @@ def _map(found: CoverageMap, now: datetime) -> list[Item]:
     )
     more = ""
     if found.hidden:
-        count = sum(each.product_id is not None for each in found.lines)
+        count = sum(each.product_key is not None for each in found.lines)
         more = f"{count} of {count + len(found.hidden):,} products, the worst first; the others are in the table."
     items: list[Item] = [
         Block(
