@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from octo_sync.errors import AnswerInvalid
 from octo_sync.octo.shapes import (
@@ -22,8 +22,10 @@ from octo_sync.octo.shapes import (
     BookedAvailability,
     BookingRecord,
     Id,
+    OptionRecord,
     ProductRecord,
     SupplierRecord,
+    UnitRecord,
 )
 from octo_sync.octo.strict import decoder, unknown_in
 
@@ -234,6 +236,77 @@ def _keep_last(records: list[T], ids: list[str], bad: list[BadRecord]) -> tuple[
     return [records[i] for i in keep], [ids[i] for i in keep]
 
 
+def _text(some: Id | UnsetType | None) -> str:
+    """An id or a name as the tables' keys have it."""
+    return "" if some is None or some is UNSET else str(some)
+
+
+class _Twice:
+    """Lists of one record in which an entry stood more than once."""
+
+    def __init__(self) -> None:
+        self._paths: set[str] = set()
+
+    def once(self, path: str, entries: list[T] | UnsetType | None, key: Callable[[T], object]) -> list[T]:
+        """The entries, of those with the same key the last one, as of whole records; none where there is no list."""
+        if not entries:
+            return []
+        last = {key(entry): entry for entry in entries}
+        if len(last) == len(entries):
+            return entries
+        self._paths.add(path)
+        return list(last.values())
+
+    @property
+    def paths(self) -> list[str] | UnsetType:
+        """For the record's `twice`."""
+        return sorted(self._paths) or UNSET
+
+
+def _departures_once(records: Iterable[AvailabilityRecord]) -> None:
+    """Leave one price of each unit and currency."""
+    for record in records:
+        prices, own = record.unit_pricing, record.pricing
+        # Cheap, because it is asked of every departure.
+        if not prices or (not own and len({price.unit_id for price in prices}) == len(prices)):
+            continue
+        twice = _Twice()
+        left = twice.once("unitPricing", [*prices, *([own] if own else [])], lambda p: (_text(p.unit_id), p.currency))
+        record.unit_pricing, record.twice = [price for price in left if price is not own], twice.paths
+
+
+def _booking_once(record: BookingRecord) -> None:
+    """Leave each ticket once. Extras and taxes have no id of their own, and add up."""
+    twice = _Twice()
+    if record.unit_items:
+        record.unit_items = twice.once("unitItems", record.unit_items, lambda item: item.uuid)
+    for path, extras in (
+        ("extraItems", record.extra_items),
+        *(("unitItems.extraItems", item.extra_items) for item in record.unit_items or ()),
+    ):
+        twice.once(path, extras, lambda extra: _text(extra.extra_id) or _text(extra.id))
+    if record.pricing:
+        twice.once("pricing.includedTaxes", record.pricing.included_taxes, lambda tax: _text(tax.name))
+    record.twice = twice.paths
+
+
+def _product_once(record: ProductRecord) -> None:
+    """Leave each option, unit, extra and price once."""
+    twice = _Twice()
+    record.options = twice.once("options", record.options, lambda option: str(option.id))
+    for option in record.options:
+        if option.units:
+            option.units = twice.once("options.units", option.units, lambda unit: str(unit.id))
+        owners: list[tuple[str, OptionRecord | UnitRecord]] = [("options", option)]
+        owners += (("options.units", unit) for unit in option.units or ())
+        for path, owner in owners:
+            if owner.extras:
+                owner.extras = twice.once(f"{path}.extras", owner.extras, lambda extra: str(extra.id))
+            if owner.pricing_from:
+                owner.pricing_from = twice.once(f"{path}.pricingFrom", owner.pricing_from, lambda price: price.currency)
+    record.twice = twice.paths
+
+
 def check_availability(body: bytes, what: str = "availability") -> Checked:
     """Check a `POST /availability` answer: a JSON array of availability objects.
 
@@ -250,6 +323,7 @@ def check_availability(body: bytes, what: str = "availability") -> Checked:
         pairs, bad = _each(_raws(body, what), _availability.decode, "id", nul=nul)
         records = [record for record, _ in pairs]
     records, ids = _keep_last(records, [str(r.id) for r in records], bad)
+    _departures_once(records)
     seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
     return Checked(_lines(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()), unknown.found)
 
@@ -323,6 +397,7 @@ def _checked_bookings(
         slot = record.availability
         start = slot.local_date_time_start if isinstance(slot, BookedAvailability) else None
         made = record.utc_created_at
+        _booking_once(record)
         screened = screen(record)
         ids.append(record.uuid)
         found.append(
@@ -409,6 +484,7 @@ def _product_of(raw: bytes | msgspec.Raw, unknown: _Unknown) -> ProductRecord:
     for index, option in enumerate(record.options):
         if option.id is UNSET:
             raise msgspec.ValidationError(f"Object missing required field `id` - at `$.options[{index}]`")
+    _product_once(record)
     return record
 
 

@@ -38,6 +38,8 @@ Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Number | None | UnsetType
 Flag = bool | None | UnsetType
 Instant = datetime | None | UnsetType
+Repeated = list[str] | UnsetType
+"""Lists of the record in which an entry stood more than once. Not a field of OCTO: the check says so to the tables."""
 _DIGITS = 14
 """Digits before the decimal point that `numeric(18,4)` holds."""
 Precision = Annotated[int, Meta(ge=0, le=4)]
@@ -116,6 +118,7 @@ class AvailabilityRecord(_Shape):
     opening_hours: list[OpeningHours] | OpeningHours | UnsetType | None = UNSET
     unit_pricing: list[Price] | UnsetType | None = UNSET
     pricing: Price | UnsetType | None = UNSET
+    twice: Repeated = UNSET
 
 
 class SupplierContact(_Shape):
@@ -236,6 +239,7 @@ class ProductRecord(_Content):
     available_currencies: list[str] | UnsetType | None = UNSET
     pricing_per: Text = UNSET
     options: list[OptionRecord] | UnsetType = UNSET
+    twice: Repeated = UNSET
 
 
 class Contact(_Shape):
@@ -333,3 +337,4 @@ class BookingRecord(_Shape):
     unit_items: list[UnitItem] | UnsetType | None = UNSET
     extra_items: list[ExtraItem] | UnsetType | None = UNSET
     pricing: Pricing | UnsetType | None = UNSET
+    twice: Repeated = UNSET

@@ -4,7 +4,7 @@ Everything here is as the service reported it: a booking of an unknown product l
 service leaves out the hydrated unit, `unit_type` and `pax_count` stay null (marts look them up in `core.units`).
 """
 
-from octo_sync.tables.base import Column, Enum, Merge, Noun, Table, amount, column, instant, local, money, text
+from octo_sync.tables.base import Column, Enum, Merge, Noun, Table, amount, column, instant, local, money, repeated, text
 from octo_sync.tables.pricing import PRICE_WITH_TAXES as PRICE
 from octo_sync.tables.pricing import TAX
 
@@ -32,7 +32,7 @@ NOUN = Noun(
         '"availabilityId" VARCHAR, availability STRUCT(id VARCHAR, "localDateTimeStart" VARCHAR, '
         '"localDateTimeEnd" VARCHAR, "allDay" BOOLEAN), '
         f'contact {_CONTACT}, notes VARCHAR, "unitItems" {_UNIT_ITEM}[], "extraItems" {_EXTRA_ITEM}[], '
-        f"pricing {PRICE})"
+        f"pricing {PRICE}, twice VARCHAR[])"
     ),
     enums=(
         Enum("status", _STATUSES, "[r.status]"),
@@ -84,7 +84,7 @@ BOOKINGS = Table(
     cascade=("core.booking_unit_items",),
     content=(
         'hash(has_pricing, has_extras, r."extraItems", r.pricing, list_transform(r."unitItems", '
-        'lambda x: {u: x.uuid, e: x."extraItems", p: x.pricing}))'
+        'lambda x: {u: x.uuid, e: x."extraItems", p: x.pricing}), r.twice)'
     ),
     columns=(
         _CONNECTION_ID,
@@ -136,9 +136,10 @@ BOOKINGS = Table(
             "pax_count",
             "bigint",
             f"case when list_contains({_PAX}, null) or len(list_filter({_PAX}, lambda x: x is null)) > 0 then null "
-            f"else list_sum({_PAX})::bigint end",
-            "People in it; null where the service leaves the units out.",
+            f'when r."unitItems" is not null then coalesce(list_sum({_PAX}), 0)::bigint end',
+            "People in it, 0 without a ticket; null where the service leaves the units out.",
         ),
+        repeated(),
         column(
             "verified_at_utc",
             "timestamptz",
