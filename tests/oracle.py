@@ -51,7 +51,7 @@ BOOKKEEPING = frozenset(
         "contact_key",
         "verified_at_utc",
         "payload_digest",
-        "repeated",
+        "oddities",
         "valid_from_utc",
         "valid_to_utc",
         "is_current",

@@ -66,12 +66,14 @@ totals as (
   select 'agg_occupancy_daily: taken', null,
     (select coalesce(sum(taken), 0) from marts.agg_occupancy_daily),
     (select coalesce(sum(capacity - vacancies), 0) from core.availability
-      where not is_deleted and status is distinct from 'CLOSED' and capacity > 0 and vacancies <= capacity)
+      where not is_deleted and status is distinct from 'CLOSED' and capacity between 1 and 1000000000
+        and vacancies between -1000000000 and capacity)
   union all
   select 'agg_occupancy_daily: capacity', null,
     (select coalesce(sum(capacity), 0) from marts.agg_occupancy_daily),
     (select coalesce(sum(capacity), 0) from core.availability
-      where not is_deleted and status is distinct from 'CLOSED' and capacity > 0 and vacancies <= capacity)
+      where not is_deleted and status is distinct from 'CLOSED' and capacity between 1 and 1000000000
+        and vacancies between -1000000000 and capacity)
   union all
   select 'agg_bookings_daily: ' || measure, currency, coalesce(sum(here), 0), coalesce(sum(there), 0)
   from pairs

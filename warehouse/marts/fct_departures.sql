@@ -8,7 +8,7 @@
 -- column: option_name: Title, else internal name, else id.
 -- column: travel_date: Day of travel at the venue.
 -- column: travel_month: YYYY-MM of it.
--- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, also where there are more vacancies than places or no places at all, and when closed, because nothing is vacant then.
+-- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, also where there are more vacancies than places, no places at all or more than a billion, and when closed, because nothing is vacant then.
 -- column: fill_rate: taken / capacity, 0 to 1; null when taken is.
 -- column: our_bookings: Sold bookings that this token can see; test bookings left out.
 -- column: our_pax: People in them; null where one of them does not say how many.
@@ -44,7 +44,8 @@ departures as (
     status = 'SOLD_OUT' as is_sold_out,
     status = 'CLOSED' as is_closed,
     case
-      when status is distinct from 'CLOSED' and capacity > 0 and vacancies <= capacity then capacity - vacancies
+      when status is distinct from 'CLOSED' and capacity between 1 and 1000000000
+        and vacancies between -1000000000 and capacity then capacity - vacancies
     end as taken
   from core.availability
   where not is_deleted

@@ -7,9 +7,11 @@ read anything other than what was checked.
 
 import hashlib
 import re
+import zoneinfo
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -21,6 +23,9 @@ from octo_sync.octo.shapes import (
     AvailabilityRecord,
     BookedAvailability,
     BookingRecord,
+    ExtraItem,
+    HydratedProduct,
+    HydratedUnit,
     Id,
     OptionRecord,
     ProductRecord,
@@ -241,11 +246,23 @@ def _text(some: Id | UnsetType | None) -> str:
     return "" if some is None or some is UNSET else str(some)
 
 
-class _Twice:
-    """Lists of one record in which an entry stood more than once."""
+@cache
+def _zones() -> set[str]:
+    """Time zones that every database knows too."""
+    return zoneinfo.available_timezones() - {"localtime"}
+
+
+_COUNTABLE = 10**9
+"""People beyond this are nobody's number, and their sums fit no column."""
+_MOST = 10**14
+"""Minor units of amounts that are added up."""
+
+
+class _Oddities:
+    """What is found in one record that no table can hold as it was said."""
 
     def __init__(self) -> None:
-        self._paths: set[str] = set()
+        self._found: set[str] = set()
 
     def once(self, path: str, entries: list[T] | UnsetType | None, key: Callable[[T], object]) -> list[T]:
         """The entries, of those with the same key the last one, as of whole records; none where there is no list."""
@@ -254,57 +271,81 @@ class _Twice:
         last = {key(entry): entry for entry in entries}
         if len(last) == len(entries):
             return entries
-        self._paths.add(path)
+        self._found.add(f"stands_twice:{path}")
         return list(last.values())
 
+    def zone(self, path: str, owner: ProductRecord | HydratedProduct) -> None:
+        """A time zone that no database knows says nothing about the time, and ends a statement that asks for it."""
+        if isinstance(owner.time_zone, str) and owner.time_zone not in _zones():
+            owner.time_zone = None
+            self._found.add(f"unknown_time_zone:{path}")
+
+    def people(self, path: str, owner: UnitRecord | HydratedUnit | UnsetType | None) -> None:
+        """A number of people is added up."""
+        restrictions = owner.restrictions if owner else None
+        if restrictions and restrictions.pax_count and abs(restrictions.pax_count) > _COUNTABLE:
+            restrictions.pax_count = None
+            self._found.add(f"not_countable:{path}.restrictions.paxCount")
+
     @property
-    def paths(self) -> list[str] | UnsetType:
-        """For the record's `twice`."""
-        return sorted(self._paths) or UNSET
+    def notes(self) -> list[str] | UnsetType:
+        """For the record."""
+        return sorted(self._found) or UNSET
 
 
-def _departures_once(records: Iterable[AvailabilityRecord]) -> None:
+def _mend_departures(records: Iterable[AvailabilityRecord]) -> None:
     """Leave one price of each unit and currency."""
     for record in records:
         prices, own = record.unit_pricing, record.pricing
         # Cheap, because it is asked of every departure.
         if not prices or (not own and len({price.unit_id for price in prices}) == len(prices)):
             continue
-        twice = _Twice()
-        left = twice.once("unitPricing", [*prices, *([own] if own else [])], lambda p: (_text(p.unit_id), p.currency))
-        record.unit_pricing, record.twice = [price for price in left if price is not own], twice.paths
+        odd = _Oddities()
+        left = odd.once("unitPricing", [*prices, *([own] if own else [])], lambda p: (_text(p.unit_id), p.currency))
+        record.unit_pricing, record.oddities = [price for price in left if price is not own], odd.notes
 
 
-def _booking_once(record: BookingRecord) -> None:
+def _mend_booking(record: BookingRecord) -> None:
     """Leave each ticket once. Extras and taxes have no id of their own, and add up."""
-    twice = _Twice()
+    odd = _Oddities()
     if record.unit_items:
-        record.unit_items = twice.once("unitItems", record.unit_items, lambda item: item.uuid)
-    for path, extras in (
-        ("extraItems", record.extra_items),
-        *(("unitItems.extraItems", item.extra_items) for item in record.unit_items or ()),
-    ):
-        twice.once(path, extras, lambda extra: _text(extra.extra_id) or _text(extra.id))
+        record.unit_items = odd.once("unitItems", record.unit_items, lambda item: item.uuid)
+    _add_up(odd, "extraItems", record.extra_items)
+    for item in record.unit_items or ():
+        _add_up(odd, "unitItems.extraItems", item.extra_items)
+        odd.people("unitItems.unit", item.unit)
     if record.pricing:
-        twice.once("pricing.includedTaxes", record.pricing.included_taxes, lambda tax: _text(tax.name))
-    record.twice = twice.paths
+        odd.once("pricing.includedTaxes", record.pricing.included_taxes, lambda tax: _text(tax.name))
+    if record.product:
+        odd.zone("product.timeZone", record.product)
+    record.oddities = odd.notes
 
 
-def _product_once(record: ProductRecord) -> None:
+def _add_up(odd: _Oddities, path: str, extras: list[ExtraItem] | UnsetType | None) -> None:
+    if extras and len(odd.once(path, extras, lambda extra: _text(extra.extra_id) or _text(extra.id))) < len(extras):
+        for part in ("original", "retail", "net"):
+            if sum(abs(getattr(extra.pricing, part, 0) or 0) for extra in extras) >= _MOST:
+                raise msgspec.ValidationError(f"The extras are too much in all to be an amount - at `$.{path}`")
+
+
+def _mend_product(record: ProductRecord) -> None:
     """Leave each option, unit, extra and price once."""
-    twice = _Twice()
-    record.options = twice.once("options", record.options, lambda option: str(option.id))
+    odd = _Oddities()
+    odd.zone("timeZone", record)
+    record.options = odd.once("options", record.options, lambda option: str(option.id))
     for option in record.options:
         if option.units:
-            option.units = twice.once("options.units", option.units, lambda unit: str(unit.id))
+            option.units = odd.once("options.units", option.units, lambda unit: str(unit.id))
         owners: list[tuple[str, OptionRecord | UnitRecord]] = [("options", option)]
-        owners += (("options.units", unit) for unit in option.units or ())
+        for unit in option.units or ():
+            odd.people("options.units", unit)
+            owners.append(("options.units", unit))
         for path, owner in owners:
             if owner.extras:
-                owner.extras = twice.once(f"{path}.extras", owner.extras, lambda extra: str(extra.id))
+                owner.extras = odd.once(f"{path}.extras", owner.extras, lambda extra: str(extra.id))
             if owner.pricing_from:
-                owner.pricing_from = twice.once(f"{path}.pricingFrom", owner.pricing_from, lambda price: price.currency)
-    record.twice = twice.paths
+                owner.pricing_from = odd.once(f"{path}.pricingFrom", owner.pricing_from, lambda price: price.currency)
+    record.oddities = odd.notes
 
 
 def check_availability(body: bytes, what: str = "availability") -> Checked:
@@ -323,7 +364,7 @@ def check_availability(body: bytes, what: str = "availability") -> Checked:
         pairs, bad = _each(_raws(body, what), _availability.decode, "id", nul=nul)
         records = [record for record, _ in pairs]
     records, ids = _keep_last(records, [str(r.id) for r in records], bad)
-    _departures_once(records)
+    _mend_departures(records)
     seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
     return Checked(_lines(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()), unknown.found)
 
@@ -391,13 +432,13 @@ def _checked_bookings(
             continue
         try:
             record = _one(lambda some: _generously(some, _booking, unknown), raw, look=nul)
+            _mend_booking(record)
         except msgspec.MsgspecError as error:
             bad.append(_bad(error, raw, index, "uuid"))
             continue
         slot = record.availability
         start = slot.local_date_time_start if isinstance(slot, BookedAvailability) else None
         made = record.utc_created_at
-        _booking_once(record)
         screened = screen(record)
         ids.append(record.uuid)
         found.append(
@@ -482,9 +523,9 @@ def _product_of(raw: bytes | msgspec.Raw, unknown: _Unknown) -> ProductRecord:
         # Without its options nothing can be asked of a product; an empty list is a statement, no list is a hole.
         raise msgspec.ValidationError("Object missing required field `options`")
     for index, option in enumerate(record.options):
-        if option.id is UNSET:
+        if option.id is UNSET or option.id == "":
             raise msgspec.ValidationError(f"Object missing required field `id` - at `$.options[{index}]`")
-    _product_once(record)
+    _mend_product(record)
     return record
 
 

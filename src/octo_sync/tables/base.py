@@ -4,7 +4,20 @@ from collections.abc import Sequence
 
 from octo_sync.schema import Column, Enum, Merge, Noun, Table
 
-__all__ = ["Column", "Enum", "Merge", "Noun", "Table", "amount", "column", "instant", "local", "money", "repeated", "text"]
+__all__ = [
+    "Column",
+    "Enum",
+    "Merge",
+    "Noun",
+    "Table",
+    "amount",
+    "column",
+    "instant",
+    "local",
+    "money",
+    "oddities",
+    "text",
+]
 
 
 def column(
@@ -29,14 +42,13 @@ def text(field: str) -> str:
 _FIRST, _LAST = "timestamptz '0001-01-01 00:00:00+00'", "timestamptz '9999-12-31 23:59:59.999999+00'"
 
 
-def repeated() -> Column:
-    """What the check of a record found in it twice. Not compared: a service that stops says nothing less than before."""
+def oddities() -> Column:
+    """What the check found in a record. Not compared: who stops saying such things says nothing less than before."""
     return column(
-        "repeated",
+        "oddities",
         "text",
-        "array_to_string(r.twice, ',')",
-        "Lists of its record in which an entry stood more than once, comma-separated. The last one counts; of extras and "
-        "taxes, which have no id, the sum. Null: none.",
+        "array_to_string(r.oddities, ',')",
+        "What its record said and no column can hold, rule:field, comma-separated: see marts.data_quality. Null: nothing.",
         tracked=False,
     )
 
