@@ -51,6 +51,7 @@ BOOKKEEPING = frozenset(
         "contact_key",
         "verified_at_utc",
         "payload_digest",
+        "oddities",
         "valid_from_utc",
         "valid_to_utc",
         "is_current",

@@ -99,6 +99,21 @@ def test_an_edited_or_deleted_subscription_is_put_right_within_half_a_minute(tmp
     assert len(looks) <= 600 / 20, "one request each time, and no more than that"
 
 
+def test_holds_that_end_with_the_calendar_keep_nobody_from_a_subscription(tmp_path):
+    async def life(service):
+        ends = {f"booking[{status}].utcExpiresAt": "9999-12-31T23:59:59-05:00" for status in ("ON_HOLD", "CONFIRMED")}
+        service.app.service.quirks.update({"fields_set": ends})
+        project = service.project(tmp_path, bookings=(-12, 12), availability=(0, 3))
+        async with served(service, project, []) as keeper:
+            await asyncio.sleep(120)
+            query = "select max(utc_expires_at) from core.bookings where status = 'ON_HOLD'"
+            return await told(service, "GET"), keeper.ports.warehouse.query(query).rows
+
+    subscriptions, ((last,),) = lived(life, bookings=60, days=20, products=3)
+    assert len(subscriptions) == 1
+    assert last.year == 9999
+
+
 def test_another_token_in_its_file_is_used_within_half_a_minute(tmp_path):
     """The former one is revoked before the file is written, so that the connection is given up in between."""
 

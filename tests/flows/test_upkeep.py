@@ -1,6 +1,7 @@
 """What nobody notifies about: holds, bookings not looked at for long, silence, a short call budget. Pure decisions first."""
 
 import asyncio
+import dataclasses
 import datetime as dt
 
 import pytest
@@ -62,6 +63,8 @@ def test_a_hold_is_looked_at_when_it_ends_and_again_until_it_is_over():
     assert due == [booking("b1"), booking("b4")]
     assert following == NOON + dt.timedelta(seconds=31)
     assert due_holds([known(3, status="ON_HOLD", expires=-200, verified=61)], NOON)[0] == [booking("b3")]
+    endless = dataclasses.replace(known(6, status="ON_HOLD"), expires_at=dt.datetime.max.replace(tzinfo=dt.UTC))
+    assert due_holds([endless], NOON)[0] == []
 
 
 def test_the_closer_travel_the_sooner_a_booking_is_verified():

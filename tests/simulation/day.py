@@ -41,7 +41,8 @@ def run(seed, *, surely=None, confirms=None):
     try:
         error = loop.run_until_complete(day(world)) or world.broken
     except Exception as failed:  # noqa: BLE001 - whatever it is, the day is red
-        error = f"{type(failed).__name__}: {failed}"
+        # A program that ended takes its connections with it, and whoever looks then sees only those.
+        error = world.broken or f"{type(failed).__name__}: {failed}"
         world.note("FAILED", error)
         world.events.append(traceback.format_exc())
     finally:

@@ -92,8 +92,6 @@ def test_a_column_whose_name_means_several_things_is_explained_in_its_mart(wareh
 
 
 FAULTS = {
-    "availability_capacity": "insert into core.availability (connection_id, product_id, option_id, availability_id, "
-    "status, vacancies, capacity, is_deleted) values ('c', 'p', 'o', 'a', 'AVAILABLE', 11, 10, false)",
     "coverage_rows": "insert into ops.coverage (connection_id, resource, key, product_id, option_id, travel_month, "
     "window_start, window_end, row_count, is_complete) values ('c', 'availability', 'k', 'p', 'o', '2026-11', "
     "date '2026-11-01', date '2026-11-30', 3, true)",

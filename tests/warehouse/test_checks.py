@@ -150,18 +150,6 @@ def test_versions_of_a_price_that_overlap_or_are_not_half_open_are_found(failed,
     assert failed("history_versions", *rows) is wrong
 
 
-@pytest.mark.parametrize(
-    ("vacancies", "capacity", "status", "wrong"),
-    [(3, 2, "AVAILABLE", True), (-1, 2, "AVAILABLE", True), (0, -1, "AVAILABLE", True), (2, 2, "AVAILABLE", False),
-     ("null", 2, "AVAILABLE", False), (5, "null", "FREESALE", False), ("null", "null", "FREESALE", False)],
-)  # fmt: skip
-def test_places_left_and_taken_stay_within_capacity(failed, vacancies, capacity, status, wrong):
-    of = {t.name: t for t in CORE}
-    row = insert(of["availability"], **LIVE, vacancies=vacancies, capacity=capacity, status=f"'{status}'")
-
-    assert failed("availability_capacity", row) is wrong
-
-
 def coverage(resource, key, month="null"):
     return (
         "insert into ops.coverage (connection_id, resource, key, product_id, option_id, travel_month) "

@@ -51,7 +51,10 @@ offered as materialized (
     coalesce(sum(a.capacity) filter (where is_measured), 0) as capacity,
     coalesce(sum(a.capacity - a.vacancies) filter (where is_measured), 0) as taken
   from (
-    select *, status is distinct from 'CLOSED' and capacity > 0 and vacancies <= capacity as is_measured
+    select
+      *,
+      status is distinct from 'CLOSED' and capacity between 1 and 1000000000
+        and vacancies between -1000000000 and capacity as is_measured
     from core.availability
     where not is_deleted
   ) as a

@@ -1,23 +1,23 @@
 -- name: money_exact
--- description: Every amount is its minor units, scaled by the currency's own precision, exactly.
+-- description: Every amount is its minor units, scaled by the currency's own precision, exactly; where nothing in the row is older than the rest.
 with amounts as (
   select 'bookings original' as what, connection_id, booking_uuid as id, currency_precision, original_minor as minor,
-    original_amount as amount from core.bookings
+    original_amount as amount from core.bookings where stale_columns is null
   union all
   select 'bookings retail', connection_id, booking_uuid, currency_precision, retail_minor,
-    retail_amount from core.bookings
+    retail_amount from core.bookings where stale_columns is null
   union all
   select 'bookings net', connection_id, booking_uuid, currency_precision, net_minor,
-    net_amount from core.bookings
+    net_amount from core.bookings where stale_columns is null
   union all
   select 'bookings tax', connection_id, booking_uuid, currency_precision, tax_minor,
-    tax_amount from core.bookings
+    tax_amount from core.bookings where stale_columns is null
   union all
   select 'booking_unit_items retail', connection_id, unit_item_uuid, currency_precision, retail_minor,
-    retail_amount from core.booking_unit_items
+    retail_amount from core.booking_unit_items where stale_columns is null
   union all
   select 'booking_unit_items net', connection_id, unit_item_uuid, currency_precision, net_minor,
-    net_amount from core.booking_unit_items
+    net_amount from core.booking_unit_items where stale_columns is null
   union all
   select 'booking_extra_items original', connection_id, booking_uuid, currency_precision, original_minor,
     original_amount from core.booking_extra_items
@@ -58,8 +58,8 @@ with amounts as (
 select what, connection_id, id, currency_precision, minor, amount
 from amounts
 where amount is distinct from case currency_precision
-  when 0 then cast(minor as numeric(18, 4))
-  when 1 then cast(minor as numeric(18, 4)) * 0.1
-  when 2 then cast(minor as numeric(18, 4)) * 0.01
-  when 3 then cast(minor as numeric(18, 4)) * 0.001
-  when 4 then cast(minor as numeric(18, 4)) * 0.0001 end
+  when 0 then cast(minor as numeric(24, 4))
+  when 1 then cast(minor as numeric(24, 4)) * 0.1
+  when 2 then cast(minor as numeric(24, 4)) * 0.01
+  when 3 then cast(minor as numeric(24, 4)) * 0.001
+  when 4 then cast(minor as numeric(24, 4)) * 0.0001 end

@@ -22,6 +22,7 @@ create table if not exists core.availability (
   capacity          bigint,
   max_units         bigint,
   opening_hours     text,
+  oddities          text,
   first_seen_at_utc timestamptz,
   last_seen_at_utc  timestamptz,
   is_deleted        boolean,
@@ -47,6 +48,7 @@ comment on column core.availability.vacancies is 'Places left; null when unlimit
 comment on column core.availability.capacity is 'Places in all; null when unlimited or not told.';
 comment on column core.availability.max_units is 'Most units in one booking; null when not limited.';
 comment on column core.availability.opening_hours is 'JSON array of {from, to}, HH:MM at the venue.';
+comment on column core.availability.oddities is 'What its record said and no column can hold, rule:field, comma-separated: see marts.data_quality. Null: nothing.';
 comment on column core.availability.first_seen_at_utc is 'When this row was first landed.';
 comment on column core.availability.last_seen_at_utc is 'When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.';
 comment on column core.availability.is_deleted is 'Whether the service was proven, twice, to no longer have it.';

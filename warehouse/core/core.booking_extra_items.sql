@@ -24,7 +24,7 @@ comment on column core.booking_extra_items.connection_id is 'The connection it w
 comment on column core.booking_extra_items.booking_uuid is 'OCTO booking uuid.';
 comment on column core.booking_extra_items.unit_item_uuid is 'OCTO unit item uuid; '''' = of the booking.';
 comment on column core.booking_extra_items.extra_id is 'Extra id; '''' where the service names none.';
-comment on column core.booking_extra_items.quantity is 'How many.';
+comment on column core.booking_extra_items.quantity is 'How many; null beyond what a bigint holds.';
 comment on column core.booking_extra_items.currency is 'ISO 4217 code.';
 comment on column core.booking_extra_items.currency_precision is 'Decimals of the currency''s minor unit.';
 comment on column core.booking_extra_items.original_minor is 'The original price in minor units.';

@@ -38,4 +38,4 @@ comment on column core.booking_history.option_id is 'OCTO option id.';
 comment on column core.booking_history.retail_amount is 'The retail price, exact.';
 comment on column core.booking_history.net_amount is 'The net price, exact.';
 comment on column core.booking_history.currency is 'ISO 4217 code.';
-comment on column core.booking_history.pax_count is 'People in it; null where the service leaves the units out.';
+comment on column core.booking_history.pax_count is 'People in it, 0 without a ticket; null where the service leaves the units out.';

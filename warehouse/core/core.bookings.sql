@@ -41,6 +41,7 @@ create table if not exists core.bookings (
   tax_amount          numeric(18,4),
   unit_count          bigint,
   pax_count           bigint,
+  oddities            text,
   verified_at_utc     timestamptz,
   payload_digest      bigint,
   contact_key         text,
@@ -87,7 +88,8 @@ comment on column core.bookings.net_amount is 'The net price, exact.';
 comment on column core.bookings.tax_minor is 'Taxes included in the retail price, minor units.';
 comment on column core.bookings.tax_amount is 'Taxes included in the retail price, exact.';
 comment on column core.bookings.unit_count is 'Tickets in it.';
-comment on column core.bookings.pax_count is 'People in it; null where the service leaves the units out.';
+comment on column core.bookings.pax_count is 'People in it, 0 without a ticket; null where the service leaves the units out.';
+comment on column core.bookings.oddities is 'What its record said and no column can hold, rule:field, comma-separated: see marts.data_quality. Null: nothing.';
 comment on column core.bookings.verified_at_utc is 'When an answer last showed it changed; ops.coverage says when it was last verified unchanged.';
 comment on column core.bookings.payload_digest is 'Hash of the record that this row and its contacts were landed from; an equal one is not read again. Null: look at it anew.';
 comment on column core.bookings.contact_key is 'Keyed hash of the lead contact''s e-mail address, else telephone number: equal for the same guest, and says nothing else. Null: neither is known, kept, or no longer.';

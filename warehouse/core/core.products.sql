@@ -23,6 +23,7 @@ create table if not exists core.products (
   default_currency      text,
   available_currencies  text,
   pricing_per           text,
+  oddities              text,
   first_seen_at_utc     timestamptz,
   last_seen_at_utc      timestamptz,
   is_deleted            boolean,
@@ -49,6 +50,7 @@ comment on column core.products.delivery_methods is 'JSON array of VOUCHER, TICK
 comment on column core.products.default_currency is 'ISO 4217 (capability pricing).';
 comment on column core.products.available_currencies is 'JSON array of ISO 4217 codes (capability pricing).';
 comment on column core.products.pricing_per is 'UNIT or BOOKING.';
+comment on column core.products.oddities is 'What its record said and no column can hold, rule:field, comma-separated: see marts.data_quality. Null: nothing.';
 comment on column core.products.first_seen_at_utc is 'When this row was first landed.';
 comment on column core.products.last_seen_at_utc is 'When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.';
 comment on column core.products.is_deleted is 'Whether the service was proven, twice, to no longer have it.';

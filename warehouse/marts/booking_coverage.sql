@@ -9,6 +9,7 @@
 with began as (
   select connection_id, min(cast(utc_created_at at time zone 'UTC' as date)) - 1 as first_day
   from core.bookings
+  where utc_created_at >= timestamptz '1970-01-01 00:00:00+00'
   group by connection_id
 ),
 days as (

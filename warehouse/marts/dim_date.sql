@@ -1,6 +1,6 @@
 -- name: dim_date
 -- grain: One day.
--- description: Every day of the years in which something was booked or travels, without gaps.
+-- description: Every day of the years in which something was booked or travels, without gaps; none before 1970 or after 2199.
 -- materialize: table
 -- column: date_key: The day.
 -- column: year: Calendar year.
@@ -24,6 +24,7 @@ span as (
     date_trunc('year', cast(min(day) as timestamp)) as first_day,
     date_trunc('year', cast(max(day) as timestamp)) + interval '1 year' - interval '1 day' as last_day
   from days
+  where day between date '1970-01-01' and date '2199-12-31'
 ),
 calendar as (
   select cast(series.day as date) as date_key

@@ -17,8 +17,8 @@
 -- column: was_sold: Sold now, or cancelled since and confirmed once, as the service says or this copy saw: what a cancellation rate is a share of.
 -- column: is_cancelled: CANCELLED.
 -- column: is_redeemed: Whether it was used; never with NOSHOW.
--- column: booking_date: Day it was made, in the business time zone.
--- column: cancelled_date: Day it was cancelled, in the business time zone.
+-- column: booking_date: Day it was made, in the business time zone; null where that is before 1970 or after 2199.
+-- column: cancelled_date: Day it was cancelled, in the business time zone; null likewise.
 -- column: travel_date: Day of travel at the venue; null for an open-dated booking.
 -- column: travel_month: YYYY-MM of it.
 -- column: lead_days: Days from booking to travel, both at the venue.
@@ -38,7 +38,12 @@ with landed as (
     coalesce(c.supplier_key, b.connection_id) as supplier_key,
     coalesce(c.channel_name, b.connection_id) as channel_name,
     c.supplier_name,
-    c.business_time_zone
+    c.business_time_zone,
+    -- Days at the edge of the calendar are on no other clock, and fill calendars with a million days.
+    case when b.utc_created_at between timestamptz '1970-01-01 00:00:00+00' and timestamptz '2199-12-31 23:59:59+00'
+      then b.utc_created_at end as made_at,
+    case when b.utc_cancelled_at between timestamptz '1970-01-01 00:00:00+00' and timestamptz '2199-12-31 23:59:59+00'
+      then b.utc_cancelled_at end as cancelled_at
   from core.bookings b
   left join marts.supplier_connections c on c.connection_id = b.connection_id
   where not b.is_deleted and not b.is_test
@@ -98,15 +103,15 @@ select
   coalesce(b.status = 'REDEEMED', false)
     or (b.utc_redeemed_at is not null and b.status is distinct from 'NOSHOW') as is_redeemed,
   b.is_freesale,
-  cast(b.utc_created_at at time zone coalesce(b.business_time_zone, 'UTC') as date) as booking_date,
-  cast(b.utc_cancelled_at at time zone coalesce(b.business_time_zone, 'UTC') as date) as cancelled_date,
+  cast(b.made_at at time zone coalesce(b.business_time_zone, 'UTC') as date) as booking_date,
+  cast(b.cancelled_at at time zone coalesce(b.business_time_zone, 'UTC') as date) as cancelled_date,
   b.local_date as travel_date,
   substr(cast(b.local_date as text), 1, 7) as travel_month,
   b.local_date - cast(
-    b.utc_created_at at time zone coalesce(b.time_zone, p.time_zone, b.business_time_zone, 'UTC') as date
+    b.made_at at time zone coalesce(b.time_zone, p.time_zone, b.business_time_zone, 'UTC') as date
   ) as lead_days,
   b.local_date - cast(
-    b.utc_cancelled_at at time zone coalesce(b.time_zone, p.time_zone, b.business_time_zone, 'UTC') as date
+    b.cancelled_at at time zone coalesce(b.time_zone, p.time_zone, b.business_time_zone, 'UTC') as date
   ) as notice_days,
   b.local_start_at,
   b.utc_start_at,

@@ -11,7 +11,7 @@
 -- column: connection_id: The connection whose answer this is: of several that sell it, the one that sees the largest capacity.
 -- column: capacity: Places in all; null when unlimited or not told. Where the supplier's connections see different ones, the largest.
 -- column: least_capacity: The smallest capacity that one of the supplier's connections sees: below capacity where they see different ones.
--- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, also where there are more vacancies than places or no places at all, and when closed, because nothing is vacant then.
+-- column: taken: Capacity minus vacancies: everyone's sales; null when unknown, also where there are more vacancies than places, no places at all or more than a billion, and when closed, because nothing is vacant then.
 -- column: fill_rate: taken / capacity, 0 to 1; null when taken is.
 -- column: our_bookings: Sold bookings that our tokens can see, each once; test bookings left out.
 -- column: our_pax: People in them; null where one of them does not say how many.
@@ -65,7 +65,8 @@ departures as (
     a.status = 'SOLD_OUT' as is_sold_out,
     a.status = 'CLOSED' as is_closed,
     case
-      when a.status is distinct from 'CLOSED' and a.capacity > 0 and a.vacancies <= a.capacity then a.capacity - a.vacancies
+      when a.status is distinct from 'CLOSED' and a.capacity between 1 and 1000000000
+        and a.vacancies between -1000000000 and a.capacity then a.capacity - a.vacancies
     end as taken
   from core.availability a
   left join marts.dim_channel c on c.connection_id = a.connection_id

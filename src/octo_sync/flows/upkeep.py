@@ -7,7 +7,7 @@ is due is marked. Nothing of it is remembered anywhere else, so nothing of it ca
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from octo_sync.destinations.base import Destination
 from octo_sync.model import Subject, SubjectKind
@@ -22,6 +22,8 @@ _AGAIN = timedelta(seconds=60)
 """Between two looks at a hold that should be over but is not."""
 _WITHOUT_END = timedelta(seconds=300)
 """Between two looks at a hold whose end the service does not tell."""
+_NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Holds without an end say so with the last day that a calendar has, to which nothing can be added."""
 _FAR = 14
 """Days before travel from which a booking is verified only as often as all are."""
 _NEAREST = 1 / 24
@@ -73,7 +75,7 @@ def due_holds(known: Iterable[Known], now: datetime) -> tuple[list[Subject], dat
     for booking in known:
         if booking.status != "ON_HOLD":
             continue
-        at = booking.expires_at + _MARGIN if booking.expires_at else booking.verified_at + _WITHOUT_END
+        at = min(booking.expires_at, _NEVER) + _MARGIN if booking.expires_at else booking.verified_at + _WITHOUT_END
         if booking.expires_at and booking.verified_at >= at:
             at = booking.verified_at + _AGAIN
         if at <= now:

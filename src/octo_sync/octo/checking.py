@@ -7,14 +7,16 @@ read anything other than what was checked.
 
 import hashlib
 import re
+import zoneinfo
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from octo_sync.errors import AnswerInvalid
 from octo_sync.model import Window
@@ -22,9 +24,14 @@ from octo_sync.octo.shapes import (
     AvailabilityRecord,
     BookedAvailability,
     BookingRecord,
+    ExtraItem,
+    HydratedProduct,
+    HydratedUnit,
     Id,
+    OptionRecord,
     ProductRecord,
     SupplierRecord,
+    UnitRecord,
 )
 from octo_sync.octo.strict import decoder, unknown_in
 
@@ -235,6 +242,113 @@ def _keep_last(records: list[T], ids: list[str], bad: list[BadRecord]) -> tuple[
     return [records[i] for i in keep], [ids[i] for i in keep]
 
 
+def _text(some: Id | UnsetType | None) -> str:
+    """An id or a name as the tables' keys have it."""
+    return "" if some is None or some is UNSET else str(some)
+
+
+@cache
+def _zones() -> set[str]:
+    """Time zones that every database knows too."""
+    return zoneinfo.available_timezones() - {"localtime"}
+
+
+_COUNTABLE = 10**9
+"""People beyond this are nobody's number, and their sums fit no column."""
+_MOST = 10**14
+"""Minor units of amounts that are added up."""
+
+
+class _Oddities:
+    """What is found in one record that no table can hold as it was said."""
+
+    def __init__(self) -> None:
+        self._found: set[str] = set()
+
+    def once(self, path: str, entries: list[T] | UnsetType | None, key: Callable[[T], object]) -> list[T]:
+        """The entries, of those with the same key the last one, as of whole records; none where there is no list."""
+        if not entries:
+            return []
+        last = {key(entry): entry for entry in entries}
+        if len(last) == len(entries):
+            return entries
+        self._found.add(f"stands_twice:{path}")
+        return list(last.values())
+
+    def zone(self, path: str, owner: ProductRecord | HydratedProduct) -> None:
+        """A time zone that no database knows says nothing about the time, and ends a statement that asks for it."""
+        if isinstance(owner.time_zone, str) and owner.time_zone not in _zones():
+            owner.time_zone = None
+            self._found.add(f"unknown_time_zone:{path}")
+
+    def people(self, path: str, owner: UnitRecord | HydratedUnit | UnsetType | None) -> None:
+        """A number of people is added up."""
+        restrictions = owner.restrictions if owner else None
+        if restrictions and restrictions.pax_count and abs(restrictions.pax_count) > _COUNTABLE:
+            restrictions.pax_count = None
+            self._found.add(f"not_countable:{path}.restrictions.paxCount")
+
+    @property
+    def notes(self) -> list[str] | UnsetType:
+        """For the record."""
+        return sorted(self._found) or UNSET
+
+
+def _mend_departures(records: Iterable[AvailabilityRecord]) -> None:
+    """Leave one price of each unit and currency."""
+    for record in records:
+        prices, own = record.unit_pricing, record.pricing
+        # Cheap, because it is asked of every departure.
+        if not prices or (not own and len({price.unit_id for price in prices}) == len(prices)):
+            continue
+        odd = _Oddities()
+        left = odd.once("unitPricing", [*prices, *([own] if own else [])], lambda p: (_text(p.unit_id), p.currency))
+        record.unit_pricing, record.oddities = [price for price in left if price is not own], odd.notes
+
+
+def _mend_booking(record: BookingRecord) -> None:
+    """Leave each ticket once. Extras and taxes have no id of their own, and add up."""
+    odd = _Oddities()
+    if record.unit_items:
+        record.unit_items = odd.once("unitItems", record.unit_items, lambda item: item.uuid)
+    _add_up(odd, "extraItems", record.extra_items)
+    for item in record.unit_items or ():
+        _add_up(odd, "unitItems.extraItems", item.extra_items)
+        odd.people("unitItems.unit", item.unit)
+    if record.pricing:
+        odd.once("pricing.includedTaxes", record.pricing.included_taxes, lambda tax: _text(tax.name))
+    if record.product:
+        odd.zone("product.timeZone", record.product)
+    record.oddities = odd.notes
+
+
+def _add_up(odd: _Oddities, path: str, extras: list[ExtraItem] | UnsetType | None) -> None:
+    if extras and len(odd.once(path, extras, lambda extra: _text(extra.extra_id) or _text(extra.id))) < len(extras):
+        for part in ("original", "retail", "net"):
+            if sum(abs(getattr(extra.pricing, part, 0) or 0) for extra in extras) >= _MOST:
+                raise msgspec.ValidationError(f"The extras are too much in all to be an amount - at `$.{path}`")
+
+
+def _mend_product(record: ProductRecord) -> None:
+    """Leave each option, unit, extra and price once."""
+    odd = _Oddities()
+    odd.zone("timeZone", record)
+    record.options = odd.once("options", record.options, lambda option: str(option.id))
+    for option in record.options:
+        if option.units:
+            option.units = odd.once("options.units", option.units, lambda unit: str(unit.id))
+        owners: list[tuple[str, OptionRecord | UnitRecord]] = [("options", option)]
+        for unit in option.units or ():
+            odd.people("options.units", unit)
+            owners.append(("options.units", unit))
+        for path, owner in owners:
+            if owner.extras:
+                owner.extras = odd.once(f"{path}.extras", owner.extras, lambda extra: str(extra.id))
+            if owner.pricing_from:
+                owner.pricing_from = odd.once(f"{path}.pricingFrom", owner.pricing_from, lambda price: price.currency)
+    record.oddities = odd.notes
+
+
 def check_availability(body: bytes, what: str = "availability", *, days: Window | None = None) -> Checked:
     """Check a `POST /availability` answer: a JSON array of availability objects.
 
@@ -255,6 +369,7 @@ def check_availability(body: bytes, what: str = "availability", *, days: Window 
     if days is not None:
         records = [r for r in records if days.start <= r.local_date_time_start.date() <= days.end]
     records, ids = _keep_last(records, [str(r.id) for r in records], bad)
+    _mend_departures(records)
     seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
     return Checked(_lines(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()), unknown.found)
 
@@ -322,6 +437,7 @@ def _checked_bookings(
             continue
         try:
             record = _one(lambda some: _generously(some, _booking, unknown), raw, look=nul)
+            _mend_booking(record)
         except msgspec.MsgspecError as error:
             bad.append(_bad(error, raw, index, "uuid"))
             continue
@@ -412,8 +528,9 @@ def _product_of(raw: bytes | msgspec.Raw, unknown: _Unknown) -> ProductRecord:
         # Without its options nothing can be asked of a product; an empty list is a statement, no list is a hole.
         raise msgspec.ValidationError("Object missing required field `options`")
     for index, option in enumerate(record.options):
-        if option.id is UNSET:
+        if option.id is UNSET or option.id == "":
             raise msgspec.ValidationError(f"Object missing required field `id` - at `$.options[{index}]`")
+    _mend_product(record)
     return record
 
 

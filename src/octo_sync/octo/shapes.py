@@ -38,6 +38,8 @@ Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Number | None | UnsetType
 Flag = bool | None | UnsetType
 Instant = datetime | None | UnsetType
+Notes = list[str] | UnsetType
+"""What the check found in a record and no table can hold as it was said: `rule:field`. Not a field of OCTO."""
 _DIGITS = 14
 """Digits before the decimal point that `numeric(18,4)` holds."""
 Precision = Annotated[int, Meta(ge=0, le=4)]
@@ -86,11 +88,13 @@ class Pricing(Price):
     def __post_init__(self) -> None:
         """The same for the taxes."""
         super().__post_init__()
-        bound = _BOUNDS[self.currency_precision]
-        for tax in self.included_taxes or ():
-            for amount in (tax.original, tax.retail, tax.net):
-                if amount and not -bound < amount < bound:
-                    raise ValueError(_TOO_MUCH)
+        for part in ("original", "retail", "net") if self.included_taxes else ():
+            # They are added up, by name and all together.
+            if (
+                sum(abs(getattr(tax, part) or 0) for tax in self.included_taxes or ())
+                >= _BOUNDS[self.currency_precision]
+            ):
+                raise ValueError(_TOO_MUCH)
 
 
 class OpeningHours(_Shape):
@@ -116,6 +120,7 @@ class AvailabilityRecord(_Shape):
     opening_hours: list[OpeningHours] | OpeningHours | UnsetType | None = UNSET
     unit_pricing: list[Price] | UnsetType | None = UNSET
     pricing: Price | UnsetType | None = UNSET
+    oddities: Notes = UNSET
 
 
 class SupplierContact(_Shape):
@@ -236,6 +241,7 @@ class ProductRecord(_Content):
     available_currencies: list[str] | UnsetType | None = UNSET
     pricing_per: Text = UNSET
     options: list[OptionRecord] | UnsetType = UNSET
+    oddities: Notes = UNSET
 
 
 class Contact(_Shape):
@@ -333,3 +339,4 @@ class BookingRecord(_Shape):
     unit_items: list[UnitItem] | UnsetType | None = UNSET
     extra_items: list[ExtraItem] | UnsetType | None = UNSET
     pricing: Pricing | UnsetType | None = UNSET
+    oddities: Notes = UNSET

@@ -1,6 +1,6 @@
 """Availability: departures and open days of an option, and their prices. From `POST /availability`."""
 
-from octo_sync.tables.base import Enum, Merge, Noun, Table, column, instant, local, money
+from octo_sync.tables.base import Enum, Merge, Noun, Table, column, instant, local, money, oddities
 from octo_sync.tables.pricing import PRICE
 
 NOUN = Noun(
@@ -8,7 +8,7 @@ NOUN = Noun(
     record=(
         'STRUCT(id VARCHAR, "localDateTimeStart" VARCHAR, "localDateTimeEnd" VARCHAR, "utcCutoffAt" VARCHAR, '
         '"allDay" BOOLEAN, available BOOLEAN, status VARCHAR, vacancies BIGINT, capacity BIGINT, "maxUnits" BIGINT, '
-        f'"openingHours" JSON, "unitPricing" {PRICE}[], pricing {PRICE})'
+        f'"openingHours" JSON, "unitPricing" {PRICE}[], pricing {PRICE}, oddities VARCHAR[])'
     ),
     enums=(Enum("status", frozenset({"AVAILABLE", "FREESALE", "SOLD_OUT", "LIMITED", "CLOSED"}), "[r.status]"),),
 )
@@ -30,7 +30,7 @@ AVAILABILITY = Table(
     source="staged_availability",
     key=_KEY,
     scope=("connection_id", "product_id", "option_id"),
-    content='hash(has_pricing, r."unitPricing", r.pricing)',
+    content='hash(has_pricing, r."unitPricing", r.pricing, r.oddities)',
     columns=(
         *_IDS,
         column("local_start_at", "timestamp", local('r."localDateTimeStart"'), "Start, wall clock at the venue."),
@@ -59,6 +59,7 @@ AVAILABILITY = Table(
             "else nullif(r.\"openingHours\"::varchar, 'null') end",
             "JSON array of {from, to}, HH:MM at the venue.",
         ),
+        oddities(),
     ),
 )
 

@@ -4,7 +4,20 @@ from collections.abc import Sequence
 
 from octo_sync.schema import Column, Enum, Merge, Noun, Table
 
-__all__ = ["Column", "Enum", "Merge", "Noun", "Table", "amount", "column", "instant", "local", "money", "text"]
+__all__ = [
+    "Column",
+    "Enum",
+    "Merge",
+    "Noun",
+    "Table",
+    "amount",
+    "column",
+    "instant",
+    "local",
+    "money",
+    "oddities",
+    "text",
+]
 
 
 def column(
@@ -26,6 +39,20 @@ def text(field: str) -> str:
     return f"nullif({field}::varchar, 'null')"
 
 
+_FIRST, _LAST = "timestamptz '0001-01-01 00:00:00+00'", "timestamptz '9999-12-31 23:59:59.999999+00'"
+
+
+def oddities() -> Column:
+    """What the check found in a record. Not compared: who stops saying such things says nothing less than before."""
+    return column(
+        "oddities",
+        "text",
+        "array_to_string(r.oddities, ',')",
+        "What its record said and no column can hold, rule:field, comma-separated: see marts.data_quality. Null: nothing.",
+        tracked=False,
+    )
+
+
 def local(field: str) -> str:
     """The wall clock of an ISO 8601 instant with offset, as written."""
     return f"left({field}, 19)::timestamp"
@@ -34,13 +61,18 @@ def local(field: str) -> str:
 def instant(field: str, time_zone: str = "") -> str:
     """The UTC instant of an ISO 8601 text; one without an offset is wall clock in `time_zone`, or UTC.
 
-    The landing's session has the time zone UTC, so that a plain cast reads it so; it costs a third of the words below.
+    The landing's session has the time zone UTC, so that a plain cast reads it so. An offset can carry the first and the
+    last day of the calendar out of the years 1 to 9999, which no program reads: there they stay at its edge.
     """
-    if not time_zone:
-        return f"{field}::timestamptz"
+    made = f"{field}::timestamptz"
+    if time_zone:
+        made = (
+            f"case when right({field}, 1) = 'Z' or substr({field}, -6, 1) in ('+', '-') then {made} "
+            f"else timezone({time_zone}, {field}::timestamp) end"
+        )
     return (
-        f"case when right({field}, 1) = 'Z' or substr({field}, -6, 1) in ('+', '-') then {field}::timestamptz "
-        f"else timezone({time_zone}, {field}::timestamp) end"
+        f"case when {field} > '0001-01-02' and {field} < '9999-12-31' then {made} when {field} is not null "
+        f"then greatest(least({made}, {_LAST}), {_FIRST}) end"
     )
 
 

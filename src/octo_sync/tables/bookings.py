@@ -4,7 +4,20 @@ Everything here is as the service reported it: a booking of an unknown product l
 service leaves out the hydrated unit, `unit_type` and `pax_count` stay null (marts look them up in `core.units`).
 """
 
-from octo_sync.tables.base import Column, Enum, Merge, Noun, Table, amount, column, instant, local, money, text
+from octo_sync.tables.base import (
+    Column,
+    Enum,
+    Merge,
+    Noun,
+    Table,
+    amount,
+    column,
+    instant,
+    local,
+    money,
+    oddities,
+    text,
+)
 from octo_sync.tables.pricing import PRICE_WITH_TAXES as PRICE
 from octo_sync.tables.pricing import TAX
 
@@ -32,7 +45,7 @@ NOUN = Noun(
         '"availabilityId" VARCHAR, availability STRUCT(id VARCHAR, "localDateTimeStart" VARCHAR, '
         '"localDateTimeEnd" VARCHAR, "allDay" BOOLEAN), '
         f'contact {_CONTACT}, notes VARCHAR, "unitItems" {_UNIT_ITEM}[], "extraItems" {_EXTRA_ITEM}[], '
-        f"pricing {PRICE})"
+        f"pricing {PRICE}, oddities VARCHAR[])"
     ),
     enums=(
         Enum("status", _STATUSES, "[r.status]"),
@@ -84,7 +97,7 @@ BOOKINGS = Table(
     cascade=("core.booking_unit_items",),
     content=(
         'hash(has_pricing, has_extras, r."extraItems", r.pricing, list_transform(r."unitItems", '
-        'lambda x: {u: x.uuid, e: x."extraItems", p: x.pricing}))'
+        'lambda x: {u: x.uuid, e: x."extraItems", p: x.pricing}), r.oddities)'
     ),
     columns=(
         _CONNECTION_ID,
@@ -136,9 +149,10 @@ BOOKINGS = Table(
             "pax_count",
             "bigint",
             f"case when list_contains({_PAX}, null) or len(list_filter({_PAX}, lambda x: x is null)) > 0 then null "
-            f"else list_sum({_PAX})::bigint end",
-            "People in it; null where the service leaves the units out.",
+            f'when r."unitItems" is not null then coalesce(list_sum({_PAX}), 0)::bigint end',
+            "People in it, 0 without a ticket; null where the service leaves the units out.",
         ),
+        oddities(),
         column(
             "verified_at_utc",
             "timestamptz",
@@ -213,7 +227,7 @@ EXTRA_ITEMS = Table(
     noun="bookings",
     source=(
         "(select connection_id, has_extras, has_pricing, r, item, coalesce(e.\"extraId\", e.id, '') as extra, "
-        "sum(coalesce(e.quantity, 1))::bigint as quantity, any_value(e.pricing.currency) as currency, "
+        "try_cast(sum(coalesce(e.quantity, 1)) as bigint) as quantity, any_value(e.pricing.currency) as currency, "
         'any_value(e.pricing."currencyPrecision") as precision, sum(e.pricing.original)::bigint as original, '
         "sum(e.pricing.retail)::bigint as retail, sum(e.pricing.net)::bigint as net "
         f"from {_EXTRA_ITEMS} group by all)"
@@ -237,7 +251,7 @@ EXTRA_ITEMS = Table(
         _BOOKING_UUID,
         column("unit_item_uuid", "text", "item", "OCTO unit item uuid; '' = of the booking."),
         column("extra_id", "text", "extra", "Extra id; '' where the service names none."),
-        column("quantity", "bigint", "quantity", "How many."),
+        column("quantity", "bigint", "quantity", "How many; null beyond what a bigint holds."),
         column("currency", "text", "currency", "ISO 4217 code.", capability="pricing"),
         column(
             "currency_precision", "integer", "precision", "Decimals of the currency's minor unit.", capability="pricing"

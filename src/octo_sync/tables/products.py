@@ -1,6 +1,6 @@
 """Products with their options, units, prices, extras and texts. From `GET /products` and `GET /products/{id}`."""
 
-from octo_sync.tables.base import Column, Enum, Merge, Noun, Table, column, money, text
+from octo_sync.tables.base import Column, Enum, Merge, Noun, Table, column, money, oddities, text
 from octo_sync.tables.pricing import PRICE
 
 _EXTRA = (
@@ -31,7 +31,7 @@ NOUN = Noun(
         '"allowFreesale" BOOLEAN, "instantConfirmation" BOOLEAN, "instantDelivery" BOOLEAN, '
         '"availabilityRequired" BOOLEAN, "availabilityType" VARCHAR, "deliveryFormats" JSON, '
         '"deliveryMethods" JSON, "redemptionMethod" VARCHAR, "defaultCurrency" VARCHAR, '
-        f'"availableCurrencies" JSON, "pricingPer" VARCHAR, options {_OPTION}[], {_CONTENT})'
+        f'"availableCurrencies" JSON, "pricingPer" VARCHAR, options {_OPTION}[], {_CONTENT}, oddities VARCHAR[])'
     ),
     enums=(
         Enum("availabilityType", frozenset({"START_TIME", "OPENING_HOURS"}), '[r."availabilityType"]'),
@@ -71,6 +71,7 @@ PRODUCTS = Table(
     scope=("connection_id",),
     own_subject="product",
     cascade=("core.options", "core.units", "core.extras", "core.product_content", "core.availability"),
+    content="hash(r.oddities)",
     columns=(
         _CONNECTION_ID,
         _PRODUCT_ID,
@@ -98,6 +99,7 @@ PRODUCTS = Table(
             capability="pricing",
         ),
         column("pricing_per", "text", 'r."pricingPer"', "UNIT or BOOKING.", capability="pricing"),
+        oddities(),
     ),
 )
 
