@@ -132,6 +132,7 @@ def _claims(found: "Claims", *, limit: int, json_: bool) -> int:
                 "subjects": found.subjects,
                 "oldest_seconds": found.oldest,
                 "problems": found.problems,
+                "notes": found.notes,
             },
         )
     elif found.problems:
@@ -148,5 +149,7 @@ def _claims(found: "Claims", *, limit: int, json_: bool) -> int:
             head=f"{console.styled('complete', fg='green', bold=True)}  ",
         )
     if not json_:
+        for note in found.notes:
+            console.say(note)
         console.say("Looked at were the copy's own claims; no service was asked. That does: octo-sync verify --live")
     return 3 if found.problems else 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from octo_sync.destinations.base import Destination
+from octo_sync.destinations.listing import speaks_for
 from octo_sync.model import Subject, SubjectKind
 
 __all__ = ["THINNED", "Known", "calls_within", "due_holds", "due_verifications", "known_bookings", "verify_within"]
@@ -43,17 +44,19 @@ class Known:
 
 
 def known_bookings(warehouse: Destination, statuses: Iterable[str] = OPEN, *, since: date | None = None) -> list[Known]:
-    """The live bookings in these states, with the moment each was verified last, by its own look or by its window's.
+    """The live bookings in these states, with the moment each was verified last, by its own look or by a list's.
 
     `since` leaves out those that travelled before. One whose own id was not found the last time is left to its list.
     """
     found = warehouse.query(
-        "select b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, "
-        "greatest(b.verified_at_utc, o.verified_at_utc, max(w.verified_at_utc)) from core.bookings b "
+        "select b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, "  # noqa: S608 - texts of ours
+        "greatest(b.verified_at_utc, o.verified_at_utc, max(w.verified_at_utc), max(d.verified_at_utc)) from core.bookings b "
         "left join ops.coverage o on o.connection_id = b.connection_id and o.resource = 'booking' "
         "and o.key = '[\"' || b.booking_uuid || '\"]' "
         "left join ops.coverage w on w.connection_id = b.connection_id and w.resource = 'bookings' "
-        "and b.local_date between w.window_start and w.window_end "
+        f"and {speaks_for('b', 'w')} "
+        "left join ops.coverage d on d.connection_id = b.connection_id and d.resource = 'open_dated' "
+        "and d.key = '[\"' || b.booking_uuid || '\"]' and b.local_date is null "
         "where b.status = any($1) and not b.is_deleted and (b.local_date is null or b.local_date >= $2) "
         "and not coalesce(o.row_count = 0 and o.is_complete and o.verified_at_utc >= b.verified_at_utc, false) "
         "group by b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, b.verified_at_utc, "
