@@ -7,7 +7,7 @@
 -- column: window_end: Last day of travel that was asked for.
 -- column: booking_month: YYYY-MM of booking, where the service lists by it: nothing there speaks for a month of travel.
 -- column: booked_start: First day of booking that was asked for, in UTC.
--- column: booked_end: Last day of booking that was asked for, in UTC.
+-- column: booked_end: Last day of booking that was asked for, in UTC, no later than the day after it was asked.
 -- column: verified_at_utc: When it was asked for; null where no answer ever came.
 -- column: verified_by: By which road that was: schedule, notification, confirm, repair, timer or user.
 -- column: is_complete: Whether it was answered and every record of the answer landed.
@@ -39,7 +39,9 @@ select
   case when d.connection_id is null then l.window_end end as window_end,
   case when d.connection_id is not null then l.month end as booking_month,
   case when d.connection_id is not null then l.window_start end as booked_start,
-  case when d.connection_id is not null then l.window_end end as booked_end,
+  -- Nobody has booked later than it was asked; it may have been tomorrow already where the service is.
+  case when d.connection_id is not null
+    then least(l.window_end, cast(l.verified_at_utc at time zone 'UTC' as date) + 1) end as booked_end,
   l.verified_at_utc,
   l.source as verified_by,
   l.is_complete,

@@ -59,7 +59,7 @@ evidence as (
     and f.travel_date between v.window_start and v.window_end
   where own.key is null and v.connection_id is null
     and (f.travel_date >= cast(newest.at_utc at time zone 'UTC' as date)
-      or f.travel_date is null and f.status in ('ON_HOLD', 'CONFIRMED', 'PENDING'))
+      or f.travel_date is null and (f.status in ('ON_HOLD', 'CONFIRMED', 'PENDING') or not f.is_covered))
 ),
 verified as (
   select

@@ -15,7 +15,7 @@ from octo_sync.flows.drift import let_through
 from octo_sync.flows.mark import availability_subjects, booking_windows, documents, known_options, mark
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.settle import settle
-from octo_sync.flows.upkeep import known_bookings
+from octo_sync.flows.upkeep import known_bookings, unshown
 from octo_sync.flows.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind, Window
 
@@ -155,22 +155,23 @@ class Pull:
         if self.asked_unlisted or not self.scope.wants("bookings"):
             return False
         self.asked_unlisted = True
-        days, found = self.scope.travel, []
+        days, found = self.scope.travel, [] if self.scope.travel else unshown(self.ports.warehouse)
         since = days.start if days else self.ports.clock.now().date() - timedelta(days=1)
-        known = sorted(known_bookings(self.ports.warehouse, since=since), key=lambda b: (b.verified_at, b.subject))
+        for b in sorted(known_bookings(self.ports.warehouse, since=since), key=lambda b: (b.verified_at, b.subject)):
+            name = b.subject.connection
+            if name not in connections or b.verified_at >= self.started:
+                continue
+            if b.local_date is None:
+                is_wanted = days is None
+            else:
+                is_wanted = self.ports.lists_by_booking(name) and (days is None or b.local_date <= days.end)
+            if is_wanted:
+                found.append(b.subject)
+        marked = 0
         for name in connections:
-            by_booking = self.ports.lists_by_booking(name)
-            own = [
-                b.subject
-                for b in known
-                if b.subject.connection == name
-                and b.verified_at < self.started
-                and (
-                    days is None if b.local_date is None else by_booking and (days is None or b.local_date <= days.end)
-                )
-            ]
-            found += own if days else own[: self.ports.pipeline.sync.verify_budget]
-        return mark(self.ports, found, Source.SCHEDULE) > 0
+            own = list(dict.fromkeys(subject for subject in found if subject.connection == name))
+            marked += mark(self.ports, own if days else own[: self.ports.pipeline.sync.verify_budget], Source.SCHEDULE)
+        return marked > 0
 
     def everything(self) -> list[Subject]:
         """Every subject of the scope, as far as the products are known; nothing is marked."""

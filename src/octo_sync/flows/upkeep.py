@@ -13,7 +13,16 @@ from octo_sync.destinations.base import Destination
 from octo_sync.destinations.listing import speaks_for
 from octo_sync.model import Subject, SubjectKind
 
-__all__ = ["THINNED", "Known", "calls_within", "due_holds", "due_verifications", "known_bookings", "verify_within"]
+__all__ = [
+    "THINNED",
+    "Known",
+    "calls_within",
+    "due_holds",
+    "due_verifications",
+    "known_bookings",
+    "unshown",
+    "verify_within",
+]
 
 THINNED = "confirmations_thinned_at"
 """The journal's setting that says when a connection's call budget was too short for all confirming looks."""
@@ -67,6 +76,17 @@ def known_bookings(warehouse: Destination, statuses: Iterable[str] = OPEN, *, si
         Known(Subject(connection, SubjectKind.BOOKING, (uuid,)), status, day, expires, verified)
         for connection, uuid, status, day, expires, verified in found.rows
     ]
+
+
+def unshown(warehouse: Destination) -> list[Subject]:
+    """The live bookings without a day of travel that are in no answer on record: neither a list's nor their own."""
+    found = warehouse.query(
+        "select b.connection_id, b.booking_uuid from core.bookings b left join ops.coverage c "
+        "on c.connection_id = b.connection_id and c.resource in ('booking', 'open_dated') and c.is_complete "
+        "and c.row_count > 0 and c.key = '[\"' || b.booking_uuid || '\"]' "
+        "where b.local_date is null and not b.is_deleted and not b.is_test and c.key is null order by 1, 2"
+    )
+    return [Subject(connection, SubjectKind.BOOKING, (uuid,)) for connection, uuid in found.rows]
 
 
 def due_holds(known: Iterable[Known], now: datetime) -> tuple[list[Subject], datetime | None]:

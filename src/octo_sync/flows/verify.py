@@ -6,6 +6,7 @@ every subject of the horizon is covered, complete and clean, and that every chec
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
@@ -16,6 +17,7 @@ from octo_sync.destinations.compare import Comparison, bookings_in, bookings_unl
 from octo_sync.flows.mark import documents, mark
 from octo_sync.flows.ports import Numbers, Ports, adopt_meanings
 from octo_sync.flows.pull import Pull, Scope
+from octo_sync.flows.upkeep import unshown
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind, Window
@@ -169,13 +171,10 @@ def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: floa
             found.problems.append(f"{subject} lacks {','.join(older)}; its columns kept old values")
         if stale_after is not None and age > stale_after:
             found.problems.append(f"{subject} was last verified {timedelta(seconds=int(age))} ago")
-    unshown = ports.warehouse.query(
-        "select b.connection_id, count(*) from core.bookings b left join ops.coverage c on c.connection_id = b.connection_id "
-        "and c.resource in ('booking', 'open_dated') and c.key = '[\"' || b.booking_uuid || '\"]' and c.is_complete "
-        "and c.row_count > 0 where b.local_date is null and not b.is_deleted and c.key is null group by 1 order by 1"
-    ).rows
+    counts = Counter(subject.connection for subject in unshown(ports.warehouse))
     found.problems += [
-        f"{count} open-dated bookings of {name} were in no answer that is on record" for name, count in unshown
+        f"{count} open-dated bookings of {name} were in no answer that is on record"
+        for name, count in sorted(counts.items())
     ]
     found.notes = [
         f"{name} lists bookings by day of booking: who booked before {ports.bookings_window(name).start} may be missing"
