@@ -156,6 +156,7 @@ class Pull:
             return False
         self.asked_unlisted = True
         days, found = self.scope.travel, [] if self.scope.travel else unshown(self.ports.warehouse)
+        by_booking = {name for name in connections if self.ports.lists_by_booking(name)}
         since = days.start if days else self.ports.clock.now().date() - timedelta(days=1)
         for b in sorted(known_bookings(self.ports.warehouse, since=since), key=lambda b: (b.verified_at, b.subject)):
             name = b.subject.connection
@@ -164,7 +165,7 @@ class Pull:
             if b.local_date is None:
                 is_wanted = days is None
             else:
-                is_wanted = self.ports.lists_by_booking(name) and (days is None or b.local_date <= days.end)
+                is_wanted = name in by_booking and (days is None or b.local_date <= days.end)
             if is_wanted:
                 found.append(b.subject)
         marked = 0
