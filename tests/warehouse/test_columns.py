@@ -111,6 +111,33 @@ def test_where_lists_are_by_day_of_booking_no_month_of_travel_speaks_for_a_booki
     assert by_travel != wanted
 
 
+def test_where_lists_are_by_day_of_booking_no_mart_claims_a_month_of_travel(engine, world):
+    """And of the other connection every mart says what it said."""
+    asked = (
+        "select connection_id, bookings_from is null, bookings_to is null, booked_from is null from marts.dim_channel",
+        "select distinct connection_id, is_complete or is_final from marts.agg_pickup_curve where is_complete or is_final",
+        "select distinct connection_id, travel_month is null, booking_month is null from marts.booking_lists",
+        "select distinct connection_id, true from marts.booking_coverage where is_complete",
+    )
+    before = [sorted(engine.query(sql).rows) for sql in asked]
+    with planted(
+        engine,
+        "insert into ops.schema_drift (connection_id, resource, kind, name, seen_count) "
+        "values ('direct', 'bookings', 'meaning', 'creation', 1)",
+        "delete from ops.schema_drift where kind = 'meaning'",
+    ):
+        told = [sorted(engine.query(sql).rows) for sql in asked]
+        ahead = engine.query("select count(*) from marts.booking_lists where booked_end > date '2026-11-23'").rows
+    both = [{row[0] for row in rows} for rows in before]
+    assert both == [{"agents", "direct"}] * 4
+    assert [[row for row in rows if row[0] == "agents"] for rows in told] == [
+        [row for row in rows if row[0] == "agents"] for rows in before
+    ]
+    direct = [[tuple(row[1:]) for row in rows if row[0] == "direct"] for rows in told]
+    assert direct == [[(True, True, False)], [], [(True, False)], [(True,)]]
+    assert ahead == [(0,)], "nobody has booked on days to come"
+
+
 @pytest.mark.parametrize(
     ("hours", "is_complete", "lacking", "told"),
     [
