@@ -30,7 +30,7 @@ from octo_sync.flows.erase import erase, is_due
 from octo_sync.flows.mark import booking_windows, documents
 from octo_sync.flows.mirror import mirror
 from octo_sync.flows.paces import restore_paces
-from octo_sync.flows.ports import Numbers, Ports, Progress, booking_dates_mean, booking_days
+from octo_sync.flows.ports import Numbers, Ports, Progress, adopt_meanings, booking_dates_mean, booking_days
 from octo_sync.flows.privacy import Privacy
 from octo_sync.flows.publish import Checked, check_draft, run_checks
 from octo_sync.flows.pull import Scope
@@ -473,7 +473,7 @@ def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str
     for connection in pipeline.connections:
         rows += [(connection.name, str(s.kind), 1) for s in documents(connection.name)]
         today = clock.now().astimezone(ZoneInfo(connection.business_time_zone)).date()
-        windows = scope.travel or booking_days(pipeline.horizons.bookings, today, means[connection.name])
+        windows = booking_days(pipeline.horizons.bookings, today, means[connection.name], scope.travel)
         if scope.wants("bookings"):
             rows.append((connection.name, "bookings", len(booking_windows(connection.name, [windows]))))
         if scope.wants("availability"):
@@ -594,6 +594,7 @@ def verify_against_service(
                     with open_journal(pipeline, clock) as owned:
                         privacy = Privacy.open("drop", owned, random)
                         restore_paces(owned, clients.values(), clock)
+                        adopt_meanings(clients, owned, journal)
                 ports = Ports(
                     pipeline=pipeline,
                     clock=clock,

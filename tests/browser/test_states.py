@@ -31,7 +31,7 @@ def test_hostile_titles_are_texts_and_nothing_else(look, hostile, pictured, name
     assert "taken" not in page.title()
     assert page.locator("h1").all_inner_texts() == [page.title().removesuffix(" · octo-sync")]
     assert page.evaluate("[...document.images].length + document.querySelectorAll('main script, iframe').length") == 0
-    assert "49" not in page.locator("main").inner_text() or "{{ 7*7 }}" in page.content()
+    assert "10587703" not in page.locator("main").inner_text()
     pictured(window, f"{name}-hostile")
     page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     audited(window)

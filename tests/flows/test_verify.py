@@ -32,11 +32,11 @@ def project(tmp_path, service):
     return Project(tmp_path / "project", service, limits=QUICK, publish=True)
 
 
-async def verify(project, *, sample=None, **more):
+async def verify(project, *, sample=None, travel=None, only=(), folder="fresh", **more):
     """Compare with a fresh pull, as the command does."""
-    folder = project.directory / "fresh"
+    folder = project.directory / folder
     folder.mkdir()
-    async with project.opened(**more) as opened:
+    async with project.opened(travel=travel, **more) as opened:
         scratch = DuckDBWarehouse(
             folder / "fresh.duckdb",
             folder / "private.duckdb",
@@ -56,7 +56,7 @@ async def verify(project, *, sample=None, **more):
                 journal=journal,
                 tables=all_tables(),
                 sample=sample,
-                travel_scope=Scope(),
+                travel_scope=Scope(only=frozenset(only), travel=travel),
                 close=scratch.close,
             )
 

@@ -61,11 +61,11 @@ def test_what_the_service_no_longer_has_is_retired_and_keeps_its_name(engine, wo
 
 
 def test_a_booking_says_whether_an_answer_that_landed_wholly_shows_it(engine, world):
-    """Its month's, where that was asked for to its day; an open-dated one is in no month."""
+    """Its month's, where that was asked for to its day; an open-dated one's is the list that showed it."""
     horizon = {c.connection: c.bookings[0] + LATER.days for c in world.now.channels}
     first = {name: TODAYS[name] + horizon[name] * DAY for name in CHANNELS}
     wanted = {
-        b["booking_uuid"]: b["travel_date"] is not None and b["travel_date"] >= first[b["connection"]]
+        b["booking_uuid"]: b["travel_date"] is None or b["travel_date"] >= first[b["connection"]]
         for b in world.now.bookings
     }
     rows = one(engine, "select * from marts.fct_bookings")
@@ -109,6 +109,33 @@ def test_where_lists_are_by_day_of_booking_no_month_of_travel_speaks_for_a_booki
         assert dict(engine.query(read).rows) == wanted
     assert set(wanted.values()) == {True, False}
     assert by_travel != wanted
+
+
+def test_where_lists_are_by_day_of_booking_no_mart_claims_a_month_of_travel(engine, world):
+    """And of the other connection every mart says what it said."""
+    asked = (
+        "select connection_id, bookings_from is null, bookings_to is null, booked_from is null from marts.dim_channel",
+        "select distinct connection_id, is_complete or is_final from marts.agg_pickup_curve where is_complete or is_final",
+        "select distinct connection_id, travel_month is null, booking_month is null from marts.booking_lists",
+        "select distinct connection_id, true from marts.booking_coverage where is_complete",
+    )
+    before = [sorted(engine.query(sql).rows) for sql in asked]
+    with planted(
+        engine,
+        "insert into ops.schema_drift (connection_id, resource, kind, name, seen_count) "
+        "values ('direct', 'bookings', 'meaning', 'creation', 1)",
+        "delete from ops.schema_drift where kind = 'meaning'",
+    ):
+        told = [sorted(engine.query(sql).rows) for sql in asked]
+        ahead = engine.query("select count(*) from marts.booking_lists where booked_end > date '2026-11-23'").rows
+    both = [{row[0] for row in rows} for rows in before]
+    assert both == [{"agents", "direct"}] * 4
+    assert [[row for row in rows if row[0] == "agents"] for rows in told] == [
+        [row for row in rows if row[0] == "agents"] for rows in before
+    ]
+    direct = [[tuple(row[1:]) for row in rows if row[0] == "direct"] for rows in told]
+    assert direct == [[(True, True, False)], [], [(True, False)], [(True,)]]
+    assert ahead == [(0,)], "nobody has booked on days to come"
 
 
 @pytest.mark.parametrize(

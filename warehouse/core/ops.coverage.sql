@@ -24,11 +24,11 @@ create table if not exists ops.coverage (
 );
 comment on table ops.coverage is 'What was verified, when, by which road: the proof of completeness. One row: one subject: the smallest thing that can be fetched again on its own.';
 comment on column ops.coverage.connection_id is 'The connection.';
-comment on column ops.coverage.resource is 'supplier, products, product, availability, bookings or booking.';
+comment on column ops.coverage.resource is 'supplier, products, product, availability, bookings or booking; open_dated: a booking without a day of travel that a list showed.';
 comment on column ops.coverage.key is 'JSON array of ids and months, as in the journal.';
 comment on column ops.coverage.product_id is 'OCTO product id, where the subject has one.';
 comment on column ops.coverage.option_id is 'OCTO option id, where the subject has one.';
-comment on column ops.coverage.travel_month is 'YYYY-MM, where the subject has one.';
+comment on column ops.coverage.travel_month is 'YYYY-MM that was asked for; of bookings the month of booking where the service lists by that: marts.booking_lists says which. Of an open-dated booking the month whose list shows it.';
 comment on column ops.coverage.window_start is 'First day asked for.';
 comment on column ops.coverage.window_end is 'Last day asked for.';
 comment on column ops.coverage.verified_at_utc is 'When the answer was asked for.';

@@ -6,7 +6,9 @@ with channels as (
     max(as_of_date) as as_of_date,
     max(last_verified_at_utc) as last_verified_at_utc,
     count(case when last_verified_at_utc is null then 1 end) as never_verified,
-    min(bookings_from) as bookings_from,
+    -- One that lists by day of booking knows no day of travel wholly.
+    case when count(bookings_from) = count(booked_from) then min(bookings_from) end as bookings_from,
+    min(booked_from) as booked_from,
     max(bookings_to) as bookings_to,
     min(business_time_zone) as time_zone,
     count(distinct business_time_zone) as time_zones
@@ -21,11 +23,12 @@ slots as (
 ),
 fresh as (
   select
-    min(case when f.resource in ('supplier', 'products', 'availability', 'bookings') then f.oldest_verified_at end)
+    min(case when f.resource in ('supplier', 'products', 'availability', 'bookings', 'open_dated', 'unlisted') then f.oldest_verified_at end)
       as oldest_verified_at_utc,
     cast(sum(f.open_subjects) as bigint) as open_subjects,
     cast(sum(f.incomplete_subjects) as bigint) as incomplete_subjects,
-    cast(sum(f.missed_rows) as bigint) as missed_rows
+    cast(sum(f.missed_rows) as bigint) as missed_rows,
+    min(case when f.is_complete then 1 else 0 end) = 1 as is_complete
   from marts.sync_freshness f
   join marts.dim_channel c on c.connection_id = f.connection_id and c.is_active
 ),

@@ -10,6 +10,7 @@ select
   last_verified_at_utc,
   as_of_date,
   bookings_from,
-  bookings_to
+  bookings_to,
+  booked_from
 from marts.dim_channel
 order by channel_name, connection_id

@@ -1,5 +1,5 @@
 -- name: sync_coverage
--- description: The coverage map: each product and travel month once for all connections of a supplier, and each connection's bookings, from a month on.
+-- description: The coverage map: each product and travel month once for all connections of a supplier, and each connection's bookings, from a month on; by month of booking where the service lists them so.
 -- parameter: first: date: month-3: The first month is the one of this day.
 with asked as (
   select
@@ -11,9 +11,9 @@ with asked as (
     row_number() over (same order by v.is_active desc, v.verified_at_utc, v.connection_id collate "C") as place
   from marts.coverage v
   left join marts.supplier_connections c on c.connection_id = v.connection_id
-  where v.travel_month >= substr(cast(cast($first as date) as text), 1, 7)
+  where coalesce(v.travel_month, v.booking_month) >= substr(cast(cast($first as date) as text), 1, 7)
   window same as (
-    partition by v.resource, v.product_key, v.travel_month, case when v.product_key is null then v.connection_id end
+    partition by v.resource, v.product_key, v.travel_month, v.booking_month, case when v.product_key is null then v.connection_id end
   )
 )
 select
@@ -29,6 +29,9 @@ select
   max(v.last_verified_at_utc) as last_verified_at_utc,
   min(v.window_start) as window_start,
   max(v.window_end) as window_end,
+  v.booking_month,
+  min(v.booked_start) as booked_start,
+  max(v.booked_end) as booked_end,
   min(case when v.is_complete then 1 else 0 end) = 1 as is_complete,
   cast(sum(v.parts) as bigint) as parts,
   cast(sum(v.parts_wanted) as bigint) as parts_wanted,
@@ -40,5 +43,5 @@ where v.is_active or v.is_asked = 0
 group by
   v.supplier_key, case when v.resource = 'bookings' then v.connection_id end,
   case when v.resource = 'bookings' then v.channel_name end, v.resource, v.product_key, v.product_id,
-  p.product_name, v.travel_month
-order by v.supplier_key, v.resource, v.product_key, connection_id, v.travel_month
+  p.product_name, v.travel_month, v.booking_month
+order by v.supplier_key, v.resource, v.product_key, connection_id, v.travel_month, v.booking_month

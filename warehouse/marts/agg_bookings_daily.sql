@@ -1,6 +1,6 @@
 -- name: agg_bookings_daily
 -- grain: One booking date, connection (channel), product and currency.
--- description: Bookings per day they were made. Bookings are listed by travel date, so days before the first pull are known in part, and a month that was never answered leaves a day in doubt: see is_complete and booking_coverage.
+-- description: Bookings per day they were made. Days before the first pull are known in part, and a month that was never answered leaves a day in doubt: see is_complete and booking_coverage.
 -- column: booking_date: Day the bookings were made, in the business time zone.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: product_key: One column to join products on.
@@ -16,8 +16,8 @@
 -- column: tax_amount: Taxes included in the sold ones' retail price.
 -- column: margin_amount: Retail minus net of the sold ones, where net is known.
 -- column: sold_without_net: Sold ones without a net price, which net_amount and margin_amount leave out.
--- column: verified_at_utc: Of the months of travel from this day on, when the one read longest ago was read.
--- column: is_complete: Whether the day is over and every month of travel since was answered and read wholly after it, to the day: see booking_coverage.
+-- column: verified_at_utc: Of the months that have its bookings, when the one read longest ago was read: see booking_coverage.
+-- column: is_complete: Whether the day is over and every month that has its bookings was answered and read wholly after it, to the day: see booking_coverage.
 select
   b.booking_date,
   b.connection_id,

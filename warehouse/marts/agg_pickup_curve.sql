@@ -9,7 +9,7 @@
 -- column: cancelled_since_pax: Guests who were on the books then and cancelled afterwards, at a known time; null likewise.
 -- column: final_pax: All guests of the month on the books now; null likewise.
 -- column: bookings_without_pax: Bookings of the month, sold or cancelled at a known time, of which nothing says how many people they admit: the guests leave them out.
--- column: is_final: Whether the month is over.
+-- column: is_final: Whether the month is over; false where lists are by day of booking, because whoever booked before they begin is missing for good.
 -- column: verified_at_utc: When the month's bookings were last read.
 -- column: is_complete: Whether the month lies wholly in what is known, and its last answer landed wholly and spoke for it to its last day; of a month that is over also whether it was asked for after that day.
 with guests as (
@@ -32,8 +32,8 @@ months as (
   select
     *,
     cast(cast(travel_month || '-01' as date) + interval '1 month' as date) - 1 as last_day
-  from ops.coverage
-  where resource = 'bookings'
+  from marts.booking_lists
+  where travel_month is not null
 ),
 curve as (
   select
@@ -65,7 +65,7 @@ select
   cast(case when m.cancelled_since > 0 then m.cancelled_since_pax else 0 end as bigint) as cancelled_since_pax,
   cast(case when m.final_bookings > 0 then m.final_pax else 0 end as bigint) as final_pax,
   cast(coalesce(m.bookings_without_pax, 0) as bigint) as bookings_without_pax,
-  coalesce(substr(cast(c.as_of_date as text), 1, 7) > m.travel_month, false) as is_final,
+  coalesce(substr(cast(c.as_of_date as text), 1, 7) > m.travel_month and c.bookings_from is not null, false) as is_final,
   v.verified_at_utc,
   coalesce(
     v.is_complete and substr(cast(c.bookings_from - 1 as text), 1, 7) < m.travel_month and v.window_end >= v.last_day

@@ -30,7 +30,7 @@
 -- column: pax_count: People in it; null where no unit says how many it admits.
 -- column: verified_at_utc: When an answer last showed it as it is here, changed or not. A month's answer that no longer had it does not count.
 -- column: verified_by: schedule, notification, confirm, repair, timer or user; null where only its last change is known.
--- column: is_covered: Whether that answer landed wholly and spoke for it; false where only its last change is known, as of an open-dated booking that no answer of its own showed.
+-- column: is_covered: Whether that answer landed wholly and spoke for it; false where only its last change is known. An open-dated booking has that of the last list that showed it, or of its own answer.
 -- column: missing_capabilities: Capabilities asked for that the answer did not serve, comma-separated: their columns may be older than verified_at_utc. Null where is_covered is false.
 with landed as (
   select
@@ -70,11 +70,29 @@ seen_sold as (
   join core.booking_history h on h.connection_id = b.connection_id and h.booking_uuid = b.booking_uuid
   where b.status = 'CANCELLED' and b.utc_confirmed_at is null and h.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW')
 ),
-by_creation as (
-  -- Services that list by day of booking: no answer there speaks for a month of travel.
-  select distinct connection_id
-  from ops.schema_drift
-  where resource = 'bookings' and kind = 'meaning' and name = 'creation'
+lists as (
+  select
+    connection_id, verified_at_utc, verified_by, missing_capabilities,
+    coalesce(travel_month, booking_month) as month,
+    coalesce(window_start, booked_start) as first_day,
+    coalesce(window_end, booked_end) as last_day
+  from marts.booking_lists
+  where is_complete
+),
+own as (
+  -- Its own answer, or of one without a day of travel the list that showed it, whichever is newer.
+  select connection_id, key, verified_at_utc, source, missing_capabilities
+  from (
+    select
+      *, row_number() over (partition by connection_id, key order by verified_at_utc desc, resource) as place
+    from ops.coverage
+    where resource in ('booking', 'open_dated') and row_count > 0 and is_complete
+  ) as answers
+  where place = 1
+),
+by_booking as (
+  -- Where lists are by day of booking, none of them speaks for a month of travel.
+  select distinct connection_id from marts.booking_lists where booking_month is not null
 )
 select
   b.connection_id || '|' || b.booking_uuid as booking_key,
@@ -136,7 +154,7 @@ select
   case
     when b.verified_at_utc > greatest(own.verified_at_utc, listed.verified_at_utc) then null
     when own.verified_at_utc >= coalesce(listed.verified_at_utc, own.verified_at_utc) then own.source
-    else listed.source
+    else listed.verified_by
   end as verified_by,
   coalesce(b.verified_at_utc <= greatest(own.verified_at_utc, listed.verified_at_utc), false) as is_covered,
   case
@@ -151,18 +169,16 @@ left join core.options o
   on o.connection_id = b.connection_id and o.product_id = b.product_id and o.option_id = b.option_id
 left join seen_sold seen on seen.connection_id = b.connection_id and seen.booking_uuid = b.booking_uuid
 left join looked_up on looked_up.connection_id = b.connection_id and looked_up.booking_uuid = b.booking_uuid
-left join ops.coverage own
-  on own.connection_id = b.connection_id and own.resource = 'booking' and own.key = '["' || b.booking_uuid || '"]'
-  and own.row_count > 0 and own.is_complete
+left join own on own.connection_id = b.connection_id and own.key = '["' || b.booking_uuid || '"]'
 left join ops.absences missed
   on missed.connection_id = b.connection_id and missed.table_name = 'core.bookings'
   and missed.key = '["' || b.booking_uuid || '"]'
-left join by_creation on by_creation.connection_id = b.connection_id
-left join ops.coverage listed
-  on listed.connection_id = b.connection_id and listed.resource = 'bookings'
-  and listed.travel_month = substr(cast(
-    case when by_creation.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
+left join by_booking on by_booking.connection_id = b.connection_id
+left join lists listed
+  on listed.connection_id = b.connection_id
+  and listed.month = substr(cast(
+    case when by_booking.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
     as text), 1, 7)
-  and case when by_creation.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
-    between listed.window_start and listed.window_end
-  and listed.is_complete and missed.key is null
+  and case when by_booking.connection_id is null then b.local_date else cast(b.utc_created_at at time zone 'UTC' as date) end
+    between listed.first_day and listed.last_day
+  and missed.key is null

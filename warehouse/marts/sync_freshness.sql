@@ -1,14 +1,15 @@
 -- name: sync_freshness
 -- grain: One connection and resource.
--- description: How old the oldest and newest verification are, and what is open. A booking is as fresh as its own answer or its month's, a product as its own or the catalogue's, whichever is newer. Months and bookings that were over when the connection was last heard of, and what is offered no more, are left out.
--- column: resource: Kind of subject.
--- column: subjects: How many there are.
+-- description: How old the oldest and newest verification are, and what is open. A booking is as fresh as in fct_bookings, a product as its own or the catalogue's, whichever is newer. Months and bookings that were over when the connection was last heard of, and what is offered no more, are left out.
+-- column: resource: Kind of subject; open_dated: bookings without a day of travel that a list showed; unlisted: other bookings for which no list by day of travel and no answer of their own speaks, as all are that a service lists by day of booking.
+-- column: subjects: How many there are; of booking those that were asked for alone.
 -- column: oldest_verified_at: When the one verified longest ago was verified.
 -- column: last_verified_at: When one was last verified.
 -- column: minutes_behind: Minutes from the oldest verification to the last of anything of this connection, which is what the copy calls now.
 -- column: incomplete_subjects: Those whose answer did not land wholly.
 -- column: missed_rows: Rows that complete answers no longer had, not yet proven gone or held back; a booking counts for 'booking' and 'bookings', a product for 'product' and 'products'.
 -- column: open_subjects: Subjects and records that were never answered, are incomplete, in quarantine or to be asked again for a missed row.
+-- column: is_complete: Whether nothing of it is open, incomplete or missed: the one definition that status, the dashboard and the questions use.
 -- column: failures_7d: Those in quarantine that failed in the last seven days.
 with newest as (
   select connection_id, max(verified_at_utc) as at_utc from ops.coverage group by connection_id
@@ -26,24 +27,39 @@ evidence as (
   select
     c.connection_id,
     c.resource,
+    c.key,
     c.is_complete,
-    greatest(c.verified_at_utc, listed.verified_at_utc) as verified_at_utc
+    greatest(c.verified_at_utc, listed.verified_at_utc, case when f.is_covered then f.verified_at_utc end) as verified_at_utc
   from asked c
   join newest on newest.connection_id = c.connection_id
   left join core.bookings b
-    on c.resource = 'booking' and b.connection_id = c.connection_id and c.key = '["' || b.booking_uuid || '"]'
+    on c.resource in ('booking', 'open_dated') and b.connection_id = c.connection_id
+    and c.key = '["' || b.booking_uuid || '"]'
   left join ops.absences a
     on a.connection_id = c.connection_id and a.resource = c.resource and a.subject_key = c.key
-    and a.table_name in ('core.bookings', 'core.products')
+    and a.table_name = 'core.products'
   left join ops.coverage listed
     on listed.connection_id = c.connection_id and listed.is_complete and a.key is null
-    and listed.resource = case c.resource when 'product' then 'products' when 'booking' then 'bookings' end
-    and coalesce(listed.travel_month, '') = coalesce(substr(cast(b.local_date as text), 1, 7), '')
-    and (b.local_date between listed.window_start and listed.window_end or listed.resource = 'products')
+    and c.resource = 'product' and listed.resource = 'products'
+  left join marts.fct_bookings f on f.connection_id = b.connection_id and f.booking_uuid = b.booking_uuid
   where coalesce(c.window_end, b.local_date, date '9999-12-31') >= cast(newest.at_utc at time zone 'UTC' as date)
-    and not (c.is_complete and c.resource = 'booking' and (
+    and not (c.is_complete and c.resource in ('booking', 'open_dated') and (
       coalesce(b.is_deleted, c.row_count = 0)
       or (b.local_date is null and b.status not in ('ON_HOLD', 'CONFIRMED', 'PENDING'))))
+  union all
+  -- Bookings that are not over and of which no answer of their own and no list by day of travel is on record.
+  select f.connection_id, 'unlisted', '["' || f.booking_uuid || '"]', f.is_covered, f.verified_at_utc
+  from marts.fct_bookings f
+  join newest on newest.connection_id = f.connection_id
+  left join ops.coverage own
+    on own.connection_id = f.connection_id and own.resource in ('booking', 'open_dated')
+    and own.key = '["' || f.booking_uuid || '"]'
+  left join marts.booking_lists v
+    on v.connection_id = f.connection_id and v.travel_month = f.travel_month
+    and f.travel_date between v.window_start and v.window_end
+  where own.key is null and v.connection_id is null
+    and (f.travel_date >= cast(newest.at_utc at time zone 'UTC' as date)
+      or f.travel_date is null and (f.status in ('ON_HOLD', 'CONFIRMED', 'PENDING') or not f.is_covered))
 ),
 verified as (
   select
@@ -58,6 +74,8 @@ verified as (
 ),
 unproven as (
   select connection_id, resource, key from asked where not is_complete
+  union
+  select connection_id, resource, key from evidence where not is_complete
   union
   select connection_id, resource, key from ops.unanswered
   union
@@ -103,7 +121,9 @@ select
   coalesce(v.incomplete_subjects, 0) as incomplete_subjects,
   coalesce(missed.missed_rows, 0) as missed_rows,
   coalesce(still_open.open_subjects, 0) as open_subjects,
-  coalesce(failing.failures_7d, 0) as failures_7d
+  coalesce(failing.failures_7d, 0) as failures_7d,
+  coalesce(v.incomplete_subjects, 0) + coalesce(missed.missed_rows, 0) + coalesce(still_open.open_subjects, 0) = 0
+    as is_complete
 from kinds k
 left join newest on newest.connection_id = k.connection_id
 left join verified v on v.connection_id = k.connection_id and v.resource = k.resource

@@ -10,12 +10,13 @@ select
   f.incomplete_subjects,
   f.missed_rows,
   f.open_subjects,
-  f.open_subjects = 0 and f.missed_rows = 0 as is_complete,
+  f.is_complete,
   f.oldest_verified_at,
   f.last_verified_at,
   cast(floor(extract(epoch from (cast($at as timestamptz) - f.oldest_verified_at)) / 60) as bigint) as minutes_behind,
   c.bookings_from,
-  c.bookings_to
+  c.bookings_to,
+  c.booked_from
 from marts.sync_freshness f
 join marts.dim_channel c on c.connection_id = f.connection_id
 order by f.connection_id, f.resource

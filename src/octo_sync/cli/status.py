@@ -119,8 +119,16 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
             fresh = "never verified"
         elif connection.complete:
             fresh = f"everything verified within {console.age_text(connection.age)}"
+        elif connection.verified:
+            fresh = (
+                f"verified within {console.age_text(connection.age)}, but {connection.open:,} open: octo-sync ask 14"
+            )
         colour = "green" if connection.complete else "yellow"
         more = f" · {connection.backlog} owed" if connection.backlog else ""
+        booked = [k.booked for k in connection.kinds.values() if k.booked]
+        more += (
+            f" · bookings only as made since {booked[0].start}: the service lists by day of booking" if booked else ""
+        )
         more += f" · the service permits {connection.permits}" if connection.permits else ""
         console.label("Connection", f"{connection.name}  {console.styled(fresh, fg=colour)}{more}")
     if found.pii:
@@ -220,7 +228,7 @@ def _unended(run: "Run", running: "Running | None", age: str) -> None:
 
 
 def _kinds(found: "Status", now: "datetime") -> None:
-    order = ("supplier", "products", "product", "availability", "bookings", "booking")
+    order = ("supplier", "products", "product", "availability", "bookings", "open_dated", "unlisted", "booking")
     # Fits into 80 columns; what is in quarantine is said below, and listed by a command of its own.
     several = len(found.connections) > 1
     rows = [
@@ -230,7 +238,7 @@ def _kinds(found: "Status", now: "datetime") -> None:
             f"{k.verified:,}/{k.subjects:,}",
             k.owed,
             console.age_text((now - k.oldest).total_seconds() if k.oldest else None),
-            str(k.covered or ""),
+            str(k.covered or (f"booked {k.booked}" if k.booked else "")),
         )
         for c in found.connections
         for k in sorted(c.kinds.values(), key=lambda k: order.index(k.kind) if k.kind in order else len(order))

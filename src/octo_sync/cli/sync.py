@@ -158,6 +158,7 @@ def as_document(result: "SyncResult") -> dict[str, Any]:
         ],
         "failed": result.failed,
         "held": list(result.held),
+        "notes": list(result.notes),
         "quarantined": len(result.quarantined),
         "published": result.published is not None and result.published.size is not None,
         "failed_checks": [f.check.name for f in result.published.failed] if result.published else [],
@@ -174,6 +175,8 @@ def report(result: "SyncResult", loaded: "Pipeline") -> None:
         f"unchanged · {totals.rows:,} rows written · {result.requests:,} requests · {result.seconds:.1f} s  "
         f"(run {result.run_id}{', taken up' if result.resumed else ''})"
     )
+    for note in result.notes:
+        console.note(note)
     for trouble in result.troubles:
         console.trouble(f"  {trouble.connection}: {trouble.error}")
     troubled = {trouble.connection for trouble in result.troubles}

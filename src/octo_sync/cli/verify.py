@@ -133,6 +133,7 @@ def _claims(found: "Claims", *, limit: int, json_: bool) -> int:
                 "oldest_seconds": found.oldest,
                 "problems": found.problems,
                 "read_copy": found.of_readers,
+                "notes": found.notes,
             },
         )
     elif found.problems:
@@ -151,5 +152,7 @@ def _claims(found: "Claims", *, limit: int, json_: bool) -> int:
     if not json_:
         if found.of_readers:
             console.say("Looked at was the copy that readers have, because another process works on the project.")
+        for note in found.notes:
+            console.say(note)
         console.say("Looked at were the copy's own claims; no service was asked. That does: octo-sync verify --live")
     return 3 if found.problems else 0

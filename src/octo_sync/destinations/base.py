@@ -80,6 +80,9 @@ class Answered:
     bytes equal the last landed ones: only coverage is renewed. `not_found` means a typed "this id does not exist".
     `complete` is False when a record was set aside or the list was cut: then nothing is concluded from absence (R7).
     `seen` are records that were there but are not in `lines`; they count as present, and in `row_count`.
+    `date_meaning` is what the days of a list of bookings are: `travel` or `creation`, as it shows or the pipeline says,
+    `either` where it fits both and nothing else is known (then they are what they were, else of travel), `unknown` where it
+    fits neither.
     """
 
     subject: Subject

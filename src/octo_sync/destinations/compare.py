@@ -8,13 +8,15 @@ from pathlib import Path
 
 import duckdb
 
+from octo_sync import model
 from octo_sync.destinations.attaching import attach_published
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.digests import live
+from octo_sync.destinations.listing import booked_on, by_booking, speaks_for
 from octo_sync.destinations.transactions import translated
 from octo_sync.schema import Merge, Table
 
-__all__ = ["Comparison", "Difference", "Window", "bookings_in", "compare", "windows_asked"]
+__all__ = ["Comparison", "Difference", "Window", "bookings_in", "bookings_unlisted", "compare", "windows_asked"]
 
 _SHOWN = 1000
 """Differences listed per table; all are counted."""
@@ -67,17 +69,13 @@ def _scope(table: Table) -> str | None:
 
 
 Window = tuple[str, bool, date, date]
-"""Connection, whether its days are those of creation, first and last day."""
+"""Connection, whether its days are those of booking, first and last day."""
 
 
 def windows_asked(fresh: Destination) -> list[Window]:
     """The windows of bookings that complete answers of a fresh pull speak for."""
-    meaning = (
-        "exists (select 1 from ops.schema_drift d where d.connection_id = c.connection_id and d.kind = 'meaning' "
-        "and d.name = 'creation')"
-    )
     found = fresh.query(
-        f"select c.connection_id, {meaning}, c.window_start, c.window_end from ops.coverage c "
+        f"select c.connection_id, {by_booking('c.connection_id')}, c.window_start, c.window_end from ops.coverage c "
         f"where c.resource = 'bookings' and c.is_complete and c.window_start is not null"
     )
     return [(str(name), bool(created), start, end) for name, created, start, end in found.rows]
@@ -95,19 +93,40 @@ def bookings_in(here: Path, windows: Sequence[Window]) -> list[tuple[str, str]]:
         columns = list(zip(*windows, strict=True)) or [(), (), (), ()]
         return db.execute(
             "select distinct t.connection_id, t.booking_uuid from here.core.bookings t join (select "
-            "unnest($1::varchar[]) as connection_id, unnest($2::boolean[]) as by_creation, unnest($3::date[]) as first, "
-            "unnest($4::date[]) as last) w on w.connection_id = t.connection_id and case when w.by_creation "
-            "then t.utc_created_at::date else t.local_date end between w.first and w.last "
+            "unnest($1::varchar[]) as connection_id, unnest($2::boolean[]) as by_booking, unnest($3::date[]) as first, "
+            "unnest($4::date[]) as last) w on w.connection_id = t.connection_id and case when w.by_booking "
+            f"then {booked_on('t')} else t.local_date end between w.first and w.last "
             "where not t.is_deleted order by all",
             [list(column) for column in columns],
+        ).fetchall()
+
+
+def bookings_unlisted(
+    here: Path, by_booking: Sequence[str], travel: model.Window, *, open_dated: bool
+) -> list[tuple[str, str]]:
+    """Connection and uuid of the live bookings of a copy that no list has to show, and that a service still keeps. Blocking.
+
+    They are those that travel on the days of `travel` through connections whose service lists `by_booking`, and with
+    `open_dated` those without a day of travel.
+
+    Raises:
+        WarehouseError: The copy cannot be read.
+    """
+    with translated(here), duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "512MB"}) as db:
+        attach_published(db, here, "here")
+        return db.execute(
+            "select connection_id, booking_uuid from here.core.bookings where not is_deleted "
+            "and status not in ('CANCELLED', 'EXPIRED', 'REJECTED') and (local_date is null and $4 "
+            "or connection_id in (select unnest($1::varchar[])) and local_date between $2 and $3) order by all",
+            [list(by_booking), travel.start, travel.end, open_dated],
         ).fetchall()
 
 
 def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
     """Compare the copy `here` with the warehouse file of a fresh pull, as far as that pull went.
 
-    A booking counts as asked for when the fresh pull has it, or when its travel date (or, at services that list by
-    creation, its date of creation) lies in a window that was pulled. Blocking.
+    A booking counts as asked for when the fresh pull has it, when a list of it had to show it, or when its own id was asked
+    for. Blocking.
 
     Raises:
         WarehouseError: One of the files cannot be read.
@@ -121,9 +140,10 @@ def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
             "create temp table booking_scope as select connection_id, booking_uuid from fresh.core.bookings "
             "union select t.connection_id, t.booking_uuid from here.core.bookings t "
             "join fresh.ops.coverage c on c.connection_id = t.connection_id and c.resource = 'bookings' and c.is_complete "
-            "and case when (select count(*) from fresh.ops.schema_drift d where d.connection_id = t.connection_id "
-            "and d.kind = 'meaning' and d.name = 'creation') > 0 then t.utc_created_at::date else t.local_date end "
-            "between c.window_start and c.window_end where not t.is_deleted"
+            f"and {speaks_for('t', 'c', 'fresh.ops')} where not t.is_deleted "
+            "union select t.connection_id, t.booking_uuid from here.core.bookings t "
+            "join fresh.ops.coverage c on c.connection_id = t.connection_id and c.resource = 'booking' and c.is_complete "
+            "and c.key = to_json([t.booking_uuid])::varchar where not t.is_deleted"
         )
         db.execute(
             "create temp table lacking as select distinct connection_id, case resource when 'product' then 'products' "

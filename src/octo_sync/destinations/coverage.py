@@ -6,9 +6,9 @@ from typing import Any
 import duckdb
 
 from octo_sync.destinations.base import Answered
-from octo_sync.model import Subject
+from octo_sync.model import Subject, SubjectKind
 
-__all__ = ["cover"]
+__all__ = ["cover", "cover_open_dated"]
 
 _COLUMNS = {
     "connection_id": "varchar",
@@ -80,6 +80,57 @@ def cover(
     )
     db.execute(f"insert into ops.coverage ({', '.join(_COLUMNS)}) select {values} from covering n")
     return wrong
+
+
+def cover_open_dated(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: str) -> None:
+    """Put on record which bookings without a day of travel the lists showed. After the merge, in the same transaction.
+
+    No window speaks for such a booking, so what verifies it is the list that showed it: its month stands in `travel_month`,
+    and an equal answer renews it.
+    """
+    lists = [a for a in answered if a.subject.kind is SubjectKind.BOOKINGS and not a.unasked]
+    if not lists:
+        return
+    columns = {
+        "connection_id": ("varchar", [a.subject.connection for a in lists]),
+        "subject_key": ("varchar", [a.subject.key for a in lists]),
+        "travel_month": ("varchar", [a.subject.travel_month for a in lists]),
+        "verified_at_utc": ("timestamptz", [a.fetched_at for a in lists]),
+        "source": ("varchar", [str(a.source) for a in lists]),
+        "missing_capabilities": ("varchar", [",".join(a.missing_capabilities) for a in lists]),
+        "request_seq": ("bigint", [a.request_seq for a in lists]),
+        "is_equal": ("boolean", [a.unchanged for a in lists]),
+    }
+    select = ", ".join(f"unnest(${i + 1}::{kind}[]) as {name}" for i, (name, (kind, _)) in enumerate(columns.items()))
+    db.execute(f"create or replace temp table listing as select {select}", [values for _, values in columns.values()])
+    former = "o.resource = 'open_dated' and o.connection_id = n.connection_id and o.travel_month = n.travel_month"
+    db.execute(
+        "update ops.coverage o set verified_at_utc = n.verified_at_utc, source = n.source, request_seq = n.request_seq, "
+        f"run_id = $1 from listing n where n.is_equal and {former} and o.request_seq < n.request_seq",
+        [run_id],
+    )
+    if all(a.unchanged for a in lists):
+        return
+    db.execute(f"update ops.coverage o set travel_month = null from listing n where not n.is_equal and {former}")
+    shown = "select connection_id, subject_key, r.uuid as booking_uuid from staged_bookings where resource = 'bookings'"
+    if any(a.seen for a in lists):
+        shown += " union select connection_id, subject_key, booking_uuid from seen_bookings"
+    db.execute(
+        "create or replace temp table shown_bookings as select n.*, t.local_date, to_json([t.booking_uuid])::varchar as key "
+        f"from ({shown}) s join listing n using (connection_id, subject_key) join core.bookings t "
+        "on t.connection_id = s.connection_id and t.booking_uuid = s.booking_uuid where not t.is_deleted "
+        "qualify row_number() over (partition by t.connection_id, t.booking_uuid order by n.request_seq desc) = 1"
+    )
+    db.execute(
+        "delete from ops.coverage o using shown_bookings n where o.resource = 'open_dated' "
+        "and o.connection_id = n.connection_id and o.key = n.key"
+    )
+    db.execute(
+        "insert into ops.coverage (connection_id, resource, key, travel_month, verified_at_utc, source, row_count, "
+        "is_complete, missing_capabilities, request_seq, run_id) select connection_id, 'open_dated', key, travel_month, "
+        "verified_at_utc, source, 1, true, missing_capabilities, request_seq, $1 from shown_bookings where local_date is null",
+        [run_id],
+    )
 
 
 def _row(a: Answered, run_id: str, overruled: Collection[Subject]) -> tuple[Any, ...]:

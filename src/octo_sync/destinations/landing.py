@@ -13,7 +13,8 @@ from typing import Any
 import duckdb
 
 from octo_sync.destinations.base import Answered, Covered, Landing, LandingReport, Payload
-from octo_sync.destinations.coverage import cover
+from octo_sync.destinations.coverage import cover, cover_open_dated
+from octo_sync.destinations.listing import speaks_for
 from octo_sync.destinations.losing import MISSING, Losses, holds
 from octo_sync.destinations.merging import Merger
 from octo_sync.destinations.staging import FLAGS, Stage
@@ -125,6 +126,7 @@ class LandingWork:
             [replace(a, row_count=a.row_count - left_out[a.subject]) for a in self._fresh] if left_out else self._fresh
         )
         self.report.differing += cover(self._db, fresh, self._landing.run_id, overruled)
+        cover_open_dated(self._db, fresh, self._landing.run_id)
         self._drift()
 
     def clean_up(self) -> None:
@@ -386,6 +388,13 @@ class LandingWork:
 
     def _drift(self) -> None:
         self._missing()
+        lists = [a for a in self._fresh if a.subject.kind is SubjectKind.BOOKINGS and not a.unchanged]
+        if by_travel := sorted({a.subject.connection for a in lists if a.date_meaning == "travel"}):
+            self._db.execute(
+                "delete from ops.schema_drift where resource = 'bookings' and kind = 'meaning' "
+                "and connection_id in (select unnest($1::varchar[]))",
+                [by_travel],
+            )
         found = self._found
         for key, count in self._unknown_values().items():
             found[key] += count
@@ -410,8 +419,4 @@ def _speaks_for(table: Table) -> str:
     """Whether the list that coverage `c` is of had to show the row `t`: by its date, or whatever it is."""
     if table.noun != "bookings":
         return "true"
-    return (
-        "case when exists (select 1 from ops.schema_drift d where d.connection_id = t.connection_id "
-        "and d.kind = 'meaning' and d.name = 'creation') then t.utc_created_at::date else t.local_date end "
-        "between c.window_start and c.window_end"
-    )
+    return speaks_for("t", "c")

@@ -130,7 +130,7 @@ def _coverage(answered: Sequence[Answered], uuids: Sequence[str]) -> tuple[str, 
     keys = {a.subject.key for a in answered if a.subject.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKING)}
     keys |= {Subject("", SubjectKind.BOOKING, (uuid,)).key for uuid in uuids}
     where = (
-        "t.connection_id = any(%s) and (t.resource in ('supplier', 'products', 'product', 'bookings') "
+        "t.connection_id = any(%s) and (t.resource in ('supplier', 'products', 'product', 'bookings', 'open_dated') "
         "or t.resource in ('availability', 'booking') and t.key = any(%s) "
         "or t.resource = 'booking' and t.request_seq > %s)"
     )

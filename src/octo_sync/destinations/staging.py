@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 
 from octo_sync.destinations.base import Answered
+from octo_sync.destinations.listing import speaks_for
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.schema import STAGED, Noun, Table
 
@@ -199,7 +200,7 @@ class Stage:
         self._drop(
             "s.resource = 'booking' and exists (select 1 from core.bookings t "
             "join ops.coverage c on c.connection_id = t.connection_id and c.resource = 'bookings' "
-            "and t.local_date between c.window_start and c.window_end "
+            f"and {speaks_for('t', 'c')} "
             "where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid and not t.is_deleted "
             "and c.request_seq > s.request_seq)"
         )
@@ -291,11 +292,7 @@ class Stage:
         if name == "core.products":
             complete = [a for a in complete if a.subject.kind is SubjectKind.PRODUCTS]
         elif name == "core.bookings":
-            complete = [
-                a
-                for a in complete
-                if a.subject.kind is SubjectKind.BOOKINGS and a.date_meaning in ("travel", "creation")
-            ]
+            complete = [a for a in complete if a.subject.kind is SubjectKind.BOOKINGS and a.date_meaning != "unknown"]
         if not complete:
             return None
         if self.noun.name == "products" and name != "core.products":

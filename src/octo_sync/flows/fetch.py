@@ -229,7 +229,7 @@ class Fetcher:
                 return self._gone(claim)
             pieces = _Pieces([(None, answer)])
         else:
-            window = self._ports.ask_for(subject.parts[0], self._ports.bookings_window(subject.connection))
+            window = self._ports.bookings_of(subject.connection, subject.parts[0])
             if window is None:
                 return self._nothing_to_ask(claim, "bookings")
             pieces = await self._in_windows(
@@ -301,7 +301,8 @@ class Fetcher:
         seen = quirks.booking_dates_mean(dates, window) if window else "either"
         if seen in ("travel", "creation") and known != seen:
             self._ports.journal.set_setting("booking_date_means", seen, connection=connection)
-        return known if seen == "either" else seen
+        # What was assumed only must not stand against what another answer shows meanwhile.
+        return ("creation" if known == "creation" else "either") if seen == "either" else seen
 
     async def _in_windows(
         self,

@@ -1,6 +1,6 @@
 """What the flows are given (R14): the pipeline, clock, randomness, journal, warehouse and one client per connection."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from random import Random
@@ -13,7 +13,7 @@ from octo_sync.model import Clock, Connection, Horizon, Window
 from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
 
-__all__ = ["Numbers", "Ports", "Progress", "booking_dates_mean", "booking_days"]
+__all__ = ["Numbers", "Ports", "Progress", "adopt_meanings", "booking_dates_mean", "booking_days"]
 
 _BLOCK = 4096
 """Request numbers reserved durably at a time; a kill wastes at most one block."""
@@ -73,14 +73,24 @@ def booking_dates_mean(connection: Connection, journal: Journal | None) -> str:
     return means
 
 
-def booking_days(horizon: Horizon, today: date, means: str) -> Window:
-    """The days of bookings to ask for. Where they are the days of booking, nobody has booked later than today yet.
+def adopt_meanings(connections: Iterable[str], known: Journal, into: Journal) -> None:
+    """Let another journal know what the days of bookings mean, as far as answers showed it: a few of them may not."""
+    for name in connections:
+        if means := known.setting("booking_date_means", connection=name):
+            into.set_setting("booking_date_means", means, connection=name)
 
-    It may be tomorrow already where the service is.
+
+def booking_days(horizon: Horizon, today: date, means: str, travel: Window | None = None) -> Window:
+    """The days of bookings to ask for: those of the horizon, or of `travel` that a user asked for.
+
+    Where they are the days of booking, whoever travels then may have booked on any of them, but nobody later than today. It
+    may be tomorrow already where the service is.
     """
     window = horizon.window(today)
+    if means != "creation":
+        return travel or window
     tomorrow = Window(date.min, date.fromordinal(min(date.max.toordinal(), today.toordinal() + 1)))
-    return (window.clip(tomorrow) or window) if means == "creation" else window
+    return window.clip(tomorrow) or window
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,11 +130,20 @@ class Ports:
         """The days of a product's availability to keep, in the product's time zone."""
         return self.pipeline.horizons.availability.window(self.today(self.time_zones.get((connection, product_id))))
 
-    def bookings_window(self, connection: str) -> Window:
-        """The days of bookings to ask for, in the connection's business time zone."""
+    def lists_by_booking(self, connection: str) -> bool:
+        """Whether the service takes days of bookings for days of booking, as far as is known."""
+        return booking_dates_mean(self.connection(connection), self.journal) == "creation"
+
+    def bookings_window(self, connection: str, travel: Window | None = None) -> Window:
+        """The days of bookings to ask for, in the connection's business time zone; of `travel` where they mean that."""
         one = self.connection(connection)
         means = booking_dates_mean(one, self.journal)
-        return booking_days(self.pipeline.horizons.bookings, self.today(one.business_time_zone), means)
+        return booking_days(self.pipeline.horizons.bookings, self.today(one.business_time_zone), means, travel)
+
+    def bookings_of(self, connection: str, month: str) -> Window | None:
+        """The days of a month to ask for bookings of; None when there are none."""
+        horizon = self.bookings_window(connection)
+        return Window.month(month).clip(horizon) if self.lists_by_booking(connection) else self.ask_for(month, horizon)
 
     def ask_for(self, month: str, horizon: Window) -> Window | None:
         """The days of a month to ask for: inside the horizon, or beyond it what a user asked for; None when neither."""

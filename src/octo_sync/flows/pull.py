@@ -9,12 +9,13 @@ import json
 import logging
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from octo_sync.flows.drift import let_through
 from octo_sync.flows.mark import availability_subjects, booking_windows, documents, known_options, mark
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.settle import settle
+from octo_sync.flows.upkeep import known_bookings, unshown
 from octo_sync.flows.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind, Window
 
@@ -63,6 +64,9 @@ class Pull:
     planned: set[str] = field(default_factory=set)
     owed: set[Subject] = field(default_factory=set)
     """Availability that was marked when it began: it is fetched anyway, perhaps before the products tell what to mark."""
+    started: datetime = field(default=datetime.min.replace(tzinfo=UTC))
+    """When it began; of one that is taken up, when that did."""
+    asked_unlisted: bool = False
     worker: Worker | None = None
     """Who works for it, once it runs."""
 
@@ -76,7 +80,9 @@ class Pull:
             # Where the products could not be fetched, those that are known already are planned with.
             if await asyncio.to_thread(self.plan_availability, set(self.ports.clients) - set(stopped)):
                 continue
-            if not (await asyncio.to_thread(settle, self.ports, stopped=stopped)).marked:
+            if (await asyncio.to_thread(settle, self.ports, stopped=stopped)).marked:
+                continue
+            if not await asyncio.to_thread(self.ask_unlisted, set(self.ports.clients) - set(stopped)):
                 break
         worker.failed |= worker.lander.refused
         if worker.failed:
@@ -100,13 +106,13 @@ class Pull:
             for row in self.ports.journal.subjects(backlog.connection, backlog.kind)
             if row.dirty
         }
-        wanted = self._signature()
+        wanted, self.started = self._signature(), self.ports.clock.now()
         before = json.loads(self.ports.journal.setting("pull") or "null")
         if before and not self.scope.full and before["scope"] == wanted:
             started = datetime.fromisoformat(before["started_at"])
             within = timedelta(seconds=self.ports.pipeline.sync.resume_within)
             if self.ports.clock.now() - started < within:
-                self.resumed = True
+                self.resumed, self.started = True, started
                 self.planned = set(before["planned"]) & set(self.ports.clients)
                 for backlog in self.ports.journal.backlog():
                     self.ports.progress.plan(str(backlog.kind), backlog.dirty)
@@ -117,9 +123,9 @@ class Pull:
         for connection in self.ports.clients:
             mark(self.ports, documents(connection), Source.SCHEDULE)
             if self.scope.wants("bookings"):
-                windows = [self.scope.travel] if self.scope.travel else [self.ports.bookings_window(connection)]
-                mark(self.ports, booking_windows(connection, windows), Source.SCHEDULE)
-        self._remember(self.ports.clock.now(), wanted)
+                window = self.ports.bookings_window(connection, self.scope.travel)
+                mark(self.ports, booking_windows(connection, [window]), Source.SCHEDULE)
+        self._remember(self.started, wanted)
 
     def plan_availability(self, connections: Collection[str]) -> bool:
         """Once connections' products are known, mark the availability of their options; whether anything was marked."""
@@ -140,13 +146,41 @@ class Pull:
         self._remember(started, self._signature())
         return bool(subjects)
 
+    def ask_unlisted(self, connections: Collection[str]) -> bool:
+        """Once the lists have landed, mark the open bookings of the scope that none of them had to show, by their own ids.
+
+        Those are the open-dated ones and, where lists are by day of booking, whoever booked before the horizon begins: the
+        ones looked at longest ago first, as far as `verify_budget` goes. All of them where a user named their days of travel.
+        """
+        if self.asked_unlisted or not self.scope.wants("bookings"):
+            return False
+        self.asked_unlisted = True
+        days, found = self.scope.travel, [] if self.scope.travel else unshown(self.ports.warehouse)
+        by_booking = {name for name in connections if self.ports.lists_by_booking(name)}
+        since = days.start if days else self.ports.clock.now().date() - timedelta(days=1)
+        for b in sorted(known_bookings(self.ports.warehouse, since=since), key=lambda b: (b.verified_at, b.subject)):
+            name = b.subject.connection
+            if name not in connections or b.verified_at >= self.started:
+                continue
+            if b.local_date is None:
+                is_wanted = days is None
+            else:
+                is_wanted = name in by_booking and (days is None or b.local_date <= days.end)
+            if is_wanted:
+                found.append(b.subject)
+        marked = 0
+        for name in connections:
+            own = list(dict.fromkeys(subject for subject in found if subject.connection == name))
+            marked += mark(self.ports, own if days else own[: self.ports.pipeline.sync.verify_budget], Source.SCHEDULE)
+        return marked > 0
+
     def everything(self) -> list[Subject]:
         """Every subject of the scope, as far as the products are known; nothing is marked."""
         names = list(self.ports.clients)
         found = [subject for name in names for subject in documents(name)]
         if self.scope.wants("bookings"):
             for name in names:
-                found += booking_windows(name, [self.scope.travel or self.ports.bookings_window(name)])
+                found += booking_windows(name, [self.ports.bookings_window(name, self.scope.travel)])
         if self.scope.wants("availability"):
             found += availability_subjects(self.ports, names)
         return found

@@ -113,7 +113,10 @@ class Facts:
             rows = self.reader.query(
                 f"select travel_month, min(case when is_complete then 1 else 0 end) from {_COVERAGE} group by travel_month"  # noqa: S608 - a text of ours
             )
-            self._months = {month: bool(complete) for month, complete in rows.rows}
+            found = {month: bool(complete) for month, complete in rows.rows}
+            # A list by day of booking has no month of travel, and knows none wholly.
+            knows = found.pop(None, None) is None
+            self._months = {month: complete and knows for month, complete in found.items()}
         return self._months
 
     def seen(self) -> datetime | None:
@@ -123,7 +126,7 @@ class Facts:
         """
         last = f"{self.window.end:%Y-%m}" if self.day == "travel_date" else _NEVER
         rows = self.reader.query(
-            f"select min(verified_at_utc) from {_COVERAGE} and travel_month between $first and $last",  # noqa: S608 - the same
+            f"select min(verified_at_utc) from {_COVERAGE} and coalesce(travel_month, $first) between $first and $last",  # noqa: S608 - the same
             {"first": f"{self.window.start:%Y-%m}", "last": last},
         )
         return rows.rows[0][0] if rows.rows else None

@@ -40,6 +40,8 @@ __all__ = [
 
 PULLED = (SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
 """The kinds a full pull marks; the others are asked for one by one, when something says so."""
+UNLISTED = ("open_dated", "unlisted")
+"""Bookings that no list by day of travel speaks for, as `marts.sync_freshness` calls them."""
 SCHEDULED = ("full", "near", "products", "availability", "bookings", "publish")
 """What `[schedule]` may name, in the order in which it is shown."""
 _DEFAULT = Horizons(bookings=Horizon(-90, 365), availability=Horizon(0, 365), near=Horizon(0, 30))
@@ -62,6 +64,8 @@ class KindStatus:
     oldest: datetime | None = None
     newest: datetime | None = None
     covered: Window | None = None
+    booked: Window | None = None
+    """Days of booking that were asked for, where the service lists bookings by those."""
     incomplete: int = 0
     unverified_since: datetime | None = None
     """Since when the oldest of those that were never verified is wanted."""
@@ -96,8 +100,10 @@ class ConnectionStatus:
     name: str
     kinds: dict[str, KindStatus] = field(default_factory=dict)
     age: float | None = None
-    complete: bool = False
-    """Whether everything in the horizon was verified at least once."""
+    verified: bool = False
+    """Whether everything in the horizon was verified at least once, as far as it is not in quarantine."""
+    open: int = 0
+    """What `marts.sync_freshness` says is open, incomplete or missed in what readers have."""
     held: list[str] = field(default_factory=list)
     webhooks: "WebhookStatus | None" = None
     """None where no address is open, so that pulls do the work alone."""
@@ -110,6 +116,11 @@ class ConnectionStatus:
     staleness: float | None = None
     """How old anything of the horizon may be, in seconds; what was never verified counts since it is wanted. None: nothing
     was ever asked for."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was verified, and nothing of what readers have is open: as `marts.sync_freshness` has it."""
+        return self.verified and not self.open
 
     @property
     def backlog(self) -> int:
@@ -129,7 +140,7 @@ class ConnectionStatus:
 
     def stale(self, limit: float) -> bool:
         """Whether something in the horizon was not verified within `limit` seconds."""
-        return not self.complete or self.age is None or self.age > limit
+        return not self.verified or self.age is None or self.age > limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +210,7 @@ def status(
         _quarantine(quarantine, found)
         _webhooks(pipeline, journal, found, clock, silent)
     if ask is not None:
-        _coverage(ask, found)
+        _coverage(ask, found, clock.now())
     runs = journal.runs(1) if journal else []
     lease = journal.lease() if journal else None
     running = None
@@ -243,7 +254,7 @@ def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, Conn
         pulled = [connection.kinds[k] for k in PULLED if k in connection.kinds]
         oldest = [k.oldest for k in pulled if k.oldest]
         connection.age = (now - min(oldest)).total_seconds() if oldest else None
-        connection.complete = bool(oldest) and all(k.verified == k.subjects for k in pulled)
+        connection.verified = bool(oldest) and all(k.verified == k.subjects for k in pulled)
         connection.staleness = max((s for k in pulled if (s := k.staleness(now)) is not None), default=None)
 
 
@@ -322,18 +333,38 @@ def _quarantine(entries: Sequence[QuarantineEntry], found: dict[str, ConnectionS
             connection.kinds.setdefault(entry.resource, KindStatus(entry.resource)).quarantined += 1
 
 
-def _coverage(ask: Ask, found: dict[str, ConnectionStatus]) -> None:
+def _coverage(ask: Ask, found: dict[str, ConnectionStatus], now: datetime) -> None:
+    """What the marts of the read copy say, in their words: what lists speak for, what no list speaks for, what is open."""
     rows = ask(
-        "select connection_id, resource, min(window_start), max(window_end), count(*) filter (where not is_complete) "
-        "from ops.coverage group by 1, 2"
+        "select c.connection_id, c.resource, min(case when l.key is null then c.window_start else l.window_start end), "
+        "max(case when l.key is null then c.window_end else l.window_end end), min(l.booked_start), max(l.booked_end), "
+        "count(*) filter (where not c.is_complete) from ops.coverage c left join marts.booking_lists l "
+        "on l.connection_id = c.connection_id and c.resource = 'bookings' and l.key = c.key "
+        "where c.resource <> 'open_dated' group by 1, 2"
     )
-    for name, resource, first, last, incomplete in rows:
+    for name, resource, first, last, booked_first, booked_last, incomplete in rows:
         connection = found.get(name)
         if connection is None:
             continue
         kind = connection.kinds.setdefault(resource, KindStatus(resource))
         kind.covered = Window(first, last) if first else None
+        kind.booked = Window(booked_first, booked_last) if booked_first else None
         kind.incomplete = incomplete
+    rows = ask(
+        "select connection_id, resource, subjects, incomplete_subjects, open_subjects + missed_rows, oldest_verified_at, "
+        "last_verified_at, is_complete from marts.sync_freshness"
+    )
+    for name, resource, subjects, incomplete, more, oldest, newest, is_complete in rows:
+        connection = found.get(name)
+        if connection is None:
+            continue
+        connection.open += 0 if is_complete else max(1, incomplete, more)
+        if resource in UNLISTED:
+            connection.kinds[resource] = KindStatus(
+                resource, subjects, subjects - incomplete, oldest=oldest, newest=newest, incomplete=incomplete
+            )
+            if oldest and connection.age is not None:
+                connection.age = max(connection.age, (now - oldest).total_seconds())
 
 
 def as_document(found: Status) -> dict[str, Any]:
@@ -346,6 +377,7 @@ def as_document(found: Status) -> dict[str, Any]:
                 "age_seconds": c.age,
                 "staleness_seconds": c.staleness,
                 "complete": c.complete,
+                "open": c.open,
                 "permits": c.permits,
                 "backlog": c.backlog,
                 "quarantined": c.quarantined,
@@ -365,6 +397,8 @@ def as_document(found: Status) -> dict[str, Any]:
                         "unverified_since": k.unverified_since,
                         "covered_from": k.covered.start if k.covered else None,
                         "covered_to": k.covered.end if k.covered else None,
+                        "booked_from": k.booked.start if k.booked else None,
+                        "booked_to": k.booked.end if k.booked else None,
                         "incomplete": k.incomplete,
                     }
                     for k in c.kinds.values()

@@ -41,6 +41,8 @@ class SyncResult:
     failed: dict[str, str] = field(default_factory=dict)
     quarantined: tuple[QuarantineEntry, ...] = ()
     held: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a user has to know of a run that went well. Each is a sentence."""
     published: Published | None = None
 
     @property
@@ -73,6 +75,7 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
         result.troubles = tuple(worker.troubles)
         result.failed = {str(s): why for s, why in worker.failed.items()}
         result.quarantined = tuple(await asyncio.to_thread(journal.quarantined))
+        result.notes = tuple(_notes(ports, scope))
         result.held = tuple(q.reason for q in result.quarantined if q.resource == HELD)
         result.status = _status(result, every_service_failed=set(ports.clients) <= worker.failed_services)
         await asyncio.to_thread(journal.end_run, ports.run_id, result.status, _counts(result), _error(result))
@@ -103,6 +106,17 @@ def _status(result: SyncResult, *, every_service_failed: bool) -> Status:
         return "ok"
     owes = result.troubles or result.failed
     return "failed" if every_service_failed or (owes and not result.totals.subjects) else "partial"
+
+
+def _notes(ports: Ports, scope: Scope) -> list[str]:
+    if scope.travel is None or not scope.wants("bookings"):
+        return []
+    return [
+        f'"{name}" lists bookings by day of booking, not of travel: looked at were those made {ports.bookings_window(name)}, '
+        f"and of earlier ones those that the copy has. An earlier one that it does not have was not found."
+        for name in ports.clients
+        if ports.lists_by_booking(name)
+    ]
 
 
 def _count(ports: Ports, pull: Pull, result: SyncResult) -> None:

@@ -10,9 +10,19 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from octo_sync.destinations.base import Destination
+from octo_sync.destinations.listing import speaks_for
 from octo_sync.model import Subject, SubjectKind
 
-__all__ = ["THINNED", "Known", "calls_within", "due_holds", "due_verifications", "known_bookings", "verify_within"]
+__all__ = [
+    "THINNED",
+    "Known",
+    "calls_within",
+    "due_holds",
+    "due_verifications",
+    "known_bookings",
+    "unshown",
+    "verify_within",
+]
 
 THINNED = "confirmations_thinned_at"
 """The journal's setting that says when a connection's call budget was too short for all confirming looks."""
@@ -45,17 +55,19 @@ class Known:
 
 
 def known_bookings(warehouse: Destination, statuses: Iterable[str] = OPEN, *, since: date | None = None) -> list[Known]:
-    """The live bookings in these states, with the moment each was verified last, by its own look or by its window's.
+    """The live bookings in these states, with the moment each was verified last, by its own look or by a list's.
 
     `since` leaves out those that travelled before. One whose own id was not found the last time is left to its list.
     """
     found = warehouse.query(
-        "select b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, "
-        "greatest(b.verified_at_utc, o.verified_at_utc, max(w.verified_at_utc)) from core.bookings b "
+        "select b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, "  # noqa: S608 - texts of ours
+        "greatest(b.verified_at_utc, o.verified_at_utc, max(w.verified_at_utc), max(d.verified_at_utc)) from core.bookings b "
         "left join ops.coverage o on o.connection_id = b.connection_id and o.resource = 'booking' "
         "and o.key = '[\"' || b.booking_uuid || '\"]' "
         "left join ops.coverage w on w.connection_id = b.connection_id and w.resource = 'bookings' "
-        "and b.local_date between w.window_start and w.window_end "
+        f"and {speaks_for('b', 'w')} "
+        "left join ops.coverage d on d.connection_id = b.connection_id and d.resource = 'open_dated' "
+        "and d.key = '[\"' || b.booking_uuid || '\"]' and b.local_date is null "
         "where b.status = any($1) and not b.is_deleted and (b.local_date is null or b.local_date >= $2) "
         "and not coalesce(o.row_count = 0 and o.is_complete and o.verified_at_utc >= b.verified_at_utc, false) "
         "group by b.connection_id, b.booking_uuid, b.status, b.local_date, b.utc_expires_at, b.verified_at_utc, "
@@ -66,6 +78,17 @@ def known_bookings(warehouse: Destination, statuses: Iterable[str] = OPEN, *, si
         Known(Subject(connection, SubjectKind.BOOKING, (uuid,)), status, day, expires, verified)
         for connection, uuid, status, day, expires, verified in found.rows
     ]
+
+
+def unshown(warehouse: Destination) -> list[Subject]:
+    """The live bookings without a day of travel that are in no answer on record: neither a list's nor their own."""
+    found = warehouse.query(
+        "select b.connection_id, b.booking_uuid from core.bookings b left join ops.coverage c "
+        "on c.connection_id = b.connection_id and c.resource in ('booking', 'open_dated') and c.is_complete "
+        "and c.row_count > 0 and c.key = '[\"' || b.booking_uuid || '\"]' "
+        "where b.local_date is null and not b.is_deleted and not b.is_test and c.key is null order by 1, 2"
+    )
+    return [Subject(connection, SubjectKind.BOOKING, (uuid,)) for connection, uuid in found.rows]
 
 
 def due_holds(known: Iterable[Known], now: datetime) -> tuple[list[Subject], datetime | None]:

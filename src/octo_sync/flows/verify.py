@@ -6,19 +6,21 @@ every subject of the horizon is covered, complete and clean, and that every chec
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 from octo_sync.destinations.base import Destination
-from octo_sync.destinations.compare import Comparison, bookings_in, compare, windows_asked
+from octo_sync.destinations.compare import Comparison, bookings_in, bookings_unlisted, compare, windows_asked
 from octo_sync.flows.mark import documents, mark
-from octo_sync.flows.ports import Numbers, Ports
+from octo_sync.flows.ports import Numbers, Ports, adopt_meanings
 from octo_sync.flows.pull import Pull, Scope
+from octo_sync.flows.upkeep import unshown
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.journal import Journal
-from octo_sync.model import Source, Subject, SubjectKind
+from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.schema import Table
 
 __all__ = ["Claims", "LiveResult", "claims", "verify_live"]
@@ -60,12 +62,13 @@ async def verify_live(
     own = replace(ports, journal=journal, warehouse=scratch, numbers=Numbers(journal), fence=1)
     before = sum(c.stats.requests for c in ports.clients.values())
     scope = travel_scope or Scope()
+    adopt_meanings(ports.clients, ports.journal, journal)
     if sample is None:
         worker = await Pull(own, scope).run()
     else:
         worker = await _sampled(own, scope, sample)
     # As a pull asks for what its lists no longer show: by its own id.
-    unlisted = await asyncio.to_thread(_unlisted, own, here)
+    unlisted = await asyncio.to_thread(_unlisted, own, here, scope, is_sample=sample is not None)
     if unlisted and not worker.troubles:
         mark(own, unlisted, Source.REPAIR)
         await worker.drain()
@@ -91,12 +94,21 @@ async def _sampled(own: Ports, scope: Scope, sample: int) -> Worker:
     return worker
 
 
-def _unlisted(own: Ports, here: Path) -> list[Subject]:
-    """The copy's bookings that complete lists of the fresh pull had to show and did not. Blocking."""
+def _unlisted(own: Ports, here: Path, scope: Scope, *, is_sample: bool) -> list[Subject]:
+    """The copy's bookings that complete lists of the fresh pull had to show and did not. Blocking.
+
+    And those that no list has to show: open-dated ones and, where lists are by day of booking, those that are still to
+    travel, or that travel on the days that were named. A sample draws lists, so they are not in it.
+    """
     there = {tuple(row) for row in own.warehouse.query("select connection_id, booking_uuid from core.bookings").rows}
+    wanted = set(bookings_in(here, windows_asked(own.warehouse)))
+    if not is_sample:
+        by_booking = [name for name in own.clients if own.lists_by_booking(name)]
+        ahead = Window(own.clock.now().date() - timedelta(days=1), date.max)
+        wanted |= set(bookings_unlisted(here, by_booking, scope.travel or ahead, open_dated=scope.travel is None))
     return [
         Subject(connection, SubjectKind.BOOKING, (uuid,))
-        for connection, uuid in bookings_in(here, windows_asked(own.warehouse))
+        for connection, uuid in sorted(wanted)
         if (connection, uuid) not in there and connection in own.clients
     ]
 
@@ -123,6 +135,8 @@ class Claims:
     problems: list[str] = field(default_factory=list)
     of_readers: bool = False
     """Whether it is the copy that readers have, because another process works on the project."""
+    notes: list[str] = field(default_factory=list)
+    """What the copy does not claim, though one might think so. Each is a sentence."""
 
 
 def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: float | None = None) -> Claims:
@@ -159,6 +173,16 @@ def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: floa
             found.problems.append(f"{subject} lacks {','.join(older)}; its columns kept old values")
         if stale_after is not None and age > stale_after:
             found.problems.append(f"{subject} was last verified {timedelta(seconds=int(age))} ago")
+    counts = Counter(subject.connection for subject in unshown(ports.warehouse))
+    found.problems += [
+        f"{count} open-dated bookings of {name} were in no answer that is on record"
+        for name, count in sorted(counts.items())
+    ]
+    found.notes = [
+        f"{name} lists bookings by day of booking: who booked before {ports.bookings_window(name).start} may be missing"
+        for name in ports.clients
+        if ports.lists_by_booking(name)
+    ]
     dirty = ports.journal.dirty_count()
     if dirty:
         found.problems.append(f"{dirty} subjects are marked and not yet landed")

@@ -35,11 +35,21 @@ COVERAGE = Table(
     merge=Merge.LOG,
     columns=(
         _CONNECTION,
-        Column("resource", "text", "supplier, products, product, availability, bookings or booking."),
+        Column(
+            "resource",
+            "text",
+            "supplier, products, product, availability, bookings or booking; open_dated: a booking without a day of travel "
+            "that a list showed.",
+        ),
         Column("key", "text", "JSON array of ids and months, as in the journal."),
         Column("product_id", "text", "OCTO product id, where the subject has one."),
         Column("option_id", "text", "OCTO option id, where the subject has one."),
-        Column("travel_month", "text", "YYYY-MM, where the subject has one."),
+        Column(
+            "travel_month",
+            "text",
+            "YYYY-MM that was asked for; of bookings the month of booking where the service lists by that: "
+            "marts.booking_lists says which. Of an open-dated booking the month whose list shows it.",
+        ),
         Column("window_start", "date", "First day asked for."),
         Column("window_end", "date", "Last day asked for."),
         Column("verified_at_utc", "timestamptz", "When the answer was asked for."),

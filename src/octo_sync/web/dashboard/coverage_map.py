@@ -101,7 +101,7 @@ def coverage_map(supplier: str, rows: Iterable[Mapping[str, Any]], now: datetime
     """
     found: dict[tuple[str | None, str | None], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for row in rows:
-        found[row["product_key"], row["channel_name"]][row["travel_month"]] = row
+        found[row["product_key"], row["channel_name"]][row["travel_month"] or row["booking_month"]] = row
     several = sum(product is None for product, _ in found) > 1
     months = tuple(sorted({month for cells in found.values() for month in cells}))
     this_month = f"{today:%Y-%m}"
@@ -138,7 +138,9 @@ def _line(
     verified = [
         row["verified_at_utc"] for month, row in cells.items() if row["verified_at_utc"] and month >= this_month
     ]
-    name = name if product is not None else f"All bookings{channel}"
+    if product is None:
+        by_booking = any(row.get("booking_month") for row in cells.values())
+        name = f"All bookings{channel}{', by month of booking' if by_booking else ''}"
     return Line(
         product_key=product,
         name=name,
@@ -166,8 +168,8 @@ def _title(name: str, month: str, row: Mapping[str, Any], age: timedelta) -> str
     at = words.instant(row["verified_at_utc"])
     road = row["verified_by"] or "an unknown road"
     said = [f"{name}, {month}: verified {at}, {words.age(age)} before the copy's now, by {road}"]
-    if row["window_start"]:
-        said.append(f"asked for {row['window_start']} to {row['window_end']}")
+    if first := row["window_start"] or row.get("booked_start"):
+        said.append(f"asked for {first} to {row['window_end'] or row.get('booked_end')}")
     said.append(f"{row['row_count'] or 0:,} records")
     if not row["is_complete"]:
         answered, wanted = row["parts"], row["parts_wanted"]

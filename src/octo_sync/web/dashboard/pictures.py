@@ -35,6 +35,8 @@ def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date])
 
 def in_part(first: date, known_from: date | None) -> str:
     """The sentence that a time has which begins before everything is known; '' for any other."""
+    if known_from == date.max:
+        return " None of them is known wholly: a service lists its bookings by day of booking."
     return f" Those before {words.day(known_from)} are not known wholly." if known_from and first < known_from else ""
 
 

@@ -20,6 +20,7 @@ class Standing:
     oldest_verified: datetime | None
     bookings_from: date | None
     bookings_to: date | None
+    booked_from: date | None
     availability_from: date | None
     availability_to: date | None
     time_zone: str
@@ -31,16 +32,13 @@ class Standing:
     age: timedelta | None
     """How long ago the part verified longest ago was verified."""
     is_stale: bool
+    is_complete: bool
+    """Whether every connection was heard of and nothing is open, as `marts.sync_freshness` has it."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was ever pulled."""
         return self.today is None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything that was asked for was answered, wholly."""
-        return not (self.open_subjects or self.incomplete_subjects or self.missed_rows or self.never_verified)
 
     @property
     def trouble(self) -> str:
@@ -67,15 +65,17 @@ class Standing:
         return " ".join(said)
 
 
-def known_from(source: Source, channel: str | None = None) -> date | None:
+def known_from(source: Source, channel: str | None = None, *, made: bool = False) -> date | None:
     """The day since when bookings are known wholly: of the connection `channel`, or of all, by the one known least far back.
+
+    It is a day of travel, `date.max` where a service lists by day of booking, or a day of booking (`made`).
 
     Raises:
         WarehouseError: The copy cannot be read.
     """
     rows = source.rows("channels")
-    days = [row["bookings_from"] for row in rows if channel in (None, row["connection_id"])]
-    return max((day for day in days if day), default=None)
+    known = [row for row in rows if channel in (None, row["connection_id"]) and row["booked_from"]]
+    return max((row["booked_from"] if made else row["bookings_from"] or date.max for row in known), default=None)
 
 
 def standing(source: Source) -> Standing:
@@ -95,6 +95,7 @@ def standing(source: Source) -> Standing:
         oldest_verified=oldest,
         bookings_from=row["bookings_from"],
         bookings_to=row["bookings_to"],
+        booked_from=row["booked_from"],
         availability_from=row["availability_from"],
         availability_to=row["availability_to"],
         time_zone=str(row["time_zone"] or "UTC") if row["time_zones"] == 1 else "several time zones",
@@ -105,4 +106,5 @@ def standing(source: Source) -> Standing:
         test_bookings=row["test_bookings"],
         age=age,
         is_stale=age is None or age > timedelta(seconds=source.stale_after),
+        is_complete=bool(row["is_complete"]) and not row["never_verified"],
     )

@@ -64,7 +64,7 @@ def _shares(rows: list[dict[str, Any]]) -> Table:
             Column("All known", "yes"),
         ],
         [line(month) for month in over],
-        empty="No month of these is over.",
+        empty="No month of these is over, or none can be known wholly.",
     )
 
 
