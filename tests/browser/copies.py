@@ -15,7 +15,7 @@ HOSTILE = {
     "end": "</script></title></textarea></td><h1>taken</h1>",
     "turned": "\u202egnp.exe \u2066\u200f tour",
     "long": "Endless" * 43,
-    "quotes": "\"'`><a href=javascript:document.title='taken'>{{ 1337*7919 }} ${7*7} {% x %} %s",
+    "quotes": "\"'`><a href=javascript:document.title='taken'>{{ 1337*7919 }} ${1337*7919} {% x %} %s",
     "address": "javascript:document.title='taken'",
     "control": "Bell\x07 and line\u2028 and \u0000 end",
     "rows": '=HYPERLINK("http://evil.example")\nsecond line',
