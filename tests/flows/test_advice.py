@@ -272,6 +272,9 @@ CASES = {
     ),
     "absent": service_says(quirks(absent_capability=["extras"]), follow=by_settings),
     "absent/two": service_says(quirks(absent_capability=["extras", "content"]), follow=by_settings),
+    "absent/all": service_says(
+        quirks(absent_capability=["extras", "content", "pricing", "notifications"]), follow=by_settings
+    ),
     "perhaps absent": service_says(
         quirks(absent_capability=["extras"], no_capabilities_endpoint=True), follow=by_settings
     ),

@@ -11,7 +11,8 @@ from tests.flows.virtual import lived
 from octo_sync.flows.settle import HELD
 from octo_sync.model import Source, SubjectKind
 
-MONTH, MINUTES = "2026-12", 60
+MONTH, EVE, MINUTES = "2026-12", "2026-11-30", 60
+"""Availability is asked for from the day before."""
 PATIENT = {"backoff": "5s", "backoff_cap": "300s", "confirm_after": ("5s", "30s")}
 
 
@@ -34,12 +35,13 @@ def test_a_second_proof_that_does_not_come_is_asked_for_ever_more_seldom(tmp_pat
 
             def spoil(request, response):
                 asked = json.loads(request.content or "null")
-                if api_path(request) != "/availability" or not asked["localDateStart"].startswith(MONTH):
+                if api_path(request) != "/availability" or asked["localDateStart"] != EVE:
                     return None
                 if (asked["productId"], asked["optionId"]) != (product, option):
                     return None
                 answers.append(service.loop.time())
-                _, *slots = response.json()
+                slots = response.json()
+                slots.remove(next(slot for slot in slots if slot["localDateTimeStart"].startswith(MONTH)))
                 if len(answers) > 1:
                     slots[0]["localDateTimeStart"] = "tomorrow"
                 return reply(slots)

@@ -255,8 +255,9 @@ def _lacking(name: str, meaning: str, absent: Collection[str], seen: Seen, conne
 
 def _listed(seen: Seen) -> frozenset[str] | None:
     """The capabilities that the service says it has, in short spelling; None where it does not say."""
-    rows = _rows(seen.offered)
-    return frozenset(quirks.spell_capability(str(row.get("id")), "short") for row in rows) if rows else None
+    if seen.offered is None:
+        return None
+    return frozenset(quirks.spell_capability(str(row.get("id")), "short") for row in _rows(seen.offered))
 
 
 NO_SUCH_PATH = frozenset({404, 405, 410, 501})

@@ -1,4 +1,4 @@
-"""What is wrong, before it goes wrong: the machine and the files. Every finding that is not fine says what to do.
+"""What is wrong, before it goes wrong: the machine and the files. A finding says what to do where something helps (`advice`).
 
 `doctor_service` looks at each service, `doctor_webhook` at the address for webhooks.
 """
