@@ -52,17 +52,23 @@ offered as materialized (
     coalesce(sum(a.capacity - a.vacancies) filter (where is_measured), 0) as taken
   from (
     select
-      *,
+      counted.*,
       status is distinct from 'CLOSED' and capacity between 1 and 1000000000
         and vacancies between -1000000000 and capacity as is_measured
-    from core.availability
+    from (
+      select a.is_deleted, a.status, a.capacity, a.vacancies
+      from core.availability a
+      left join marts.supplier_connections c on c.connection_id = a.connection_id
+      where coalesce(c.connections, 1) = 1
+      union all
+      select a.is_deleted, a.status, a.capacity, a.vacancies
+      from marts.shared_departures s
+      join core.availability a
+        on a.connection_id = s.connection_id and a.product_id = s.product_id and a.option_id = s.option_id
+        and a.availability_id = s.availability_id
+    ) as counted
     where not is_deleted
   ) as a
-  left join marts.supplier_connections c on c.connection_id = a.connection_id
-  left join marts.shared_departures s
-    on s.supplier_key = c.supplier_key and s.product_id = a.product_id and s.option_id = a.option_id
-    and s.availability_id = a.availability_id
-  where coalesce(s.connection_id, a.connection_id) = a.connection_id
 ),
 totals as (
   select 'fct_bookings: bookings' as what, cast(null as text) as currency,

@@ -27,7 +27,20 @@
 -- column: verified_at_utc: When its month was last verified, changed or not.
 -- column: is_covered: Whether that answer was complete and spoke for this day.
 -- column: is_followed: Whether the pipeline has its connection, or had it until the day came; what lay ahead when it left is not known any more.
-with booked as (
+with counted as (
+  -- In two parts, so that who has one connection for each supplier pays nothing for the second.
+  select a.*, a.capacity as least_seen
+  from core.availability a
+  left join marts.supplier_connections c on c.connection_id = a.connection_id
+  where coalesce(c.connections, 1) = 1
+  union all
+  select a.*, s.least_capacity
+  from marts.shared_departures s
+  join core.availability a
+    on a.connection_id = s.connection_id and a.product_id = s.product_id and a.option_id = s.option_id
+    and a.availability_id = s.availability_id
+),
+booked as (
   -- One that several connections see is one.
   select
     supplier_key,
@@ -61,19 +74,16 @@ departures as (
     coalesce(c.supplier_key, a.connection_id) as supplier_key,
     c.is_active,
     c.last_verified_at_utc,
-    coalesce(s.least_capacity, a.capacity) as least_capacity,
+    coalesce(a.least_seen, a.capacity) as least_capacity,
     a.status = 'SOLD_OUT' as is_sold_out,
     a.status = 'CLOSED' as is_closed,
     case
       when a.status is distinct from 'CLOSED' and a.capacity between 1 and 1000000000
         and a.vacancies between -1000000000 and a.capacity then a.capacity - a.vacancies
     end as taken
-  from core.availability a
+  from counted a
   left join marts.dim_channel c on c.connection_id = a.connection_id
-  left join marts.shared_departures s
-    on s.supplier_key = c.supplier_key and s.product_id = a.product_id and s.option_id = a.option_id
-    and s.availability_id = a.availability_id
-  where not a.is_deleted and coalesce(s.connection_id, a.connection_id) = a.connection_id
+  where not a.is_deleted
 )
 select
   a.supplier_key || '|' || a.product_id || '|' || a.option_id || '|' || a.availability_id as departure_key,
