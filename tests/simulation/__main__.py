@@ -68,6 +68,8 @@ NEEDED = (
     "fault begun: fields_moved",
     "fault begun: cancelled_not_listed",
     "fault begun: horizon_days",
+    "fault begun: fields_set",
+    "fault begun: entries_doubled",
     "network down",
     "journal commit failed",
     "clock put",

@@ -315,6 +315,17 @@ def _header(random):
     return random.choice(("Retry-After", "OCTO-RateLimit-RetryAfter"))
 
 
+IMPOSSIBLE = {
+    "booking[ON_HOLD].utcExpiresAt": "9999-12-31T23:59:59-05:00",
+    "booking[REDEEMED].utcCreatedAt": "0001-01-01T00:00:00+05:00",
+    "booking[5%].unitItems": [],
+    "availability[SOLD_OUT].vacancies": -(2**63),
+    "availability[20%].vacancies": 2**63 - 1,
+    "product.timeZone": "Mars/Phobos",
+    "unit.restrictions.paxCount": 2**63 - 1,
+}
+"""What a service says although it cannot be so."""
+
 _SOME = {"share": 0.4}
 WINDOWS = (
     *(_with_a_pull(name, 600, **_SOME) for name in ("html_502", "html_200", "empty_200", "malformed", "chopped")),
@@ -347,6 +358,8 @@ WINDOWS = (
     _quirk(600, fields_moved={"product.internalName": "name", "booking.contact": "contact.person"}),
     _quirk(600, cancelled_not_listed=True),
     _quirk(600, horizon_days=3),
+    _quirk(1800, fields_set=IMPOSSIBLE),
+    _quirk(600, entries_doubled=["booking.unitItems", "availability.unitPricing", "option.units", "unit.pricingFrom"]),
     *([Window("crashes", _crashes)] * 6),
     Window("restart", _restart),
     Window("network down", _network),

@@ -327,6 +327,22 @@ def missing_fields_let_go():
     losing.judge = lambda *args, **more: "real"
 
 
+@mutant("one row a key", "entries_doubled")
+def what_stands_twice_lands_twice():
+    from octo_sync.octo.checking import _Oddities
+
+    _Oddities.once = lambda self, path, entries, key: entries or []
+
+
+@mutant("upkeep", "fields_set")
+def the_end_of_a_hold_counted_on():
+    import datetime as dt
+
+    from octo_sync.flows import upkeep
+
+    upkeep._NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
+
+
 # -- landing ----------------------------------------------------------------------------------------------------------
 
 
