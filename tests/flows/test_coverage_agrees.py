@@ -114,8 +114,13 @@ async def test_a_service_that_turns_to_days_of_travel_is_believed(by_booking, se
 
 @pytest.mark.deep(10)
 async def test_a_sample_of_lists_by_day_of_booking_equals_an_equal_copy(by_booking, service):
+    """Also where what is over cannot be asked for by its own id, so that only the right list shows it."""
+    service.quirks(booking_date_is_creation=True, lapsed_holds_unreadable=True)
+    for b in service.state()["bookings"]:
+        if made(b) >= FIRST and b["local_date"] > "2026-12" and b["status"] == "CANCELLED":
+            service.change(b["uuid"], status="EXPIRED")
     assert (await by_booking.sync()).status == "ok"
-    for seed in range(4):
+    for seed in range(3, 7):
         found = await verify(by_booking, sample=1, seed=seed, folder=f"fresh{seed}", only={"bookings"})
         assert (seed, found.comparison.differences, found.complete) == (seed, [], True)
 
@@ -130,18 +135,23 @@ async def test_days_of_travel_that_are_named_reach_whoever_travels_then(by_booki
     by_booking.write()
     december = Window(dt.date(2026, 12, 1), dt.date(2026, 12, 31))
     ahead = [b for b in early(service) if b["status"] == "CONFIRMED" and b["local_date"] in map(str, days_of(december))]
-    assert len(ahead) > 1
+    closed = [
+        b
+        for b in service.state()["bookings"]
+        if b["status"] == "CANCELLED" and made(b) >= FIRST and b["local_date"] in map(str, days_of(december))
+    ]
+    assert min(len(ahead), len(closed)) > 0
     by_booking.clock.advance(hours=1)
     assert (await verify(by_booking, only={"bookings"}, travel=december)).comparison.equal
     service.change(ahead[0]["uuid"], supplier_reference="CHANGED")
     found = await verify(by_booking, only={"bookings"}, travel=december, folder="changed")
     assert [(d.kind, ahead[0]["uuid"] in d.key) for d in found.comparison.differences] == [("differs", True)]
 
+    service.change(closed[0]["uuid"], supplier_reference="CHANGED")
     result = await by_booking.sync(scope=Scope(only=frozenset({"bookings"}), travel=december), travel=december)
 
     assert (result.status, len(result.notes)) == ("ok", 1)
-    wanted = f"select supplier_reference from core.bookings where booking_uuid = '{ahead[0]['uuid']}'"
-    assert by_booking.query(wanted) == [("CHANGED",)]
+    assert by_booking.query("select count(*) from core.bookings where supplier_reference = 'CHANGED'") == [(2,)]
     assert (await verify(by_booking, only={"bookings"}, travel=december, folder="again")).comparison.equal
 
 
