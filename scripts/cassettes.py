@@ -1,4 +1,4 @@
-"""Record `cassettes/` anew: a whole pull of a small sandbox over a real socket. `PYTHONPATH=. uv run python scripts/cassettes.py`."""
+"""Record `cassettes/` anew, a whole pull of a small sandbox: `PYTHONPATH=. uv run python scripts/cassettes.py`."""
 
 import asyncio
 import tempfile

@@ -49,7 +49,7 @@ offered as materialized (
   select
     count(*) as departures,
     coalesce(sum(a.capacity) filter (where is_measured), 0) as capacity,
-    coalesce(sum(a.capacity - a.vacancies) filter (where is_measured), 0) as taken
+    coalesce(sum(case when is_measured then a.capacity - a.vacancies end), 0) as taken
   from (
     select
       counted.*,
