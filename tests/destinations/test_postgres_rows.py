@@ -73,6 +73,9 @@ def in_order(rows):
     return sorted((tuple(row) for row in rows), key=repr)
 
 
+@pytest.mark.deep(
+    0.6, everyday=["core.products", "core.bookings", "core.availability", "core.availability_prices", "ops.coverage"]
+)
 @pytest.mark.parametrize(
     "table", [t for t in all_tables() if t.full_name != "ops.schema_migrations"], ids=lambda t: t.full_name
 )

@@ -169,6 +169,7 @@ def test_departures_lie_in_the_order_in_which_they_are_read(directory):
     warehouse.close()
 
 
+@pytest.mark.deep(8)
 def test_what_takes_too_long_or_has_no_room_leaves_the_file_as_it_was(directory, monkeypatch):
     warehouse = opened(directory)
     before = everything(warehouse), (directory / "octo.duckdb").stat().st_ino

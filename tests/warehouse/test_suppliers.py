@@ -94,7 +94,7 @@ def service():
         yield found
 
 
-@pytest.fixture(scope="module", params=["duckdb", "postgres"])
+@pytest.fixture(scope="module", params=["duckdb", pytest.param("postgres", marks=pytest.mark.deep(0.5))])
 def copies(request, service, tmp_path_factory):
     """The copy of one token and that of four, on each engine."""
     found, names = [], []

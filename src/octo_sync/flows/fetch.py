@@ -188,7 +188,8 @@ class Fetcher:
     async def _availability(self, claim: Claim, known: Covered | None) -> Fetched:
         product, option, month = claim.subject.parts
         connection = claim.subject.connection
-        window = self._ports.ask_for(month, self._ports.availability_window(connection, product))
+        horizon = self._ports.availability_window(connection, product)
+        window = self._ports.ask_for(month, horizon)
         if window is None:
             return self._nothing_to_ask(claim, "availability")
         may_split = (connection, product, option) not in self._refused
@@ -197,7 +198,7 @@ class Fetcher:
             window,
             lambda w: [
                 endpoints.availability(product, option, asked.start, asked.end)
-                for asked in (_with_margins(w, is_first=w.start == window.start) if may_split else [w.wider(1, 1)])
+                for asked in (_with_margins(w, is_first=w.start == horizon.start) if may_split else [w.wider(1, 1)])
             ],
             capped=lambda _: False,  # a month of departures may well be a hundred
             may_split=may_split,
