@@ -135,7 +135,8 @@ def test_the_coverage_map_has_a_cell_for_every_product_and_month(look, base, dem
     window.open("sync")
     ((cells, products, months),) = ask(
         demo,
-        "select count(*), count(distinct product_id), count(distinct travel_month) from marts.coverage where travel_month <> ''",
+        "select count(*), count(distinct product_id), count(distinct travel_month) from marts.coverage "
+        "where travel_month is not null",
     )
     table = window.page.locator("table.coverage")
 
