@@ -188,7 +188,7 @@ def test_a_service_that_does_not_answer_is_said_once_and_nothing_is_published(tm
         address = f"http://127.0.0.1:{dead.getsockname()[1]}/octo/v1"
         with copy.serve(env={"OCTO_SYNC_CONNECTIONS__MAIN__BASE_URL": address}) as program:
             copy.ready(program)
-            until(lambda: "pull (full) partial" in program.said(), 60, program.said)
+            until(lambda: "pull (full) failed" in program.said(), 60, program.said)
             # It is asked again and again, and that is no news.
             until(lambda: tries.count(1) > 6, 60, lambda: f"{tries} {program.said()}")
             assert program.said().count("tried again") == 1, program.said()
