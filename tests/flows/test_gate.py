@@ -4,25 +4,20 @@ import asyncio
 import datetime as dt
 
 import pytest
-from tests.flows.harness import Project, Service, small
 from tests.flows.test_keep import keeping, settled
 from tests.flows.test_verify import verify
 
 from octo_sync.model import Source, Subject, SubjectKind
 
 
-@pytest.fixture(scope="module")
-def service():
-    with Service(small(bookings=60, days=20, products=4)) as running:
-        yield running
+@pytest.fixture
+def service(larger):
+    return larger
 
 
 @pytest.fixture
-def project(tmp_path, service):
-    service.reset()
-    yield Project(tmp_path / "project", service, publish=True)
-    service.reset()
-    service.quirks(lapsed_holds_unreadable=False)
+def project(project):
+    return project(publish=True)
 
 
 def let_holds_lapse(project, service):

@@ -9,7 +9,7 @@ import threading
 from random import Random
 
 import pytest
-from tests.flows.harness import QUICK, QUICK_SYNC, Asked, Project, Service, Wire, api_path, reply, small
+from tests.flows.harness import QUICK, QUICK_SYNC, Asked, Project, Wire, api_path, reply
 
 import octo_sync
 from octo_sync.app import open_journal
@@ -25,16 +25,14 @@ from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.serving import Events, serve
 
 
-@pytest.fixture(scope="module")
-def service():
-    with Service(small(bookings=60, days=20, products=4)) as running:
-        yield running
+@pytest.fixture
+def service(larger):
+    return larger
 
 
 @pytest.fixture
-def project(tmp_path, service):
-    service.reset()
-    return Project(tmp_path, service, limits=QUICK)
+def project(project):
+    return project(limits=QUICK)
 
 
 @contextlib.asynccontextmanager
@@ -299,27 +297,24 @@ async def test_a_hold_that_lapses_is_noticed_by_nobody_else(project, service):
 
 
 @pytest.mark.deep(3)
-async def test_holds_of_a_connection_that_was_taken_out_are_nobodys_business(tmp_path):
-    with Service(small(bookings=60, days=20, products=4)) as service:  # its own, because holds lapse for good
-        both = {"main": Asked(limits=QUICK), "former": Asked(limits=QUICK)}
-        project = Project(tmp_path, service, connections=both)
-        await project.sync()
-        held = [b for b in service.state()["bookings"] if b["status"] == "ON_HOLD"]
-        assert held, "the seed has holds"
-        ends = max(dt.datetime.fromisoformat(b["utc_expires_at"]) for b in held)
-        del both["former"]
-        project.write()
-        project.clock.advance(seconds=(ends - project.clock.now()).total_seconds() + 60)
-        async with keeping(project) as keeper:
-            await settled(keeper)
-            rows = list(keeper.ports.journal.subjects(kind=SubjectKind.BOOKING))
-            assert {row.subject.parts[0] for row in rows if row.subject.connection == "main"} >= {
-                b["uuid"] for b in held
-            }
-            assert [row.subject for row in rows if row.subject.connection == "former"] == []
-            # What was owed when it was taken out is not due either.
-            keeper.ports.journal.mark([Subject("former", SubjectKind.SUPPLIER)], Source.SCHEDULE)
-            assert not keeper._is_due()
+async def test_holds_of_a_connection_that_was_taken_out_are_nobodys_business(tmp_path, service):
+    both = {"main": Asked(limits=QUICK), "former": Asked(limits=QUICK)}
+    project = Project(tmp_path, service, connections=both)
+    await project.sync()
+    held = [b for b in service.state()["bookings"] if b["status"] == "ON_HOLD"]
+    assert held, "the seed has holds"
+    ends = max(dt.datetime.fromisoformat(b["utc_expires_at"]) for b in held)
+    del both["former"]
+    project.write()
+    project.clock.advance(seconds=(ends - project.clock.now()).total_seconds() + 60)
+    async with keeping(project) as keeper:
+        await settled(keeper)
+        rows = list(keeper.ports.journal.subjects(kind=SubjectKind.BOOKING))
+        assert {row.subject.parts[0] for row in rows if row.subject.connection == "main"} >= {b["uuid"] for b in held}
+        assert [row.subject for row in rows if row.subject.connection == "former"] == []
+        # What was owed when it was taken out is not due either.
+        keeper.ports.journal.mark([Subject("former", SubjectKind.SUPPLIER)], Source.SCHEDULE)
+        assert not keeper._is_due()
 
 
 @pytest.mark.deep(2)

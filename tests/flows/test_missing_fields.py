@@ -4,7 +4,7 @@ import asyncio
 import shutil
 
 import pytest
-from tests.flows.harness import Project, Service, small
+from tests.flows.harness import Project
 
 from octo_sync.app import open_journal
 from octo_sync.flows.drift import accept
@@ -14,26 +14,23 @@ from octo_sync.flows.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 
 
-@pytest.fixture(scope="module")
-def service():
-    with Service(small(bookings=60, days=20, products=4)) as running:
-        yield running
+@pytest.fixture
+def service(larger):
+    return larger
 
 
 @pytest.fixture(scope="module")
-def landed(service, tmp_path_factory):
-    service.reset()
-    project = Project(tmp_path_factory.mktemp("landed") / "project", service)
+def landed(_larger, tmp_path_factory):
+    _larger.reset()
+    project = Project(tmp_path_factory.mktemp("landed") / "project", _larger)
     asyncio.run(project.sync())
     return project.directory
 
 
 @pytest.fixture
 def copy(tmp_path, service, landed):
-    service.reset()
     shutil.copytree(landed, tmp_path / "project")
-    yield Project(tmp_path / "project", service)
-    service.quirks(fields_dropped=[], fields_moved={}, fields_set={}, absent_capability=[])
+    return Project(tmp_path / "project", service)
 
 
 VANISHED = {

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 
 import pytest
-from tests.flows.harness import QUICK, QUICK_SYNC, Project, Service, small
+from tests.flows.harness import QUICK, QUICK_SYNC, Project
 from tests.flows.test_keep import booking, keeping, settled
 from tests.flows.test_switches import DOUBLED, QUIRK_CASES, TOGETHER, VANISHING
 from tests.flows.test_verify import verify
@@ -21,17 +21,14 @@ QUIRKS = {
 }
 
 
-@pytest.fixture(scope="module")
-def service():
-    with Service(small(bookings=60, days=20, products=4)) as running:
-        yield running
+@pytest.fixture
+def service(larger):
+    return larger
 
 
 @pytest.fixture
-def project(tmp_path, service):
-    service.reset()
-    yield Project(tmp_path / "project", service, **SETTINGS)
-    service.control("DELETE", "/quirks")
+def project(project):
+    return project(**SETTINGS)
 
 
 def is_undecided(keeper):

@@ -7,7 +7,7 @@ import json
 import click
 import duckdb
 import pytest
-from tests.flows.harness import QUICK, Project, Service, Wire, api_path, reply, small
+from tests.flows.harness import QUICK, Wire, api_path, reply
 
 from octo_sync import app
 from octo_sync.cli import verify as command
@@ -20,16 +20,14 @@ from octo_sync.tables import all_tables, nouns
 BOOKING, SLOT = "core.bookings", "core.availability"
 
 
-@pytest.fixture(scope="module")
-def service():
-    with Service(small(bookings=60, days=20, products=4)) as running:
-        yield running
+@pytest.fixture
+def service(larger):
+    return larger
 
 
 @pytest.fixture
-def project(tmp_path, service):
-    service.reset()
-    return Project(tmp_path / "project", service, limits=QUICK, publish=True)
+def project(project):
+    return project(limits=QUICK, publish=True)
 
 
 async def verify(project, *, sample=None, travel=None, only=(), folder="fresh", **more):
