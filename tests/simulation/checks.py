@@ -1,9 +1,12 @@
 """What must hold after every step, and what must hold in the end."""
 
+import contextlib
 import datetime as dt
+import shutil
 import sqlite3
 from collections import Counter
 from pathlib import Path
+from random import Random
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -11,9 +14,14 @@ import msgspec
 from tests import oracle
 from tests.simulation.faults import FORGED
 
+from octo_sync.app import open_project
+from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.flows.verify import verify_live
+from octo_sync.journal import Journal
 from octo_sync.sandbox import state
+from octo_sync.tables import all_tables, nouns
 
-__all__ = ["acknowledged_is_durable", "after_landing", "bounded", "differences"]
+__all__ = ["acknowledged_is_durable", "after_landing", "bounded", "differences", "pulled_anew"]
 
 
 def acknowledged_is_durable(world):
@@ -89,6 +97,47 @@ def bounded(world, program):
     worker, limits = program.keeper._worker, program.keeper.ports.connection("main").limits
     if len(worker._tasks) > 2 * limits.concurrency or len(worker._health["main"].claimed) > 64:
         world.fail(f"not bounded: {len(worker._tasks)} fetches, {len(worker._health['main'].claimed)} claims")
+
+
+async def pulled_anew(world):
+    """What `verify --live` finds: a fresh pull into an empty copy beside the one that the program left."""
+    fresh = world.folder / "fresh"
+    shutil.copytree(world.folder, fresh / "here")
+    async with open_project(
+        world.pipeline,
+        command="verify",
+        clock=world.machine_clock,
+        random=Random(f"{world.seed}/verify"),
+        transport=lambda _: world.to_service,
+        patient=False,
+    ) as project:
+        with (
+            contextlib.closing(
+                DuckDBWarehouse(
+                    fresh / "octo.duckdb",
+                    fresh / "octo.private.duckdb",
+                    tables=all_tables(),
+                    nouns=nouns(),
+                    now=world.now(),
+                    threads=1,
+                )
+            ) as scratch,
+            contextlib.closing(Journal.open(fresh / "journal.sqlite", clock=world.machine_clock)) as journal,
+        ):
+            found = await verify_live(
+                project.ports,
+                here=fresh / "here" / "octo.duckdb",
+                scratch=scratch,
+                scratch_path=fresh / "octo.duckdb",
+                journal=journal,
+                tables=all_tables(),
+                close=scratch.close,
+            )
+    world.count("compared with a fresh pull")
+    if found.failed or found.troubles:
+        return f"a fresh pull was not whole: {found.failed} {found.troubles}"
+    compared = found.comparison
+    return None if compared.equal else f"a fresh pull says something else: {compared}"[:2000]
 
 
 async def differences(world, *, only=None):

@@ -45,7 +45,7 @@ async def day(world):
             await program.stop()
     checks.acknowledged_is_durable(world)
     world.count("days of storm" if world.is_stormy else "days of notifications")
-    return wrong or world.broken
+    return wrong or world.broken or await checks.pulled_anew(world)
 
 
 class _Script:
@@ -76,7 +76,12 @@ class _Script:
             await self.notified_round()
             if wrong := await self.equal(f"after round {number + 1} of notified changes"):
                 return wrong
-        return await self.gap() or await self.hold()
+        if wrong := await self.gap() or await self.hold():
+            return wrong
+        # Of the seats of that hold, and of a day that has come near, nobody is told.
+        await pull(world)
+        await asyncio.sleep(SETTLED)
+        return None
 
     async def pulled_since_a_hold_lapsed(self):
         """Its seats are free again, of which nobody is told: the next pull shows them."""

@@ -114,6 +114,8 @@ def _warehouse(pipeline, now):
 def _open_warehouse(pipeline, clock, *, patient):
     assert not patient, "whoever serves must not wait for a warehouse"
     program = current()
+    if program is None:
+        return _warehouse(pipeline, clock.now())
     warehouse = program.world.shared or _warehouse(pipeline, clock.now())
     program.warehouses.append(warehouse)
     return warehouse
