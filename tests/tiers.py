@@ -5,17 +5,21 @@ ci         `uv run pytest --tier ci`: deep tests drawn by a seed, as many as fit
 deep       `uv run pytest --tier deep`: all there is
 
 A test that is too dear for every day has the mark `deep(seconds)`, with the processor time it takes; `everyday=[…]` names the
-parameters that run every day all the same. A test that takes the fixture `tier` runs in all three and does more in the higher
-ones. A test that is named (`file.py::test`) runs in any tier.
+parameters that run every day all the same, `everyday=3` means its first three. A test that takes the fixture `tier` runs in all
+three and does more in the higher ones. A test that is named (`file.py::test`) runs in any tier.
 """
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import settings
 
 __all__ = ["Tier"]
+
+PLACE = pytest.StashKey[int]()
+"""Which of its parameters a test has: the first is 0."""
 
 EXAMPLES = {"everyday": 50, "ci": 200, "deep": 500}
 """How many examples Hypothesis makes up, where a test does not say another number."""
@@ -88,6 +92,10 @@ def _named(config):
 
 def pytest_collection_modifyitems(config, items):
     if not _named(config):
+        places = Counter()
+        for item in items:
+            item.stash[PLACE] = places[item.nodeid.partition("[")[0]]
+            places[item.nodeid.partition("[")[0]] += 1
         _check(items)
         keep = set(_chosen(items, config.option.tier, config.option.seed))
         config.hook.pytest_deselected(items=[item for item in items if item not in keep])
@@ -118,16 +126,18 @@ def _chosen(items, tier, seed):
 def _deep(item):
     """Its mark, where it has one that counts for its parameters."""
     mark = item.get_closest_marker("deep")
-    if mark is None or ("everyday" in mark.kwargs and item.callspec.id in mark.kwargs["everyday"]):
-        return None
-    return mark
+    everyday = mark.kwargs.get("everyday", ()) if mark else ()
+    if isinstance(everyday, int):
+        return mark if item.stash[PLACE] >= everyday else None
+    return None if mark is None or (everyday and item.callspec.id in everyday) else mark
 
 
 def _check(items):
     """A name in `everyday` that no test has would leave a promise out without a word."""
     ids = {}
     for item in items:
-        if (mark := item.get_closest_marker("deep")) and "everyday" in mark.kwargs:
+        mark = item.get_closest_marker("deep")
+        if mark and not isinstance(mark.kwargs.get("everyday", 0), int):
             wanted, found = ids.setdefault(item.nodeid.partition("[")[0], (mark.kwargs["everyday"], set()))
             found.add(item.callspec.id)
     for test, (wanted, found) in ids.items():

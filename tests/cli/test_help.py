@@ -76,6 +76,7 @@ def test_what_only_looks_imports_neither_journal_nor_client(looked, words):
     } == set()
 
 
+@pytest.mark.deep(1)
 def test_help_takes_little_more_than_what_it_cannot_do_without(empty):
     """Processor time beside that of Python with click alone, measured in turns: machines differ, and so do moments."""
 

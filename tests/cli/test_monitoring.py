@@ -142,6 +142,7 @@ def test_a_service_that_is_down_leaves_the_switch_alone(project, service, listen
     assert listener.told == []
 
 
+@pytest.mark.deep(1)
 def test_a_hook_that_fails_changes_neither_result_nor_exit_code(project):
     environment = {
         "OCTO_SYNC_NOTIFY__PING": "http://127.0.0.1:9/ping-secret",

@@ -69,6 +69,7 @@ def test_json_is_one_document_and_nothing_else(program, words):
     assert document["schema_version"] == 1
 
 
+@pytest.mark.deep(0.3, everyday=1)
 @pytest.mark.parametrize(
     "words", [["status"], ["tables"], ["tables", "fct_bookings"], ["publish"], ["sync"], ["verify"]]
 )
@@ -359,6 +360,7 @@ def test_marts_that_are_defined_anew_wait_for_no_reader_of_the_former_ones(progr
     mine.unlink()
 
 
+@pytest.mark.deep(2)
 def test_status_says_when_readers_were_last_given_something_new(program):
     checks = program.directory / "warehouse" / "checks"
     checks.mkdir(parents=True, exist_ok=True)

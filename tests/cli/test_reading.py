@@ -38,6 +38,7 @@ READING = [
 ]
 
 
+@pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize("words", READING, ids=" ".join)
 def test_json_is_one_document_and_nothing_else(looked, words):
     done = looked(*words, "--json")
@@ -48,6 +49,7 @@ def test_json_is_one_document_and_nothing_else(looked, words):
     assert document["kind"]
 
 
+@pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize("words", READING, ids=" ".join)
 def test_a_pipe_gets_no_escape_bytes(looked, words):
     done = looked(*words)
@@ -205,6 +207,7 @@ def test_escape_bytes_in_data_are_neutralised_where_a_person_reads(looked):
     assert json.loads(looked.ok("sql", query, "--format", "jsonl"))["x"] == "\x1b[31mred"
 
 
+@pytest.mark.deep(2)
 def test_more_rows_than_the_limit_are_cut_and_it_says_so(looked):
     done = looked("sql", "from range(30)", "--limit", "10", "--format", "csv")
 
@@ -229,6 +232,7 @@ def test_a_query_that_takes_too_long_is_stopped(looked):
     assert "stopped after 0.3 s" in done.stderr
 
 
+@pytest.mark.deep(0.2, everyday=5)
 @pytest.mark.parametrize(
     "query",
     [
@@ -312,6 +316,7 @@ def test_a_bomb_ends_with_a_sentence_and_without_a_file(looked, query):
     assert sorted(looked.directory.rglob("*")) == before
 
 
+@pytest.mark.deep(2)
 def test_every_reading_statement_is_accepted(looked):
     for query in (
         "from suppliers",
@@ -347,6 +352,7 @@ def test_a_token_is_never_shown(project):
     assert "set (env SHOP_TOKEN)" in project("config", environment={"SHOP_TOKEN": secret}).stdout
 
 
+@pytest.mark.deep(2)
 def test_the_shipped_pipeline_can_be_looked_at_without_a_file_of_ones_own(empty, service):
     url = {"OCTO_SYNC_CONNECTIONS__SANDBOX__BASE_URL": service.base_url}
     assert empty("sync", "sandbox", "--only", "products", environment=url).returncode == 0

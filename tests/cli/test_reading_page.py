@@ -75,6 +75,7 @@ def test_a_block_of_the_page_runs(number, project, tmp_path):
     assert done.stdout, "every block shows something"
 
 
+@pytest.mark.deep(1)
 def test_the_copy_opens_with_an_older_duckdb_and_says_the_same(looked, tmp_path):
     libraries = installed(tmp_path / "libraries", f"duckdb=={OLDER}.*")
     program = (

@@ -283,6 +283,7 @@ def test_a_hook_that_fails_is_said_and_changes_nothing(project, books_now):
     assert project.json("reconcile", "list")["reconciliations"][0]["open"] == 1
 
 
+@pytest.mark.deep(0.3, everyday=2)
 @pytest.mark.parametrize(
     ("body", "words"),
     [

@@ -82,6 +82,7 @@ def test_ensure_rotate_and_remove_as_documents(hooked, service):
     assert "removed" not in hooked.ok("status")
 
 
+@pytest.mark.deep(1)
 def test_list_tells_ours_from_others_and_shows_no_whole_address(hooked, service):
     assert "subscriptions ensure" in hooked("subscriptions").stderr
     hooked.ok("subscriptions", "ensure")

@@ -288,6 +288,7 @@ async def test_the_pages_of_the_receiver_cannot_be_had_through_the_path_of_deliv
         assert answer.status >= 400, path
 
 
+@pytest.mark.deep(0.3, everyday=1)
 async def test_no_log_tells_a_delivery_s_address_or_secret_not_even_when_the_receiver_is_away(proxy):
     """Last: it takes the receiver away."""
     for raw in (_delivery(b" " * (LIMIT + 1)), _delivery(b"{}", secret=b"guessed"), _delivery(booking_body("logged"))):

@@ -135,6 +135,7 @@ def test_a_landing_that_fails_at_any_of_its_statements_leaves_nothing_behind(ope
     warehouse.close()
 
 
+@pytest.mark.deep(1, everyday=1)
 @pytest.mark.parametrize("start", ["commit", "insert into ops.coverage", "delete from warehouse"])
 def test_an_error_at_a_decisive_statement_is_survived_by_the_same_process(open_warehouse, start):
     warehouse = open_warehouse()
@@ -195,6 +196,7 @@ def again(warehouse, answer, seq):
     return warehouse.land(landing(dataclasses.replace(answer, request_seq=seq, unchanged=same, **lines)))
 
 
+@pytest.mark.deep(0.5)
 @pytest.mark.parametrize("reopened", [True, False])
 def test_a_death_between_the_two_files_does_not_keep_the_newer_contacts_for_ever(open_warehouse, private, reopened):
     """The service goes back to what it said before: its answer is the last one that landed, but not in the private file."""
@@ -221,6 +223,7 @@ def test_a_death_between_the_two_files_does_not_keep_the_newer_contacts_for_ever
     warehouse.close()
 
 
+@pytest.mark.deep(1)
 def test_a_burial_cut_between_the_two_files_does_not_hide_the_contacts_of_a_booking_that_is_back(
     open_warehouse, private
 ):
@@ -240,6 +243,7 @@ def test_a_burial_cut_between_the_two_files_does_not_hide_the_contacts_of_a_book
     warehouse.close()
 
 
+@pytest.mark.deep(1, everyday=1)
 @pytest.mark.parametrize("lost", ["octo.private.duckdb", "octo.duckdb"])
 def test_a_file_that_was_lost_alone_is_filled_again(open_warehouse, private, tmp_path, lost):
     contacts = "select full_name from {}private.booking_contacts order by all"
@@ -272,6 +276,7 @@ def test_a_fenced_writer_does_not_write_the_private_file_either(open_warehouse, 
     warehouse.close()
 
 
+@pytest.mark.deep(2)
 def test_a_file_of_the_first_schema_gains_what_is_new_and_is_read_anew(open_warehouse, private, tmp_path):
     """Two roads to a schema must meet: made anew or brought up to date, the tables have the same columns and words."""
     columns = (

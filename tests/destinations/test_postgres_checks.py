@@ -26,6 +26,7 @@ def test_these_tests_ask_a_server(warehouse):
     assert "PostgreSQL" in warehouse.query("select version()").rows[0][0]
 
 
+@pytest.mark.deep(0.1, everyday=1)
 @pytest.mark.parametrize("check", FAULTS)
 def test_a_fault_that_was_planted_keeps_the_former_marts(warehouse, tmp_path, check):
     assert publish(warehouse, tmp_path, tmp_path / "unused").failed == ()

@@ -70,6 +70,7 @@ def at_send(monkeypatch, act):
     return done
 
 
+@pytest.mark.deep(2)
 def test_a_session_killed_in_the_middle_of_a_landing_costs_nothing(
     warehouse, wanted, database, monkeypatch, postgres_server
 ):

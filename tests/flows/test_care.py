@@ -316,6 +316,7 @@ def test_care_writes_anew_what_is_worth_it_and_not_again_soon(ports):
     assert ports.warehouse.sizes()["warehouse"].bytes < grown
 
 
+@pytest.mark.deep(5)
 def test_a_file_that_cannot_be_written_anew_is_left_and_the_other_is_taken_care_of(ports, monkeypatch):
     ports.pipeline.care = CareSettings(least=1024)
     real = ports.warehouse.rewrite

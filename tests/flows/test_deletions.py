@@ -101,6 +101,7 @@ NO_PROOF = {
 }
 
 
+@pytest.mark.deep(1)
 async def test_no_other_answer_proves_that_a_booking_is_gone(synced, service):
     """Ten bookings vanish from every list, and each one's own document is answered wrongly in another way."""
     copy = synced(sync={"attempts": 2, "backoff": "0.01s"}, limits={"attempts": 1})
@@ -211,6 +212,7 @@ async def test_a_booking_moved_out_of_every_window_is_found_by_its_uuid(project,
     assert held == [(target["local_date"], False)]
 
 
+@pytest.mark.deep(1)
 async def test_a_deleted_product_goes_with_everything_that_hangs_on_it(synced, service):
     copy = synced()
     copy.remember_products()
@@ -305,6 +307,7 @@ async def test_hidden_bookings_are_asked_for_within_the_budget_of_calls_those_th
     assert "--allow-deletions" in result.held[0]
 
 
+@pytest.mark.deep(2)
 async def test_cancelled_bookings_that_lists_leave_out_are_asked_for_once(synced, service):
     copy = synced()
     service.quirks(cancelled_not_listed=True)

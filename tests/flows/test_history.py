@@ -145,6 +145,7 @@ async def test_an_unchanged_pull_renews_the_evidence_and_adds_no_version(project
         assert (verified > bookings[uuid] + dt.timedelta(hours=1), by) == (True, "schedule"), uuid
 
 
+@pytest.mark.deep(2)
 async def test_a_notification_is_the_source_of_what_it_brought_and_its_repetition_of_nothing(project, service):
     await synced(project)
     uuid = project.query("select min(booking_uuid) from core.bookings where status = 'CONFIRMED'")[0][0]

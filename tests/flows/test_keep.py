@@ -87,6 +87,7 @@ async def test_a_change_that_is_marked_lands_without_a_pull(project, service):
     assert project.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_what_is_marked_during_a_landing_is_fetched_beside_it(project, service):
     async with keeping(project) as keeper:
         await asyncio.to_thread(keeper.pull, "full")
@@ -237,6 +238,7 @@ async def test_what_breaks_while_it_is_being_stopped_does_not_begin_it_anew(proj
     assert not any("Trying again" in sentence for sentence in said)
 
 
+@pytest.mark.deep(1)
 async def test_what_becomes_due_while_it_looks_after_other_things_is_not_slept_over(project, service, monkeypatch):
     async with keeping(project) as keeper:
         await asyncio.to_thread(keeper.pull, "full")

@@ -103,6 +103,7 @@ async def test_a_writer_that_was_overtaken_lands_nothing_more(synced, service):
     assert {t for t in held if now[t] != held[t]} <= {"private.booking_contacts"}
 
 
+@pytest.mark.deep(0.7)
 async def test_an_overtaken_writer_does_not_touch_the_private_file_either(synced, service):
     copy = synced()
     uuid = next(b["uuid"] for b in service.state()["bookings"] if b["status"] == "CONFIRMED")
@@ -115,6 +116,7 @@ async def test_an_overtaken_writer_does_not_touch_the_private_file_either(synced
     assert found == [(0,)]
 
 
+@pytest.mark.deep(1)
 async def test_a_journal_that_was_lost_is_made_anew_and_the_next_pull_is_newer_than_all_before(synced, service):
     copy = synced()
     service.traffic(40, seed="lost journal")

@@ -140,6 +140,7 @@ async def test_an_amount_that_no_column_can_hold_is_set_aside_not_rounded_and_no
     assert copy.differences() == []
 
 
+@pytest.mark.deep(1)
 async def test_instants_are_read_in_every_form_that_services_write(project, service):
     forms = {
         "2026-12-05T09:30:00Z": ("2026-12-05 09:30:00", "2026-12-05 09:30:00"),

@@ -145,6 +145,7 @@ def asyncio_task(coroutine):
     return asyncio.ensure_future(coroutine)
 
 
+@pytest.mark.deep(1)
 async def test_a_booking_that_goes_back_to_what_it_was_is_not_taken_for_unchanged(synced, service):
     """The window's bytes equal the last landed ones, but in between the booking landed differently by its own road."""
     copy, uuid = synced(), booked(service)

@@ -194,6 +194,7 @@ def test_a_pace_is_forgotten_after_a_week(tmp_path):
     assert (known.requests, later) == (5, None)
 
 
+@pytest.mark.deep(1)
 def test_one_connection_that_is_held_leaves_the_others_alone(tmp_path):
     async def life(service):
         places = {**PLACES, "availability": (0, 100)}

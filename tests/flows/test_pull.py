@@ -124,6 +124,7 @@ async def test_where_everything_is_marked_already_nothing_is_asked_for_twice(syn
     assert copy.differences() == []
 
 
+@pytest.mark.deep(4)
 async def test_a_pull_after_any_changes_equals_the_source_again(synced, service):
     copy = synced()
     for seed in ("one/0", "one/1", "two"):
@@ -136,6 +137,7 @@ async def test_a_pull_after_any_changes_equals_the_source_again(synced, service)
         assert result.status == "ok"
 
 
+@pytest.mark.deep(3)
 async def test_a_pull_of_changes_and_a_pull_from_nothing_give_the_same_digest(synced, project, service):
     grown, fresh = synced(), project()
     service.traffic(40, seed="digest")
@@ -173,6 +175,7 @@ async def test_availability_is_kept_only_of_the_products_that_were_chosen(projec
     assert kept == set(chosen)
 
 
+@pytest.mark.deep(1)
 async def test_what_is_asked_for_is_bounded_by_the_connections_concurrency(project):
     wires = []
 

@@ -104,6 +104,7 @@ def writer(tmp_path):
     made.close()
 
 
+@pytest.mark.deep(4)
 def test_no_reader_sees_half_of_a_publication_or_holds_up_the_writer(writer, tmp_path, tier):
     publications = tier.choose(5, 20, 50)
     stop = tmp_path / "stop"

@@ -421,6 +421,7 @@ WITHOUT = {
 }
 
 
+@pytest.mark.deep(0.2, everyday=3)
 @pytest.mark.parametrize("left_out", [None, *RULES])
 def test_each_rule_of_the_file_decides(left_out, copy, tmp_path):
     cover(copy, "ours", "2026-11", "2026-11-22 11:00Z")

@@ -86,6 +86,7 @@ async def test_a_record_without_a_readable_id_leaves_quarantine_when_it_is_mende
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_record_set_aside_keeps_its_last_good_row(synced, service):
     copy, uuid = synced(), victim(service)
     service.change(uuid, reseller_reference="NEW")
@@ -136,6 +137,7 @@ async def test_the_reason_of_a_quarantine_holds_no_value(project, service):
             assert b"zz-quarantined-zz" not in file.read_bytes()
 
 
+@pytest.mark.deep(2)
 async def test_an_id_that_comes_twice_in_one_answer_lands_once_and_is_said(project, service):
     uuid = victim(service)
     copy = project(availability=(0, 1))
@@ -227,6 +229,7 @@ async def test_ids_that_look_like_sql_or_markup_are_stored_exactly(project, serv
     assert held == [(odd,) * 4]
 
 
+@pytest.mark.deep(1)
 async def test_a_product_whose_id_is_odd_is_asked_for_by_its_own_name(project, service):
     """Ids go into paths, journal keys and SQL; none of them may be torn."""
     odd = 'a/b?c#d "e" \\f é'

@@ -177,6 +177,7 @@ async def test_the_endpoint_is_durable_and_accepted_before_the_service_hears_of_
     assert accepted == [True, True]
 
 
+@pytest.mark.deep(0.1, everyday=2)
 @pytest.mark.parametrize(
     "quirks",
     [
@@ -363,6 +364,7 @@ async def test_a_create_that_times_out_but_succeeded_is_found_again(shop):
     assert len(shop.secrets) == 1
 
 
+@pytest.mark.deep(0.1, everyday=4)
 @pytest.mark.parametrize("fault", ["status_5xx", "truncated", "chopped", "html_200", "empty_200", "reset", "malformed"])
 @pytest.mark.parametrize("method", ["POST", "PATCH", "GET", "DELETE"])
 async def test_whatever_breaks_once_there_is_exactly_one_after_the_next_check(shop, fault, method):
@@ -697,6 +699,7 @@ async def test_without_an_address_nothing_is_asked(shop):
 # -- services and tokens that cannot ------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep(0.2, everyday=1)
 @pytest.mark.parametrize("status", [400, 403, 404, 405, 422, 501])
 async def test_a_service_without_subscriptions_is_said_and_no_error(shop, status):
     error = {"error": "NOPE", "errorMessage": "not here"}

@@ -176,6 +176,7 @@ def spelled(rows):
     }
 
 
+@pytest.mark.deep(2)
 async def test_faults_of_deliveries_do_not_touch_a_pull(start, tiny):
     copy = start("full")
     tiny.traffic(25, seed="faults")
@@ -481,6 +482,7 @@ async def test_with_this_quirk_the_copy_holds_what_the_service_shows(start, tiny
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_quirks_of_what_a_pull_never_meets_do_not_touch_it(start, tiny):
     copy = start("full")
     tiny.traffic(25, seed="quirks")
@@ -489,6 +491,7 @@ async def test_quirks_of_what_a_pull_never_meets_do_not_touch_it(start, tiny):
     assert copy.differences() == []
 
 
+@pytest.mark.deep(4)
 async def test_what_a_service_stops_saying(start, tiny):
     copy = start("full")
 
@@ -510,6 +513,7 @@ async def test_what_a_service_stops_saying(start, tiny):
     assert copy.differences() == []
 
 
+@pytest.mark.deep(7)
 async def test_what_stands_twice_in_one_record_lands_once_and_is_said(start, tiny):
     copy = start("catalogue", publish=True)
     wanted = copy.oracle()

@@ -97,6 +97,7 @@ def service():
         yield running
 
 
+@pytest.mark.deep(3)
 async def test_old_bookings_are_asked_for_within_the_budget(tmp_path, service):
     service.reset()
     project = Project(tmp_path, service, limits=QUICK, sync={"verify_bookings_within": "1h", "verify_budget": 180})

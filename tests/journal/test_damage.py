@@ -59,6 +59,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damaged_file_is_moved_aside_and_a_fresh_one_works(filled: Path, clock: HandClock, name: str) -> None:
     broken = DAMAGES[name](filled.read_bytes())

@@ -199,6 +199,7 @@ def test_months_of_a_named_option_leave_the_others_alone(journal: Journal) -> No
     assert set(dirty(journal)) == {availability("p1", "o1", "2026-07")}
 
 
+@pytest.mark.deep(0.1, everyday=4)
 @pytest.mark.parametrize(
     "name", ["p1", 'p"1', "p\\1", "p,1", "[p]", "%", "p'1", "ü", "日本", "\U0001f3db", "p 1", "p\n1"]
 )

@@ -2,6 +2,7 @@
 
 import signal
 
+import pytest
 from tests.journal.helpers import HandClock, bookings, start
 
 from octo_sync.journal import Journal
@@ -44,6 +45,7 @@ for number in range(10**6):
         assert {one.subject for one in journal.subjects()} >= set(bookings(len(said)))
 
 
+@pytest.mark.deep(0.6, everyday=1)
 def test_two_processes_that_create_and_mark_at_once_lose_nothing(path, clock: HandClock) -> None:
     program = """
 for number in range(150):

@@ -20,6 +20,7 @@ def chunks(first, last, days=100):
         first = end + dt.timedelta(days=1)
 
 
+@pytest.mark.deep(0.3, everyday=2)
 @pytest.mark.parametrize("style", [None, "iso", "date", "pipe", "compact"])
 def test_availability_equals_the_state_across_daylight_saving(box, style):
     box.quirks(availability_id_style=style)
@@ -53,6 +54,7 @@ def test_availability_equals_the_state_across_daylight_saving(box, style):
     assert seen > (5_000 if style is None else 500)
 
 
+@pytest.mark.deep(0.7)
 def test_offsets_change_with_daylight_saving(box):
     offsets = {
         product["time_zone"]: {slot["local_start"][-6:] for slot in box.slots(product_id=product["id"], **WINDOW)}

@@ -75,6 +75,7 @@ def test_a_key_that_occurs_twice_is_found_in_every_table(failed, table):
     assert failed("unique_keys", insert(table, **second))
 
 
+@pytest.mark.deep(0.1, everyday=6)
 @pytest.mark.parametrize("precision", [0, 2, 3])
 @pytest.mark.parametrize(("table", "part"), PRICED, ids=lambda v: getattr(v, "full_name", v))
 def test_an_amount_that_is_not_its_minor_units_is_found(failed, table, part, precision):
@@ -181,6 +182,7 @@ OWED = (
 )
 
 
+@pytest.mark.deep(0.4, everyday=1)
 @pytest.mark.parametrize(
     ("day", "more", "wrong"),
     [

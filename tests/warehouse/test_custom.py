@@ -54,6 +54,7 @@ async def test_an_own_mart_reads_shipped_ones_and_is_made_anew_with_them(opened)
     assert {c.name: c.description for c in own.columns}["guests"] == "People who came."
 
 
+@pytest.mark.deep(1)
 async def test_an_own_mart_may_be_a_table_and_be_read_by_another(opened):
     copy, put, publish_it = opened
     put("custom/z_base.sql", OWN.replace("-- grain", "-- materialize: table\n-- grain"))

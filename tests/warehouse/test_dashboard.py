@@ -83,6 +83,7 @@ def _rows_of(engine, name, **given):
     return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
 
+@pytest.mark.deep(0.7, everyday=1)
 def test_pages_do_not_count_what_lay_ahead_of_a_connection_that_left(engine, world):
     window = {"first": TODAY + 3 * DAY, "last": TODAY + 25 * DAY}
     alone = Truth([dataclasses.replace(c, supplier=None) for c in world.now.channels])

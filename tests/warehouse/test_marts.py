@@ -495,6 +495,7 @@ def test_the_calendar_has_every_day_of_its_years(engine, world):
         assert r["quarter"] == (r["date_key"].month + 2) // 3
 
 
+@pytest.mark.deep(1)
 async def test_guests_are_counted_where_the_service_leaves_the_units_out(project, service):
     """Then the product says how many people a unit admits; a unit that nobody knows makes the booking unknown, not 0."""
     copy, lost = project(publish=True, availability=(0, 1)), []

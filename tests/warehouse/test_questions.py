@@ -112,6 +112,7 @@ def separated(engine, directory):
         yield
 
 
+@pytest.mark.deep(2, everyday=1)
 def test_what_lay_ahead_of_a_connection_that_left_is_in_no_answer(engine, world):
     """Nobody asks for it any more; its past, and all of its bookings, stay as they were."""
     alone = {"supplier": None}
@@ -179,6 +180,7 @@ def test_pick_up_is_of_months_that_are_over(engine, world):
     assert any(0 < row["share_7"] < 1 for row in rows)
 
 
+@pytest.mark.deep(0.5, everyday=1)
 def test_people_that_nobody_counts_are_not_0_and_a_part_is_not_the_whole(engine, world):
     """All sold bookings of one day, and all of a product in one month, do not say how many they are for."""
     channels = copy.deepcopy(world.now.channels)
@@ -252,6 +254,7 @@ def _open_days(world):
     return [same for same in found.values() if all(d["taken"] is not None and not d["sold_out"] for d in same)]
 
 
+@pytest.mark.deep(0.6, everyday=1)
 def test_a_departure_without_places_or_with_more_left_than_it_has_is_not_measured(engine, world):
     """Services say such of sold-out ones; taken would be below 0, or the day full of nothing."""
     (first, second, *_) = [same[0]["slot"][1:] for same in _open_days(world)]
@@ -271,6 +274,7 @@ def test_a_departure_without_places_or_with_more_left_than_it_has_is_not_measure
     assert least >= 0
 
 
+@pytest.mark.deep(0.6, everyday=1)
 def test_what_is_sold_out_is_not_weak(engine, world):
     """Though a service may say that nobody has taken a place: a day is one or the other."""
     day = min(_open_days(world), key=len)

@@ -231,6 +231,7 @@ def test_of_two_capacities_the_larger_stands_and_the_marts_say_so(copies):
     assert (now["differing_departures"], day["differing_departures"]) == (1, 0)
 
 
+@pytest.mark.deep(1)
 def test_of_equal_capacities_what_was_verified_last_stands(copies):
     (_, shared) = copies
     was, of = _departure(shared)
@@ -292,6 +293,7 @@ def test_what_is_gone_for_one_token_is_sold_through_the_others(copies):
     assert health == []
 
 
+@pytest.mark.deep(1, everyday=1)
 @pytest.mark.parametrize(
     "other",
     ["supplier_id = null", "supplier_id = 'another'", "base_url = 'https://another.example/octo/v1'"],

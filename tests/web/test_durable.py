@@ -86,6 +86,7 @@ async def test_kill_9_under_load_loses_no_acknowledged_delivery_r1(tmp_path):
     assert subjects <= timers
 
 
+@pytest.mark.deep(1)
 async def test_sigterm_under_load_answers_what_it_stored_and_ends(tmp_path):
     acknowledged: set[str] = set()
     async with started(tmp_path) as (child, connect):

@@ -80,6 +80,7 @@ async def test_identical_bodies_are_each_stored_counted_and_mark_again_r3(receiv
     assert running.deliveries("stored") == 3
 
 
+@pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize(
     "raw",
     [
@@ -135,6 +136,7 @@ async def test_the_first_delivery_to_an_address_is_noted(receiver):
 # ── refused before the body is read ───────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.deep(0.1, everyday=2)
 @pytest.mark.parametrize(
     "secret", [None, b"", b"wrong", SECRET[:-1], SECRET + b"x", SECRET.upper(), b"caf\xc3\xa9", b"x" * 8000]
 )

@@ -223,6 +223,7 @@ async def test_a_query_is_answered_and_nothing_of_a_number_is_rounded(shown):
     )
 
 
+@pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -103,6 +103,7 @@ ROWS = {
 }
 
 
+@pytest.mark.deep(0.2, everyday=3)
 @pytest.mark.parametrize("path", PAGES)
 async def test_each_page_where_nothing_was_pulled(shown, variant, path):
     tables = "select schema_name || '.' || table_name from duckdb_tables() where schema_name in ('core', 'ops')"
@@ -133,6 +134,7 @@ def tiny(variant):
     )
 
 
+@pytest.mark.deep(0.2, everyday=2)
 @pytest.mark.parametrize("path", PAGES)
 async def test_each_page_of_one_product_one_departure_and_one_booking(shown, tiny, path):
     assert ask(tiny, "select count(*) from core.availability union all select count(*) from core.bookings") == [
@@ -204,6 +206,7 @@ async def test_of_500_products_40_are_drawn_and_the_page_says_so(shown, huge):
     assert page.count("<option") == 513
 
 
+@pytest.mark.deep(0.2, everyday=3)
 @pytest.mark.parametrize("path", PAGES)
 async def test_each_page_of_hostile_titles_says_them_and_runs_nothing(shown, variant, path):
     said = HOSTILE.replace("'", "''")
@@ -255,6 +258,7 @@ async def test_each_page_of_a_copy_on_a_server(on_a_server, tmp_path, path):
     assert "postgres@" not in answer.text
 
 
+@pytest.mark.deep(0.2, everyday=2)
 @pytest.mark.parametrize("path", OURS)
 async def test_a_server_and_a_file_say_the_same(on_a_server, shown, tmp_path, path):
     source = Source(on_a_server, tmp_path, now=lambda: NOON + dt.timedelta(hours=1))
@@ -415,6 +419,7 @@ async def test_a_copy_with_an_unanswered_month_is_called_incomplete_and_its_days
     assert "the day is not known wholly" in tiles(page)["bookings"][1]
 
 
+@pytest.mark.deep(1)
 async def test_the_cells_of_the_map_are_the_product_days_of_the_mart(shown, variant):
     folder = variant(
         "sold-out",
@@ -451,6 +456,7 @@ async def test_unknown_capacity_is_called_unknown(shown):
     assert ">0 %<" not in page
 
 
+@pytest.mark.deep(2)
 async def test_people_of_whom_nobody_says_how_many_are_called_unknown(shown, variant):
     folder = variant("uncounted", "update core.bookings set pax_count = null", "delete from core.booking_unit_items")
     dashboard = shown(folder)
@@ -513,6 +519,7 @@ async def test_what_is_known_in_part_is_said_of_the_channels_that_are_chosen(sho
         assert f"Those before {words.day(early)} are not known wholly" in page
 
 
+@pytest.mark.deep(0.4, everyday=1)
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -525,6 +532,7 @@ async def test_pick_up_with_one_day_given_counts_from_it(shown, asked, said):
     assert f"Months of travel {said}" in await shown().text(f"/pickup?{asked}")
 
 
+@pytest.mark.deep(1)
 async def test_two_connections_of_one_channel_are_one_line_of_both(shown, variant):
     folder = variant(
         "same-name",
@@ -544,6 +552,7 @@ async def test_two_connections_of_one_channel_are_one_line_of_both(shown, varian
     assert values == pytest.approx([share for (share,) in wanted])
 
 
+@pytest.mark.deep(1)
 async def test_sold_bookings_without_a_day_of_travel_are_told_apart_per_currency(shown, variant):
     folder = variant(
         "undated",
@@ -615,6 +624,7 @@ NONSENSE = {
 }
 
 
+@pytest.mark.deep(0.1, everyday=4)
 @pytest.mark.parametrize("path", NONSENSE)
 async def test_nonsense_is_refused_with_a_sentence(shown, path):
     answer = await shown().get(path)

@@ -51,6 +51,7 @@ async def test_it_says_what_the_page_says(published, shown):
     assert charts(report) == charts(page)
 
 
+@pytest.mark.deep(1)
 def test_what_is_hostile_stays_text(published, tmp_path):
     shutil.copy(published / READ, tmp_path / READ)
     with duckdb.connect(tmp_path / READ) as copy:
@@ -81,6 +82,7 @@ def test_the_command_writes_it_and_says_so(project):
     assert (project / "report.html").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.deep(1)
 def test_without_a_copy_there_is_no_report_and_an_older_one_stays(project):
     (project / "report.html").write_text("older")
     (project / READ).unlink()

@@ -209,6 +209,7 @@ def test_open_without_a_dashboard_is_a_mistake(serve):
     assert program.process.wait(10) == 2
 
 
+@pytest.mark.deep(1)
 async def test_more_pages_than_can_be_made_are_told_so_and_a_slow_one_holds_up_no_other(shown, monkeypatch):
     """Two threads make pages; 32 may wait."""
     dashboard = shown()

@@ -75,6 +75,7 @@ def test_another_copy_is_noticed_within_two_seconds_by_the_clock(source, folder,
     assert _titles(source) == {"Renamed"}
 
 
+@pytest.mark.deep(4)
 async def test_a_publish_while_it_runs_is_on_the_page_within_two_seconds(published, service, tmp_path, shown):
     """The whole way: a change at the service, a sync, and the page shows it, by the real clock."""
     shutil.copytree(published, tmp_path / "project")
@@ -121,6 +122,7 @@ async def test_a_page_is_of_one_copy_though_another_is_published_while_it_is_mad
     assert "Renamed" in await dashboard.text("/availability")
 
 
+@pytest.mark.deep(1)
 def test_many_threads_read_through_swaps_and_nothing_is_left_open(source, folder, clock):
     failures, stop = [], threading.Event()
 
