@@ -26,9 +26,9 @@ EXAMPLES = {"everyday": 50, "ci": 200, "deep": 500}
 
 SECONDS = {
     "tests/simulation/test_mutants.py": 90,
-    "tests/faults/": 60,
-    "tests/browser/": 40,
-    "tests/docs/": 100,
+    "tests/faults/": 50,
+    "tests/browser/": 30,
+    "tests/docs/": 50,
     "tests/": 60,
 }
 """What the deep tests drawn for one run of CI may take, in seconds of one processor; the first prefix that fits counts."""
