@@ -147,6 +147,7 @@ def test_the_coverage_map_has_a_cell_for_every_product_and_month(look, base, dem
     assert re.search(r"verified 20\d\d-.* by (schedule|notification|confirm|user); asked for 20.*; complete\.$", title)
 
 
+@pytest.mark.deep(1)
 def test_the_coverage_map_tells_old_incomplete_and_unanswered_apart(look, demo, serving, tmp_path, pictured):
     first, second, third = (row[0] for row in ask(demo, "select product_id from core.products order by 1 limit 3"))
     lost = (
@@ -192,6 +193,7 @@ def test_the_coverage_map_tells_old_incomplete_and_unanswered_apart(look, demo, 
         pictured(window, f"sync-aged-{theme}")
 
 
+@pytest.mark.deep(2)
 def test_a_keyboard_reaches_everything(look, base):
     page = look(base).page
     page.goto(f"{base}/")
@@ -217,6 +219,7 @@ def test_a_keyboard_reaches_everything(look, base):
     assert details.get_attribute("open") is not None
 
 
+@pytest.mark.deep(2)
 def test_the_theme_is_remembered(look, base):
     window = look(base)
     page = window.page

@@ -65,6 +65,7 @@ def test_only_a_thousand_rows_are_shown(look, base):
     assert "Only the first 1,000 rows are shown" in window.page.inner_text("#answer")
 
 
+@pytest.mark.deep(2)
 def test_a_hostile_query_and_answer_are_texts(look, base):
     window = look(base)
     window.open("sql")

@@ -104,6 +104,7 @@ def test_every_question_has_the_answer_that_a_copy_in_duckdb_gives(program, look
     assert without_seen(here["rows"]) == without_seen(there["rows"])
 
 
+@pytest.mark.deep(2)
 def test_most_questions_have_rows_to_compare(looked):
     required = {q.number: [f"--param={name}=RS-000001" for name in q.required] for q in ask.questions(Path("nowhere"))}
     answered = {n for n, given in required.items() if looked.json("ask", n, *given)["rows"]}

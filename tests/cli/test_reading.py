@@ -118,6 +118,7 @@ def test_verify_says_that_it_asked_nobody(looked):
     assert last.endswith("octo-sync verify --live")
 
 
+@pytest.mark.deep(3)
 def test_looking_needs_no_token(project):
     path = project.directory / "pipelines/shop.toml"
     path.write_text(path.read_text().replace(', default = "sandbox-token-all"', ""))
@@ -199,6 +200,7 @@ def test_a_column_name_that_occurs_twice_keeps_both_values(looked):
     assert sorted(row.values()) == [1, 2]
 
 
+@pytest.mark.deep(1)
 def test_escape_bytes_in_data_are_neutralised_where_a_person_reads(looked):
     query = "select chr(27) || '[31mred' as x"
 
@@ -332,6 +334,7 @@ def test_every_reading_statement_is_accepted(looked):
         assert looked("sql", query).returncode == 0, query
 
 
+@pytest.mark.deep(2)
 def test_the_digest_of_the_copy_is_that_of_the_warehouse(looked):
     assert looked.json("digest")["tables"] == looked.json("digest", "--warehouse")["tables"]
     assert looked.json("digest")["tables"] == looked.json("digest")["tables"]

@@ -106,6 +106,7 @@ def test_listening_shows_what_comes_and_nothing_from_before(tmp_path, place):
     ]
 
 
+@pytest.mark.deep(2)
 def test_status_shows_the_webhooks_while_it_runs(place):
     sandbox, copy, program = place
     sandbox.control("POST", "/traffic", {"changes": 1, "seed": 3, "kinds": ["product"]})

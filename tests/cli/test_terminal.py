@@ -91,6 +91,7 @@ def test_colours_can_be_refused(looked, words, environment):
     assert "everything verified" in seen
 
 
+@pytest.mark.deep(0.6)
 def test_colours_can_be_wished_for_in_a_pipe(looked):
     assert "\x1b[" in looked("--color", "always", "status").stdout
     assert "\x1b[" in looked("status", environment={"FORCE_COLOR": "1"}).stdout
@@ -253,6 +254,7 @@ def test_a_narrow_list_leaves_out_the_least_important_and_keeps_the_rest_whole(l
     assert re.match(r"\d{8}T\d{6}-\w{4}  sync +ok", runs[2]), "the id is whole"
 
 
+@pytest.mark.deep(0.6)
 def test_an_error_in_the_list_of_runs_is_folded_and_a_pipe_gets_every_column(project):
     import sqlite3
     from contextlib import closing

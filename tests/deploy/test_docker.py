@@ -153,6 +153,7 @@ def test_every_secret_is_a_file_and_each_one_that_is_used_is_there(deploy):
     assert mounted == {"dashboard", "acme-token", "postgres", "metabase"}
 
 
+@pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_pipeline_file_is_mounted_wherever_it_lies(tmp_path, name):
     deploy = Deploy(tmp_path / name)
@@ -164,6 +165,7 @@ def test_the_pipeline_file_is_mounted_wherever_it_lies(tmp_path, name):
     assert mount["read_only"] is True
 
 
+@pytest.mark.deep(3)
 def test_with_these_roles_and_settings_the_program_fills_the_database_and_bi_reads_the_marts(tmp_path, postgres_server):
     """What compose would set, on a server of ours: passwords from secrets, roles from roles.sql, one real pull."""
     psycopg = pytest.importorskip("psycopg")

@@ -258,6 +258,7 @@ async def test_a_slow_body_is_ended_and_meanwhile_holds_nothing_at_the_receiver(
     await client.close()
 
 
+@pytest.mark.deep(0.1, everyday=6)
 @pytest.mark.parametrize(
     "path",
     [

@@ -17,6 +17,7 @@ ZONES = ["UTC", "Europe/Lisbon", "Pacific/Auckland"]
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
+@pytest.mark.deep(0.1, everyday=12)
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("expression", CRON)
 def test_a_timer_elapses_when_the_pipeline_s_schedule_does(expression, zone):

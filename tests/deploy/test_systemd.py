@@ -103,6 +103,7 @@ def test_without_a_pipeline_the_project_is_the_service_manager_s(tmp_path, monke
     assert verify(folder) == []
 
 
+@pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_project_may_be_called_anything(tmp_path, name):
     deploy = Deploy(tmp_path / name)

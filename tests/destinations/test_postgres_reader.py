@@ -100,6 +100,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.deep(0.1, everyday=10)
 @pytest.mark.parametrize(("sql", "parameters", "sentence"), REFUSED, ids=[case[0][:60] for case in REFUSED])
 def test_what_is_not_published_is_refused_in_rows_and_in_batches(reader, sql, parameters, sentence):
     with pytest.raises(QueryError, match=sentence):
@@ -235,6 +236,7 @@ def test_a_closed_reader_stays_closed(lasting):
         opened.batches("select 1")
 
 
+@pytest.mark.deep(1)
 def test_a_reader_outlives_a_restart_and_says_when_the_server_is_away(tmp_path):
     server = Server()
     try:

@@ -164,6 +164,7 @@ async def test_a_service_that_refuses_the_day_before_is_asked_without_it(project
     assert 0 < len(refused) <= 2 * Limits().concurrency, "once is enough for all options"
 
 
+@pytest.mark.deep(0.5)
 async def test_a_service_that_shows_one_day_at_a_time_is_asked_for_one(project, service):
     copy = project(availability=(0, 3), bookings=(0, 1), limits={"max_4xx_per_minute": 1000})
     service.quirks(range_limit_days=0)
@@ -240,6 +241,7 @@ async def test_a_hanging_request_ends_at_its_deadline(synced, service):
     assert any("1 s" in reason for reason in [*result.failed.values()])
 
 
+@pytest.mark.deep(0.6)
 async def test_the_calls_per_minute_stay_below_what_was_configured(project, service):
     copy = project(
         bookings=(-3, 3), availability=(0, 3), limits={"requests_per_minute": 1200.0}, capabilities=("pricing",)

@@ -189,6 +189,7 @@ async def test_one_refusal_and_one_answer_are_no_proof(synced, service):
     assert copy.query("select * from ops.absences") == []
 
 
+@pytest.mark.deep(0.6)
 async def test_a_booking_moved_out_of_every_window_is_found_by_its_uuid(project, service):
     copy = project(bookings=(-30, 20), availability=(0, 1))
     await copy.sync()
@@ -323,6 +324,7 @@ async def test_cancelled_bookings_that_lists_leave_out_are_asked_for_once(synced
     assert copy.differences() == []
 
 
+@pytest.mark.deep(0.5)
 async def test_an_empty_product_list_makes_every_product_be_asked_for_by_its_own_id(synced, service):
     """Eight products are too few to be held, so each is looked up; all of them are alive."""
     copy = synced()
@@ -396,6 +398,7 @@ async def test_a_closed_season_within_the_bounds_is_deleted_after_two_complete_a
     assert all(one["availability_id"] in difference for difference in copy.differences()), copy.differences()
 
 
+@pytest.mark.deep(0.6)
 async def test_an_answer_with_a_bad_record_proves_no_absence(synced, service):
     """An incomplete answer speaks for nobody: the booking it could not read may be the one that is missed."""
     copy = synced()

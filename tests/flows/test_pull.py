@@ -105,6 +105,7 @@ async def test_a_second_pull_of_an_unchanged_source_writes_nothing_and_renews_co
     assert copy.differences() == []
 
 
+@pytest.mark.deep(0.6)
 async def test_where_everything_is_marked_already_nothing_is_asked_for_twice(synced):
     """As after a restore or a rebuild: the months are fetched while the products, which tell of more, are under way."""
     copy = synced()

@@ -193,6 +193,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_whatever_the_data_says_is_text(tmp_path, text):
     plain = page_of(tmp_path / "plain.html", _saying("harmless"), drill=_telling("harmless"))

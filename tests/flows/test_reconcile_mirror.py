@@ -136,6 +136,7 @@ def test_every_column_is_what_the_journal_knows(ports):
     assert (failed["verdict"], failed["matched"], failed["open_differences"]) == ("failed", None, 1)
 
 
+@pytest.mark.deep(0.3, everyday=1)
 def test_a_copy_that_is_current_is_not_written_again_and_every_change_is(ports):
     assert not mirror_reconciliations(ports), "where nobody ever compared"
     journal = ports.journal
@@ -162,6 +163,7 @@ def test_a_copy_that_is_current_is_not_written_again_and_every_change_is(ports):
         ]
 
 
+@pytest.mark.deep(0.3, everyday=1)
 def test_a_warehouse_made_anew_is_given_them_back(ports):
     store(ports.journal, GROSS, LINE)
     mirror_reconciliations(ports)
@@ -172,6 +174,7 @@ def test_a_warehouse_made_anew_is_given_them_back(ports):
         assert (shown(ports.warehouse, "recon_results"), shown(ports.warehouse, "recon_runs")) == before
 
 
+@pytest.mark.deep(0.3, everyday=1)
 def test_a_kill_between_the_two_tables_leaves_a_copy_that_says_it_is_old(ports, monkeypatch):
     store(ports.journal, GROSS, LINE)
     mirror_reconciliations(ports)
@@ -189,6 +192,7 @@ def test_a_kill_between_the_two_tables_leaves_a_copy_that_says_it_is_old(ports, 
     assert [row["run_id"] for row in shown(ports.warehouse, "recon_runs")] == ["run-0", "run-1", "run-2"]
 
 
+@pytest.mark.deep(0.3, everyday=1)
 def test_an_amount_that_no_column_can_hold_does_not_stop_a_publish(ports):
     amounts = {
         "0.00005": Decimal("0.0000"),
@@ -209,6 +213,7 @@ def test_an_amount_that_no_column_can_hold_does_not_stop_a_publish(ports):
     assert {str(one.delta_amount) for one in ports.journal.open_differences("ledger")} == {*amounts, "None"}
 
 
+@pytest.mark.deep(0.3, everyday=1)
 def test_what_was_settled_long_ago_goes_with_the_runs(ports):
     store(ports.journal, GROSS, LINE)
     store(ports.journal, LINE, day=1)

@@ -86,6 +86,7 @@ async def test_a_cancelled_run_is_recorded_as_interrupted(project):
         assert opened.journal.runs(1)[0].status == "interrupted"
 
 
+@pytest.mark.deep(0.6)
 async def test_a_pull_that_was_finished_is_not_taken_up_but_begun_anew(synced):
     copy = synced()
     result = await copy.sync(scope=Scope())
@@ -111,6 +112,7 @@ async def test_a_run_asked_to_be_full_begins_anew_even_after_a_cut(project, serv
     assert copy.differences() == []
 
 
+@pytest.mark.deep(0.6)
 async def test_a_pull_that_was_cut_off_yesterday_begins_anew(project, service):
     copy = project()
 

@@ -123,6 +123,7 @@ async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(p
     assert "main:products" in err
 
 
+@pytest.mark.deep(5)
 async def test_beside_another_process_the_copy_that_readers_have_is_looked_at(project, monkeypatch, capsys):
     monkeypatch.setattr(app, "SystemClock", lambda: project.clock)
     await project.sync()

@@ -107,6 +107,7 @@ def test_an_address_is_never_given_out_twice(journal: Journal) -> None:
         add(journal, ONE)
 
 
+@pytest.mark.deep(0.1, everyday=4)
 @pytest.mark.parametrize(
     "change",
     [

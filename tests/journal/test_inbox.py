@@ -68,6 +68,7 @@ def test_deliveries_of_one_transaction_stay_in_the_order_in_which_they_came(jour
     assert [one.body for one in journal.deliveries()] == bodies
 
 
+@pytest.mark.deep(0.4, everyday=1)
 @settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     items=st.lists(
@@ -277,6 +278,7 @@ def test_delivery_sets_its_confirming_looks_in_the_same_transaction(journal: Jou
     assert journal.next_timer_at() == IN_5
 
 
+@pytest.mark.deep(0.3, everyday=1)
 def test_ten_thousand_repeats_end_with_one_of_each_confirming_look_at_the_latest_time(journal: Journal) -> None:
     for start in range(0, 10_000, 500):
         times = [NOON + timedelta(milliseconds=number) for number in range(start, start + 500)]
@@ -402,6 +404,7 @@ def test_journal_of_the_first_release_gains_the_tables_and_keeps_what_it_owes(
         assert migrated.deliveries()[0].marks == 1
 
 
+@pytest.mark.deep(0.1, everyday=4)
 @pytest.mark.parametrize(
     "change",
     [

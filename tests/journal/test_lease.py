@@ -16,6 +16,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.deep(0.3, everyday=1)
 def test_second_process_is_told_who_holds_the_lease_and_gets_it_at_once_when_the_owner_is_killed(
     journal: Journal, path, clock: HandClock, tmp_path
 ) -> None:

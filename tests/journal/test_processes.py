@@ -9,6 +9,7 @@ from octo_sync.journal import Journal
 from octo_sync.model import Source
 
 
+@pytest.mark.deep(0.3, everyday=1)
 def test_claims_of_a_killed_process_are_back_at_once(journal: Journal, path) -> None:
     journal.mark(bookings(10), Source.SCHEDULE)
     worker = start(
@@ -26,6 +27,7 @@ sys.stdin.readline()
     assert len(journal.claim(99, run_id="ours")) == 8
 
 
+@pytest.mark.deep(0.3, everyday=1)
 def test_every_number_that_was_said_before_a_kill_is_in_the_journal(path, clock: HandClock) -> None:
     marker = start(
         """

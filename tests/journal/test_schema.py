@@ -83,6 +83,7 @@ def test_failed_migration_leaves_nothing_and_is_tried_again(
             assert migrated.recovered_from is None
 
 
+@pytest.mark.deep(0.1, everyday=4)
 @pytest.mark.parametrize(
     "change",
     [

@@ -143,6 +143,7 @@ async def test_whatever_breaks_is_one_of_httpx_s_errors_and_its_text_quotes_noth
         assert secret not in str(caught.value)
 
 
+@pytest.mark.deep(0.1, everyday=6)
 @pytest.mark.parametrize("handler", [handler for handler, _ in FAILURES.values()], ids=FAILURES)
 async def test_whatever_breaks_is_tried_again_and_at_last_our_own_error(handler):
     async with serving(in_turn(handler, GOOD)) as server, client(server.origin) as octo:

@@ -144,6 +144,7 @@ def test_the_order_of_rows_says_nothing(here, there, random):
     assert {item.key for item in outcome.items} == {item.key for item in other.items}
 
 
+@pytest.mark.deep(1)
 @QUICK
 @given(rows, rows)
 def test_an_item_is_called_the_same_when_other_rows_are_there_too_and_no_two_are_called_the_same(here, there):

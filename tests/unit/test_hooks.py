@@ -116,6 +116,7 @@ def dripping(request):
         thread.join()
 
 
+@pytest.mark.deep(0.1, everyday=1)
 @pytest.mark.parametrize("call", [partial(hooks.tell, document=NEWS), hooks.ping])
 def test_an_address_that_drips_its_answer_has_so_many_seconds_in_all(dripping, call):
     part, address = dripping

@@ -66,6 +66,7 @@ def insert(table, **values):
 LIVE = {"is_deleted": "false", "is_test": "false", "is_current": "true"}
 
 
+@pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize("table", CORE, ids=lambda t: t.full_name)
 def test_a_key_that_occurs_twice_is_found_in_every_table(failed, table):
     assert not failed("unique_keys", insert(table, **LIVE))

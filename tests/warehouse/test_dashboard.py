@@ -53,6 +53,7 @@ def _given(query, one):
     return ask.filled(rest, {}, now=NOON + LATER, time_zone="UTC") | chosen
 
 
+@pytest.mark.deep(0.1, everyday=20)
 @pytest.mark.parametrize("which", ["all", "one"])
 @pytest.mark.parametrize("name", ALL)
 def test_a_select_has_the_same_rows_on_both_engines(duck, postgres, name, which):

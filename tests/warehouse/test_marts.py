@@ -273,6 +273,7 @@ def test_the_health_of_the_days_ahead(engine, world):
         assert row["is_covered"]
 
 
+@pytest.mark.deep(0.5, everyday=1)
 def test_days_of_which_an_option_was_never_asked_are_not_covered(engine, world):
     """It has no departure that could say so; other months and products are as they were."""
     days = grouped(world.now.departures, "product", "travel_date")

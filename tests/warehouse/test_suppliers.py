@@ -243,6 +243,7 @@ def test_of_equal_capacities_what_was_verified_last_stands(copies):
     assert (row["connection_id"], row["taken"]) == ("direct", was["taken"] + 1)
 
 
+@pytest.mark.deep(1)
 def test_what_a_connection_that_left_was_told_stands_back(copies):
     """Whatever it had seen: nobody asks it any more. The others go on."""
     (_, shared) = copies
@@ -264,6 +265,7 @@ def test_what_a_connection_that_left_was_told_stands_back(copies):
     assert {cell["is_complete"] for cell in cells if cell["product_key"]} == {True}
 
 
+@pytest.mark.deep(2)
 def test_what_is_gone_for_one_token_is_sold_through_the_others(copies):
     (_, shared) = copies
     was, of = _departure(shared)
@@ -311,6 +313,7 @@ def test_equal_product_ids_of_others_are_other_products(copies, other):
     assert found == {name: value * times for name, value in wanted.items()}
 
 
+@pytest.mark.deep(1)
 def test_a_day_is_covered_where_every_connection_was_answered(copies):
     (_, shared) = copies
     was, _ = _departure(shared)

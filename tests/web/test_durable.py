@@ -106,6 +106,7 @@ def no_growth():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
+@pytest.mark.deep(1)
 async def test_a_journal_that_cannot_grow_is_503_and_never_a_false_200(tmp_path):
     """RLIMIT_FSIZE stands in for a full disk: writes beyond it fail, whichever file they are for."""
     acknowledged, refused = set(), 0

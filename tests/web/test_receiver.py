@@ -42,6 +42,7 @@ async def test_a_delivery_is_stored_and_marked_and_answered_with_an_empty_200(re
     assert running.deliveries("stored") == 1
 
 
+@pytest.mark.deep(0.1, everyday=2)
 @pytest.mark.parametrize("path", [f"/{ENDPOINT}", f"/hooks/{ENDPOINT}", f"/a/b/c/{ENDPOINT}", f"/x/{ENDPOINT}?a=b"])
 async def test_a_proxy_may_keep_or_strip_any_prefix(receiver, path):
     running = await receiver()
@@ -148,6 +149,7 @@ async def test_a_wrong_secret_is_401_and_nothing_is_stored(receiver, secret):
     assert running.deliveries("unauthorized", connection="") == 1
 
 
+@pytest.mark.deep(0.1, everyday=2)
 @pytest.mark.parametrize("path", ["/", "/hooks/", "/hooks/" + "f" * 32, f"/hooks/{ENDPOINT}/", f"/hooks/{ENDPOINT}x"])
 async def test_the_right_secret_at_another_address_is_401_too(receiver, path):
     running = await receiver()
@@ -206,6 +208,7 @@ def running_limits():
     return WebhookSettings()
 
 
+@pytest.mark.deep(1)
 async def test_a_hundred_wrong_secrets_are_one_note_at_the_address(receiver):
     running = await receiver()
     noted = []
@@ -403,6 +406,7 @@ async def test_two_receivers_in_one_process_do_not_share_their_counts(receiver):
     assert (first.deliveries("stored"), second.deliveries("stored")) == (1, 0)
 
 
+@pytest.mark.deep(0.1, everyday=2)
 @pytest.mark.parametrize(("path", "status"), [("/", 404), (f"/hooks/{ENDPOINT}", 404), ("/docs", 404), ("/livez", 200)])
 async def test_other_requests_learn_nothing(receiver, path, status):
     running = await receiver()

@@ -46,6 +46,7 @@ async def test_every_table_is_a_file_with_all_its_rows(shown, published):
         assert len(found) == _count(published, table) + 1, table
 
 
+@pytest.mark.deep(0.4, everyday=1)
 @pytest.mark.parametrize("table", ["marts.fct_bookings", "core.suppliers", "ops.quarantine"])
 async def test_a_table_is_a_file_in_every_format(shown, published, table):
     rows, dashboard = _count(published, table), shown()
@@ -255,6 +256,7 @@ class _Endless:
         self.closed.set()
 
 
+@pytest.mark.deep(0.4, everyday=1)
 @pytest.mark.parametrize("when", ["before the first piece", "between two pieces", "while a piece is made"])
 async def test_who_goes_away_does_not_make_the_server_wait_for_the_end_of_the_reading(shown, monkeypatch, when):
     """On PostgreSQL it is a round trip, or the network's own time limit."""

@@ -23,6 +23,7 @@ PATHS = [
 ]
 
 
+@pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize("path", PATHS)
 async def test_every_answer_says_what_a_browser_may_do_with_it(shown, path):
     answer = await shown().get(path)

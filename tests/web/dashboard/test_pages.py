@@ -466,6 +466,7 @@ async def test_people_of_whom_nobody_says_how_many_are_called_unknown(shown, var
     assert "do not say how many people; they are left out" in page
 
 
+@pytest.mark.deep(0.6)
 async def test_a_currency_has_a_chart_of_its_own_and_no_total_is_of_two(shown, published):
     totals = dict(
         ask(
@@ -491,6 +492,7 @@ async def test_a_currency_has_a_chart_of_its_own_and_no_total_is_of_two(shown, p
         assert f"{currency} (" in page, "what is not drawn is named"
 
 
+@pytest.mark.deep(0.6)
 async def test_the_pick_up_curve_stops_where_the_month_is_still_to_come(shown):
     option = charts(await shown().text("/pickup"))["pick-up"]["option"]
     series = {s["name"]: dict(zip(option["xAxis"]["data"], s["data"], strict=True)) for s in option["series"]}
@@ -502,6 +504,7 @@ async def test_the_pick_up_curve_stops_where_the_month_is_still_to_come(shown):
     assert (styles["Oct 2026"], styles["Nov 2026"]) == ("solid", "dashed")
 
 
+@pytest.mark.deep(2)
 async def test_what_is_known_in_part_is_said_of_the_channels_that_are_chosen(shown, variant):
     """Not of the one that is known farthest back."""
     folder = variant(
@@ -639,6 +642,7 @@ async def test_a_page_that_is_none_names_those_that_are(shown):
     assert 'href="../../occupancy"' in answer.text
 
 
+@pytest.mark.deep(2)
 async def test_the_same_page_is_made_once_a_minute_and_copy(shown, monkeypatch):
     at = NOON + dt.timedelta(hours=1)
     dashboard = shown(now=lambda: at)

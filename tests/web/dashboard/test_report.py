@@ -45,6 +45,7 @@ def test_everything_is_in_the_file_and_the_policy_permits_it_by_its_hash(publish
     assert " style=" not in around
 
 
+@pytest.mark.deep(2)
 async def test_it_says_what_the_page_says(published, shown):
     report, page = made(published), await shown().text("/")
     assert tiles(report) == tiles(page)
