@@ -519,7 +519,8 @@ def _pieces_of(window: Window, most_days: float) -> list[Window]:
     count = max(1, ceil(window.days / max(1, most_days)))
     ends = [window.days * number // count for number in range(count + 1)]
     return [
-        Window(window.start + timedelta(days=first), window.start + timedelta(days=end - 1)) for first, end in pairwise(ends)
+        Window(window.start + timedelta(days=first), window.start + timedelta(days=end - 1))
+        for first, end in pairwise(ends)
     ]
 
 
