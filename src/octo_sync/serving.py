@@ -65,8 +65,6 @@ class Events:
     """Told the dashboard's address when it can be looked at."""
     keeping: Callable[[Keeper], object] = lambda _: None
     """Told the keeper when this process has become the writer."""
-    secret: Callable[[str], object] = lambda _: None
-    """Told a token that was not there at the start, so that no line shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +410,6 @@ def _schedules(program: _Program, keeper: Keeper) -> Schedules:
 
 
 async def _use_token(program: _Program, keeper: Keeper, connection: str, token: Secret) -> None:
-    program.events.secret(token.reveal())
     keeper.ports.clients[connection].use(token)
     await keeper.look_again(connection)
 
