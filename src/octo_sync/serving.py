@@ -282,7 +282,7 @@ async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
     watching = [
         asyncio.create_task(_watch(journal, wake, program.means.watch_every)),
         asyncio.create_task(
-            watch_tokens(ports.clients, program.means.tokens_every, partial(_use_token, program, keeper), events.say)
+            watch_tokens(ports.clients, program.means.tokens_every, partial(_use_token, keeper), events.say)
         ),
     ]
     status: EndStatus = "ok"
@@ -409,7 +409,7 @@ def _schedules(program: _Program, keeper: Keeper) -> Schedules:
     return schedules
 
 
-async def _use_token(program: _Program, keeper: Keeper, connection: str, token: Secret) -> None:
+async def _use_token(keeper: Keeper, connection: str, token: Secret) -> None:
     keeper.ports.clients[connection].use(token)
     await keeper.look_again(connection)
 
