@@ -28,7 +28,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "": SURFACES | SETTINGS | NOUNS | {"reconciling"},
     "__main__": frozenset({"cli"}),
     "cli": frozenset({"", "app", "serving", "reconciling", "notifying", "logs", "flows", "sandbox"}) | SURFACES | FLOWS,
-    "app": frozenset({"flows", "sandbox"}) | SURFACES | FLOWS,
+    "app": frozenset({"flows", "logs", "sandbox"}) | SURFACES | FLOWS,
     "serving": frozenset({"", "app", "flows", "logs", "reconciling", "notifying"}) | SURFACES | FLOWS,
     "reconciling": frozenset({"app", "flows", "hooks"}) | SURFACES | FLOWS,
     "notifying": frozenset({"app", "flows", "hooks"}) | FLOWS,

@@ -38,6 +38,7 @@ from octo_sync.flows.rebuild import Rebuilt, rebuild
 from octo_sync.flows.status import Status, status
 from octo_sync.flows.verify import Claims, LiveResult, claims, verify_live
 from octo_sync.journal import Journal, Lease, locked
+from octo_sync.logs import hide
 from octo_sync.model import Clock, Connection, Window
 from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
@@ -321,7 +322,9 @@ async def _clients(
     transport: Callable[[Connection], Any] = lambda _: None,
 ) -> dict[str, OctoClient]:
     return {
-        c.name: await stack.enter_async_context(OctoClient(c, clock=clock, random=random, transport=transport(c)))
+        c.name: await stack.enter_async_context(
+            OctoClient(c, clock=clock, random=random, transport=transport(c), on_token=hide)
+        )
         for c in pipeline.connections
     }
 

@@ -65,8 +65,6 @@ class Events:
     """Told the dashboard's address when it can be looked at."""
     keeping: Callable[[Keeper], object] = lambda _: None
     """Told the keeper when this process has become the writer."""
-    secret: Callable[[str], object] = lambda _: None
-    """Told a token that was not there at the start, so that no line shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +282,7 @@ async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
     watching = [
         asyncio.create_task(_watch(journal, wake, program.means.watch_every)),
         asyncio.create_task(
-            watch_tokens(ports.clients, program.means.tokens_every, partial(_use_token, program, keeper), events.say)
+            watch_tokens(ports.clients, program.means.tokens_every, partial(_use_token, keeper), events.say)
         ),
     ]
     status: EndStatus = "ok"
@@ -411,8 +409,7 @@ def _schedules(program: _Program, keeper: Keeper) -> Schedules:
     return schedules
 
 
-async def _use_token(program: _Program, keeper: Keeper, connection: str, token: Secret) -> None:
-    program.events.secret(token.reveal())
+async def _use_token(keeper: Keeper, connection: str, token: Secret) -> None:
     keeper.ports.clients[connection].use(token)
     await keeper.look_again(connection)
 

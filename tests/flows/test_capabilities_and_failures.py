@@ -4,12 +4,15 @@ import dataclasses
 import datetime as dt
 import json
 import time
+from collections import Counter
 
 import pytest
 from tests.flows.harness import QUICK, QUICK_SYNC, TODAY, Wire, api_path, reply
+from tests.flows.virtual import lived
 
 from octo_sync.errors import ServiceUnavailable
 from octo_sync.flows.pull import Scope
+from octo_sync.flows.sync import sync
 from octo_sync.flows.work import Worker
 from octo_sync.model import Limits, Source, Subject, SubjectKind
 
@@ -162,6 +165,57 @@ async def test_a_service_that_refuses_the_day_before_is_asked_without_it(project
     assert (await copy.sync(transport=Wire.by(edit))).status == "ok"
     assert copy.differences() == []
     assert 0 < len(refused) <= 2 * Limits().concurrency, "once is enough for all options"
+
+
+class _Days:
+    """A service that refuses more than `most` days of availability at once, and so many requests altogether while it is ill."""
+
+    def __init__(self, service, most):
+        self.most, self.is_ill, self.asked = most, False, Counter()
+        service.edit = self
+
+    def __call__(self, request, _):
+        if api_path(request) != "/availability":
+            return None
+        body = json.loads(request.content)
+        self.asked[body["productId"], body["optionId"]] += 1
+        start, end = (dt.date.fromisoformat(body[f"localDate{edge}"]) for edge in ("Start", "End"))
+        if self.is_ill or (end - start).days >= self.most:
+            return reply({"error": "BAD_REQUEST", "errorMessage": "no"}, 400)
+        return None
+
+
+@pytest.mark.parametrize(("most", "calls"), [(31, 28), (14, 43)])
+def test_as_many_days_are_asked_for_at_once_as_a_service_permits(tmp_path, most, calls):
+    async def life(service):
+        days = _Days(service, most)
+        project = service.project(tmp_path, bookings=(0, 1), availability=(8, 372))
+        async with project.opened(transport=service.way) as opened:
+            result = await sync(opened.ports, Scope(full=True), command="test", publishing=False)
+        return result.status, days.asked
+
+    status, asked = lived(life, bookings=0, days=2, products=2)
+    assert status == "ok"
+    assert len(asked) > 1
+    assert max(asked.values()) <= calls, "of 13 months; six at once find out what is too much"
+
+
+def test_an_option_that_was_refused_is_read_as_soon_as_the_service_answers(tmp_path):
+    async def life(service):
+        days = _Days(service, 31)
+        days.is_ill = True
+        project = service.project(tmp_path, availability=(0, 70), sync=QUICK_SYNC, limits={"attempts": 1})
+        december = Subject("main", SubjectKind.AVAILABILITY, ("42", "DEFAULT", "2026-12"))
+        async with project.opened(transport=service.way) as opened:
+            worker, journal = Worker(opened.ports), opened.journal
+            journal.mark([december], Source.SCHEDULE)
+            await worker.drain(patient=False)
+            assert december in worker.failed
+            days.is_ill = False
+            await worker.drain()
+            return worker.failed, [row.dirty for row in journal.subjects()]
+
+    assert lived(life, bookings=0, days=2, products=2) == ({}, [False])
 
 
 @pytest.mark.deep(0.5)

@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import io
 import json
+import logging
 from functools import partial
 from random import Random
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -13,12 +16,17 @@ from tests.flows.virtual import lived
 from tests.simulation.program import _Scheduler
 from tests.simulation.wire import ask
 
-from octo_sync import serving
+from octo_sync import logs, serving
 from octo_sync.app import open_project
+from octo_sync.errors import JournalError
+from octo_sync.flows.noticing import watch_tokens
+from octo_sync.model import Secret
+from octo_sync.octo import endpoints
 from octo_sync.octo.pace import Pace
 from octo_sync.schedule import Schedules
 
 LISTS = "/notifications/subscriptions"
+REFUSED = {"error": "UNAUTHORIZED", "errorMessage": "no"}
 
 
 @contextlib.asynccontextmanager
@@ -56,6 +64,16 @@ async def told(service, method, path="", body=None, token="all"):
     request = httpx.Request(method, f"{service.base_url}{LISTS}{path}", headers=headers, json=body)
     _, _, answer, _ = await ask(service.app, request)
     return json.loads(answer) if answer else None
+
+
+def token_file(project):
+    """The file that the project's token is in from now on."""
+    secret = project.file.parent / "token"
+    secret.write_text(f"{TOKENS['a']}\n")
+    text = project.file.read_text()
+    line = next(each for each in text.splitlines() if each.startswith("token"))
+    project.file.write_text(text.replace(line, 'token = { file = "token" }'))
+    return secret
 
 
 async def within(seconds, service, condition):
@@ -121,17 +139,13 @@ def test_another_token_in_its_file_is_used_within_half_a_minute(tmp_path):
         patient = {"backoff": "2s", "backoff_cap": "300s"}
         project = service.project(tmp_path, bookings=(-3, 3), availability=(0, 3), sync=patient)
         said, good = [], ["a"]
-        secret = tmp_path / "token"
-        secret.write_text(f"{TOKENS['a']}\n")
-        text = project.file.read_text()
-        line = next(each for each in text.splitlines() if each.startswith("token"))
-        project.file.write_text(text.replace(line, 'token = { file = "token" }'))
+        secret = token_file(project)
         answered = []
 
         def edit(request, _):
             token = request.headers["authorization"].removeprefix("Bearer ")
             if token != TOKENS[good[0]]:
-                return reply({"error": "UNAUTHORIZED", "errorMessage": "no"}, 401)
+                return reply(REFUSED, 401)
             answered.append((service.loop.time(), token))
             return None
 
@@ -157,6 +171,41 @@ def test_another_token_in_its_file_is_used_within_half_a_minute(tmp_path):
     assert sum("holds no token" in sentence for sentence in said) == 1
     assert any("another token in file token" in sentence for sentence in said)
     assert not any(token in sentence for token in TOKENS.values() for sentence in said)
+
+
+def test_a_token_that_is_found_after_a_refusal_is_in_no_log_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    stream = io.StringIO()
+    logs.show("text", secrets=[TOKENS["a"]], stream=stream)
+
+    async def life(service):
+        project = service.project(tmp_path)
+        secret = token_file(project)
+        service.edit = lambda request, _: reply(REFUSED, 401) if TOKENS["a"] in str(request.headers.raw) else None
+        async with project.opened(transport=service.way) as opened:
+            secret.write_text(TOKENS["b"])
+            await opened.ports.clients["main"].send(endpoints.supplier())
+        logging.getLogger("octo_sync").warning("action=x token=%s", TOKENS["b"])
+
+    lived(life)
+    assert "action=x token=[secret]" in stream.getvalue().replace('"', "")
+
+
+async def test_a_token_that_could_not_be_used_is_used_at_the_next_look():
+    client = SimpleNamespace(token=Secret("a", "file token", lambda: Secret("b", "file token")))
+    tried, said, used = [], [], asyncio.Event()
+
+    async def changed(name, token):
+        tried.append((name, token.reveal()))
+        if len(tried) == 1:
+            raise JournalError("The journal cannot be written.")
+        used.set()
+
+    watching = asyncio.create_task(watch_tokens({"main": client}, 0, changed, said.append))
+    await asyncio.wait([watching, asyncio.create_task(used.wait())], return_when=asyncio.FIRST_COMPLETED, timeout=5)
+    watching.cancel()
+    assert tried == [("main", "b")] * 2
+    assert said[0] == "main: token: The journal cannot be written. It is looked at again until that is mended."
 
 
 @pytest.mark.deep(4)

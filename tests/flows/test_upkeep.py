@@ -13,6 +13,7 @@ from octo_sync.flows.silence import silent_for, usual_pause
 from octo_sync.flows.upkeep import THINNED, Known, calls_within, due_holds, due_verifications, verify_within
 from octo_sync.journal import DeliveryCount, Timer
 from octo_sync.model import Source
+from octo_sync.octo.pace import Pace
 
 HOUR = dt.timedelta(hours=1)
 
@@ -76,9 +77,9 @@ def test_the_closer_travel_the_sooner_a_booking_is_verified():
 
 def test_the_most_overdue_bookings_come_first_and_no_more_than_the_budget():
     bookings = [known(1, days=0, verified=4000), known(2, days=30, verified=80000), known(3, days=1, verified=86400)]
-    due = due_verifications(bookings, NOON, within=dt.timedelta(days=1), at_most=1)
+    due = due_verifications(bookings, NOON, within=dt.timedelta(days=1), at_most=lambda _: 1)
     assert due == {"main": [booking("b3")]}
-    due = due_verifications(bookings, NOON, within=dt.timedelta(days=1), at_most=5)
+    due = due_verifications(bookings, NOON, within=dt.timedelta(days=1), at_most=lambda _: 5)
     assert due == {"main": [booking("b3"), booking("b1")]}
 
 
@@ -115,13 +116,14 @@ async def test_old_bookings_are_asked_for_within_the_budget(tmp_path, service):
 
 
 @pytest.mark.deep(2)
-@pytest.mark.parametrize("per_hour", [10, 0])
-def test_a_budget_of_less_than_a_call_a_minute_is_kept(tmp_path, per_hour):
+@pytest.mark.parametrize(("budget", "pace", "per_hour"), [(10, None, 10), (0, None, 0), (600, Pace(1, 120.0), 15)])
+def test_a_budget_of_less_than_a_call_a_minute_is_kept(tmp_path, budget, pace, per_hour):
     async def life(service):
-        project = service.project(tmp_path, sync={"verify_bookings_within": "1s", "verify_budget": per_hour})
+        project = service.project(tmp_path, sync={"verify_bookings_within": "1s", "verify_budget": budget})
         async with service.keeping(project) as keeper:
             keeper.pull("full")
             await asyncio.sleep(60)
+            keeper.ports.clients["main"].budget.pace = pace
             began = len(service.log)
             await asyncio.sleep(3600)
             states = {f"/bookings/{b.uuid}": b.status for b in service.app.service.store.bookings.values()}

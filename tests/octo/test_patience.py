@@ -12,7 +12,7 @@ from tests.octo.support import StoppedClock, client, in_turn, reply, says, servi
 from octo_sync.errors import RateLimited, RequestRefused, ServiceError, ServiceUnavailable
 from octo_sync.model import Limits
 from octo_sync.octo import endpoints
-from octo_sync.octo.budget import Budget
+from octo_sync.octo.budget import REMEMBERED, Budget
 from octo_sync.octo.pace import Pace, Stated, retry_after, stated
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -244,6 +244,27 @@ async def test_a_pace_that_only_refusals_tell_is_learned_and_kept(ticking, count
     assert clock.now - begin <= (seconds + 2) * 10 * (1.1 if says_so else 2)
 
 
+@pytest.mark.parametrize(
+    ("status", "rows", "pause", "limits"),
+    [
+        (429, 1, 0, {}),
+        (503, 3, 0, {}),
+        (429, 3, 7200, {}),
+        (429, 3, 0, {"requests_per_minute": 2.0, "retry_after_cap": 100.0}),
+    ],
+    ids=["once", "an outage", "little was asked", "longer than may be asked for"],
+)
+async def test_refusals_that_show_no_limit_leave_no_pace(ticking, status, rows, pause, limits):
+    clock = ticking(**limits)
+    for _ in range(rows):
+        for _ in range(5):
+            assert clock.ask(lambda _: (200, None)) == 200
+            clock.now += pause
+        clock.ask(lambda _: (status, 60.0))
+    clock.ask(lambda _: (200, None))
+    assert clock.budget.pace is None
+
+
 async def test_a_pace_that_was_kept_and_refused_all_the_same_is_found_out_anew(ticking):
     clock = ticking()
     clock.budget.pace = Pace(10, 60.0)
@@ -269,6 +290,24 @@ async def test_a_limit_that_is_told_is_the_pace(ticking):
     begin = clock.now
     assert all(clock.go() == begin for _ in range(49))
     assert clock.go() >= begin + 60
+
+
+async def test_a_limit_that_is_told_without_its_window_is_a_pace_once_a_window_began(ticking):
+    clock = ticking()
+    clock.budget.heard(200, started=clock.go(), told=Stated(60, None, 1, 2))
+    assert clock.budget.permits is None
+    clock.go()
+    assert clock.go() >= 1002
+    clock.budget.heard(200, started=clock.now, told=Stated(60, None, 59, 60))
+    assert clock.budget.permits == Pace(60, 60)
+
+
+async def test_a_pace_of_more_requests_than_are_remembered_is_kept(ticking):
+    clock = ticking()
+    clock.budget.pace = Pace(2 * REMEMBERED, 3600.0)
+    assert {clock.go() for _ in range(REMEMBERED)} == {1000.0}
+    assert 1800 <= clock.budget.wait() <= 1900
+    assert 1800 <= clock.budget.needs(REMEMBERED) <= 1900
 
 
 async def test_who_is_refused_all_the_time_gives_up_after_more_than_a_minute(ticking):

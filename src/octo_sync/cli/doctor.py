@@ -336,6 +336,7 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
     from octo_sync.flows.conformance import Kept  # noqa: PLC0415
     from octo_sync.flows.doctor_service import service, with_little_patience  # noqa: PLC0415
     from octo_sync.flows.doctor_webhook import certificate_of  # noqa: PLC0415
+    from octo_sync.logs import hide  # noqa: PLC0415
     from octo_sync.octo.client import OctoClient, trusted  # noqa: PLC0415
 
     clock = SystemClock()
@@ -348,7 +349,8 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
         return await asyncio.to_thread(certificate_of, host, port, trusted())
 
     async def one(connection: "Connection") -> "Examined":
-        async with OctoClient(with_little_patience(connection), clock=clock, random=SystemRandom()) as client:
+        impatient = with_little_patience(connection)
+        async with OctoClient(impatient, clock=clock, random=SystemRandom(), on_token=hide) as client:
             cancelled = known.get(connection.name)
             return await service(
                 client, clock=clock, quick=quick, kept=kept, cancelled=cancelled, certificate=certificate

@@ -47,7 +47,6 @@ def command(
     for warning in loaded.warnings:
         console.note(f"warning: {warning}")
     from octo_sync.app import run_until_done  # noqa: PLC0415 - commands start fast
-    from octo_sync.logs import hide  # noqa: PLC0415
     from octo_sync.serving import PROGRAM_PARTS, Events, serve  # noqa: PLC0415
 
     _plan(loaded, receives=only in (None, "receiver"), works=only in (None, "worker"))
@@ -56,7 +55,6 @@ def command(
         listening=lambda url: _listening(url, loaded),
         showing=lambda url: _showing(url, open_=open_),
         keeping=_keeping,
-        secret=hide,
     )
     parts = frozenset({only}) if only else PROGRAM_PARTS
     run_until_done(serve(loaded, parts=parts, events=events), stop_within=loaded.serve.stop_within)

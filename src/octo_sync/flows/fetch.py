@@ -10,7 +10,9 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, timedelta
+from itertools import pairwise
+from math import ceil, inf
 from typing import Any
 
 import msgspec
@@ -85,9 +87,14 @@ class Fetcher:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._most_days: dict[tuple[str, SubjectKind], int] = {}
-        self._refused: set[tuple[str, str, str]] = set()
+        self._most_days: dict[tuple[str, SubjectKind], float] = {}
+        """One less than the fewest days that a service refused to be asked for at once."""
+        self._refused: set[tuple[str, str | None, str | None]] = set()
         self._permitted: dict[tuple[str, Window], int] = {}
+
+    def forget_refused(self) -> None:
+        """Try again whether options are refused however few days are asked for."""
+        self._refused.clear()
 
     async def fetch(self, claim: Claim, known: Covered | None) -> Fetched:
         """Ask the service for the subject.
@@ -192,16 +199,12 @@ class Fetcher:
         window = self._ports.ask_for(month, horizon)
         if window is None:
             return self._nothing_to_ask(claim, "availability")
-        may_split = (connection, product, option) not in self._refused
         pieces = await self._in_windows(
             claim.subject,
             window,
-            lambda w: [
-                endpoints.availability(product, option, asked.start, asked.end)
-                for asked in (_with_margins(w, is_first=w.start == horizon.start) if may_split else [w.wider(1, 1)])
-            ],
+            lambda w: _with_margins(w, is_first=w.start == horizon.start),
+            lambda w: endpoints.availability(product, option, w.start, w.end),
             capped=lambda _: False,  # a month of departures may well be a hundred
-            may_split=may_split,
         )
         # Once: were it corrected meanwhile, rows and hash must be of the same one.
         pieces.time_zone = self._ports.time_zones.get((connection, product))
@@ -236,9 +239,9 @@ class Fetcher:
             pieces = await self._in_windows(
                 subject,
                 window,
-                lambda w: [endpoints.bookings(start=w.start, end=w.end)],
+                lambda w: [w],
+                lambda w: endpoints.bookings(start=w.start, end=w.end),
                 capped=lambda answer: quirks.looks_capped(_count(answer.body)),
-                may_split=True,
             )
         if same := self._unchanged(claim, known, pieces, "bookings", window):
             return same
@@ -309,30 +312,39 @@ class Fetcher:
         self,
         subject: Subject,
         window: Window,
-        ask: Callable[[Window], Sequence[Call]],
+        ways: Callable[[Window], Sequence[Window]],
+        call: Callable[[Window], Call],
         *,
         capped: Callable[[Answer], bool],
-        may_split: bool,
     ) -> _Pieces:
-        """Ask for a window, in smaller ones where the service wants that; `ask` gives the ways to ask, best first."""
+        """Ask for a window, in smaller ones where the service wants that; `ways` are the days to ask for, best first."""
         pieces, learned = _Pieces(), (subject.connection, subject.kind)
-        queue = list(_pieces_of(window, self._most_days.get(learned)))
+        option = (subject.connection, subject.product_id, subject.option_id)
+        may_split, margins = option not in self._refused, ways(window)[0].days - window.days
+        queue = _pieces_of(window, self._most_days.get(learned, inf) - margins)
+        too_long: int | None = None
         while queue:
             part = queue.pop(0)
+            asked = ways(part)
             try:
-                answer = await self._first_permitted(subject, part, ask(part))
+                answer = await self._first_permitted(subject, part, [call(days) for days in asked])
             except (RequestRefused, AnswerTooLarge) as error:
                 smaller = quirks.shrink(part) if may_split else ()
                 if not smaller:
-                    if isinstance(error, RequestRefused) and len(subject.parts) > 1:
+                    if isinstance(error, RequestRefused) and subject.option_id:
                         # Not the size of the window, then: this option is refused, and not hammered again (Q38).
-                        self._refused.add((subject.connection, subject.parts[0], subject.parts[1]))
+                        self._refused.add(option)
                     raise
+                if isinstance(error, RequestRefused):
+                    too_long = asked[-1].days
                 queue[:0] = smaller
                 continue
-            if part.days < window.days and learned not in self._most_days:
-                self._most_days[learned] = part.days
-                queue = [p for q in queue for p in _pieces_of(q, part.days)]
+            self._refused.discard(option)
+            if too_long:
+                # Fewer were permitted, so that it was the number of days.
+                most = self._most_days[learned] = min(self._most_days.get(learned, inf), too_long - 1)
+                queue = _pieces_of(Window(queue[0].start, queue[-1].end), most - margins) if queue else []
+                too_long = None
             if capped(answer):
                 smaller = quirks.shrink(part)
                 if smaller:
@@ -502,12 +514,14 @@ def _with_margins(window: Window, *, is_first: bool) -> list[Window]:
     return [window.wider(1, 1), *([window.wider(0, 1)] if is_first else []), *([window] if window.days == 1 else [])]
 
 
-def _pieces_of(window: Window, most_days: int | None) -> list[Window]:
-    """The window in pieces of at most `most_days`."""
-    if most_days is None or window.days <= most_days:
-        return [window]
-    first, second = window.halves()
-    return [*_pieces_of(first, most_days), *_pieces_of(second, most_days)]
+def _pieces_of(window: Window, most_days: float) -> list[Window]:
+    """The window in as few pieces as possible of at most `most_days`, and one at least, each as long as the others."""
+    count = max(1, ceil(window.days / max(1, most_days)))
+    ends = [window.days * number // count for number in range(count + 1)]
+    return [
+        Window(window.start + timedelta(days=first), window.start + timedelta(days=end - 1))
+        for first, end in pairwise(ends)
+    ]
 
 
 def _require_own(subject: Subject, checked: checking.Checked) -> None:

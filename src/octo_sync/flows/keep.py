@@ -338,14 +338,17 @@ class Keeper:
 
     def _verify_old(self, now: datetime) -> bool:
         settings = self.ports.pipeline.sync
-        at_most = calls_within(settings.verify_budget, timedelta(seconds=_LOOK_AFTER_EVERY), now)
-        if not settings.verify_bookings_within or not at_most:
+        budget = {
+            name: calls_within(self.ports.verify_budget(name), timedelta(seconds=_LOOK_AFTER_EVERY), now)
+            for name in self.ports.clients
+        }
+        if not settings.verify_bookings_within or not any(budget.values()):
             return False
         within = timedelta(seconds=settings.verify_bookings_within)
         # Most bookings stay confirmed for ever after travel: one that is over is left to pulls and notifications.
         known = known_bookings(self.ports.warehouse, since=(now - timedelta(days=1)).date())
-        due = due_verifications(known, now, within=within, at_most=at_most)
-        subjects = [s for connection, found in due.items() if connection in self.ports.clients for s in found]
+        due = due_verifications(known, now, within=within, at_most=lambda name: budget.get(name, 0))
+        subjects = [s for found in due.values() for s in found]
         return bool(mark(self.ports, subjects, Source.TIMER))
 
     def _is_due(self) -> bool:

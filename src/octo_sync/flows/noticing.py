@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from math import inf
 
-from octo_sync.errors import ConfigError
+from octo_sync.errors import OctoSyncError
 from octo_sync.model import Secret
 from octo_sync.octo.client import OctoClient
 
@@ -61,7 +61,7 @@ async def watch_tokens(
 ) -> None:
     """Tell `changed` about each token that is another one in its file; until cancelled, or at once where none is in a file.
 
-    One that cannot be read is said once: it may be in the middle of being written.
+    One that cannot be read, or used, is said once and looked at again: it may be in the middle of being written.
     """
     said, known = dict[str, str](), {name: client.token for name, client in clients.items()}
     while any(client.token.again for client in clients.values()):
@@ -73,11 +73,11 @@ async def watch_tokens(
             try:
                 fresh = await asyncio.to_thread(token.again)
                 if fresh.reveal() != token.reveal():
-                    known[name] = fresh
                     await changed(name, fresh)
+                    known[name] = fresh
                     say(f"{name}: there is another token in {fresh.origin}; it is used from now on.")
-            except (ValueError, ConfigError) as error:
-                problem = f"{name}: token: {error}. The former one is used until that is mended."
+            except (ValueError, OctoSyncError) as error:
+                problem = f"{name}: token: {str(error).removesuffix('.')}. It is looked at again until that is mended."
             if problem and said.get(name) != problem:
                 say(problem)
             said[name] = problem

@@ -19,9 +19,10 @@ log = logging.getLogger("octo_sync")
 
 _PACE = "pace"
 """The journal's setting of a connection whose service permits so many requests in so many seconds, and since when."""
-_FORGOTTEN = timedelta(days=7)
-"""After which it is found out anew: services change their mind, too."""
-_AFRESH = timedelta(days=1)
+_FORGOTTEN = timedelta(days=1)
+"""After which it is found out anew: it may have been taken for what it is not, and services change their mind, too."""
+_AFRESH = timedelta(hours=1)
+"""After which one that the service still tells is noted again."""
 _EVERY = 1.0
 _WORTH_SAYING = 10.0
 """Seconds that a run still takes for its pace's sake, from which on somebody who watches wants to know."""

@@ -17,6 +17,7 @@ __all__ = ["Numbers", "Ports", "Progress", "adopt_meanings", "booking_dates_mean
 
 _BLOCK = 4096
 """Request numbers reserved durably at a time; a kill wastes at most one block."""
+_HOUR = 3600.0
 
 
 class Numbers:
@@ -117,6 +118,12 @@ class Ports:
     def connection(self, name: str) -> Connection:
         """The connection called `name`."""
         return self.clients[name].connection
+
+    def verify_budget(self, connection: str) -> int:
+        """Calls an hour that looking again at its bookings may cost: of what the service permits half, the rest is for news."""
+        budget = self.pipeline.sync.verify_budget
+        pace = self.clients[connection].budget.permits
+        return min(budget, int(pace.requests * _HOUR / pace.seconds) // 2) if pace else budget
 
     def today(self, time_zone: str | None) -> date:
         """Today at a place; an unknown zone counts as UTC."""

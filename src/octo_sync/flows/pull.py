@@ -171,7 +171,7 @@ class Pull:
         marked = 0
         for name in connections:
             own = list(dict.fromkeys(subject for subject in found if subject.connection == name))
-            marked += mark(self.ports, own if days else own[: self.ports.pipeline.sync.verify_budget], Source.SCHEDULE)
+            marked += mark(self.ports, own if days else own[: self.ports.verify_budget(name)], Source.SCHEDULE)
         return marked > 0
 
     def everything(self) -> list[Subject]:

@@ -157,7 +157,7 @@ def _within_budget(ports: Ports, subjects: Sequence[Subject], held: Collection[t
         before = (ports.journal.setting(_ASKED, connection=connection) or "").partition(" ")
         asked = int(before[2]) if before[0] == hour else 0
         own = [s for s in subjects if s.connection == connection and s.kind is SubjectKind.BOOKING]
-        own = sorted(own, key=lambda s: (s not in is_open, s))[: max(0, ports.pipeline.sync.verify_budget - asked)]
+        own = sorted(own, key=lambda s: (s not in is_open, s))[: max(0, ports.verify_budget(connection) - asked)]
         if own:
             ports.journal.set_setting(_ASKED, f"{hour} {asked + len(own)}", connection=connection)
         some += own

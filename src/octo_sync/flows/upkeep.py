@@ -5,7 +5,7 @@ is due is marked. Nothing of it is remembered anywhere else, so nothing of it ca
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -127,7 +127,7 @@ def calls_within(per_hour: int, last: timedelta, now: datetime) -> int:
 
 
 def due_verifications(
-    known: Iterable[Known], now: datetime, *, within: timedelta, at_most: int
+    known: Iterable[Known], now: datetime, *, within: timedelta, at_most: Callable[[str], int]
 ) -> dict[str, list[Subject]]:
     """Per connection the open bookings whose last look is too old, the most overdue first, at most so many. Pure."""
     overdue: dict[str, list[tuple[float, Subject]]] = defaultdict(list)
@@ -136,4 +136,4 @@ def due_verifications(
         share = (now - booking.verified_at) / allowed
         if share >= 1:
             overdue[booking.subject.connection].append((-share, booking.subject))
-    return {connection: [s for _, s in sorted(found)[:at_most]] for connection, found in overdue.items()}
+    return {connection: [s for _, s in sorted(found)[: at_most(connection)]] for connection, found in overdue.items()}

@@ -160,6 +160,7 @@ class Worker:
             WarehouseError: The warehouse failed; what had landed stays, the rest stays dirty.
             JournalError: The journal failed.
         """
+        self._fetcher.forget_refused()
         try:
             while True:
                 await self._tell()

@@ -28,11 +28,17 @@ second on that is longer than a minute, the window that most services count in."
 WIDEN = 8
 """Answers after which one more request may be at work at once, as many as before the service refused some."""
 
-WORTH = 5.0
-"""Seconds of a stated wait from which one refusal is enough to learn a pace from; with shorter ones two must agree."""
-
 SLACK = 1.02
 """How much longer than the service's window ours is: requests take a different time to arrive."""
+
+IDLE = 0.1
+"""Share of a time in which nobody asked, above which what was let through in it shows no limit."""
+
+RISE = 2.0
+"""Seconds by which the moment when more requests are left must move for a new window; by less it moves by rounding."""
+
+REMEMBERED = 10_000
+"""Requests whose times are remembered; a larger pace is kept in as much smaller a time."""
 
 
 @dataclass(slots=True)
@@ -48,8 +54,8 @@ class _Row:
     refused: int = 1
     passed: int = 0
     """Requests that were on the wire when the first refusal came, by their answers."""
-    asked: float = 0.0
-    """The longest wait that the service asked for, in seconds."""
+    is_limit: bool = True
+    """Whether all of them were 429: a 503 with a wait is an outage."""
 
 
 class Budget:
@@ -60,7 +66,8 @@ class Budget:
 
     What the service permits is `pace`, so many requests in so many seconds, and no such time ever holds more of ours. It is
     taken from the headers of any answer. Where they tell none, it is learned from what was let through until the service
-    refused, and the time until it let something through again; and forgotten when the service refuses although it was kept.
+    refused, and the time until it let something through again, when that was the same twice; and forgotten when the service
+    refuses although it was kept.
 
     A refusal (429, or 503 with a wait) holds the whole connection: for as long as was asked, or longer after each. Then
     one request goes alone. `gave_up` is the wait for which nobody should stay: what was asked is longer
@@ -75,7 +82,7 @@ class Budget:
         self._tokens = self._burst
         self._filled_at: float | None = None
         self._paused_until = 0.0
-        self._started: deque[float] = deque(maxlen=10_000)
+        self._started: deque[float] = deque(maxlen=REMEMBERED)
         self._refused: deque[float] = deque(maxlen=max(1, limits.max_4xx_per_minute))
         self._on_wire = 0
         self._width = max(1, limits.concurrency)
@@ -83,8 +90,11 @@ class Budget:
         self._is_alone = False
         self._row: _Row | None = None
         self._passed, self._passed_since = 0, 0.0
+        self._busy_until = inf
+        self._idle = 0.0
+        """Seconds since then in which nothing was asked and nobody waited."""
         self._last: Pace | None = None
-        """What was let through between the last two rows of refusals."""
+        """What was let through between the last two rows of refusals; None where it shows no limit."""
         self._left, self._left_until = inf, 0.0
         self._longest_reset = 0.0
         self.is_told = False
@@ -117,19 +127,12 @@ class Budget:
     def wait(self) -> float:
         """Seconds until the next request may go; 0.0 takes its turn. `inf`: as soon as one of those on the wire is over."""
         now = asyncio.get_running_loop().time()
-        wait = max(self._paused_until - now, self._brake(now), self._window(now), self._until_more_left(now))
-        if wait <= MOMENT and self._on_wire:
-            if self._is_alone:
-                wait = self._started[-1] + ALONE - now
-            elif self._on_wire >= self._width:
-                wait = inf
-        if wait > MOMENT:
+        wait = self._until_next(now)
+        if not self._on_wire:
+            self._idle += max(0.0, now - self._busy_until)
+            self._busy_until = now + wait
+        if wait > 0:
             return wait
-        if (rate := self._limits.requests_per_minute) is not None:
-            self._fill(now, rate)
-            if self._tokens < 1 - 1e-9:
-                return (1 - self._tokens) * MINUTE / self._refill(rate)
-            self._tokens -= 1
         if not self._started:
             self._passed_since = now
         self._started.append(now)
@@ -140,6 +143,7 @@ class Budget:
     def over(self) -> None:
         """A request is over, whatever came of it."""
         self._on_wire -= 1
+        self._busy_until = asyncio.get_running_loop().time()
         self._wake()
 
     def heard(self, status: int, *, started: float, asked: float | None = None, told: Stated | None = None) -> None:
@@ -150,7 +154,7 @@ class Budget:
         if told:
             self._take(told, now)
         if status == 429 or (status == 503 and asked is not None):  # noqa: PLR2004
-            self._hold(now, started, asked or 0.0)
+            self._hold(now, started, asked or 0.0, is_limit=status == 429)  # noqa: PLR2004
         else:
             self._let(now, started)
         self._wake()
@@ -170,12 +174,12 @@ class Budget:
         seconds = pause
         if rate is not None:
             seconds = max(seconds, requests * MINUTE / rate)
-        if self.pace is not None:
-            sent = self._sent(now - self.pace.seconds * SLACK)
-            windows = ceil(max(0, requests - max(0, self.pace.requests - sent)) / self.pace.requests)
+        if (pace := self._kept) is not None:
+            sent = self._sent(now - pace.seconds * SLACK)
+            windows = ceil(max(0, requests - max(0, pace.requests - sent)) / pace.requests)
             if windows:
                 began = self._started[-sent] if sent else now
-                seconds = max(seconds, pause, began - now + windows * self.pace.seconds)
+                seconds = max(seconds, pause, began - now + windows * pace.seconds)
         return seconds
 
     # -- what the service says ----------------------------------------------------------------------------------
@@ -183,29 +187,29 @@ class Budget:
     def _take(self, told: Stated, now: float) -> None:
         """Keep the limit that an answer tells."""
         cap = self._limits.retry_after_cap
-        if told.resets_in is not None and told.resets_in <= cap:
-            self._longest_reset = max(self._longest_reset, told.resets_in)
+        if told.left is not None and told.resets_in is not None and told.resets_in <= cap:
+            until = now + told.resets_in
+            if 0 < self._left_until < until - RISE:
+                # Only where a window begins does its end say how long it is.
+                self._longest_reset = max(self._longest_reset, told.resets_in)
+            # Some of those on the wire are counted in it already: rather too few.
+            self._left, self._left_until = told.left - max(0, self._on_wire - 1), until
         window = told.window or self._longest_reset
         if told.limit and 0 < window <= cap:
             self.pace, self.is_told = Pace(told.limit, window), True
-        if told.left is not None and told.resets_in is not None and told.resets_in <= cap:
-            # Some of those on the wire are counted in it already: rather too few.
-            self._left, self._left_until = told.left - max(0, self._on_wire - 1), now + told.resets_in
-        elif told.left == 0:
-            self._is_alone = True
 
     # -- what the service does ----------------------------------------------------------------------------------
 
-    def _hold(self, now: float, started: float, asked: float) -> None:
+    def _hold(self, now: float, started: float, asked: float, *, is_limit: bool) -> None:
         """The service refuses: nobody asks until the wait is over, and then one alone."""
         row, wait, limits = self._row, asked, self._limits
         if row is None:
-            row = self._row = _Row(now, now, asked=asked)
+            row = self._row = _Row(now, now)
         else:
             row.refused += 1
-            row.asked = max(row.asked, asked)
             if started > row.heard:
                 row.heard, row.count = now, row.count + 1
+        row.is_limit &= is_limit
         if not asked or row.count > 1:
             wait = max(wait, min(limits.backoff_cap, limits.backoff * 2 ** (row.count - 1)) * self._jitter())
         self._paused_until = max(self._paused_until, now + min(wait, limits.retry_after_cap))
@@ -220,7 +224,7 @@ class Budget:
         if row is not None and started > row.heard:
             self._learn(row, started)
             row = self._row = None
-            self._passed, self._passed_since = 0, started
+            self._passed, self._passed_since, self._idle = 0, started, 0.0
         self._passed += 1
         if row is not None:
             row.passed += 1
@@ -236,24 +240,39 @@ class Budget:
         if row.refused == 1 and row.passed > 1:
             return  # others that were on the wire with it were let through: one refusal by the way
         self._width, self._answers = max(1, self._width // 2), 0
-        if not self._passed or self.is_told:
+        if not self._passed or self.is_told or not row.is_limit:
             return
         seen, last, known = Pace(self._passed, started - self._passed_since), self._last, self.pace
-        self._last = seen
+        is_filled = self._idle <= seen.seconds * IDLE and seen.seconds <= self._limits.retry_after_cap * SLACK
+        self._last = seen if is_filled and known is None else None
         if known is not None:
-            if row.asked >= WORTH and _agree(seen, known):
-                # It was learned in the middle of the service's window.
-                self.pace = Pace(min(seen.requests, known.requests), max(seen.seconds, known.seconds))
-            elif self._started[0] < started - known.seconds:
+            if self._started[0] < started - known.seconds:
                 self.pace = None  # it was kept, and was not it; before that an earlier run may have used it up
-        elif row.asked >= WORTH or (last is not None and _agree(seen, last)):
-            self.pace = seen
+        elif is_filled and last is not None and _agree(seen, last):
+            self.pace = seen  # and not the one before, which may have begun in the middle of the service's window
 
     # -- waiting ------------------------------------------------------------------------------------------------
 
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+    def _until_next(self, now: float) -> float:
+        """Seconds until the next request may go; 0.0 takes it from what our own limit permits."""
+        wait = max(self._paused_until - now, self._brake(now), self._window(now), self._until_more_left(now))
+        if wait <= MOMENT and self._on_wire:
+            if self._is_alone:
+                wait = self._started[-1] + ALONE - now
+            elif self._on_wire >= self._width:
+                wait = inf
+        if wait > MOMENT:
+            return wait
+        if (rate := self._limits.requests_per_minute) is not None:
+            self._fill(now, rate)
+            if self._tokens < 1 - 1e-9:
+                return (1 - self._tokens) * MINUTE / self._refill(rate)
+            self._tokens -= 1
+        return 0.0
 
     def _sent(self, since: float) -> int:
         """Requests that were started after `since`, as far as they are remembered."""
@@ -266,9 +285,18 @@ class Budget:
 
     def _window(self, now: float) -> float:
         """Seconds until the pace permits one more request."""
-        if self.pace is None or len(self._started) < self.pace.requests:
+        pace = self._kept
+        if pace is None or len(self._started) < pace.requests:
             return 0.0
-        return self._started[-self.pace.requests] + self.pace.seconds * SLACK - now
+        return self._started[-pace.requests] + pace.seconds * SLACK - now
+
+    @property
+    def _kept(self) -> Pace | None:
+        """The pace, in a shorter time where it is more than is remembered."""
+        pace = self.pace
+        if pace is None or pace.requests <= REMEMBERED:
+            return pace
+        return Pace(REMEMBERED, pace.seconds * REMEMBERED / pace.requests)
 
     def _until_more_left(self, now: float) -> float:
         """Seconds until the service has more requests for us than are left now."""

@@ -110,7 +110,8 @@ class OctoClient(Operations):
 
     `clock` reads HTTP dates, `random` spreads retries: the same seed gives the same waits. `transport` replaces the one
     on aiohttp; it is closed with the client. `token_source` gives fresh tokens for services that hand out temporary ones
-    (Q8): it is asked before the first call and once more per call that is refused. `trust_env` takes proxies and
+    (Q8): it is asked before the first call and once more per call that is refused. `on_token` is told the text of each
+    token that is used in place of the first, so that no log line shows it. `trust_env` takes proxies and
     certificates from the environment, by way of httpx's own transport; it is off, so that a stray variable cannot
     redirect a token.
 
@@ -125,6 +126,7 @@ class OctoClient(Operations):
         random: random.Random,
         transport: httpx.AsyncBaseTransport | None = None,
         token_source: Callable[[], Awaitable[Secret]] | None = None,
+        on_token: Callable[[str], object] = lambda _: None,
         trust_env: bool = False,
     ) -> None:
         limits = connection.limits
@@ -136,7 +138,7 @@ class OctoClient(Operations):
         self._base = _address(connection)
         self._clock = clock
         self._random = random
-        self._token_source = token_source
+        self._token_source, self._on_token = token_source, on_token
         self._token = None if token_source else _usable(connection.token)
         self._renewing = asyncio.Lock()
         self._voice = verdict.Voice(connection, connection.token)
@@ -178,9 +180,13 @@ class OctoClient(Operations):
 
     def use(self, token: Secret) -> None:
         """Send this token from now on, and let calls out again if the former one was refused."""
-        self._token = _usable(token)
-        self._voice = verdict.Voice(self.connection, token)
+        self._take(token)
         self.gate.reopen()
+
+    def _take(self, token: Secret) -> None:
+        self._token = _usable(token)
+        self._on_token(token.reveal())
+        self._voice = verdict.Voice(self.connection, token)
 
     async def send(self, call: Call, *, on_start: Callable[[], int] | None = None, patient: bool = False) -> Answer:
         """Carry out `call`: wait for a free slot, then at most `limits.deadline` seconds for everything else.
@@ -399,8 +405,7 @@ class OctoClient(Operations):
                 return _usable(self.connection.token)
             problem = ""
             try:
-                self._token = _usable(await self._token_source())
-                self._voice = verdict.Voice(self.connection, self._token)
+                self._take(await self._token_source())
             except OctoSyncError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever somebody's login code raises may hold the secret

@@ -340,7 +340,12 @@ class SyncSettings:
         ),
     ] = 86400.0
     verify_budget: Annotated[
-        Count, Field(ge=0), Says("Calls per hour and connection that looking again at bookings may cost; 0: none.")
+        Count,
+        Field(ge=0),
+        Says(
+            "Calls per hour and connection that looking again at bookings may cost, "
+            "at most half of what the service permits; 0: none."
+        ),
     ] = 600
     raw: Annotated[
         tuple[Raw, ...],
