@@ -16,11 +16,14 @@ from hypothesis import strategies as st
 from octo_sync.destinations import moving
 from octo_sync.destinations.base import Answered, Drift, Landing, Payload, Seen
 from octo_sync.destinations.erasing import ContactRow
+from octo_sync.destinations.gate import Guard
+from octo_sync.destinations.losing import ending
 from octo_sync.errors import WriterFenced
 from octo_sync.flows.publish import sql_files
 from octo_sync.flows.unpriced import unpriced
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking
+from octo_sync.tables import all_tables
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 DECEMBER = Window.month("2026-12")
@@ -221,8 +224,16 @@ def gone(kind, key, seq):
     )
 
 
-def landing(*answers, fence=1, minutes=0, run_id="run"):
-    return Landing(run_id=run_id, fence=fence, now=NOW + dt.timedelta(minutes=minutes), answered=list(answers))
+def landing(*answers, fence=1, minutes=0, run_id="run", **more):
+    return Landing(run_id=run_id, fence=fence, now=NOW + dt.timedelta(minutes=minutes), answered=list(answers), **more)
+
+
+def missing(warehouse, since=dt.date(2026, 11, 1)):
+    """The fields that are missing, once those are ended that nothing lacks which is asked for since that day."""
+    told = "select connection_id, resource, name from ops.schema_drift where kind = 'missing' order by name"
+    rows = warehouse.query(told).rows
+    warehouse.run_script([ending(all_tables(), *row, since=since, private=warehouse.private) for row in rows])
+    return [name for _, _, name in warehouse.query(told).rows]
 
 
 def say(warehouse):
@@ -892,22 +903,66 @@ class Contract:
         def bare(number):
             return {**booking(number), "pricing": None}
 
-        def drift():
-            return warehouse.query("select name from ops.schema_drift where kind = 'missing' order by 1").rows
-
         numbers = (1, 2, 3)
         warehouse.land(landing(december([booking(n) for n in numbers], 10)))
         said = say(warehouse)
         warehouse.land(landing(december([bare(n) for n in numbers], 11)))
         assert say(warehouse) == said
-        assert ("pricing.includedTaxes",) in drift()
+        assert "pricing.includedTaxes" in missing(warehouse)
         stale = warehouse.query("select stale_columns from core.bookings").rows
         assert all("retail_minor" in columns for (columns,) in stale)
         warehouse.land(landing(december([booking(n) for n in numbers], 12)))
-        assert drift() == []
+        assert missing(warehouse) == []
         warehouse.land(landing(december([bare(1), booking(2), booking(3)], 13)))
         poor = warehouse.query("select booking_uuid from core.bookings where retail_minor is null").rows
-        assert (poor, drift()) == ([("uuid-1",)], [])
+        assert (poor, missing(warehouse)) == ([("uuid-1",)], [])
+
+    def test_a_field_is_missing_while_a_row_that_is_asked_for_keeps_a_value_of_it(self, warehouse):
+        def limited(day, **more):
+            return {**slot(day, **more), "maxUnits": 5}
+
+        first, days = in_month(11, [limited(25, month=11)], 10), (1, 2, 3, 4)
+        warehouse.land(landing(first, departures([limited(day) for day in days], 11)))
+        some = [slot(1), slot(2), slot(3), limited(4)]
+        warehouse.land(landing(departures(some, 12), guard=Guard(rows=1)))
+        warehouse.land(landing(in_month(11, [limited(25, month=11, vacancies=1)], 13)))
+        assert missing(warehouse) == ["maxUnits"], "another month that shows it says nothing about December"
+        warehouse.land(landing(departures([limited(1), slot(2), slot(3), limited(4)], 14)))
+        assert live(warehouse, "core.availability", "max_units") == [5] * 5
+        assert missing(warehouse) == ["maxUnits"]
+        assert missing(warehouse, since=dt.date(2026, 12, 4)) == [], "the days before are shown by no answer any more"
+
+    def test_what_few_details_lost_is_judged_beside_all_that_came(self, warehouse):
+        def netted(day, net):
+            made = slot(day)
+            made["unitPricing"][0]["net"] = net
+            return made
+
+        warehouse.land(landing(departures([netted(day, 7) for day in (1, 2, 3, 4)], 10)))
+        warehouse.land(landing(departures([netted(day, 7 if day > 2 else None) for day in (1, 2, 3, 4)], 11)))
+        assert missing(warehouse) == [], "the two that did not change show it"
+        nets = warehouse.query("select net_minor from core.availability_prices order by local_date").rows
+        assert nets == [(None,), (None,), (7,), (7,)]
+
+    def test_a_value_that_one_row_alone_had_is_gone_and_of_many_such_the_second_stays(self, warehouse):
+        def referred(month, reference):
+            records = [booking(f"{month}-{n}", month=month) for n in (1, 2)]
+            records[0]["resellerReference"] = reference
+            return records
+
+        def november(records, seq):
+            return answered("bookings", records, seq, parts=("2026-11",), window=Window.month("2026-11"))
+
+        def references():
+            return [r for (r,) in warehouse.query("select reseller_reference from core.bookings order by 1").rows if r]
+
+        warehouse.land(landing(december(referred(12, "R12"), 10), november(referred(11, "R11"), 11)))
+        report = warehouse.land(landing(december(referred(12, None), 12)))
+        assert (references(), missing(warehouse)) == (["R11"], [])
+        assert report.lost == {("main", "bookings", "resellerReference"): (1, 0)}
+        assert warehouse.land(landing(december(referred(12, None), 13))).rows == 0
+        warehouse.land(landing(november(referred(11, None), 14), lost_lately=lambda: report.lost))
+        assert (references(), missing(warehouse)) == (["R11"], ["resellerReference"])
 
     def test_an_extra_without_a_name_lands_with_the_others(self, warehouse):
         unnamed = booking(1)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from octo_sync.destinations.losing import Group, Losses, path_of, quoted, within
+from octo_sync.destinations.losing import Group, Losses, quoted, within
 from octo_sync.destinations.staging import FLAGS as _FLAGS
 from octo_sync.destinations.staging import Facts
 from octo_sync.schema import Column, Noun, Table
@@ -96,7 +96,6 @@ class Keeping:
         verdicts = self._losses.columns(
             table, columns, losing="diff", shown=self._incoming(table), seen=self._seen(table, target, columns)
         )
-        self._notice_back(table, columns, verdicts)
         values, stale, lost, doubtful = [], ["d.stale"], [], []
         for c in columns:
             kept = _kept(verdicts, c.name)
@@ -134,26 +133,6 @@ class Keeping:
             f"on n.connection_id = t.connection_id and n.booking_uuid = t.booking_uuid where not n.is_overruled"
         )
 
-    def _notice_back(
-        self, table: Table, columns: Sequence[Column], verdicts: Mapping[Group, Mapping[str, str]]
-    ) -> None:
-        """Fields that were missing, are shown again, and are lost by no row."""
-        for connection, path in self._losses.drift():
-            for own in {True, not table.at_own[0]}:
-                name = next((c.name for c in columns if path_of(table, c, own=own) == path), "")
-                if name and name not in verdicts.get((connection, own), {}):
-                    group = within(table, [(connection, own)], "")
-                    if self._run(f"select count({name}) from ({self._incoming(table)}) where {group}"):
-                        self._losses.back(connection, path)
-
-    def _notice_list_back(self, table: Table, shown: str, verdicts: Mapping[Group, str]) -> None:
-        for connection, path in self._losses.drift():
-            for own in {True, not table.at_own[0]}:
-                group = connection, own
-                asked = f"select count(*) from ({shown}) where {within(table, [group], '')}"
-                if path_of(table, own=own) == path and group not in verdicts and self._run(asked):
-                    self._losses.back(connection, path)
-
     def _spare(self, table: Table, going: str, came: str) -> str:
         """Rows that would go because the answers say nothing about them: the condition that leaves them, over alias `t`.
 
@@ -165,8 +144,6 @@ class Keeping:
         shown = f"select {names} from {came}{f' union all {seen}' if seen else ''}"
         probe = self.connection.execute(f"select * from ({table.unsaid}) limit 1") if table.unsaid else None
         if probe is None or probe.fetchone() is None:
-            if table.unsaid:
-                self._notice_list_back(table, shown, {})
             return ""
         columns = [column[0] for column in probe.description or ()]
         same = equal(columns, "u", "t")
@@ -176,7 +153,6 @@ class Keeping:
         )
         verdicts = self._losses.details(table, "spared", shown) if found else {}
         self._doubt(table, [group for group, v in verdicts.items() if v == "doubtful"])
-        self._notice_list_back(table, shown, verdicts)
         kept = [group for group, v in verdicts.items() if v != "real"]
         if not kept:
             return ""
@@ -238,10 +214,9 @@ class Keeping:
             table,
             suspects,
             losing="details",
-            shown="select * from details",
+            shown=self._incoming(table),
             seen=self._seen_details(table, target, suspects),
         )
-        self._notice_back(table, suspects, verdicts)
         for c in suspects:
             kept = _kept(verdicts, c.name)
             if not kept:
@@ -257,7 +232,6 @@ class Keeping:
     def _keep_versions(self, table: Table, columns: Sequence[Column], target: str, differs: str) -> None:
         """Put back into `diff` what the gate does not let go, and leave out what is then as it was."""
         verdicts = self._losses.columns(table, columns, losing="diff", shown=self._incoming(table))
-        self._notice_back(table, columns, verdicts)
         if not verdicts:
             return
         for c in columns:

@@ -4,6 +4,7 @@ The caller opens the transactions; see `DuckDBWarehouse.land`.
 """
 
 import contextlib
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from octo_sync.destinations.coverage import cover, cover_open_dated
 from octo_sync.destinations.listing import speaks_for
 from octo_sync.destinations.losing import MISSING, Losses, holds
 from octo_sync.destinations.merging import Merger
-from octo_sync.destinations.staging import FLAGS, Stage
+from octo_sync.destinations.staging import Stage
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.schema import Merge, Noun, Table
 
@@ -59,6 +60,7 @@ class LandingWork:
         self._spool, self._main, self._private = spool, main, private
         self._stages: list[Stage] = []
         self._losses: dict[str, Losses] = {}
+        self._lost_lately = functools.cache(landing.lost_lately)
         self._fresh: list[Answered] = []
         self._found: Counter[tuple[str, str, str, str]] = Counter()
         """Drift: connection, resource, kind, name → how often."""
@@ -148,7 +150,7 @@ class LandingWork:
             filled=self._filled,
             histories={t.history_of: t for t in self._tables if t.history_of},
             losses=self._losses.setdefault(
-                stage.noun.name, Losses(self._db, self._main, stage.noun.name, self._landing.guard)
+                stage.noun.name, Losses(self._db, self._main, stage.noun.name, self._landing.guard, self._lost_lately)
             ),
         )
 
@@ -363,18 +365,14 @@ class LandingWork:
         return found
 
     def _missing(self) -> None:
-        """Fields that are gone from answers, and those that are back; of an ignored capability, where it brought any."""
+        """Fields that are gone from answers; of an ignored capability, where it brought any. `ending` ends it."""
         for a in self._fresh:
             if not a.unchanged and a.noun in self._losses:
                 self._capabilities(a, self._losses[a.noun])
         for noun, losses in self._losses.items():
             for (connection, path), count in losses.found.items():
                 self._found[connection, noun, MISSING, path] += count
-            for connection, path in losses.closed - losses.found.keys():
-                self._db.execute(
-                    "delete from ops.schema_drift where connection_id = $1 and resource = $2 and kind = $3 and name = $4",
-                    [connection, noun, MISSING, path],
-                )
+            self.report.lost |= {(connection, noun, path): rows for (connection, path), rows in losses.lost.items()}
 
     def _capabilities(self, a: Answered, losses: Losses) -> None:
         connection = a.subject.connection
@@ -382,9 +380,6 @@ class LandingWork:
             looks = holds(self._tables, a.noun, name)
             if looks and self._db.execute(looks, [connection]).fetchone():
                 losses.found[connection, name] = max(1, a.row_count)
-        for known, name in losses.drift():
-            if known == connection and name in FLAGS and name not in a.missing_capabilities and a.row_count:
-                losses.back(connection, name)
 
     def _drift(self) -> None:
         self._missing()
