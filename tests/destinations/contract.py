@@ -538,6 +538,16 @@ class Contract:
         warehouse.land(landing(december([booking(1, status="BY THE WINDOW")], 20)))
         assert warehouse.covered([document.subject])[document.subject].answer_hash is None
 
+    def test_an_open_dated_booking_that_its_own_answer_changed_has_the_list_that_showed_it_read_again(self, warehouse):
+        """Whichever list that was: neither its travel nor its creation is in December."""
+        shown = {**booking(2), "availability": None, "availabilityId": None}
+        warehouse.land(landing(december([booking(1), shown], 10)))
+        warehouse.land(landing(one(shown, 11)))
+        listed = Subject("main", SubjectKind.BOOKINGS, ("2026-12",))
+        assert warehouse.covered([listed])[listed].answer_hash
+        warehouse.land(landing(one({**shown, "status": "CANCELLED"}, 12)))
+        assert warehouse.covered([listed])[listed].answer_hash is None
+
     @pytest.mark.parametrize("together", [True, False])
     def test_an_answer_that_equals_one_which_became_old_news_meanwhile_is_asked_for_again(self, warehouse, together):
         """It was compared before the booking landed by its own road, and lands after it or with it."""
