@@ -974,6 +974,28 @@ class Contract:
         warehouse.land(landing(november(referred(11, None), 14), lost_lately=lambda: report.lost))
         assert (references(), missing(warehouse)) == (["R11"], ["resellerReference"])
 
+    def test_a_price_of_which_a_part_is_kept_is_kept_whole(self, warehouse):
+        """Two of twelve lost it, which is few, but with it the only two net prices."""
+
+        def priced(number, retail, price):
+            made = booking(number, retail=retail)
+            made["unitItems"][0]["extraItems"][0]["pricing"] = price
+            return made
+
+        price = {"currency": "EUR", "currencyPrecision": 2, "original": 500, "retail": 500, "net": None}
+        rest = [(n, price) for n in range(3, 13)]
+        netted = [(1, {**price, "net": 400}), (2, {**price, "net": 400})]
+        warehouse.land(landing(december([priced(n, 1000, p) for n, p in netted + rest], 10)))
+        bare = [(1, None), (2, None)]
+        warehouse.land(landing(december([priced(n, 900, p) for n, p in bare + rest], 11), guard=Guard(rows=1)))
+        extras = (
+            "select distinct currency, retail_minor, net_minor, net_amount from core.booking_extra_items order by 3"
+        )
+        assert warehouse.query(extras).rows == [("EUR", 500, 400, 4), ("EUR", 500, None, None)]
+        assert missing(warehouse) == ["unitItems.extraItems.net"]
+        (check,) = [check for check in sql_files(Path("nowhere"), "checks") if check.name == "money_exact"]
+        assert warehouse.query(check.sql).rows == []
+
     def test_an_extra_without_a_name_lands_with_the_others(self, warehouse):
         unnamed = booking(1)
         unnamed["extraItems"] = [{"quantity": 1}]
