@@ -259,13 +259,6 @@ def holds_looked_at_by_nobody():
 # -- meaning ----------------------------------------------------------------------------------------------------------
 
 
-@mutant("R10", "ignored_capability")
-def null_for_absent():
-    from octo_sync.flows.fetch import Fetcher
-
-    Fetcher._ignored = lambda self, *args: set()
-
-
 @mutant("days at the venue", "restart")
 def local_midnight_in_utc():
     from octo_sync.flows.ports import Ports
