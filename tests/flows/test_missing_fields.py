@@ -131,6 +131,7 @@ async def test_a_booking_that_is_asked_for_alone_keeps_its_price_until_a_list_de
         (Loss(1, 0), (1, 0), "drift"),
         (Loss(1, 0), (1, 50), "real"),
         (Loss(2, 0), (1, 50), "drift"),
+        (Loss(1, 0, alone=True), (0, 0), "drift"),
         (Loss(1, 0, listed=False), (0, 0), "doubtful"),
     ],
 )

@@ -28,6 +28,8 @@ class Loss:
     shown: int
     listed: bool = True
     """Whether a list is among the answers; a record that was asked for by its own id says little about all of them."""
+    alone: bool = False
+    """Whether the row that lost it is the only one that came."""
 
 
 Lost = Mapping[tuple[str, str, str], tuple[int, int]]
@@ -44,7 +46,7 @@ def judge(
 
     The answers themselves tell the two apart: where other records of the same answers still show the field, and few lost it,
     those few lost it. Where none shows it, or many lost it, it is the field that is gone, until it is back or a person lets
-    it through. One row is not many: a value that only it had is gone, and the next one is the second.
+    it through. One row is not many: a value that it had and others beside it never is gone, and the next one is the second.
 
     `lately` is how many rows lost the field in the last hours and how many showed it then: many small losses are a large one.
     """
@@ -57,4 +59,4 @@ def judge(
         return "real"
     if not loss.listed:
         return "doubtful"
-    return "drift" if loss.lost > 1 or (lost > 1 and not shown) else "real"
+    return "drift" if loss.alone or loss.lost > 1 or (lost > 1 and not shown) else "real"

@@ -178,12 +178,12 @@ class Losses:
             self._listed = dict(rows)
         return self._listed.get(connection, False)
 
-    def verdict(self, connection: str, path: str, lost: int, shown: int) -> Verdict:
+    def verdict(self, connection: str, path: str, lost: int, shown: int, *, came: int = 0) -> Verdict:
         """What becomes of the values; what is kept for the field's sake is written down."""
         key = connection, path
         known = self.drift().get(key)
         verdict = judge(
-            Loss(lost, shown, self.listed(connection)),
+            Loss(lost, shown, self.listed(connection), alone=came == 1),
             self.guard,
             lately=self.lately().get((connection, self.noun, path), (0, 0)),
             open_drift=known is False,
@@ -222,16 +222,17 @@ class Losses:
         there: dict[Group, list[int]] = {}
         for relation in filter(None, (shown, seen)):
             for connection, own, *found in self.db.execute(
-                f"select connection_id, {is_own(table)}, {', '.join(f'count({n})' for n in names)} "
+                f"select connection_id, {is_own(table)}, {', '.join(f'count({n})' for n in names)}, count(*) "
                 f"from ({relation}) group by all"
             ).fetchall():
-                before = there.get((connection, own), [0] * len(names))
+                before = there.get((connection, own), [0] * (len(names) + 1))
                 there[connection, own] = [a + b for a, b in zip(found, before, strict=True)]
         verdicts: dict[Group, dict[str, Verdict]] = {}
         for (group, name), count in lost.items():
             path = path_of(table, by_name[name], own=group[1])
-            some = there.get(group, [0] * len(names))[names.index(name)]
-            verdicts.setdefault(group, {})[name] = self.verdict(group[0], path, count, some)
+            shows = there.get(group, [0] * (len(names) + 1))
+            some, came = shows[names.index(name)], shows[-1]
+            verdicts.setdefault(group, {})[name] = self.verdict(group[0], path, count, some, came=came)
         return verdicts
 
     def details(self, table: Table, losing: str, shown: str) -> dict[Group, Verdict]:
