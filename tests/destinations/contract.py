@@ -744,6 +744,16 @@ class Contract:
         warehouse.land(landing(gone("booking", "uuid-1", 13)))
         assert warehouse.absences()[0].misses == before + 1
 
+    def test_of_many_refusals_of_one_landing_each_live_row_is_missed_once(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10), answered("products", [product()], 11)))
+        refused = [gone("booking", f"uuid-{n}", 20 + n) for n in (1, 2, 3)]
+        report = warehouse.land(landing(*refused, gone("product", "p", 24)))
+        asked = [(a.key, a.ask.kind, a.misses) for a in warehouse.absences()]
+        assert sorted(asked) == [('["p"]', "products", 1), ('["uuid-1"]', "bookings", 1), ('["uuid-2"]', "bookings", 1)]
+        assert report.absent == 3
+        lists = [Subject("main", SubjectKind.BOOKINGS, ("2026-12",)), Subject("main", SubjectKind.PRODUCTS, ())]
+        assert [c.answer_hash for c in warehouse.covered(lists).values()] == [None, None], "their bytes must be read"
+
     def test_a_booking_found_by_its_uuid_is_missed_no_longer(self, warehouse):
         warehouse.land(landing(december([booking(1), booking(2)], 10)))
         warehouse.land(landing(december([booking(2)], 11)))

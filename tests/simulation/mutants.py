@@ -306,9 +306,9 @@ def absence_beyond_the_days_asked_for():
 
 @mutant("R7", "lapsed_holds_unreadable")
 def not_found_believed_against_the_list():
-    from octo_sync.destinations.landing import LandingWork
+    from octo_sync.destinations import landing
 
-    LandingWork._list_of = lambda self, a, table: None
+    landing._speaks_for = lambda table: "false"
 
 
 @mutant("R10", "fields_dropped")
