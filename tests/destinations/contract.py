@@ -16,11 +16,14 @@ from hypothesis import strategies as st
 from octo_sync.destinations import moving
 from octo_sync.destinations.base import Answered, Drift, Landing, Payload, Seen
 from octo_sync.destinations.erasing import ContactRow
+from octo_sync.destinations.gate import Guard
+from octo_sync.destinations.losing import ending
 from octo_sync.errors import WriterFenced
 from octo_sync.flows.publish import sql_files
 from octo_sync.flows.unpriced import unpriced
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking
+from octo_sync.tables import all_tables
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 DECEMBER = Window.month("2026-12")
@@ -221,8 +224,16 @@ def gone(kind, key, seq):
     )
 
 
-def landing(*answers, fence=1, minutes=0, run_id="run"):
-    return Landing(run_id=run_id, fence=fence, now=NOW + dt.timedelta(minutes=minutes), answered=list(answers))
+def landing(*answers, fence=1, minutes=0, run_id="run", **more):
+    return Landing(run_id=run_id, fence=fence, now=NOW + dt.timedelta(minutes=minutes), answered=list(answers), **more)
+
+
+def missing(warehouse, since=dt.date(2026, 11, 1)):
+    """The fields that are missing, once those are ended that nothing lacks which is asked for since that day."""
+    told = "select connection_id, resource, name from ops.schema_drift where kind = 'missing' order by name"
+    rows = warehouse.query(told).rows
+    warehouse.run_script([ending(all_tables(), *row, since=since, private=warehouse.private) for row in rows])
+    return [name for _, _, name in warehouse.query(told).rows]
 
 
 def say(warehouse):
@@ -527,6 +538,16 @@ class Contract:
         warehouse.land(landing(december([booking(1, status="BY THE WINDOW")], 20)))
         assert warehouse.covered([document.subject])[document.subject].answer_hash is None
 
+    def test_an_open_dated_booking_that_its_own_answer_changed_has_the_list_that_showed_it_read_again(self, warehouse):
+        """Whichever list that was: neither its travel nor its creation is in December."""
+        shown = {**booking(2), "availability": None, "availabilityId": None}
+        warehouse.land(landing(december([booking(1), shown], 10)))
+        warehouse.land(landing(one(shown, 11)))
+        listed = Subject("main", SubjectKind.BOOKINGS, ("2026-12",))
+        assert warehouse.covered([listed])[listed].answer_hash
+        warehouse.land(landing(one({**shown, "status": "CANCELLED"}, 12)))
+        assert warehouse.covered([listed])[listed].answer_hash is None
+
     @pytest.mark.parametrize("together", [True, False])
     def test_an_answer_that_equals_one_which_became_old_news_meanwhile_is_asked_for_again(self, warehouse, together):
         """It was compared before the booking landed by its own road, and lands after it or with it."""
@@ -723,6 +744,16 @@ class Contract:
         warehouse.land(landing(gone("booking", "uuid-1", 13)))
         assert warehouse.absences()[0].misses == before + 1
 
+    def test_of_many_refusals_of_one_landing_each_live_row_is_missed_once(self, warehouse):
+        warehouse.land(landing(december([booking(1), booking(2)], 10), answered("products", [product()], 11)))
+        refused = [gone("booking", f"uuid-{n}", 20 + n) for n in (1, 2, 3)]
+        report = warehouse.land(landing(*refused, gone("product", "p", 24)))
+        asked = [(a.key, a.ask.kind, a.misses) for a in warehouse.absences()]
+        assert sorted(asked) == [('["p"]', "products", 1), ('["uuid-1"]', "bookings", 1), ('["uuid-2"]', "bookings", 1)]
+        assert report.absent == 3
+        lists = [Subject("main", SubjectKind.BOOKINGS, ("2026-12",)), Subject("main", SubjectKind.PRODUCTS, ())]
+        assert [c.answer_hash for c in warehouse.covered(lists).values()] == [None, None], "their bytes must be read"
+
     def test_a_booking_found_by_its_uuid_is_missed_no_longer(self, warehouse):
         warehouse.land(landing(december([booking(1), booking(2)], 10)))
         warehouse.land(landing(december([booking(2)], 11)))
@@ -892,22 +923,88 @@ class Contract:
         def bare(number):
             return {**booking(number), "pricing": None}
 
-        def drift():
-            return warehouse.query("select name from ops.schema_drift where kind = 'missing' order by 1").rows
-
         numbers = (1, 2, 3)
         warehouse.land(landing(december([booking(n) for n in numbers], 10)))
         said = say(warehouse)
         warehouse.land(landing(december([bare(n) for n in numbers], 11)))
         assert say(warehouse) == said
-        assert ("pricing.includedTaxes",) in drift()
+        assert "pricing.includedTaxes" in missing(warehouse)
         stale = warehouse.query("select stale_columns from core.bookings").rows
         assert all("retail_minor" in columns for (columns,) in stale)
         warehouse.land(landing(december([booking(n) for n in numbers], 12)))
-        assert drift() == []
+        assert missing(warehouse) == []
         warehouse.land(landing(december([bare(1), booking(2), booking(3)], 13)))
         poor = warehouse.query("select booking_uuid from core.bookings where retail_minor is null").rows
-        assert (poor, drift()) == ([("uuid-1",)], [])
+        assert (poor, missing(warehouse)) == ([("uuid-1",)], [])
+
+    def test_a_field_is_missing_while_a_row_that_is_asked_for_keeps_a_value_of_it(self, warehouse):
+        def limited(day, **more):
+            return {**slot(day, **more), "maxUnits": 5}
+
+        first, days = in_month(11, [limited(25, month=11)], 10), (1, 2, 3, 4)
+        warehouse.land(landing(first, departures([limited(day) for day in days], 11)))
+        some = [slot(1), slot(2), slot(3), limited(4)]
+        warehouse.land(landing(departures(some, 12), guard=Guard(rows=1)))
+        warehouse.land(landing(in_month(11, [limited(25, month=11, vacancies=1)], 13)))
+        assert missing(warehouse) == ["maxUnits"], "another month that shows it says nothing about December"
+        warehouse.land(landing(departures([limited(1), slot(2), slot(3), limited(4)], 14)))
+        assert live(warehouse, "core.availability", "max_units") == [5] * 5
+        assert missing(warehouse) == ["maxUnits"]
+        assert missing(warehouse, since=dt.date(2026, 12, 4)) == [], "the days before are shown by no answer any more"
+
+    def test_what_few_details_lost_is_judged_beside_all_that_came(self, warehouse):
+        def netted(day, net):
+            made = slot(day)
+            made["unitPricing"][0]["net"] = net
+            return made
+
+        warehouse.land(landing(departures([netted(day, 7) for day in (1, 2, 3, 4)], 10)))
+        warehouse.land(landing(departures([netted(day, 7 if day > 2 else None) for day in (1, 2, 3, 4)], 11)))
+        assert missing(warehouse) == [], "the two that did not change show it"
+        nets = warehouse.query("select net_minor from core.availability_prices order by local_date").rows
+        assert nets == [(None,), (None,), (7,), (7,)]
+
+    def test_a_value_that_one_row_alone_had_is_gone_and_of_many_such_the_second_stays(self, warehouse):
+        def referred(month, reference):
+            records = [booking(f"{month}-{n}", month=month) for n in (1, 2)]
+            records[0]["resellerReference"] = reference
+            return records
+
+        def november(records, seq):
+            return answered("bookings", records, seq, parts=("2026-11",), window=Window.month("2026-11"))
+
+        def references():
+            return [r for (r,) in warehouse.query("select reseller_reference from core.bookings order by 1").rows if r]
+
+        warehouse.land(landing(december(referred(12, "R12"), 10), november(referred(11, "R11"), 11)))
+        report = warehouse.land(landing(december(referred(12, None), 12)))
+        assert (references(), missing(warehouse)) == (["R11"], [])
+        assert report.lost == {("main", "bookings", "resellerReference"): (1, 0)}
+        assert warehouse.land(landing(december(referred(12, None), 13))).rows == 0
+        warehouse.land(landing(november(referred(11, None), 14), lost_lately=lambda: report.lost))
+        assert (references(), missing(warehouse)) == (["R11"], ["resellerReference"])
+
+    def test_a_price_of_which_a_part_is_kept_is_kept_whole(self, warehouse):
+        """Two of twelve lost it, which is few, but with it the only two net prices."""
+
+        def priced(number, retail, price):
+            made = booking(number, retail=retail)
+            made["unitItems"][0]["extraItems"][0]["pricing"] = price
+            return made
+
+        price = {"currency": "EUR", "currencyPrecision": 2, "original": 500, "retail": 500, "net": None}
+        rest = [(n, price) for n in range(3, 13)]
+        netted = [(1, {**price, "net": 400}), (2, {**price, "net": 400})]
+        warehouse.land(landing(december([priced(n, 1000, p) for n, p in netted + rest], 10)))
+        bare = [(1, None), (2, None)]
+        warehouse.land(landing(december([priced(n, 900, p) for n, p in bare + rest], 11), guard=Guard(rows=1)))
+        extras = (
+            "select distinct currency, retail_minor, net_minor, net_amount from core.booking_extra_items order by 3"
+        )
+        assert warehouse.query(extras).rows == [("EUR", 500, 400, 4), ("EUR", 500, None, None)]
+        assert missing(warehouse) == ["unitItems.extraItems.net"]
+        (check,) = [check for check in sql_files(Path("nowhere"), "checks") if check.name == "money_exact"]
+        assert warehouse.query(check.sql).rows == []
 
     def test_an_extra_without_a_name_lands_with_the_others(self, warehouse):
         unnamed = booking(1)

@@ -7,8 +7,9 @@ import pytest
 from tests.flows.harness import Project
 
 from octo_sync.app import open_journal
+from octo_sync.destinations.gate import Guard, Loss, judge
 from octo_sync.flows.drift import accept
-from octo_sync.flows.mark import mark
+from octo_sync.flows.mark import booking_windows, mark
 from octo_sync.flows.verify import claims
 from octo_sync.flows.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
@@ -119,6 +120,37 @@ async def test_a_booking_that_is_asked_for_alone_keeps_its_price_until_a_list_de
     assert copy.query("select * from ops.schema_drift where kind = 'missing'") == []
     assert (await copy.sync()).status == "ok"
     assert copy.query(priced, uuid) == [(True, None)]
+
+
+@pytest.mark.parametrize(
+    ("loss", "lately", "verdict"),
+    [
+        (Loss(10, 2), (0, 0), "real"),
+        (Loss(10, 2), (10, 2), "drift"),
+        (Loss(1, 0), (0, 0), "real"),
+        (Loss(1, 0), (1, 0), "drift"),
+        (Loss(1, 0), (1, 50), "real"),
+        (Loss(2, 0), (1, 50), "drift"),
+        (Loss(1, 0, alone=True), (0, 0), "drift"),
+        (Loss(1, 0, listed=False), (0, 0), "doubtful"),
+    ],
+)
+def test_few_lost_it_or_it_is_gone(loss, lately, verdict):
+    assert judge(loss, Guard(), lately=lately) == verdict
+
+
+async def test_many_small_losses_of_a_day_are_a_large_one(tmp_path, service, landed):
+    """Each list lost one price, which is few; the second one of a day is more than this pipeline lets go."""
+    shutil.copytree(landed, tmp_path / "project")
+    copy = Project(tmp_path / "project", service, sync={"deletion_rows": 1, "deletion_share": 0.0})
+    first, second = (b["uuid"] for b in service.state()["bookings"][:2])
+    told = "select name from ops.schema_drift where kind = 'missing'"
+    async with copy.opened() as opened:
+        for uuid, fields in ((first, []), (second, [("id",)])):
+            service.quirks(fields_dropped=[f"booking[{uuid}].id"])
+            mark(opened.ports, booking_windows("main", [opened.ports.bookings_window("main")]), Source.SCHEDULE)
+            await Worker(opened.ports).drain()
+            assert opened.ports.warehouse.query(told).rows == fields
 
 
 async def test_what_is_missing_is_told_until_it_is_back(copy, service):

@@ -259,15 +259,6 @@ def holds_looked_at_by_nobody():
 # -- meaning ----------------------------------------------------------------------------------------------------------
 
 
-@mutant("R10", "ignored_capability")
-def null_for_absent():
-    from octo_sync.destinations import losing
-    from octo_sync.flows.fetch import Fetcher
-
-    Fetcher._ignored = lambda self, *args: set()
-    losing.judge = lambda *args, **more: "real"
-
-
 @mutant("days at the venue", "restart")
 def local_midnight_in_utc():
     from octo_sync.flows.ports import Ports
@@ -315,9 +306,9 @@ def absence_beyond_the_days_asked_for():
 
 @mutant("R7", "lapsed_holds_unreadable")
 def not_found_believed_against_the_list():
-    from octo_sync.destinations.landing import LandingWork
+    from octo_sync.destinations import landing
 
-    LandingWork._list_of = lambda self, a, table: None
+    landing._speaks_for = lambda table: "false"
 
 
 @mutant("R10", "fields_dropped")

@@ -4,7 +4,7 @@ A destination owns SQL and transactions, nothing else: it neither fetches nor de
 from one thread at a time; reading methods may be called while nothing lands.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from octo_sync.destinations.erasing import Scrubber
-from octo_sync.destinations.gate import Guard
+from octo_sync.destinations.gate import Guard, Lost
 from octo_sync.destinations.steps import Step
 from octo_sync.model import Source, Subject, Window
 
@@ -118,7 +118,8 @@ class Answered:
 class Landing:
     """What one transaction lands. `fence` is the writer's token: a higher one in the warehouse refuses it (R9).
 
-    `guard` bounds what its answers may take away without a person's word.
+    `guard` bounds what its answers may take away without a person's word; `lost_lately` tells what landings of the last hours
+    took, and is asked only where something is lost.
     """
 
     run_id: str
@@ -126,19 +127,22 @@ class Landing:
     now: datetime
     answered: Sequence[Answered]
     guard: Guard = field(default_factory=Guard)
+    lost_lately: Callable[[], Lost] = dict
 
 
 @dataclass(slots=True)
 class LandingReport:
     """What a landing did: rows written per table, and the subjects whose answers came too late to count (R6).
 
-    `differing` are subjects that were taken for equal to what is landed and turned out not to be: to be fetched anew.
+    `differing` are subjects that were taken for equal to what is landed and turned out not to be: to be fetched anew. `lost`
+    are the fields that rows lost because few did.
     """
 
     written: dict[str, int] = field(default_factory=dict)
     stale: list[Subject] = field(default_factory=list)
     differing: list[Subject] = field(default_factory=list)
     absent: int = 0
+    lost: dict[tuple[str, str, str], tuple[int, int]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -232,6 +236,9 @@ class Draft(Scripted, Protocol):
 
 class Destination(Protocol):
     """A warehouse."""
+
+    private: str
+    """What stands before the names of the private tables in a query."""
 
     @property
     def migrated(self) -> Sequence[Step]:

@@ -58,6 +58,8 @@ class DuckDBWarehouse:
         memory: DuckDB's memory limit, e.g. `192MB`; beyond it spills to disk. The checks of a copy may have as much again.
     """
 
+    private = f"{_PRIVATE}."
+
     def __init__(
         self,
         path: Path,

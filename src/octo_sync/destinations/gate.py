@@ -1,9 +1,10 @@
 """The measure for all that is taken away: rows that are deleted, values and lists that answers no longer have. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Guard", "Loss", "Verdict", "is_too_much", "judge"]
+__all__ = ["Guard", "Loss", "Lost", "Verdict", "is_too_much", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +28,35 @@ class Loss:
     shown: int
     listed: bool = True
     """Whether a list is among the answers; a record that was asked for by its own id says little about all of them."""
+    alone: bool = False
+    """Whether the row that lost it is the only one that came."""
 
+
+Lost = Mapping[tuple[str, str, str], tuple[int, int]]
+"""Connection, noun and path of a field → how many rows lost it, how many showed it."""
 
 Verdict = Literal["real", "doubtful", "drift"]
 """`real`: the value is gone. `doubtful`: it stays until a list decides. `drift`: it stays, and a person is told."""
 
 
-def judge(loss: Loss, guard: Guard, *, open_drift: bool = False, accepted: bool = False) -> Verdict:
+def judge(
+    loss: Loss, guard: Guard, *, lately: tuple[int, int] = (0, 0), open_drift: bool = False, accepted: bool = False
+) -> Verdict:
     """Whether a field lost its value in some rows, or the service no longer sends the field (R10).
 
     The answers themselves tell the two apart: where other records of the same answers still show the field, and few lost it,
-    those few lost it. Where none shows it, or many lost it at once, it is the field that is gone, until it is back or a
-    person lets it through.
+    those few lost it. Where none shows it, or many lost it, it is the field that is gone, until it is back or a person lets
+    it through. One row is not many: a value that it had and others beside it never is gone, and the next one is the second.
+
+    `lately` is how many rows lost the field in the last hours and how many showed it then: many small losses are a large one.
     """
     if accepted:
         return "real"
-    if open_drift or is_too_much(loss.lost, loss.lost + loss.shown, guard):
+    lost, shown = loss.lost + lately[0], loss.shown + lately[1]
+    if open_drift or is_too_much(loss.lost, loss.lost + loss.shown, guard) or is_too_much(lost, lost + shown, guard):
         return "drift"
     if loss.shown:
         return "real"
-    return "drift" if loss.listed and loss.lost > 1 else "doubtful"
+    if not loss.listed:
+        return "doubtful"
+    return "drift" if loss.alone or loss.lost > 1 or (lost > 1 and not shown) else "real"

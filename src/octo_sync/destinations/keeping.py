@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from octo_sync.destinations.losing import Group, Losses, path_of, quoted, within
+from octo_sync.destinations.losing import Group, Losses, quoted, within
 from octo_sync.destinations.staging import FLAGS as _FLAGS
 from octo_sync.destinations.staging import Facts
 from octo_sync.schema import Column, Noun, Table
@@ -26,14 +26,27 @@ def equal(columns: Sequence[str], left: str, right: str) -> str:
     return together(*(f"{left}.{c} = {right}.{c}" for c in columns))
 
 
-def _kept(verdicts: Mapping[Group, Mapping[str, str]], column: str) -> list[Group]:
-    """The groups in which the column's values stay."""
-    return [group for group, named in verdicts.items() if named.get(column, "real") != "real"]
-
-
-def _lost(column: Column) -> str:
+def _lost(column: str) -> str:
     """Whether the row `d` would lose the column's value."""
-    return f"list_contains(string_split(d.lost, ','), '{column.name}')"
+    return f"list_contains(string_split(d.lost, ','), '{column}')"
+
+
+def _kept(
+    table: Table,
+    columns: Sequence[Column],
+    verdicts: Mapping[Group, Mapping[str, str]],
+    by: Sequence[str] = ("doubtful", "drift"),
+) -> dict[str, str]:
+    """Columns of which values stay, with the condition for the rows `d` in which they do, by one of these verdicts."""
+    kept = {}
+    for c in columns:
+        groups = [group for group, named in verdicts.items() if named.get(c.name) in by]
+        if groups:
+            kept[c.name] = f"{_lost(c.name)} and {within(table, groups, 'd.')}"
+    # The parts of a price say nothing without each other: of one that keeps a part, all stays that would be lost.
+    price = [c.name for c in columns if c.name.startswith("currency") or c.name.endswith(("_minor", "_amount"))]
+    some = " or ".join(f"({kept[name]})" for name in price if name in kept)
+    return kept | ({name: f"{_lost(name)} and ({some})" for name in price} if some else {})
 
 
 class Keeping:
@@ -96,27 +109,19 @@ class Keeping:
         verdicts = self._losses.columns(
             table, columns, losing="diff", shown=self._incoming(table), seen=self._seen(table, target, columns)
         )
-        self._notice_back(table, columns, verdicts)
-        values, stale, lost, doubtful = [], ["d.stale"], [], []
-        for c in columns:
-            kept = _kept(verdicts, c.name)
-            if kept:
-                is_lost = f"{_lost(c)} and {within(table, kept, 'd.')}"
-                lost.append(f"({is_lost})")
-                values.append(f"{c.name} = case when {is_lost} then t.{c.name} else d.{c.name} end")
-                stale.append(f"case when {is_lost} then '{c.name}' end")
-            if some := [group for group in kept if verdicts[group][c.name] == "doubtful"]:
-                doubtful.append(f"{_lost(c)} and {within(table, some, 'd.')}")
-        if not values:
+        kept = _kept(table, columns, verdicts)
+        if not kept:
             return
+        values = [f"{name} = case when {is_lost} then t.{name} else d.{name} end" for name, is_lost in kept.items()]
+        stale = ["d.stale", *(f"case when {is_lost} then '{name}' end" for name, is_lost in kept.items())]
         # Without a hash the row is judged anew by each answer that is read.
         values += [f"stale = nullif(concat_ws(',', {', '.join(stale)}), '')", "row_hash = null"]
+        doubtful = " or ".join(_kept(table, columns, verdicts, ["doubtful"]).values())
         if doubtful and any(c.name == "payload_digest" for c in table.columns):
             # A list decides, so it must not take the row for landed.
-            values.append(f"payload_digest = case when {' or '.join(doubtful)} then null else d.payload_digest end")
-        self._run(
-            f"update diff d set {', '.join(values)} from {target} t where t.rowid = d.old_row and ({' or '.join(lost)})"
-        )
+            values.append(f"payload_digest = case when {doubtful} then null else d.payload_digest end")
+        lost = " or ".join(f"({is_lost})" for is_lost in kept.values())
+        self._run(f"update diff d set {', '.join(values)} from {target} t where t.rowid = d.old_row and ({lost})")
 
     def _seen(self, table: Table, target: str, columns: Sequence[Column]) -> str:
         """The rows of bookings that were in the answers and not read, as far as they are as verified."""
@@ -134,26 +139,6 @@ class Keeping:
             f"on n.connection_id = t.connection_id and n.booking_uuid = t.booking_uuid where not n.is_overruled"
         )
 
-    def _notice_back(
-        self, table: Table, columns: Sequence[Column], verdicts: Mapping[Group, Mapping[str, str]]
-    ) -> None:
-        """Fields that were missing, are shown again, and are lost by no row."""
-        for connection, path in self._losses.drift():
-            for own in {True, not table.at_own[0]}:
-                name = next((c.name for c in columns if path_of(table, c, own=own) == path), "")
-                if name and name not in verdicts.get((connection, own), {}):
-                    group = within(table, [(connection, own)], "")
-                    if self._run(f"select count({name}) from ({self._incoming(table)}) where {group}"):
-                        self._losses.back(connection, path)
-
-    def _notice_list_back(self, table: Table, shown: str, verdicts: Mapping[Group, str]) -> None:
-        for connection, path in self._losses.drift():
-            for own in {True, not table.at_own[0]}:
-                group = connection, own
-                asked = f"select count(*) from ({shown}) where {within(table, [group], '')}"
-                if path_of(table, own=own) == path and group not in verdicts and self._run(asked):
-                    self._losses.back(connection, path)
-
     def _spare(self, table: Table, going: str, came: str) -> str:
         """Rows that would go because the answers say nothing about them: the condition that leaves them, over alias `t`.
 
@@ -165,8 +150,6 @@ class Keeping:
         shown = f"select {names} from {came}{f' union all {seen}' if seen else ''}"
         probe = self.connection.execute(f"select * from ({table.unsaid}) limit 1") if table.unsaid else None
         if probe is None or probe.fetchone() is None:
-            if table.unsaid:
-                self._notice_list_back(table, shown, {})
             return ""
         columns = [column[0] for column in probe.description or ()]
         same = equal(columns, "u", "t")
@@ -176,7 +159,6 @@ class Keeping:
         )
         verdicts = self._losses.details(table, "spared", shown) if found else {}
         self._doubt(table, [group for group, v in verdicts.items() if v == "doubtful"])
-        self._notice_list_back(table, shown, verdicts)
         kept = [group for group, v in verdicts.items() if v != "real"]
         if not kept:
             return ""
@@ -238,34 +220,22 @@ class Keeping:
             table,
             suspects,
             losing="details",
-            shown="select * from details",
+            shown=self._incoming(table),
             seen=self._seen_details(table, target, suspects),
         )
-        self._notice_back(table, suspects, verdicts)
-        for c in suspects:
-            kept = _kept(verdicts, c.name)
-            if not kept:
-                continue
-            is_lost = f"{_lost(c)} and {within(table, kept, 'd.')}"
+        for name, is_lost in _kept(table, suspects, verdicts).items():
             self._run(
-                f"update details d set {c.name} = o.{c.name} from old_details o "
+                f"update details d set {name} = o.{name} from old_details o "
                 f"where {equal(table.key, 'o', 'd')} and {is_lost}"
             )
-            entry = quoted(f"{table.name}.{c.name}")
-            self._note_stale(table, f"(select * from details d where {is_lost})", entry)
+            self._note_stale(table, f"(select * from details d where {is_lost})", quoted(f"{table.name}.{name}"))
 
     def _keep_versions(self, table: Table, columns: Sequence[Column], target: str, differs: str) -> None:
         """Put back into `diff` what the gate does not let go, and leave out what is then as it was."""
         verdicts = self._losses.columns(table, columns, losing="diff", shown=self._incoming(table))
-        self._notice_back(table, columns, verdicts)
         if not verdicts:
             return
-        for c in columns:
-            kept = _kept(verdicts, c.name)
-            if kept:
-                is_lost = f"{_lost(c)} and {within(table, kept, 'd.')}"
-                self._run(
-                    f"update diff d set {c.name} = t.{c.name} from {target} t where t.rowid = d.old_row and {is_lost}"
-                )
-                self._note_stale(table, f"(select * from diff d where {is_lost})", quoted(f"{table.name}.{c.name}"))
+        for name, is_lost in _kept(table, columns, verdicts).items():
+            self._run(f"update diff d set {name} = t.{name} from {target} t where t.rowid = d.old_row and {is_lost}")
+            self._note_stale(table, f"(select * from diff d where {is_lost})", quoted(f"{table.name}.{name}"))
         self._run(f"delete from diff i using {target} t where t.rowid = i.old_row and not ({differs})")

@@ -4,6 +4,7 @@ The caller opens the transactions; see `DuckDBWarehouse.land`.
 """
 
 import contextlib
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from octo_sync.destinations.coverage import cover, cover_open_dated
 from octo_sync.destinations.listing import speaks_for
 from octo_sync.destinations.losing import MISSING, Losses, holds
 from octo_sync.destinations.merging import Merger
-from octo_sync.destinations.staging import FLAGS, Stage
+from octo_sync.destinations.staging import Stage
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.schema import Merge, Noun, Table
 
@@ -59,6 +60,7 @@ class LandingWork:
         self._spool, self._main, self._private = spool, main, private
         self._stages: list[Stage] = []
         self._losses: dict[str, Losses] = {}
+        self._lost_lately = functools.cache(landing.lost_lately)
         self._fresh: list[Answered] = []
         self._found: Counter[tuple[str, str, str, str]] = Counter()
         """Drift: connection, resource, kind, name → how often."""
@@ -148,7 +150,7 @@ class LandingWork:
             filled=self._filled,
             histories={t.history_of: t for t in self._tables if t.history_of},
             losses=self._losses.setdefault(
-                stage.noun.name, Losses(self._db, self._main, stage.noun.name, self._landing.guard)
+                stage.noun.name, Losses(self._db, self._main, stage.noun.name, self._landing.guard, self._lost_lately)
             ),
         )
 
@@ -273,62 +275,50 @@ class LandingWork:
     def _miss_own(self) -> None:
         """A typed "not found" for a row's own id is a miss of that row; two by different requests prove it gone.
 
-        Where a list speaks for the row, it is asked first: a row that the newest list shows is there.
+        Where a list speaks for the row, it is asked first: a row that the newest list shows is there. Where lists of this
+        service were seen to show what it does not find by id, they alone decide.
         """
-        for a, table in self._own():
-            if not a.not_found:
-                continue
-            where = " and ".join(f"{c} = ${i + 2}" for i, c in enumerate(c for c in table.key if c != "connection_id"))
-            live = self._db.execute(
-                f"select count(*) from {table.full_name} where connection_id = $1 and {where} and not is_deleted",
-                [a.subject.connection, *a.subject.parts],
+        gone = [(a, table) for a, table in self._own() if a.not_found]
+        for table in dict.fromkeys(table for _, table in gone):
+            subjects = [(a.subject, a.request_seq) for a, own in gone if own is table]
+            (column,) = (c for c in table.key if c != "connection_id")
+            missed = self._db.execute(
+                "create or replace temp table refused as select n.connection_id, n.key, n.request_seq, "
+                "coalesce(c.resource, $5) as resource, coalesce(c.key, n.key) as subject_key, "
+                "a.key is null and not (c.key is not null and exists (select 1 from ops.schema_drift d where d.connection_id = "
+                f"n.connection_id and d.resource = '{table.noun}' and d.kind = 'contradiction')) as is_new "
+                "from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as id, "
+                "unnest($3::varchar[]) as key, unnest($4::bigint[]) as request_seq) n "
+                f"join {table.full_name} t on t.connection_id = n.connection_id and t.{column} = n.id and not t.is_deleted "
+                f"left join ops.absences a on a.connection_id = n.connection_id and a.table_name = '{table.full_name}' "
+                "and a.key = n.key left join ops.coverage c on c.connection_id = t.connection_id "
+                f"and c.resource = '{table.noun}' and {_speaks_for(table)} qualify row_number() over "
+                "(partition by n.connection_id, n.key order by n.request_seq desc, c.request_seq desc nulls last) = 1",
+                [
+                    [s.connection for s, _ in subjects],
+                    [s.parts[0] for s, _ in subjects],
+                    [s.key for s, _ in subjects],
+                    [seq for _, seq in subjects],
+                    table.own_subject,
+                ],
             ).fetchone()
-            if not live or not live[0]:
+            if not missed or not missed[0]:
                 continue
-            self.report.absent += 1
-            key = [a.subject.connection, table.full_name, a.subject.key]
-            known = self._db.execute(
-                "select misses, request_seq from ops.absences where connection_id = $1 and table_name = $2 and key = $3",
-                key,
-            ).fetchone()
-            if known is None:
-                ask = self._list_of(a, table) or (str(a.subject.kind), a.subject.key)
-                if ask[0] != str(a.subject.kind) and self._is_contradicted(a.subject.connection, table):
-                    continue
-                self._db.execute(
-                    "insert into ops.absences values ($1, $2, $3, $4, $5, 1, $6, landing_now())",
-                    [*key, *ask, a.request_seq],
-                )
-                # An equal list says what this row is about, so its bytes must be read.
-                self._db.execute(
-                    "update ops.coverage set answer_hash = null where connection_id = $1 and resource = $2 and key = $3",
-                    [a.subject.connection, *ask],
-                )
-            elif a.request_seq > known[1]:
-                self._db.execute(
-                    "update ops.absences set misses = misses + 1, request_seq = $4 "
-                    "where connection_id = $1 and table_name = $2 and key = $3",
-                    [*key, a.request_seq],
-                )
-
-    def _list_of(self, a: Answered, table: Table) -> tuple[str, str] | None:
-        """The list that speaks for a row: it decides whether a "not found" for the row's own id is believed."""
-        where = " and ".join(f"t.{c} = ${i + 2}" for i, c in enumerate(c for c in table.key if c != "connection_id"))
-        found = self._db.execute(
-            f"select c.resource, c.key from {table.full_name} t join ops.coverage c on c.connection_id = t.connection_id "
-            f"and c.resource = '{table.noun}' and {_speaks_for(table)} where t.connection_id = $1 and {where} "
-            f"order by c.request_seq desc limit 1",
-            [a.subject.connection, *a.subject.parts],
-        ).fetchone()
-        return (str(found[0]), str(found[1])) if found else None
-
-    def _is_contradicted(self, connection: str, table: Table) -> bool:
-        """Whether lists of this service were seen to show what it does not find by id: then its lists alone decide."""
-        found = self._db.execute(
-            "select 1 from ops.schema_drift where connection_id = $1 and resource = $2 and kind = 'contradiction'",
-            [connection, table.noun],
-        )
-        return found.fetchone() is not None
+            self.report.absent += int(missed[0])
+            self._db.execute(
+                "update ops.absences a set misses = misses + 1, request_seq = r.request_seq from refused r "
+                f"where a.connection_id = r.connection_id and a.table_name = '{table.full_name}' and a.key = r.key "
+                "and r.request_seq > a.request_seq"
+            )
+            self._db.execute(
+                f"insert into ops.absences select connection_id, '{table.full_name}', key, resource, subject_key, 1, "
+                "request_seq, landing_now() from refused where is_new"
+            )
+            # An equal list says what these rows are about, so its bytes must be read.
+            self._db.execute(
+                "update ops.coverage c set answer_hash = null from refused r where r.is_new "
+                "and c.connection_id = r.connection_id and c.resource = r.resource and c.key = r.subject_key"
+            )
 
     def _miss_nothing_unasked(self) -> None:
         """A month that has left the horizon is asked for no more: what is missed in it cannot be proven gone."""
@@ -363,18 +353,14 @@ class LandingWork:
         return found
 
     def _missing(self) -> None:
-        """Fields that are gone from answers, and those that are back; of an ignored capability, where it brought any."""
+        """Fields that are gone from answers; of an ignored capability, where it brought any. `ending` ends it."""
         for a in self._fresh:
             if not a.unchanged and a.noun in self._losses:
                 self._capabilities(a, self._losses[a.noun])
         for noun, losses in self._losses.items():
             for (connection, path), count in losses.found.items():
                 self._found[connection, noun, MISSING, path] += count
-            for connection, path in losses.closed - losses.found.keys():
-                self._db.execute(
-                    "delete from ops.schema_drift where connection_id = $1 and resource = $2 and kind = $3 and name = $4",
-                    [connection, noun, MISSING, path],
-                )
+            self.report.lost |= {(connection, noun, path): rows for (connection, path), rows in losses.lost.items()}
 
     def _capabilities(self, a: Answered, losses: Losses) -> None:
         connection = a.subject.connection
@@ -382,9 +368,6 @@ class LandingWork:
             looks = holds(self._tables, a.noun, name)
             if looks and self._db.execute(looks, [connection]).fetchone():
                 losses.found[connection, name] = max(1, a.row_count)
-        for known, name in losses.drift():
-            if known == connection and name in FLAGS and name not in a.missing_capabilities and a.row_count:
-                losses.back(connection, name)
 
     def _drift(self) -> None:
         self._missing()

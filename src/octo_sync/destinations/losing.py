@@ -5,16 +5,17 @@ as drift when it is the field that is gone. Runs inside the landing's transactio
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 
 import duckdb
 
-from octo_sync.destinations.gate import Guard, Loss, Verdict, judge
+from octo_sync.destinations.gate import Guard, Loss, Lost, Verdict, judge
+from octo_sync.destinations.listing import speaks_for
 from octo_sync.schema import Column, Merge, Table
 
-__all__ = ["MISSING", "Group", "Losses", "accepting", "holds", "path_of", "quoted", "within"]
+__all__ = ["MISSING", "Group", "Losses", "accepting", "ending", "holds", "path_of", "quoted", "within"]
 
 MISSING = "missing"
 """Kind of drift: a field that answers have no more, and whose values are kept."""
@@ -40,6 +41,58 @@ def accepting(connection: str, noun: str, path: str, now: datetime) -> list[str]
     if noun == "bookings":
         found.append(f"update core.bookings set payload_digest = null where {own}")
     return found
+
+
+def ending(tables: Sequence[Table], connection: str, noun: str, path: str, *, since: date, private: str = "") -> str:
+    """Statement, for both engines, that ends a field's drift once nothing of what is still asked for lacks it.
+
+    That is: no live row keeps a value of it, and no list was without the capability that it may be.
+
+    Args:
+        tables: All of them.
+        connection: Whose drift.
+        noun: Of which answers.
+        path: The field, or the capability.
+        since: The first day that is asked for: what was before is never shown again, so it would stay for ever.
+        private: What stands before the names of private tables.
+    """
+    owners: dict[str, set[str]] = {}
+    for table in (t for t in tables if t.noun == noun):
+        is_owner = table.merge is Merge.MERGE
+        owner = (private if table.private else "") + table.full_name if is_owner else table.parent or "core.products"
+        before, whole = ("", "*") if is_owner else (f"{table.name}.", table.name)
+        for own in {True, not table.at_own[0]}:
+            marks = [f"{before}{c.name}" for c in table.tracked if path in (path_of(table, c, own=own), c.capability)]
+            marks += [whole] * (path_of(table, own=own) == path)
+            if marks:
+                owners.setdefault(owner, set()).update(marks)
+    asked = {
+        "availability": f"t.local_date >= date '{since}'",
+        "bookings": "exists (select 1 from core.bookings b, "
+        f"(select date '{since}' as window_start, date '9999-12-31' as window_end) w where b.connection_id = t.connection_id "
+        f"and b.booking_uuid = t.booking_uuid and not b.is_deleted and (b.local_date is null or {speaks_for('b', 'w')}))",
+    }.get(noun, "true")
+    looks = [
+        f"select 1 from {owner} t where t.connection_id = {quoted(connection)} and not t.is_deleted "
+        f"and string_to_array(t.stale_columns, ',') && {_array(sorted(marks))} and {asked}"
+        for owner, marks in sorted(owners.items())
+    ]
+    looks.append(
+        f"select 1 from ops.coverage c where c.connection_id = {quoted(connection)} and c.resource = {quoted(noun)} "
+        f"and string_to_array(c.missing_capabilities, ',') && {_array([path])} "
+        f"and (c.window_end is null or c.window_end >= date '{since}') and (c.option_id is null or exists (select 1 "
+        f"from core.options o where o.connection_id = c.connection_id and o.product_id = c.product_id "
+        f"and o.option_id = c.option_id and not o.is_deleted))"
+    )
+    lacking = "".join(f" and not exists ({look})" for look in looks)
+    return (
+        f"delete from ops.schema_drift where connection_id = {quoted(connection)} and kind = '{MISSING}' "
+        f"and resource = {quoted(noun)} and name = {quoted(path)}{lacking}"
+    )
+
+
+def _array(texts: Sequence[str]) -> str:
+    return f"array[{', '.join(quoted(text) for text in texts)}]"
 
 
 def holds(tables: Sequence[Table], noun: str, capability: str) -> str:
@@ -89,18 +142,19 @@ def path_of(table: Table, column: Column | None = None, *, own: bool = True) -> 
 
 @dataclass(slots=True)
 class Losses:
-    """What one noun's answers of one landing would take away. `found` and `closed` are for `ops.schema_drift`."""
+    """What one noun's answers of one landing would take away. `found` is for `ops.schema_drift`."""
 
     db: duckdb.DuckDBPyConnection
     main: str
     noun: str
     guard: Guard
+    lately: Callable[[], Lost]
     found: dict[tuple[str, str], int] = field(default_factory=dict)
     """(connection, path) → rows that keep a value that answers have no more."""
-    closed: set[tuple[str, str]] = field(default_factory=set)
-    """Fields that are back."""
     doubtful: set[tuple[str, str]] = field(default_factory=set)
     """Connection and uuid of bookings whose details a list has to decide about."""
+    lost: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    """(connection, path) → rows that lose a value, rows that show one."""
     _drift: dict[tuple[str, str], bool] | None = None
     _listed: dict[str, bool] | None = None
 
@@ -124,21 +178,23 @@ class Losses:
             self._listed = dict(rows)
         return self._listed.get(connection, False)
 
-    def verdict(self, connection: str, path: str, lost: int, shown: int) -> Verdict:
+    def verdict(self, connection: str, path: str, lost: int, shown: int, *, came: int = 0) -> Verdict:
         """What becomes of the values; what is kept for the field's sake is written down."""
-        known = self.drift().get((connection, path))
+        key = connection, path
+        known = self.drift().get(key)
         verdict = judge(
-            Loss(lost, shown, self.listed(connection)), self.guard, open_drift=known is False, accepted=known is True
+            Loss(lost, shown, self.listed(connection), alone=came == 1),
+            self.guard,
+            lately=self.lately().get((connection, self.noun, path), (0, 0)),
+            open_drift=known is False,
+            accepted=known is True,
         )
         if verdict == "drift":
-            key = connection, path
             self.found[key] = max(lost, self.found.get(key, 0))
+        # What a person has let through says nothing about what may go next.
+        if verdict == "real" and not known:
+            self.lost[key] = max((lost, shown), self.lost.get(key, (0, 0)))
         return verdict
-
-    def back(self, connection: str, path: str) -> None:
-        """A list shows the field again, and no row loses it."""
-        if (connection, path) in self.drift() and self.listed(connection):
-            self.closed.add((connection, path))
 
     def columns(
         self, table: Table, columns: Sequence[Column], *, losing: str, shown: str, seen: str = ""
@@ -166,16 +222,17 @@ class Losses:
         there: dict[Group, list[int]] = {}
         for relation in filter(None, (shown, seen)):
             for connection, own, *found in self.db.execute(
-                f"select connection_id, {is_own(table)}, {', '.join(f'count({n})' for n in names)} "
+                f"select connection_id, {is_own(table)}, {', '.join(f'count({n})' for n in names)}, count(*) "
                 f"from ({relation}) group by all"
             ).fetchall():
-                before = there.get((connection, own), [0] * len(names))
+                before = there.get((connection, own), [0] * (len(names) + 1))
                 there[connection, own] = [a + b for a, b in zip(found, before, strict=True)]
         verdicts: dict[Group, dict[str, Verdict]] = {}
         for (group, name), count in lost.items():
             path = path_of(table, by_name[name], own=group[1])
-            some = there.get(group, [0] * len(names))[names.index(name)]
-            verdicts.setdefault(group, {})[name] = self.verdict(group[0], path, count, some)
+            shows = there.get(group, [0] * (len(names) + 1))
+            some, came = shows[names.index(name)], shows[-1]
+            verdicts.setdefault(group, {})[name] = self.verdict(group[0], path, count, some, came=came)
         return verdicts
 
     def details(self, table: Table, losing: str, shown: str) -> dict[Group, Verdict]:

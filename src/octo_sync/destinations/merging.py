@@ -182,11 +182,10 @@ class Merger(Keeping):
             f"select (select count(*) from {target} t semi join ({self.noun.scope}) p on {equal(table.scope, 't', 'p')}"
             f"{flag} where not t.is_deleted) - (select count(*) from (select distinct {', '.join(table.key)} from incoming))"
         )
+        if not surplus:
+            return
         # A row may be there for another field's sake, as for a booking's notes; one that lost values shows nothing.
         shown = f"(from incoming i anti join (from diff where lost <> '') d on {equal(table.key, 'd', 'i')})"
-        if not surplus:
-            self._notice_list_back(table, f"from {shown}", {})
-            return
         gone = f"not t.is_deleted and not exists (select 1 from incoming i where {equal(table.key, 't', 'i')})"
         stays = self._spare(
             table,

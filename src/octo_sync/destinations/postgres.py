@@ -76,6 +76,8 @@ class PostgresWarehouse:
         opening_waits: The same while it is opened, for who tries that again anyway.
     """
 
+    private = ""
+
     def __init__(
         self,
         address: str,

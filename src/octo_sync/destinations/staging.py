@@ -346,12 +346,14 @@ class Stage:
                 self._db.execute(
                     "update ops.coverage c set answer_hash = null from (select s.connection_id, t.local_date, "
                     'left(s.r.availability."localDateTimeStart", 10)::date as new_date, '
-                    'coalesce(t.utc_created_at, s.r."utcCreatedAt"::timestamptz)::date as created_date '
-                    "from staged_bookings s left join core.bookings t "
-                    "on t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid where s.resource = 'booking' "
+                    'coalesce(t.utc_created_at, s.r."utcCreatedAt"::timestamptz)::date as created_date, '
+                    "o.travel_month as shown_in from staged_bookings s left join core.bookings t "
+                    "on t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid left join ops.coverage o "
+                    "on o.connection_id = s.connection_id and o.resource = 'open_dated' "
+                    "and o.key = to_json([s.r.uuid])::varchar where s.resource = 'booking' "
                     "and (t.payload_digest is null or t.payload_digest is distinct from s.payload_digest or t.is_deleted)"
                     ") b where c.connection_id = b.connection_id and c.resource = 'bookings' "
                     "and c.answer_hash is not null and (b.local_date between c.window_start and c.window_end "
                     "or b.new_date between c.window_start and c.window_end "
-                    "or b.created_date between c.window_start and c.window_end)"
+                    "or b.created_date between c.window_start and c.window_end or b.shown_in = c.travel_month)"
                 )

@@ -8,13 +8,14 @@ may be writing the warehouse.
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 
-from octo_sync.destinations.losing import accepting
+from octo_sync.destinations.losing import accepting, ending
 from octo_sync.flows.ports import Ports
 from octo_sync.journal import Journal, QuarantineEntry
+from octo_sync.tables import all_tables
 
-__all__ = ["KEPT", "accept", "let_through", "tell_missing"]
+__all__ = ["KEPT", "accept", "end_missing", "let_through", "tell_missing"]
 
 KEPT = "values-kept"
 _ACCEPTED = "drift_accepted"
@@ -40,6 +41,27 @@ def tell_missing(ports: Ports, quarantined: Sequence[QuarantineEntry]) -> None:
     for (connection, key), reason in wanted.items():
         if noted.get((connection, key)) != reason:
             ports.journal.quarantine_record(connection, KEPT, key, "", reason, "", ports.run_id)
+
+
+def end_missing(ports: Ports) -> None:
+    """Tell no more of fields that nothing lacks which is still asked for. Blocking."""
+    rows = ports.warehouse.query(
+        "select connection_id, resource, name from ops.schema_drift where kind = 'missing'"
+    ).rows
+    own = [row for row in rows if row[0] in ports.clients]
+    if own:
+        statements = [
+            ending(all_tables(), *row, since=_asked_since(ports, *row[:2]), private=ports.warehouse.private)
+            for row in own
+        ]
+        ports.warehouse.run_script(statements)
+
+
+def _asked_since(ports: Ports, connection: str, noun: str) -> date:
+    if noun == "bookings":
+        return ports.bookings_window(connection).start
+    # Wherever the product is.
+    return ports.pipeline.horizons.availability.window(ports.today("Etc/GMT+12")).start
 
 
 def _grouped(rows: Sequence[tuple[str, str, str, datetime]]) -> list[tuple[str, str, str, datetime]]:

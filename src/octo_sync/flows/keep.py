@@ -14,6 +14,7 @@ from typing import Literal
 
 from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows.care import Caretaker, thin_deliveries
+from octo_sync.flows.drift import end_missing
 from octo_sync.flows.erase import Eraser
 from octo_sync.flows.mark import availability_subjects, booking_windows, documents, mark
 from octo_sync.flows.mirror import mirror_and_publish
@@ -317,6 +318,7 @@ class Keeper:
             self._looked_after_at = self._time()
             note_rhythms(ports.journal, list(ports.clients), ports.clock)
             thin_deliveries(ports, now)
+            end_missing(ports)
             marked = self._verify_old(now) or marked
             self._mind_silence()
         return (marked or is_time) and self._is_due()

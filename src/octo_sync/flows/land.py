@@ -13,6 +13,7 @@ from octo_sync.destinations.base import Landing, LandingReport
 from octo_sync.destinations.gate import Guard
 from octo_sync.errors import RowsRefused
 from octo_sync.flows.fetch import Fetched
+from octo_sync.flows.losses import note_values_lost, values_lost
 from octo_sync.flows.mark import mark
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Source, Subject, SubjectKind
@@ -160,8 +161,11 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
             now=now,
             answered=[f.answered for f in batch],
             guard=Guard(settings.deletion_rows, settings.deletion_share),
+            lost_lately=lambda: values_lost(ports),
         )
         report = ports.warehouse.land(landing)
+    if report.lost:
+        note_values_lost(ports, report.lost)
     for f in batch:
         connection = f.claim.subject.connection
         for bad in f.records.bad:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from octo_sync.flows.drift import let_through
+from octo_sync.flows.drift import end_missing, let_through
 from octo_sync.flows.mark import availability_subjects, booking_windows, documents, known_options, mark
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.settle import settle
@@ -80,6 +80,7 @@ class Pull:
             # Where the products could not be fetched, those that are known already are planned with.
             if await asyncio.to_thread(self.plan_availability, set(self.ports.clients) - set(stopped)):
                 continue
+            await asyncio.to_thread(end_missing, self.ports)
             if (await asyncio.to_thread(settle, self.ports, stopped=stopped)).marked:
                 continue
             if not await asyncio.to_thread(self.ask_unlisted, set(self.ports.clients) - set(stopped)):

@@ -8,17 +8,16 @@ When more would be lost within a day than is plausible, by all roads together, n
 holds deletions only: who is missed is still asked for, as far as the budget of calls goes.
 """
 
-import json
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 
 from octo_sync.destinations.base import Absence
 from octo_sync.destinations.gate import Guard, is_too_much
 from octo_sync.errors import MassDeletionHeld
 from octo_sync.flows.drift import let_through, tell_missing
+from octo_sync.flows.losses import note_rows_lost, rows_lost
 from octo_sync.flows.mark import mark
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.upkeep import known_bookings
@@ -32,9 +31,7 @@ _PROOFS = 2
 HELD = "deletions-held"
 _PRODUCTS = "core.products"
 _LISTS = (SubjectKind.BOOKINGS, SubjectKind.PRODUCTS)
-_REMEMBERED = timedelta(hours=24)
-"""How long a deletion counts when the next ones are judged: many small losses are a large one."""
-_LOST, _ASKED = "deleted_lately", "asked_while_held"
+_ASKED = "asked_while_held"
 
 
 @dataclass(slots=True)
@@ -113,14 +110,14 @@ def settle(
         ports.warehouse.live_rows() if absences else {},
         guard=Guard(settings.deletion_rows, settings.deletion_share),
         allow=ports.allow_deletions,
-        lost=_lost(ports),
+        lost=rows_lost(ports),
         replaced=_replaced(ports, absences),
     )
     _hold(ports, plan, {(q.connection, q.key): q.reason for q in quarantined if q.resource == HELD})
     buried = 0
     if plan.bury:
         # Before it is done: a kill in between makes the gate stricter, never laxer.
-        _note_lost(ports, plan.bury)
+        note_rows_lost(ports, Counter((a.connection, a.table) for a in plan.bury))
         buried = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
         gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
         _forget(ports, gone)
@@ -190,27 +187,6 @@ def _replaced(ports: Ports, absences: Sequence[Absence]) -> list[str]:
         if len(keys) > 1 and not left:
             found.append(name)
     return found
-
-
-def _lost(ports: Ports) -> Counter[tuple[str, str]]:
-    """How many rows of each table were marked deleted lately, by whichever road; none since a person allowed it."""
-    found: Counter[tuple[str, str]] = Counter()
-    for connection in ports.clients:
-        for at, table, count in json.loads(ports.journal.setting(_LOST, connection=connection) or "[]"):
-            if ports.clock.now() - datetime.fromisoformat(at) < _REMEMBERED:
-                found[connection, table] += count
-    return found
-
-
-def _note_lost(ports: Ports, buried: Sequence[Absence]) -> None:
-    now = ports.clock.now()
-    for connection in {a.connection for a in buried}:
-        noted = json.loads(ports.journal.setting(_LOST, connection=connection) or "[]")
-        noted = [entry for entry in noted if now - datetime.fromisoformat(entry[0]) < _REMEMBERED]
-        counts = Counter(a.table for a in buried if a.connection == connection)
-        noted += [[now.isoformat(), table, count] for table, count in sorted(counts.items())]
-        # What a person has allowed says nothing about what may go next.
-        ports.journal.set_setting(_LOST, json.dumps([] if ports.allow_deletions else noted), connection=connection)
 
 
 def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> None:
