@@ -403,6 +403,21 @@ def test_what_is_missed_or_held_does_not_look_complete(engine, world):
     assert all(row["is_complete"] for row in answer(engine, 14))
 
 
+@pytest.mark.parametrize(("one", "lists", "list_key"), [("product", "products", "[]"), ("booking", "bookings", '["2026-12"]')])
+def test_rows_not_found_that_wait_for_their_list_are_missed_and_the_list_is_one(engine, world, one, lists, list_key):
+    """Three of them: the list is one subject, owed once."""
+    before = {r["resource"]: r for r in answer(engine, 14) if r["connection_id"] == "direct"}
+    rows = ", ".join(f"""('direct', 'core.{lists}', '["{n}"]', '{lists}', '{list_key}', 1)""" for n in range(3))
+    with planted(
+        engine,
+        f"insert into ops.absences (connection_id, table_name, key, resource, subject_key, misses) values {rows}",
+        "delete from ops.absences",
+    ):
+        after = {r["resource"]: r for r in answer(engine, 14) if r["connection_id"] == "direct"}
+    assert {kind: row["missed_rows"] for kind, row in after.items() if row["missed_rows"]} == {one: 3, lists: 3}
+    assert (after[lists]["subjects"], after[lists]["open_subjects"]) == (before[lists]["subjects"], 1)
+
+
 def test_no_difference_is_open_before_a_reconciliation(engine, world):
     assert answer(engine, 15) == []
 
