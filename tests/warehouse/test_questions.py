@@ -182,7 +182,9 @@ def test_pick_up_is_of_months_that_are_over(engine, world):
 def test_the_guests_of_a_channel_that_left_are_not_left_out_and_are_not_all(engine, world):
     """It was last heard of before the months were over; whoever booked through it since is missing."""
     window = {"first": dt.date(2026, 8, 1), "last": dt.date(2026, 12, 1)}
-    left = "update ops.coverage set verified_at_utc = verified_at_utc {} interval '70 days' where connection_id = 'agents'"
+    left = (
+        "update ops.coverage set verified_at_utc = verified_at_utc {} interval '70 days' where connection_id = 'agents'"
+    )
     with planted(engine, left.format("-"), left.format("+")):
         rows = answer(engine, 7, **window)
         lines = engine.query("select distinct travel_month, is_final from marts.agg_pickup_curve").rows
@@ -403,7 +405,9 @@ def test_what_is_missed_or_held_does_not_look_complete(engine, world):
     assert all(row["is_complete"] for row in answer(engine, 14))
 
 
-@pytest.mark.parametrize(("one", "lists", "list_key"), [("product", "products", "[]"), ("booking", "bookings", '["2026-12"]')])
+@pytest.mark.parametrize(
+    ("one", "lists", "list_key"), [("product", "products", "[]"), ("booking", "bookings", '["2026-12"]')]
+)
 def test_rows_not_found_that_wait_for_their_list_are_missed_and_the_list_is_one(engine, world, one, lists, list_key):
     """Three of them: the list is one subject, owed once."""
     before = {r["resource"]: r for r in answer(engine, 14) if r["connection_id"] == "direct"}
