@@ -131,6 +131,30 @@ def test_every_table_and_mart_is_as_published_until_a_publish_is_done(warehouse,
     assert differing(reader) == []
 
 
+def test_what_no_publish_takes_is_noted_once_and_none_of_it_is_lost(warehouse, other, tmp_path):
+    """Also when it is thinned out while a publish is made, which has noted rows in its hands."""
+    owner, nothing = other(), {"raw_before": None, "runs_before": None, "history_before": None}
+
+    def landed(number):
+        warehouse.land(landing(december([booking(1, retail=number)], number), departures([slot(7)], number + 1)))
+
+    landed(100)
+    landed(102)
+    with warehouse.drafting() as draft:
+        landed(104)
+        warehouse.prune(**nothing)
+        draft.publish()
+    assert differing(owner) != []
+    landed(106)
+    landed(108)
+    (before,) = owner.execute("select count(*) from landing.changed").fetchone()
+    warehouse.prune(**nothing)
+    ((after, kept),) = owner.execute("select count(*), count(distinct (name, key)) from landing.changed").fetchall()
+    assert before > after == kept
+    assert shown(warehouse, tmp_path)
+    assert differing(owner) == []
+
+
 @pytest.mark.deep(3)
 def test_a_publish_brings_over_what_any_road_has_changed(warehouse, other, tmp_path):
     """Landings, moved departures, proven deletions, logs, pruning, erasing, and whoever changes a row by hand."""

@@ -211,6 +211,18 @@ def lasting(postgres_server, reader):
     opened.close()
 
 
+def test_what_is_read_as_one_says_in_a_sentence_when_the_server_has_let_go_of_it(lasting, postgres_server):
+    """Each time that it is asked: another publish may have come since."""
+    _, name = lasting
+    whole = PostgresReader(postgres_server.dsn(name), is_whole=True)
+    assert whole.query("select 1").rows == [(1,)]
+    assert postgres_server.disconnect(name)
+    for ask in (whole.query, whole.query, whole.batches):
+        with pytest.raises(WarehouseError, match="run the command again"):
+            ask("select 1")
+    whole.close()
+
+
 def test_a_session_that_ended_meanwhile_is_made_anew_by_whatever_is_asked_next(lasting, postgres_server):
     opened, name = lasting
     for ask in (lambda: opened.query("select 7").rows, opened.digest, opened.tables):

@@ -10,6 +10,7 @@ from octo_sync.app import open_journal
 from octo_sync.destinations.gate import Guard, Loss, judge
 from octo_sync.flows.drift import accept
 from octo_sync.flows.mark import booking_windows, mark
+from octo_sync.flows.status import status
 from octo_sync.flows.verify import claims
 from octo_sync.flows.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
@@ -83,6 +84,9 @@ async def test_a_field_that_vanishes_takes_no_value_with_it(copy, service, what)
     )
     assert marked[0][0] > 1
     assert result.status == "partial"
+    with open_journal(copy.pipeline, copy.clock) as journal:
+        (told,) = status(copy.pipeline, journal, None, clock=copy.clock, alive=lambda *_: False).connections
+    assert (told.held, sorted(told.kept)) == ([], sorted(q.reason for q in result.quarantined)), "no deletion"
     assert any(q.key.startswith(path.split(".")[0], q.key.find(".") + 1) for q in result.quarantined)
 
 

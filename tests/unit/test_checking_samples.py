@@ -36,3 +36,27 @@ def test_a_count_that_is_no_whole_number_is_set_aside_with_its_path_and_the_rest
     checked = checking.check_availability(json.dumps([good, bad]).encode())
     assert checked.ids == ("7",)
     assert [(b.key, b.path) for b in checked.bad] == [("x", "[1].vacancies")]
+
+
+@pytest.mark.parametrize("said", [["anything:at_all"], {"x": 1}, None])
+@pytest.mark.parametrize(
+    ("check", "record", "twice"),
+    [
+        (
+            checking.check_availability,
+            {"id": "a", "localDateTimeStart": "2026-11-20T09:00:00Z"},
+            {"unitPricing": [{"unitId": "u", "currency": "EUR", "currencyPrecision": 2}] * 2},
+        ),
+        (checking.check_bookings, {"uuid": "b", "status": "CONFIRMED"}, {"unitItems": [{"uuid": "i"}] * 2}),
+        (checking.check_products, {"id": "p", "options": []}, {"options": [{"id": "o"}] * 2}),
+    ],
+)
+def test_what_the_check_notes_of_a_record_no_service_can_say(check, record, twice, said):
+    """It is an unknown field as any other."""
+    both = [record | {"oddities": said}, record | twice | {"id": "n", "uuid": "n", "oddities": said}]
+    checked = check(json.dumps(both).encode())
+    assert checked.bad == ()
+    assert "oddities" in checked.unknown
+    first, second = (each for line in checked.records for each in json.loads(line))
+    assert "oddities" not in first
+    assert second["oddities"] == [f"stands_twice:{next(iter(twice))}"]

@@ -105,6 +105,34 @@ def test_pages_do_not_count_what_lay_ahead_of_a_connection_that_left(engine, wor
     assert len(health) == now["products"] == len({d["product"] for d in ours})
 
 
+def test_what_is_said_to_be_covered_is_known_of_every_connection(engine, world):
+    """Where charts begin is another question: with the first day of which anything is known."""
+    where = "where connection_id = 'agents' and resource"
+    with planted(
+        engine,
+        f"update ops.coverage set resource = 'kept' {where} = 'bookings' and travel_month in ('2026-08', '2026-09', '2026-12', '2027-01')",
+        f"update ops.coverage set resource = 'bookings' {where} = 'kept'",
+    ):
+        channels = {row["connection_id"]: row for row in _rows_of(engine, "channels")}
+        (now,) = _rows_of(engine, "standing")
+    direct, agents = channels["direct"], channels["agents"]
+    assert direct["bookings_from"] < agents["bookings_from"]
+    assert direct["bookings_to"] > agents["bookings_to"]
+    assert (now["bookings_from"], now["bookings_to"]) == (agents["bookings_from"], agents["bookings_to"])
+    assert (now["booked_from"], now["begins"]) == (agents["booked_from"], direct["booked_from"])
+
+
+def test_what_waits_for_proof_is_counted_once(engine):
+    with planted(
+        engine,
+        "insert into ops.absences (connection_id, table_name, key, resource, subject_key, misses) "
+        """values ('direct', 'core.bookings', '["x"]', 'booking', '["x"]', 1)""",
+        "delete from ops.absences",
+    ):
+        (now,) = _rows_of(engine, "standing")
+    assert (now["missed_rows"], now["open_subjects"], now["is_complete"]) == (1, 1, False)
+
+
 NOTICE = ((-1, "after travel"), (0, "same day"), (2, "1-2 days"), (7, "3-7 days"), (30, "8-30 days"))
 
 

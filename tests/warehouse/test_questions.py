@@ -180,6 +180,29 @@ def test_pick_up_is_of_months_that_are_over(engine, world):
     assert any(0 < row["share_7"] < 1 for row in rows)
 
 
+def test_the_guests_of_a_channel_that_left_are_not_left_out_and_are_not_all(engine, world):
+    """It was last heard of before the months were over; whoever booked through it since is missing."""
+    window = {"first": dt.date(2026, 8, 1), "last": dt.date(2026, 12, 1)}
+    left = (
+        "update ops.coverage set verified_at_utc = verified_at_utc {} interval '70 days' where connection_id = 'agents'"
+    )
+    with planted(engine, left.format("-"), left.format("+")):
+        rows = answer(engine, 7, **window)
+        lines = engine.query("select distinct travel_month, is_final from marts.agg_pickup_curve").rows
+
+    gone = {
+        (b["product_name"], f"{b['travel_date']:%Y-%m}")
+        for b in world.now.bookings
+        if b["connection"] == "agents" and b["was_sold"] and b["travel_date"]
+    }
+    asked = world.now.q7(**window, today=TODAYS)
+    for row in asked:
+        row["is_complete"] &= (row["product_name"], row["travel_month"]) not in gone
+    same(rows, asked)
+    assert {row["is_complete"] for row in asked} == {True, False}
+    assert len({month for month, _ in lines}) == len(lines), "one month is over for all its channels, or for none"
+
+
 @pytest.mark.deep(0.5, everyday=1)
 def test_people_that_nobody_counts_are_not_0_and_a_part_is_not_the_whole(engine, world):
     """All sold bookings of one day, and all of a product in one month, do not say how many they are for."""
@@ -384,6 +407,23 @@ def test_what_is_missed_or_held_does_not_look_complete(engine, world):
     assert lacking == {("direct", "booking"), ("direct", "bookings")}
     assert {rows[key]["missed_rows"] for key in lacking} == {1}
     assert all(row["is_complete"] for row in answer(engine, 14))
+
+
+@pytest.mark.parametrize(
+    ("one", "lists", "list_key"), [("product", "products", "[]"), ("booking", "bookings", '["2026-12"]')]
+)
+def test_rows_not_found_that_wait_for_their_list_are_missed_and_the_list_is_one(engine, world, one, lists, list_key):
+    """Three of them: the list is one subject, owed once."""
+    before = {r["resource"]: r for r in answer(engine, 14) if r["connection_id"] == "direct"}
+    rows = ", ".join(f"""('direct', 'core.{lists}', '["{n}"]', '{lists}', '{list_key}', 1)""" for n in range(3))
+    with planted(
+        engine,
+        f"insert into ops.absences (connection_id, table_name, key, resource, subject_key, misses) values {rows}",
+        "delete from ops.absences",
+    ):
+        after = {r["resource"]: r for r in answer(engine, 14) if r["connection_id"] == "direct"}
+    assert {kind: row["missed_rows"] for kind, row in after.items() if row["missed_rows"]} == {one: 3, lists: 3}
+    assert (after[lists]["subjects"], after[lists]["open_subjects"]) == (before[lists]["subjects"], 1)
 
 
 def test_no_difference_is_open_before_a_reconciliation(engine, world):

@@ -193,6 +193,30 @@ def test_the_coverage_map_has_each_product_once_and_the_bookings_of_each_channel
     assert {row["channel_name"] for row in shared if not row["product_key"]} == {name.title() for name in TOKENS}
 
 
+def test_the_coverage_map_counts_the_records_of_one_and_names_what_any_lacks(copies):
+    """Several tokens are told of the same departures."""
+    alone, shared = copies
+    lacking = (
+        "update ops.coverage set missing_capabilities = '{}' where resource = 'availability' and connection_id = '{}'"
+    )
+    with shared.changed(lacking.format("octo/pricing", "agents"), lacking.format("octo/extras", "kiosk")):
+        found = _cells(shared)
+    assert {cell["missing_capabilities"] for cell in found if cell["product_key"]} == {"octo/extras,octo/pricing"}
+    records = [
+        sorted(
+            (cell["product_key"].split("|")[1], cell["travel_month"], cell["row_count"])
+            for cell in cells
+            if cell["product_key"]
+        )
+        for cells in (_cells(alone), found)
+    ]
+    assert records[0] == records[1]
+
+
+def _cells(copy):
+    return copy.rows(*copy.asked(PAGES["sync_coverage"], first=TODAY))
+
+
 def _departure(copy):
     """An open departure of known capacity, and what to write behind `where` to find it."""
     (row, *_) = copy.rows(

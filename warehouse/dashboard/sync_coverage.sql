@@ -35,8 +35,11 @@ select
   min(case when v.is_complete then 1 else 0 end) = 1 as is_complete,
   cast(sum(v.parts) as bigint) as parts,
   cast(sum(v.parts_wanted) as bigint) as parts_wanted,
-  max(v.missing_capabilities) as missing_capabilities,
-  cast(sum(v.row_count) as bigint) as row_count
+  string_agg(
+    distinct nullif(v.missing_capabilities, '') collate "C", ',' order by nullif(v.missing_capabilities, '') collate "C"
+  ) as missing_capabilities,
+  -- Those who share a supplier are told of the same records.
+  max(v.row_count) as row_count
 from asked v
 left join marts.dim_product p on p.product_key = v.product_key
 where v.is_active or v.is_asked = 0

@@ -9,7 +9,7 @@
 -- column: cancelled_since_pax: Guests who were on the books then and cancelled afterwards, at a known time; null likewise.
 -- column: final_pax: All guests of the month on the books now; null likewise.
 -- column: bookings_without_pax: Bookings of the month, sold or cancelled at a known time, of which nothing says how many people they admit: the guests leave them out.
--- column: is_final: Whether the month is over; false where lists are by day of booking, because whoever booked before they begin is missing for good.
+-- column: is_final: Whether the month is over by what any connection of the supplier was told last; false where lists are by day of booking, because whoever booked before they begin is missing for good.
 -- column: verified_at_utc: When the month's bookings were last read.
 -- column: is_complete: Whether the month lies wholly in what is known, and its last answer landed wholly and spoke for it to its last day; of a month that is over also whether it was asked for after that day.
 with guests as (
@@ -34,6 +34,10 @@ months as (
     cast(cast(travel_month || '-01' as date) + interval '1 month' as date) - 1 as last_day
   from marts.booking_lists
   where travel_month is not null
+),
+channels as (
+  -- One that left hears no more of the time: the supplier's others say which month it is.
+  select *, substr(cast(max(as_of_date) over (partition by supplier_key) as text), 1, 7) as this_month from marts.dim_channel
 ),
 curve as (
   select
@@ -65,16 +69,16 @@ select
   cast(case when m.cancelled_since > 0 then m.cancelled_since_pax else 0 end as bigint) as cancelled_since_pax,
   cast(case when m.final_bookings > 0 then m.final_pax else 0 end as bigint) as final_pax,
   cast(coalesce(m.bookings_without_pax, 0) as bigint) as bookings_without_pax,
-  coalesce(substr(cast(c.as_of_date as text), 1, 7) > m.travel_month and c.bookings_from is not null, false) as is_final,
+  coalesce(c.this_month > m.travel_month and c.bookings_from is not null, false) as is_final,
   v.verified_at_utc,
   coalesce(
     v.is_complete and substr(cast(c.bookings_from - 1 as text), 1, 7) < m.travel_month and v.window_end >= v.last_day
       and (
-        substr(cast(c.as_of_date as text), 1, 7) <= m.travel_month
+        c.this_month <= m.travel_month
         or cast(v.verified_at_utc at time zone coalesce(c.business_time_zone, 'UTC') as date) > v.last_day
       ),
     false
   ) as is_complete
 from curve m
-join marts.dim_channel c on c.connection_id = m.connection_id
+join channels c on c.connection_id = m.connection_id
 left join months v on v.connection_id = m.connection_id and v.travel_month = m.travel_month

@@ -36,8 +36,7 @@ evidence as (
     on c.resource in ('booking', 'open_dated') and b.connection_id = c.connection_id
     and c.key = '["' || b.booking_uuid || '"]'
   left join ops.absences a
-    on a.connection_id = c.connection_id and a.resource = c.resource and a.subject_key = c.key
-    and a.table_name = 'core.products'
+    on c.resource = 'product' and a.connection_id = c.connection_id and a.key = c.key and a.table_name = 'core.products'
   left join ops.coverage listed
     on listed.connection_id = c.connection_id and listed.is_complete and a.key is null
     and c.resource = 'product' and listed.resource = 'products'
@@ -88,7 +87,11 @@ missed as (
   from (
     select connection_id, resource from ops.absences
     union all
-    select connection_id, resource || 's' from ops.absences where resource in ('booking', 'product')
+    -- Whichever of the two is asked, it lacks in both.
+    select a.connection_id, other.resource
+    from ops.absences a
+    join (values ('booking', 'bookings'), ('bookings', 'booking'), ('product', 'products'), ('products', 'product'))
+      as other(asked, resource) on other.asked = a.resource
   ) as missing
   group by connection_id, resource
 ),

@@ -1,6 +1,6 @@
 -- name: 07_pick_up
 -- question: What share of a month's guests is on the books 30, 14 and 7 days out?
--- description: Of months that are over: guests of all channels who had booked by then, of all who were sold in the end; bookings_without_pax counts bookings that do not say how many people, and where no booking of a channel says it, guests are unknown. Where a service lists by day of booking, no month is known wholly, and none is shown.
+-- description: Of months that are over: guests of all channels who had booked by then, of all who were sold in the end; bookings_without_pax counts bookings that do not say how many people, and where no booking of a channel says it, guests are unknown. Where a service lists by day of booking, no month is known wholly: none is shown, or beside another channel's not as complete.
 -- parameter: first: date: month-6: First travel month.
 -- parameter: last: date: month-1: Last travel month.
 with products as (
@@ -12,11 +12,12 @@ with products as (
     case when count(*) = count(pax_on_books) then cast(sum(pax_on_books) as bigint) end as pax_on_books,
     case when count(*) = count(final_pax) then cast(sum(final_pax) as bigint) end as final_pax,
     cast(sum(bookings_without_pax) as bigint) as bookings_without_pax,
-    min(case when is_complete then 1 else 0 end) as is_complete
+    min(case when is_complete and is_final then 1 else 0 end) as is_complete
   from marts.agg_pickup_curve
-  where is_final and travel_month
-    between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
   group by product_key, product_name, travel_month, days_out
+  -- Of a channel of which it is not known whether the month is over, what is known is counted all the same.
+  having max(case when is_final then 1 else 0 end) = 1
 )
 select
   product_name,

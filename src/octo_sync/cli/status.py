@@ -137,7 +137,7 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
     _differences(found, now)
     _kinds(found, now)
     for connection in found.connections:
-        for reason in connection.held:
+        for reason in (*connection.held, *connection.kept):
             click.echo(f"{console.styled('held', fg='yellow', bold=True)}  {connection.name}: {console.clean(reason)}")
     left_alone = sum(c.quarantined for c in found.connections)
     if left_alone:

@@ -32,7 +32,7 @@ from octo_sync.destinations.burying import bury, bury_private
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing import LandingWork
 from octo_sync.destinations.moving import FEW, new_keys
-from octo_sync.destinations.postgres_landing import plain
+from octo_sync.destinations.postgres_landing import plain, thin
 from octo_sync.destinations.postgres_publishing import PostgresDraft, drafting
 from octo_sync.destinations.postgres_rows import numbered, rows_of
 from octo_sync.destinations.postgres_schema import migrate
@@ -296,10 +296,11 @@ class PostgresWarehouse:
     def prune(
         self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
     ) -> int:
-        """Remove old payloads, runs and versions; see `Destination`."""
+        """Remove old payloads, runs, versions, and notes that say the same; see `Destination`."""
 
         def work(session: "psycopg.Connection[Any]") -> int:
             check_fence(session, self._fence, self.name)
+            thin(session)
             return postgres_upkeep.prune(
                 session, raw_before=raw_before, runs_before=runs_before, history_before=history_before
             )

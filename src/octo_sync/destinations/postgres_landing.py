@@ -17,7 +17,7 @@ from octo_sync.schema import Table
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["LANDING", "NOTES", "group_of", "in_landing", "landed", "landing_cursor", "meant", "noting", "plain"]
+__all__ = ["LANDING", "NOTES", "group_of", "in_landing", "landed", "landing_cursor", "meant", "noting", "plain", "thin"]
 
 LANDING = "landing"
 # Not in a text that is only the table's name, such as a row of `ops.absences` has.
@@ -87,6 +87,24 @@ _NOTE = (
 )
 NOTES = (f"create table {LANDING}.changed (name text not null, key text[] not null)", _NOTE)
 """Where changes are noted: the table's name and the columns of `group_of`, as text."""
+
+_THIN = f"""
+with often as (select name, key from {LANDING}.changed group by name, key having count(*) > 1),
+gone as (
+  delete from {LANDING}.changed where ctid = any(array(
+    select c.ctid from {LANDING}.changed c join often using (name, key) for update of c skip locked
+  )) returning name, key
+)
+insert into {LANDING}.changed select distinct name, key from gone
+"""
+
+
+def thin(session: "psycopg.Connection[Any]") -> None:
+    """Note once what is noted often: where nobody publishes, or checks fail, notes grow with each landing.
+
+    Nothing is lost to a publish that is being made: what it has taken is left to it, and what is noted anew it does not see.
+    """
+    session.execute(_THIN.encode())
 
 
 def noting(table: Table) -> list[str]:

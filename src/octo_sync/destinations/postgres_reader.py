@@ -187,9 +187,17 @@ class PostgresReader:
         return self._session
 
     def _start(self, session: "psycopg.Connection[Any]") -> None:
+        from psycopg import DataError, ProgrammingError  # noqa: PLC0415 - an extra
+
         session.execute(_WHOLE if self._snapshot else "begin read only")
         if self._snapshot:
-            session.execute(f"set transaction snapshot '{self._snapshot[1]}'".encode())
+            try:
+                session.execute(f"set transaction snapshot '{self._snapshot[1]}'".encode())
+            except (DataError, ProgrammingError):
+                session.execute("rollback")
+                raise WarehouseError(
+                    f"{self.name} has ended the session that kept what is read as it was; run the command again."
+                ) from None
 
     def _begin(self, session: "psycopg.Connection[Any]") -> None:
         try:

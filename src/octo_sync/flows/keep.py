@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
-from typing import Literal
 
 from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows.care import Caretaker, thin_deliveries
@@ -21,6 +20,7 @@ from octo_sync.flows.mirror import mirror_and_publish
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.settle import settle
 from octo_sync.flows.silence import note_rhythms, silences
+from octo_sync.flows.sync import how_it_went
 from octo_sync.flows.upkeep import THINNED, calls_within, due_holds, due_verifications, known_bookings
 from octo_sync.flows.work import Trouble, Worker
 from octo_sync.model import Claim, Source, Subject, SubjectKind
@@ -386,16 +386,19 @@ class Keeper:
         over = [p for p in self._pulls if not self.ports.journal.unlanded_since(p.number, working)]
         self._pulls_ended += len(over)
         backlog = self.ports.journal.backlog() if over else []
-        owed = any(b.quarantined or b.connection in stopped for b in backlog)
+        is_held = bool(over and self.ports.journal.quarantined())
         months_owed = any(b.quarantined for b in backlog if b.kind is SubjectKind.BOOKINGS and b.connection in working)
         sentences = []
         for pull in over:
             self._pulls.remove(pull)
             counts = self._counts_of(pull)
             error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
-            word: Literal["ok", "partial", "failed"] = "partial" if owed or error else "ok"
-            if self.ports.clients.keys() <= self._worker.failed_services or (stopped and not counts["subjects"]):
-                word = "failed"
+            word = how_it_went(
+                counts["subjects"],
+                is_owed=bool(stopped),
+                is_held=is_held,
+                is_every_service_gone=self.ports.clients.keys() <= self._worker.failed_services,
+            )
             all_bookings = pull.part in _ALL_BOOKINGS and not stopped and not months_owed
             well = pull.part == "full" and not stopped and not self._worker.without_products
             ended |= _Ended(well=well, all_bookings=all_bookings)

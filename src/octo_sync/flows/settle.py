@@ -208,7 +208,7 @@ def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> Non
         else:
             error = MassDeletionHeld(
                 f"{missed} of {lived} rows of {table} are missing from complete answers or were deleted within a day; more "
-                f"than max({settings.deletion_rows}, {settings.deletion_share:.0%}). Nothing was marked deleted. If it is "
+                f"than max({settings.deletion_rows}, {settings.deletion_share:.0%}). No more were marked deleted. If it is "
                 f"right, run `octo-sync sync --allow-deletions`"
             )
         if noted.get((connection, table)) != str(error):

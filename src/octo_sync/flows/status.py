@@ -105,6 +105,9 @@ class ConnectionStatus:
     open: int = 0
     """What `marts.sync_freshness` says is open, incomplete or missed in what readers have."""
     held: list[str] = field(default_factory=list)
+    """Deletions that wait for a person's word."""
+    kept: list[str] = field(default_factory=list)
+    """Fields that answers have no more; their values wait for it."""
     webhooks: "WebhookStatus | None" = None
     """None where no address is open, so that pulls do the work alone."""
     webhooks_removed_at: datetime | None = None
@@ -328,7 +331,7 @@ def _quarantine(entries: Sequence[QuarantineEntry], found: dict[str, ConnectionS
         if connection is None:
             continue
         if entry.resource in (HELD, KEPT):
-            connection.held.append(entry.reason)
+            (connection.held if entry.resource == HELD else connection.kept).append(entry.reason)
         else:
             connection.kinds.setdefault(entry.resource, KindStatus(entry.resource)).quarantined += 1
 
@@ -382,6 +385,7 @@ def as_document(found: Status) -> dict[str, Any]:
                 "backlog": c.backlog,
                 "quarantined": c.quarantined,
                 "held_deletions": c.held,
+                "missing_fields": c.kept,
                 "webhooks": None if c.webhooks is None else asdict(c.webhooks),
                 "webhooks_removed_at": c.webhooks_removed_at,
                 "kinds": [

@@ -18,7 +18,7 @@ from octo_sync.flows.settle import HELD
 from octo_sync.flows.work import Trouble
 from octo_sync.journal import QuarantineEntry
 
-__all__ = ["Status", "SyncResult", "sync"]
+__all__ = ["Status", "SyncResult", "how_it_went", "sync"]
 
 log = logging.getLogger("octo_sync")
 
@@ -77,7 +77,12 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
         result.quarantined = tuple(await asyncio.to_thread(journal.quarantined))
         result.notes = tuple(_notes(ports, scope))
         result.held = tuple(q.reason for q in result.quarantined if q.resource == HELD)
-        result.status = _status(result, every_service_failed=set(ports.clients) <= worker.failed_services)
+        result.status = how_it_went(
+            result.totals.subjects,
+            is_owed=bool(result.troubles or result.failed),
+            is_held=bool(result.quarantined),
+            is_every_service_gone=ports.clients.keys() <= worker.failed_services,
+        )
         await asyncio.to_thread(journal.end_run, ports.run_id, result.status, _counts(result), _error(result))
         await asyncio.to_thread(mirror, ports)
         await asyncio.to_thread(care, ports)
@@ -101,11 +106,13 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
     return result
 
 
-def _status(result: SyncResult, *, every_service_failed: bool) -> Status:
-    if not (result.troubles or result.failed or result.quarantined):
-        return "ok"
-    owes = result.troubles or result.failed
-    return "failed" if every_service_failed or (owes and not result.totals.subjects) else "partial"
+def how_it_went(
+    subjects: int, *, is_owed: bool, is_held: bool, is_every_service_gone: bool
+) -> Literal["ok", "partial", "failed"]:
+    """The word for a pull that landed so many subjects, by whoever: whether any is owed, anything is in quarantine. Pure."""
+    if is_every_service_gone or (is_owed and not subjects):
+        return "failed"
+    return "partial" if is_owed or is_held else "ok"
 
 
 def _notes(ports: Ports, scope: Scope) -> list[str]:

@@ -144,9 +144,14 @@ LINE = 500
 _NONE_KNOWN: Known = MappingProxyType({})
 
 
-def _lines(records: Sequence[Struct]) -> tuple[bytes, ...]:
+def _lines(records: Sequence[Struct | msgspec.Raw]) -> tuple[bytes, ...]:
     """A loader reserves memory by its longest line, so lines are short."""
     return tuple(_encode(records[i : i + LINE]) for i in range(0, len(records), LINE))
+
+
+def _noted(record: Struct, notes: Sequence[str]) -> Struct | msgspec.Raw:
+    """The record with what the check found in it. It is no field of the shape, or else a service could say it."""
+    return msgspec.Raw(b'%b,"oddities":%b}' % (_encode(record)[:-1], _encode(notes))) if notes else record
 
 
 class _Unknown:
@@ -289,25 +294,29 @@ class _Oddities:
             self._found.add(f"not_countable:{path}.restrictions.paxCount")
 
     @property
-    def notes(self) -> list[str] | UnsetType:
-        """For the record."""
-        return sorted(self._found) or UNSET
+    def notes(self) -> list[str]:
+        """For the record: `rule:field`."""
+        return sorted(self._found)
 
 
-def _mend_departures(records: Iterable[AvailabilityRecord]) -> None:
-    """Leave one price of each unit and currency."""
+def _mend_departures(records: Iterable[AvailabilityRecord]) -> list[Struct | msgspec.Raw]:
+    """Leave one price of each unit and currency; the records to encode."""
+    mended: list[Struct | msgspec.Raw] = []
     for record in records:
         prices, own = record.unit_pricing, record.pricing
         # Cheap, because it is asked of every departure.
         if not prices or (not own and len({price.unit_id for price in prices}) == len(prices)):
+            mended.append(record)
             continue
         odd = _Oddities()
         left = odd.once("unitPricing", [*prices, *([own] if own else [])], lambda p: (_text(p.unit_id), p.currency))
-        record.unit_pricing, record.oddities = [price for price in left if price is not own], odd.notes
+        record.unit_pricing = [price for price in left if price is not own]
+        mended.append(_noted(record, odd.notes))
+    return mended
 
 
-def _mend_booking(record: BookingRecord) -> None:
-    """Leave each ticket once. Extras and taxes have no id of their own, and add up."""
+def _mend_booking(record: BookingRecord) -> list[str]:
+    """Leave each ticket once. Extras and taxes have no id of their own, and add up. What was found."""
     odd = _Oddities()
     if record.unit_items:
         record.unit_items = odd.once("unitItems", record.unit_items, lambda item: item.uuid)
@@ -319,7 +328,7 @@ def _mend_booking(record: BookingRecord) -> None:
         odd.once("pricing.includedTaxes", record.pricing.included_taxes, lambda tax: _text(tax.name))
     if record.product:
         odd.zone("product.timeZone", record.product)
-    record.oddities = odd.notes
+    return odd.notes
 
 
 def _add_up(odd: _Oddities, path: str, extras: list[ExtraItem] | UnsetType | None) -> None:
@@ -329,8 +338,8 @@ def _add_up(odd: _Oddities, path: str, extras: list[ExtraItem] | UnsetType | Non
                 raise msgspec.ValidationError(f"The extras are too much in all to be an amount - at `$.{path}`")
 
 
-def _mend_product(record: ProductRecord) -> None:
-    """Leave each option, unit, extra and price once."""
+def _mend_product(record: ProductRecord) -> list[str]:
+    """Leave each option, unit, extra and price once. What was found."""
     odd = _Oddities()
     odd.zone("timeZone", record)
     record.options = odd.once("options", record.options, lambda option: str(option.id))
@@ -346,7 +355,7 @@ def _mend_product(record: ProductRecord) -> None:
                 owner.extras = odd.once(f"{path}.extras", owner.extras, lambda extra: str(extra.id))
             if owner.pricing_from:
                 owner.pricing_from = odd.once(f"{path}.pricingFrom", owner.pricing_from, lambda price: price.currency)
-    record.oddities = odd.notes
+    return odd.notes
 
 
 def check_availability(body: bytes, what: str = "availability", *, days: Window | None = None) -> Checked:
@@ -369,9 +378,9 @@ def check_availability(body: bytes, what: str = "availability", *, days: Window 
     if days is not None:
         records = [r for r in records if days.start <= r.local_date_time_start.date() <= days.end]
     records, ids = _keep_last(records, [str(r.id) for r in records], bad)
-    _mend_departures(records)
+    mended = _mend_departures(records)
     seen = any(r.unit_pricing is not UNSET or r.pricing is not UNSET for r in records)
-    return Checked(_lines(records), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()), unknown.found)
+    return Checked(_lines(mended), tuple(ids), tuple(bad), frozenset({"pricing"} if seen else ()), unknown.found)
 
 
 def _read_availability(body: bytes, unknown: _Unknown, *, nul: bool) -> list[AvailabilityRecord]:
@@ -437,7 +446,7 @@ def _checked_bookings(
             continue
         try:
             record = _one(lambda some: _generously(some, _booking, unknown), raw, look=nul)
-            _mend_booking(record)
+            notes = _mend_booking(record)
         except msgspec.MsgspecError as error:
             bad.append(_bad(error, raw, index, "uuid"))
             continue
@@ -448,7 +457,7 @@ def _checked_bookings(
         ids.append(record.uuid)
         found.append(
             _ReadBooking(
-                line=_encode(record),
+                line=_encode(_noted(record, notes)),
                 raw=raw,
                 hash=hashed,
                 digest=digest,
@@ -520,7 +529,8 @@ def _product_capabilities(record: ProductRecord) -> set[str]:
     return seen
 
 
-def _product_of(raw: bytes | msgspec.Raw, unknown: _Unknown) -> ProductRecord:
+def _product_of(raw: bytes | msgspec.Raw, unknown: _Unknown) -> tuple[ProductRecord, list[str]]:
+    """A product and what was found in it."""
     record = _generously(raw, _product, unknown)
     if record.id is UNSET:
         raise msgspec.ValidationError("Object missing required field `id`")
@@ -530,8 +540,7 @@ def _product_of(raw: bytes | msgspec.Raw, unknown: _Unknown) -> ProductRecord:
     for index, option in enumerate(record.options):
         if option.id is UNSET or option.id == "":
             raise msgspec.ValidationError(f"Object missing required field `id` - at `$.options[{index}]`")
-    _mend_product(record)
-    return record
+    return record, _mend_product(record)
 
 
 def check_products(body: bytes, what: str = "products") -> CheckedProducts:
@@ -555,17 +564,18 @@ def check_product(body: bytes, what: str = "product") -> CheckedProducts:
 def _checked_products(raws: Sequence[bytes | msgspec.Raw], *, nul: bool) -> CheckedProducts:
     unknown = _Unknown(ProductRecord)
     pairs, bad = _each(raws, lambda raw: _product_of(raw, unknown), "id", nul=nul)
-    pairs, ids = _keep_last(pairs, [str(record.id) for record, _ in pairs], bad)
+    pairs, ids = _keep_last(pairs, [str(record.id) for (record, _), _ in pairs], bad)
+    products = tuple(record for (record, _), _ in pairs)
     capabilities: set[str] = set()
-    for record, _ in pairs:
+    for record in products:
         capabilities |= _product_capabilities(record)
     return CheckedProducts(
-        records=_lines([record for record, _ in pairs]),
+        records=_lines([_noted(record, notes) for (record, notes), _ in pairs]),
         ids=tuple(ids),
         bad=tuple(bad),
         capabilities=frozenset(capabilities),
         unknown=unknown.found,
-        products=tuple(record for record, _ in pairs),
+        products=products,
         payloads=tuple(memoryview(raw) for _, raw in pairs),
     )
 

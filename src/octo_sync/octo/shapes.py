@@ -38,8 +38,6 @@ Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Number | None | UnsetType
 Flag = bool | None | UnsetType
 Instant = datetime | None | UnsetType
-Notes = list[str] | UnsetType
-"""What the check found in a record and no table can hold as it was said: `rule:field`. Not a field of OCTO."""
 _DIGITS = 14
 """Digits before the decimal point that `numeric(18,4)` holds."""
 Precision = Annotated[int, Meta(ge=0, le=4)]
@@ -120,7 +118,6 @@ class AvailabilityRecord(_Shape):
     opening_hours: list[OpeningHours] | OpeningHours | UnsetType | None = UNSET
     unit_pricing: list[Price] | UnsetType | None = UNSET
     pricing: Price | UnsetType | None = UNSET
-    oddities: Notes = UNSET
 
 
 class SupplierContact(_Shape):
@@ -241,7 +238,6 @@ class ProductRecord(_Content):
     available_currencies: list[str] | UnsetType | None = UNSET
     pricing_per: Text = UNSET
     options: list[OptionRecord] | UnsetType = UNSET
-    oddities: Notes = UNSET
 
 
 class Contact(_Shape):
@@ -339,4 +335,3 @@ class BookingRecord(_Shape):
     unit_items: list[UnitItem] | UnsetType | None = UNSET
     extra_items: list[ExtraItem] | UnsetType | None = UNSET
     pricing: Pricing | UnsetType | None = UNSET
-    oddities: Notes = UNSET

@@ -68,7 +68,8 @@ def strict(shape: type[Struct], also: frozenset[str] = frozenset()) -> type[Stru
         kind = _twin(hints[field.name], inside)
         default = {} if field.required else {"default": field.default}
         fields.append((field.name, kind, msgspec.field(name=field.encode_name, **default)))
-    left = sorted({*_LEFT_ALONE.get(shape, ()), *(p for p in also if "." not in p)})
+    # What is left alone is encoded with the record, so none may have the name of what the check notes in it.
+    left = sorted({*_LEFT_ALONE.get(shape, ()), *(p for p in also if "." not in p)} - {"oddities"})
     fields += [(f"left_{i}", _ANYTHING, msgspec.field(name=name, default=UNSET)) for i, name in enumerate(left)]
     return msgspec.defstruct(f"Strict{shape.__name__}", fields, bases=(shape,), forbid_unknown_fields=True, gc=False)
 

@@ -115,7 +115,7 @@ def status(**more):
         "booking": KindStatus("booking", subjects=20, verified=18, owed=3, due=2, quarantined=1),
     }
     hooks = WebhookStatus("s-1", NOON, 12, 1, 7200.0, None)
-    connection = ConnectionStatus("main", kinds=kinds, held=["11 rows would go."], webhooks=hooks)
+    connection = ConnectionStatus("main", kinds=kinds, held=["11 rows would go."], kept=["It sends no `pricing`."], webhooks=hooks)
     return Status(
         connections=[connection],
         last_run=None,
@@ -132,7 +132,8 @@ async def test_what_the_journal_knows_stands_beside_it(shown):
 
     assert "serve works on it since 2026-11-20 12:00 UTC." in section(page, "backlog")
     assert "booking main 20 18 3 2 1" in section(page, "backlog")
-    assert "main: 11 rows would go." in section(page, "backlog")
+    assert table(page, "Deletions that wait for a person") == [["main", "11 rows would go."]]
+    assert table(page, "Missing fields whose values are kept") == [["main", "It sends no `pricing`."]]
     assert "main subscribed, silent for 2:00:00, which is longer than usual 2026-11-20 12:00 UTC 12 1" in section(
         page, "webhooks"
     )

@@ -21,6 +21,8 @@ class Standing:
     bookings_from: date | None
     bookings_to: date | None
     booked_from: date | None
+    begins: date | None
+    """The first day of booking of which any connection knows."""
     availability_from: date | None
     availability_to: date | None
     time_zone: str
@@ -96,6 +98,7 @@ def standing(source: Source) -> Standing:
         bookings_from=row["bookings_from"],
         bookings_to=row["bookings_to"],
         booked_from=row["booked_from"],
+        begins=row["begins"],
         availability_from=row["availability_from"],
         availability_to=row["availability_to"],
         time_zone=str(row["time_zone"] or "UTC") if row["time_zones"] == 1 else "several time zones",

@@ -20,7 +20,7 @@ _NOTICE = ("over 30 days", "8-30 days", "3-7 days", "1-2 days", "same day", "aft
 def build(source: Source, filters: Filters) -> View:
     """The page; without dates the bookings made in the copy's month and the eleven before, as far as they are known."""
     now = standing(source)
-    today, begins = now.today or date.min, now.booked_from
+    today, begins = now.today or date.min, now.begins
     last = filters.last or today
     first = filters.first or month_start(last, -_BACK)
     if begins and not filters.first and not filters.last:

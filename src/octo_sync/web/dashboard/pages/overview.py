@@ -21,7 +21,7 @@ def build(source: Source, filters: Filters) -> View:
     """The page."""
     now = standing(source)
     today = now.today or date.min  # it is never built without
-    begins = month_start(now.booked_from) if now.booked_from else today
+    begins = month_start(now.begins) if now.begins else today
     sold = max(month_start(today, -5), begins), month_end(today, 6)
     travel = month_start(today, -2), month_end(today, 3)
     pictures.ahead(source, sold=sold, travel=travel)

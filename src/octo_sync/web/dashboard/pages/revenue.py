@@ -19,7 +19,7 @@ _ROWS = 200
 def build(source: Source, filters: Filters) -> View:
     """The page; without dates from half a year before the copy's today to half a year after."""
     now = standing(source)
-    today, begins = now.today or date.min, now.booked_from
+    today, begins = now.today or date.min, now.begins
     first = filters.first or month_start(filters.last or today, -_BACK)
     if begins and not filters.first and not filters.last:
         first = max(first, month_start(begins))

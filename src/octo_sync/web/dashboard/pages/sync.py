@@ -173,7 +173,6 @@ def _backlog(found: Status, connections: Iterable[ConnectionStatus]) -> Section:
         for kind in each.kinds.values()
     ]
     working = f"{found.running.owner} works on it since {words.instant(found.running.since)}." if found.running else ""
-    held = [f"{each.name}: {reason}" for each in connections for reason in each.held]
     table = Table(
         "What is owed a look",
         [
@@ -189,8 +188,12 @@ def _backlog(found: Status, connections: Iterable[ConnectionStatus]) -> Section:
         empty="Nothing was asked for yet.",
     )
     items: list[Item] = [table]
-    if held:
-        items.append(Table("Deletions that wait for a person", [Column("Why")], [(reason,) for reason in held]))
+    for title, waiting in (
+        ("Deletions that wait for a person", [(each.name, reason) for each in connections for reason in each.held]),
+        ("Missing fields whose values are kept", [(each.name, reason) for each in connections for reason in each.kept]),
+    ):
+        if waiting:
+            items.append(Table(title, [Column("Connection"), Column("Why")], waiting))
     return Section("Backlog", items, working or "Nobody works on it at the moment.", id="backlog")
 
 
