@@ -26,12 +26,12 @@ NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 TOKENS = {name: f"sandbox-token-{name}" for name in ("all", "a", "b")}
 
 QUICK = {
-    "deadline": "1s",
+    "deadline": "20s",
     "attempts": 3,
     "backoff": "0.02s",
     "backoff_cap": "0.1s",
     "retry_after_cap": "0.2s",
-    "connect_timeout": "1s",
+    "connect_timeout": "10s",
 }
 """Limits for services that are sick on purpose."""
 
@@ -430,7 +430,7 @@ def api_path(request):
     return request.url.path.removeprefix("/octo/v1")
 
 
-async def until(condition, seconds=5.0):
+async def until(condition, seconds=60.0):
     """Wait for something that another task brings about."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - whatever the condition is, it knows no event
