@@ -9,8 +9,7 @@ from collections import Counter
 
 import duckdb
 import pytest
-from tests.flows.harness import TODAY, Project, Service, small
-from tests.flows.test_verify import verify
+from tests.flows.harness import TODAY, Project, Service, small, verify
 
 import octo_sync
 from octo_sync.app import open_journal

@@ -1,7 +1,6 @@
 """The keeper: marks become rows without anybody running a command, and what nobody notifies about is looked at in time."""
 
 import asyncio
-import contextlib
 import datetime as dt
 import itertools
 import os
@@ -9,7 +8,7 @@ import threading
 from random import Random
 
 import pytest
-from tests.flows.harness import QUICK, QUICK_SYNC, Asked, Project, Wire, api_path, reply
+from tests.flows.harness import QUICK, QUICK_SYNC, Asked, Project, Wire, api_path, booking, keeping, reply, settled
 
 import octo_sync
 from octo_sync.app import open_journal
@@ -33,35 +32,6 @@ def service(larger):
 @pytest.fixture
 def project(project):
     return project(limits=QUICK)
-
-
-@contextlib.asynccontextmanager
-async def keeping(project, *, published=None, **more):
-    """A keeper at work; `settle` waits until nothing is due."""
-    async with project.opened(**more) as opened:
-        names = iter(f"pull-{number}" for number in range(100))
-        wake = asyncio.Event()
-        opened.journal.start_run("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
-        keeper = Keeper(opened.ports, wake, lambda: next(names), published=published)
-        task = asyncio.create_task(keeper.run())
-        try:
-            yield keeper
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-
-async def settled(keeper, within=120.0):
-    """Wake it and wait until nothing is due."""
-    keeper.idle.clear()
-    keeper.wake.set()
-    async with asyncio.timeout(within):
-        await keeper.idle.wait()
-
-
-def booking(uuid):
-    return Subject("main", SubjectKind.BOOKING, (uuid,))
 
 
 async def test_a_pull_of_a_schedule_ends_equal_and_is_a_run_of_its_own(project):
