@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
+from tests.absent import absent
 from tests.octo.support import TOKEN, client, in_turn, reply, says, serving
 
 from octo_sync.errors import OctoSyncError, ServiceUnavailable
@@ -190,7 +191,7 @@ async def test_a_handshake_that_never_ends_costs_the_connect_timeout():
 @pytest.fixture
 def certificate(tmp_path):
     if shutil.which("openssl") is None:
-        pytest.skip("needs openssl to make a certificate")
+        absent("needs openssl to make a certificate")
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=pier"
     names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert]
