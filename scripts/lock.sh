@@ -3,7 +3,7 @@
 # deploy/docker/requirements.lock: the same of what the image runs, which ships with the program.
 #
 #   scripts/lock.sh            write them
-#   scripts/lock.sh --check    fail if they are of other requirements; say what would be written otherwise
+#   scripts/lock.sh --check    fail if they are of other requirements, or not what resolution makes of their own versions
 #
 # The resolution is fixed by pyproject.toml alone: its requirements, and the date in [tool.uv] exclude-newer. It is made in
 # an empty folder, so that an older uv.lock of this checkout cannot colour it.
@@ -14,6 +14,13 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/octo-sync"
 cp "$root/pyproject.toml" "$root/README.md" "$root/LICENSE" "$work/octo-sync/"
+pins() { grep -E '^(# inputs|[a-z0-9])' "$1" | sed 's/ *\\$//'; }
+if [[ "${1:-}" == "--check" ]]; then
+  # An index may show a release days after the date that it gives it, so the date alone does not fix what is resolved.
+  constraints="$(pins "$root/requirements.lock" | sed -n '/^#/!s/.*/"&",/p' | tr -d '\n')"
+  awk -v constraints="$constraints" '{ print } /^\[tool\.uv\]$/ { print "constraint-dependencies = [" constraints "]" }' \
+    "$root/pyproject.toml" > "$work/octo-sync/pyproject.toml"
+fi
 
 inputs() {
   uv run --quiet --no-project --python '>=3.11' python "$root/scripts/lock_inputs.py" "$root/pyproject.toml"
@@ -43,13 +50,10 @@ write deploy/docker/requirements.lock "What the image of octo-sync runs" --no-de
 
 for file in requirements.lock deploy/docker/requirements.lock; do
   if [[ "${1:-}" == "--check" ]]; then
-    diff -u "$root/$file" "$work/$file" && continue
-    if [[ "$(grep '^# inputs' "$root/$file")" != "$(grep '^# inputs' "$work/$file")" ]]; then
+    if ! diff -u <(pins "$root/$file") <(pins "$work/$file"); then
       echo "lock: $file is not current; run scripts/lock.sh" >&2
       exit 1
     fi
-    # An index may show a release days after the date that it gives it, so the date alone does not fix what is resolved.
-    echo "lock: $file is of these requirements; the index has other releases of that date by now"
   else
     cp "$work/$file" "$root/$file"
   fi

@@ -7,7 +7,7 @@ import pytest
 
 
 def absent(reason: str) -> NoReturn:
-    """End the test that needs it; for what `.ci/run` always has."""
+    """End the test that needs it; for what the machines of CI have."""
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)

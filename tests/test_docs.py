@@ -1,6 +1,7 @@
 """Undocumented is a failing test: dependencies, pipeline keys, the configuration page."""
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from scripts import configuration
 from tests.test_architecture import HOMES
+from tests.tiers import COLLECTED
 
 from octo_sync.model import Limits
 from octo_sync.pipeline import OPERATIONS, load
@@ -25,6 +27,21 @@ def _rows():
             assert match[1] not in rows, f"{match[1]} has two lines"
             rows[match[1]] = [cell.strip() for cell in line.strip("|").split("|")]
     return rows
+
+
+def test_every_command_of_the_track_record_runs_a_test(request):
+    if request.config.args != ["tests"]:
+        pytest.skip("only a run of the whole suite knows every test")
+    found, empty = request.config.stash[COLLECTED], []
+    for command in re.findall(r"`pytest ([^`]+)`", (ROOT / "docs/track-record.md").read_text()):
+        path, *options = shlex.split(command)
+        options = dict(zip(options[::2], options[1::2], strict=True))
+        assert options.keys() <= {"-k", "--tier"}, command
+        words = options.get("-k", "").split(" or ")
+        tests = (name for name, is_deep in found.items() if name.startswith(path) and (options or not is_deep))
+        if not any(word in name for name in tests for word in words):
+            empty.append(command)
+    assert empty == []
 
 
 def _project():

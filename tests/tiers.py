@@ -6,7 +6,7 @@ deep       `uv run pytest --tier deep`: all there is
 
 A test that is too dear for every day has the mark `deep(seconds)`, with the processor time it takes; `everyday=[…]` names the
 parameters that run every day all the same, `everyday=3` means its first three. A test that takes the fixture `tier` runs in all
-three and does more in the higher ones. A test that is named (`file.py::test`) runs in any tier.
+three and does more in the higher ones. A test that is named (`file.py::test`, or `-k`) runs in any tier.
 """
 
 import random
@@ -32,6 +32,10 @@ SECONDS = {
     "tests/": 60,
 }
 """What the deep tests drawn for one run of CI may take, in seconds of one processor; the first prefix that fits counts."""
+
+
+COLLECTED = pytest.StashKey[dict[str, bool]]()
+"""Of every test that was found, chosen or not: whether it is deep."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def pytest_report_header(config):
 
 def pytest_xdist_auto_num_workers(config):
     """One named test is there sooner without other processes; None leaves the number to xdist."""
-    return 0 if _named(config) else None
+    return 0 if _by_id(config) else None
 
 
 @pytest.fixture(scope="session")
@@ -86,16 +90,17 @@ def tier(request):
     return Tier(request.config.option.tier, request.config.option.seed)
 
 
-def _named(config):
+def _by_id(config):
     return bool(config.args) and all("::" in argument for argument in config.args)
 
 
 def pytest_collection_modifyitems(config, items):
-    if not _named(config):
-        places = Counter()
-        for item in items:
-            item.stash[PLACE] = places[item.nodeid.partition("[")[0]]
-            places[item.nodeid.partition("[")[0]] += 1
+    places = Counter()
+    for item in items:
+        item.stash[PLACE] = places[item.nodeid.partition("[")[0]]
+        places[item.nodeid.partition("[")[0]] += 1
+    config.stash[COLLECTED] = {item.nodeid: _deep(item) is not None for item in items}
+    if not _by_id(config) and not config.option.keyword:
         _check(items)
         keep = set(_chosen(items, config.option.tier, config.option.seed))
         config.hook.pytest_deselected(items=[item for item in items if item not in keep])

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 from filelock import FileLock
+from tests.absent import absent
 from tests.browser import copies
 
 from octo_sync.web.dashboard import Source, dashboard_app
@@ -38,7 +39,7 @@ def chromium():
     """The browser's path; without one there is nothing to test."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
-        pytest.skip(f"no browser on PATH ({', '.join(NAMES)}): what pages look like was not tested")
+        absent(f"no browser on PATH ({', '.join(NAMES)}): what pages look like was not tested")
     return found
 
 

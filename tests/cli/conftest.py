@@ -93,7 +93,7 @@ class Forks:
         return subprocess.CompletedProcess(words, code, out, err)
 
     def close(self):
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=120)
 
 
 class Program:
@@ -228,7 +228,7 @@ def empty(tmp_path):
     return Program(tmp_path)
 
 
-def wait_until(what, seconds=20):
+def wait_until(what, seconds=200):
     """Until the function gives something true; what it gave."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -249,7 +249,7 @@ def finish(process, number=None):
     if number is not None:
         process.send_signal(number)
     try:
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
         out, err = process.communicate()

@@ -183,7 +183,7 @@ def test_an_export_that_is_stopped_leaves_nothing(looked, tmp_path):
     while not any(tmp_path.iterdir()) and time.monotonic() < end:
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=120)
 
     assert process.returncode == 143
     assert list(tmp_path.iterdir()) == []

@@ -169,8 +169,8 @@ def test_serve_tells_of_a_copy_that_becomes_stale_and_calls_the_switch_after_its
     }
     process = fresh.start("serve", environment=environment)
     try:
-        wait_until(lambda: told(listener, "/ping"), 60)
-        wait_until(lambda: told(listener, "/stale"), 60)
+        wait_until(lambda: told(listener, "/ping"))
+        wait_until(lambda: told(listener, "/stale"))
         assert (fresh.directory / "octo.read.duckdb").exists(), "readers have what the switch was called for"
     finally:
         code, _, _ = finish(process, 15)

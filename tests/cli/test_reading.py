@@ -314,7 +314,7 @@ def test_a_bomb_ends_with_a_sentence_and_without_a_file(looked, query):
 
     assert done.returncode == 1
     assert re.search("stopped after 1 s|did not stop after 1 s|more memory", done.stderr), done.stderr
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 59
     assert sorted(looked.directory.rglob("*")) == before
 
 

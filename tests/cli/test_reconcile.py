@@ -345,14 +345,14 @@ def test_beside_serve_it_is_kept_and_serve_shows_it(project, books_now):
     write(project, books_now[1:])
     running = project.start("serve", "--only", "worker")
     try:
-        wait_until(lambda: project("publish").returncode == 6, seconds=40)  # it owns the project
+        wait_until(lambda: project("publish").returncode == 6)  # it owns the project
         assert project("reconcile", "ledger").returncode == 3
 
         def shown():
             rows = project.json("sql", "select recon_key from marts.recon_open")["rows"]
             return [row["recon_key"] for row in rows]
 
-        assert wait_until(shown, seconds=40) == [f"booking_uuid={books_now[0]['octo_uuid']}"]
+        assert wait_until(shown) == [f"booking_uuid={books_now[0]['octo_uuid']}"]
     finally:
         finish(running, signal.SIGTERM)
 

@@ -144,15 +144,14 @@ def test_sync_beside_it_names_the_owner(place):
     assert f"pid {program.pid}" in said
 
 
-def test_sigterm_ends_it_within_its_time(tmp_path, place):
+def test_sigterm_ends_it(tmp_path, place):
     sandbox, _, _ = place
     copy = Copy(tmp_path, sandbox)
     with copy.serve() as program:
         copy.ready(program)
-        code, took = program.terminate()
+        code, _ = program.terminate()
     assert code == 128 + signal.SIGTERM
     assert "terminated; every delivery that was acknowledged is kept" in program.said()
-    assert took < 5
 
 
 @pytest.mark.deep(10)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.absent import absent
 
 from octo_sync.cli import root
 
@@ -35,10 +36,10 @@ time_zone = "Europe/Lisbon"
 
 
 def tool(name):
-    """The path of a program that is no part of this project; without it the test is skipped, and says so."""
+    """The path of a program that is no part of this project; without it the test is `absent`."""
     found = shutil.which(name) or shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     if found is None:
-        pytest.skip(f"{name} is not installed here")
+        absent(f"{name} is not installed here")
     return found
 
 

@@ -111,7 +111,7 @@ async def test_a_browser_is_asked_for_one_password_and_then_gets_the_pages(tmp_p
         running(program, tmp_path, DASHBOARD_TOKEN=PASSWORD),
         running(server(tmp_path, block, port), tmp_path),
     ):
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(120):
             while True:
                 with contextlib.suppress(OSError):
                     if await ask(port, PASSWORD) != 502:

@@ -71,7 +71,7 @@ class Proxy:
 
     async def idle(self):
         """Until no connection is."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while True:
                 if not self.held():
                     return
@@ -188,7 +188,7 @@ def _ended(running):
 
 @pytest.fixture
 async def proxy(started):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while True:
             with contextlib.suppress(OSError):
                 await (await started.client()).close()

@@ -154,7 +154,7 @@ def killed():
         return said
 
     yield run
-    process.communicate(timeout=10)
+    process.communicate(timeout=120)
 
 
 @pytest.fixture(scope="module")

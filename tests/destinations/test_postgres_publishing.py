@@ -65,15 +65,17 @@ def other(warehouse, open_warehouse, postgres_server):  # noqa: F811
 
 @pytest.fixture
 def bi(other, postgres_server):
-    """The role for readers, with the rights that docs/postgresql.md gives it; its session."""
+    """The role for readers, with the rights that docs/postgresql.md gives it; its session. `bi_column` has none yet."""
     owner = other()
-    owner.execute("create role bi_test login")
+    for role in ("bi_test", "bi_column"):
+        owner.execute(f"create role {role} login")
     owner.execute("grant usage on schema marts to bi_test")
     owner.execute("grant select on all tables in schema marts to bi_test")
     owner.execute("alter default privileges in schema marts grant select on tables to bi_test")
     yield other(user="bi_test")
-    owner.execute("drop owned by bi_test")
-    owner.execute("drop role bi_test")
+    for role in ("bi_test", "bi_column"):
+        owner.execute(f"drop owned by {role}")
+        owner.execute(f"drop role {role}")
 
 
 def relations(session):
@@ -231,7 +233,6 @@ def test_grants_and_views_of_others_stay_and_the_views_show_what_is_new(warehous
     owner.execute("create view theirs.days as select sum(departures) from marts.agg_occupancy_daily")
     owner.execute("grant usage on schema theirs to bi_test")
     owner.execute("grant select on all tables in schema theirs to bi_test")
-    owner.execute("create role bi_column login")
     owner.execute("grant usage on schema marts to bi_column")
     owner.execute("grant select (booking_key) on marts.fct_bookings to bi_column")
     ask = lambda: [bi.execute(f"table theirs.{name}").fetchone()[0] for name in ("sold", "days")]  # noqa: E731
@@ -244,8 +245,6 @@ def test_grants_and_views_of_others_stay_and_the_views_show_what_is_new(warehous
     assert sold == 42 != before[0]
     assert days == 3 != before[1]
     assert other(user="bi_column").execute("select count(booking_key) from marts.fct_bookings").fetchone() == (6,)
-    owner.execute("drop owned by bi_column")
-    owner.execute("drop role bi_column")
 
 
 @pytest.mark.deep(2)

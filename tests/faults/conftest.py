@@ -4,6 +4,7 @@ import shutil
 import subprocess
 
 import pytest
+from tests.absent import absent
 
 
 def pytest_addoption(parser):
@@ -15,7 +16,7 @@ def strace():
     """The path of strace, where there is one that may trace; whatever else fails under it is a failure."""
     found = shutil.which("strace")
     if found is None:
-        pytest.skip("strace is not installed (apt-get install strace)")
+        absent("strace is not installed (apt-get install strace)")
     tried = subprocess.run([found, "-f", "-e", "trace=write", "true"], capture_output=True, text=True, check=False)
     if tried.returncode:
         pytest.skip(f"tracing is not allowed here: {tried.stderr.strip()[-200:]}")

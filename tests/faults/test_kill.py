@@ -26,7 +26,7 @@ def start(copy, *flags, **more):
 def finish(copy, *flags, **more):
     """Run to the end; exit code, what it said, what it complained about."""
     process = start(copy, *flags, **more)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     return process.returncode, out.split("\n"), err
 
 
@@ -35,7 +35,7 @@ def died_of(process, after):
     said = process.stdout.readline()
     time.sleep(after)
     process.kill()
-    rest, errors = process.communicate(timeout=10)
+    rest, errors = process.communicate(timeout=120)
     assert "Traceback" not in errors, errors
     return said + rest
 
@@ -98,7 +98,7 @@ def test_a_process_that_sleeps_in_the_middle_keeps_its_right_and_finishes(copy, 
     assert code == 3
     assert said[0].startswith(("error LeaseHeld", "error WarehouseLocked"))
     process.send_signal(signal.SIGCONT)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=120)
     assert "ok" in out, errors
     assert copy.differences() == []
 
@@ -120,7 +120,7 @@ def test_a_service_that_dies_in_the_middle_costs_nothing_but_time(tmp_path):
         process.stdout.readline()
         while len(first.requests()) < 10:
             time.sleep(0.01)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert out.split() in (["failed"], ["partial"])
     done = {tuple(r) for r in copy.query("select resource, key from ops.coverage")}

@@ -48,7 +48,7 @@ class Running:
         body = json.dumps({"notificationType": "BOOKING_UPDATE", "data": {"uuid": uuid}}).encode()
         await self.inbox.receive("main", "e" * 32, body)
 
-    async def settled(self, within=30.0):
+    async def settled(self, within=120.0):
         """Wait until nothing is owed, confirming looks included."""
         journal = self.keeper.ports.journal
         async with asyncio.timeout(within):

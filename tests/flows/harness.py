@@ -15,23 +15,29 @@ import httpx
 from tests import oracle
 
 from octo_sync.app import open_project
+from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.flows.keep import Keeper
 from octo_sync.flows.pull import Scope
 from octo_sync.flows.sync import sync
+from octo_sync.flows.verify import verify_live
+from octo_sync.journal import Journal
+from octo_sync.model import Subject, SubjectKind
 from octo_sync.pipeline import load
 from octo_sync.sandbox.config import SandboxConfig
 from octo_sync.sandbox.server import Sandbox
+from octo_sync.tables import all_tables, nouns
 
 TODAY = dt.date(2026, 11, 20)
 NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 TOKENS = {name: f"sandbox-token-{name}" for name in ("all", "a", "b")}
 
 QUICK = {
-    "deadline": "1s",
+    "deadline": "20s",
     "attempts": 3,
     "backoff": "0.02s",
     "backoff_cap": "0.1s",
     "retry_after_cap": "0.2s",
-    "connect_timeout": "1s",
+    "connect_timeout": "10s",
 }
 """Limits for services that are sick on purpose."""
 
@@ -430,8 +436,69 @@ def api_path(request):
     return request.url.path.removeprefix("/octo/v1")
 
 
-async def until(condition, seconds=5.0):
+async def until(condition, seconds=60.0):
     """Wait for something that another task brings about."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - whatever the condition is, it knows no event
             await asyncio.sleep(0.005)
+
+
+# -- a keeper at work, and a copy compared with its service ---------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def keeping(project, *, published=None, **more):
+    """A keeper at work; `settled` waits until nothing is due."""
+    async with project.opened(**more) as opened:
+        names = iter(f"pull-{number}" for number in range(100))
+        wake = asyncio.Event()
+        opened.journal.start_run("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
+        keeper = Keeper(opened.ports, wake, lambda: next(names), published=published)
+        task = asyncio.create_task(keeper.run())
+        try:
+            yield keeper
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+async def settled(keeper, within=120.0):
+    """Wake it and wait until nothing is due."""
+    keeper.idle.clear()
+    keeper.wake.set()
+    async with asyncio.timeout(within):
+        await keeper.idle.wait()
+
+
+def booking(uuid):
+    return Subject("main", SubjectKind.BOOKING, (uuid,))
+
+
+async def verify(project, *, sample=None, travel=None, only=(), folder="fresh", **more):
+    """Compare with a fresh pull, as the command does."""
+    folder = project.directory / folder
+    folder.mkdir()
+    async with project.opened(travel=travel, **more) as opened:
+        scratch = DuckDBWarehouse(
+            folder / "fresh.duckdb",
+            folder / "private.duckdb",
+            tables=all_tables(),
+            nouns=nouns(),
+            now=project.clock.now(),
+        )
+        with (
+            contextlib.closing(scratch),
+            contextlib.closing(Journal.open(folder / "journal.sqlite", clock=project.clock)) as journal,
+        ):
+            return await verify_live(
+                opened.ports,
+                here=project.directory / "octo.read.duckdb",
+                scratch=scratch,
+                scratch_path=folder / "fresh.duckdb",
+                journal=journal,
+                tables=all_tables(),
+                sample=sample,
+                travel_scope=Scope(only=frozenset(only), travel=travel),
+                close=scratch.close,
+            )

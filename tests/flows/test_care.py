@@ -21,8 +21,7 @@ from tests.destinations.contract import (
     landing,
     slot,
 )
-from tests.flows.harness import NOON, QUICK, Project, Service, small
-from tests.flows.test_keep import keeping, settled
+from tests.flows.harness import NOON, QUICK, Project, Service, keeping, settled, small
 
 from octo_sync.destinations import caring
 from octo_sync.destinations.base import FileSize

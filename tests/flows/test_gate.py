@@ -4,8 +4,7 @@ import asyncio
 import datetime as dt
 
 import pytest
-from tests.flows.test_keep import keeping, settled
-from tests.flows.test_verify import verify
+from tests.flows.harness import Wire, api_path, booking, keeping, reply, settled, verify
 
 from octo_sync.model import Source, Subject, SubjectKind
 
@@ -35,14 +34,14 @@ async def test_a_lapsed_hold_that_is_listed_and_cannot_be_read_stays_by_every_ro
     service.quirks(lapsed_holds_unreadable=True)
     async with keeping(project) as keeper:
         await asyncio.to_thread(keeper.pull, "full")
-        await settled(keeper, within=60)
+        await settled(keeper)
         held = let_holds_lapse(project, service)
         service.forget_requests()
         query = keeper.ports.warehouse.query
         async with asyncio.timeout(60):
-            await settled(keeper, within=60)
+            await settled(keeper)
             while query("select * from ops.absences").rows:
-                await settled(keeper, within=60)
+                await settled(keeper)
         asked = [r["path"].rsplit("/", 1)[-1] for r in service.requests() if "/bookings/" in r["path"]]
         assert set(asked) == held
         assert query("select count(*) from core.bookings where is_deleted").rows == [(0,)]
@@ -55,7 +54,7 @@ async def test_a_lapsed_hold_that_is_listed_and_cannot_be_read_stays_by_every_ro
         service.forget_requests()
         project.clock.advance(minutes=10)
         await asyncio.to_thread(keeper.pull, "full")
-        await settled(keeper, within=60)
+        await settled(keeper)
         assert [r["path"] for r in service.requests() if "/bookings/" in r["path"]] == []
     assert [d for d in project.differences() if "booking" in d] == []
     served = await project.digests()
@@ -65,11 +64,11 @@ async def test_a_lapsed_hold_that_is_listed_and_cannot_be_read_stays_by_every_ro
     assert (found.comparison.equal, found.complete) == (True, True), found.comparison.differences
 
 
-async def test_a_booking_that_its_list_does_not_show_either_is_deleted_soon(project, service):
+async def test_a_product_that_its_list_does_not_show_either_is_deleted_soon(project, service):
     """Told by a notification: its own id is not found, the list is asked, its own id is not found again."""
     async with keeping(project) as keeper:
         await asyncio.to_thread(keeper.pull, "full")
-        await settled(keeper, within=60)
+        await settled(keeper)
         (gone,) = keeper.ports.warehouse.query("select min(product_id) from core.products").rows[0]
         project.remember_products()
         service.forget_requests()
@@ -77,8 +76,33 @@ async def test_a_booking_that_its_list_does_not_show_either_is_deleted_soon(proj
         keeper.ports.journal.mark([Subject("main", SubjectKind.PRODUCT, (gone,))], Source.NOTIFICATION)
         async with asyncio.timeout(60):
             while keeper.ports.warehouse.query("select * from core.products where is_deleted").rows == []:
-                await settled(keeper, within=60)
+                await settled(keeper)
         asked = [r["path"].rsplit("/", 1)[-1] for r in service.requests() if "/products" in r["path"]]
         assert asked == [gone, "products", gone]
         assert keeper.ports.warehouse.query("select * from ops.schema_drift where kind = 'contradiction'").rows == []
     assert project.differences() == []
+
+
+async def test_a_booking_that_its_list_does_not_show_either_is_deleted_soon(project):
+    """The same of a booking; no service of ours loses one, so the wire does."""
+    gone, asked = [], []
+
+    def hide(request, response):
+        asked.append(api_path(request))
+        if gone and api_path(request) == f"/bookings/{gone[0]}":
+            return reply({"error": "INVALID_BOOKING_UUID", "errorMessage": "There is none.", "uuid": gone[0]}, 400)
+        if gone and api_path(request) == "/bookings":
+            return reply([one for one in response.json() if one["uuid"] != gone[0]])
+        return None
+
+    async with keeping(project, transport=Wire.by(hide)) as keeper:
+        await asyncio.to_thread(keeper.pull, "full")
+        await settled(keeper)
+        query = keeper.ports.warehouse.query
+        gone += query("select min(booking_uuid) from core.bookings where status = 'CONFIRMED'").rows[0]
+        asked.clear()
+        keeper.ports.journal.mark([booking(*gone)], Source.NOTIFICATION)
+        async with asyncio.timeout(120):
+            while query("select booking_uuid from core.bookings where is_deleted").rows != [tuple(gone)]:
+                await settled(keeper)
+    assert asked == [f"/bookings/{gone[0]}", "/bookings", f"/bookings/{gone[0]}"]

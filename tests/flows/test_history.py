@@ -6,8 +6,7 @@ from random import Random
 import duckdb
 import pytest
 from tests.destinations.test_migrating import make, opened
-from tests.flows.harness import NOON, Project, Service, small
-from tests.flows.test_keep import keeping, settled
+from tests.flows.harness import NOON, Project, Service, keeping, settled, small
 
 from octo_sync.flows.publish import apply_marts, sql_files
 from octo_sync.model import Source, Subject, SubjectKind

@@ -216,11 +216,11 @@ def test_a_service_that_permits_little_is_asked_less_often_and_that_is_said(tmp_
             keeper.ports.clients["main"].budget.pace = Pace(4, 60.0)
             await asyncio.sleep(400)
             before = service.loop.time()
-            await asyncio.sleep(3000)
+            await asyncio.sleep(1200)
             return [moment for moment in service.asked(LISTS) if moment > before], said
 
     looks, said = lived(life, bookings=20, days=10, products=2)
-    assert 9 <= len(looks) <= 11
+    assert 3 <= len(looks) <= 5
     assert "main: permits 4 requests a minute, so its subscription is looked at every 300 s only." in said
 
 

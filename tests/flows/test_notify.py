@@ -149,17 +149,17 @@ def test_a_copy_that_became_stale_is_told_to_the_hook_once(project):
 def test_a_slow_hook_keeps_nobody_waiting(project, monkeypatch):
     notifier, _, _ = project
     begun, go = threading.Event(), threading.Event()
-    monkeypatch.setattr("octo_sync.hooks.tell", lambda *_: (begun.set(), go.wait(20)))
+    monkeypatch.setattr("octo_sync.hooks.tell", lambda *_: (begun.set(), go.wait(60)))
 
     before = time.monotonic()
     for number in range(200):
         notifier.tell("stale", "acme", f"{number}")
-    assert begun.wait(10)
+    assert begun.wait(60)
     notifier.finish(0.05)
     spent = time.monotonic() - before
     go.set()
 
-    assert spent < 5
+    assert spent < 20
 
 
 def test_a_hook_that_breaks_does_not_end_the_thread(project, monkeypatch, caplog):

@@ -121,7 +121,7 @@ async def test_the_order_is_the_requests_start_not_the_answers_arrival(synced, s
 
     async def edit(request, _answer):
         if is_window(request):
-            await until(lambda: landed, 10)
+            await until(lambda: landed)
         if api_path(request) == f"/bookings/{uuid}":
             landed.append(json.loads(_answer.content)["resellerReference"])
 

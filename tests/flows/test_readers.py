@@ -117,7 +117,7 @@ def test_no_reader_sees_half_of_a_publication_or_holds_up_the_writer(writer, tmp
             slowest = max(slowest, writer.publish())
     finally:
         stop.touch()
-        told = [reader.communicate(timeout=30) for reader in readers]
+        told = [reader.communicate(timeout=120) for reader in readers]
 
     assert [errors for _, errors in told] == ["", "", ""]
     assert [reader.returncode for reader in readers] == [0, 0, 0]

@@ -5,8 +5,7 @@ import contextlib
 import datetime as dt
 
 import pytest
-from tests.flows.harness import NOON, QUICK, Project, Service, small
-from tests.flows.test_keep import keeping, settled
+from tests.flows.harness import NOON, QUICK, Project, Service, keeping, settled, small
 from tests.flows.virtual import lived
 
 from octo_sync.flows.silence import note_rhythms, silences

@@ -900,7 +900,7 @@ def test_two_processes_ensuring_at_once_ten_times_end_with_one(shop):
             raced += shop.asked().count("POST") > 1
     finally:
         for process in processes:
-            process.communicate(timeout=20)
+            process.communicate(timeout=120)
     assert raced, "they never met, so this proved nothing"
 
 

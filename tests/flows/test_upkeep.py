@@ -5,8 +5,7 @@ import dataclasses
 import datetime as dt
 
 import pytest
-from tests.flows.harness import NOON, QUICK, Project, Service, small
-from tests.flows.test_keep import booking, keeping, settled
+from tests.flows.harness import NOON, QUICK, Project, Service, booking, keeping, settled, small
 from tests.flows.virtual import lived
 
 from octo_sync.flows.silence import silent_for, usual_pause

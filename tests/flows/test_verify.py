@@ -1,21 +1,15 @@
 """Verify --live: what differs from the service is found, also by a sample, and nothing counts as equal that was left out."""
 
 import asyncio
-import contextlib
 import json
 
 import click
 import duckdb
 import pytest
-from tests.flows.harness import QUICK, Wire, api_path, reply
+from tests.flows.harness import QUICK, Wire, api_path, reply, verify
 
 from octo_sync import app
 from octo_sync.cli import verify as command
-from octo_sync.destinations.duckdb import DuckDBWarehouse
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.verify import verify_live
-from octo_sync.journal import Journal
-from octo_sync.tables import all_tables, nouns
 
 BOOKING, SLOT = "core.bookings", "core.availability"
 
@@ -28,35 +22,6 @@ def service(larger):
 @pytest.fixture
 def project(project):
     return project(limits=QUICK, publish=True)
-
-
-async def verify(project, *, sample=None, travel=None, only=(), folder="fresh", **more):
-    """Compare with a fresh pull, as the command does."""
-    folder = project.directory / folder
-    folder.mkdir()
-    async with project.opened(travel=travel, **more) as opened:
-        scratch = DuckDBWarehouse(
-            folder / "fresh.duckdb",
-            folder / "private.duckdb",
-            tables=all_tables(),
-            nouns=nouns(),
-            now=project.clock.now(),
-        )
-        with (
-            contextlib.closing(scratch),
-            contextlib.closing(Journal.open(folder / "journal.sqlite", clock=project.clock)) as journal,
-        ):
-            return await verify_live(
-                opened.ports,
-                here=project.directory / "octo.read.duckdb",
-                scratch=scratch,
-                scratch_path=folder / "fresh.duckdb",
-                journal=journal,
-                tables=all_tables(),
-                sample=sample,
-                travel_scope=Scope(only=frozenset(only), travel=travel),
-                close=scratch.close,
-            )
 
 
 def spoil_the_copy(project):

@@ -81,4 +81,4 @@ def start(program: str, path: Path | str, *arguments: str) -> subprocess.Popen[s
 
 def kill(process: subprocess.Popen[str]) -> None:
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)

@@ -23,7 +23,7 @@ sys.stdin.readline()
     )
     assert worker.stdout.readline() == "6\n"
     worker.send_signal(signal.SIGKILL)
-    worker.communicate(timeout=30)
+    worker.communicate(timeout=120)
     assert len(journal.claim(99, run_id="ours")) == 8
 
 
@@ -39,7 +39,7 @@ for number in range(10**6):
     )
     said = [int(marker.stdout.readline()) for _ in range(200)]
     marker.send_signal(signal.SIGKILL)
-    rest, _ = marker.communicate(timeout=30)
+    rest, _ = marker.communicate(timeout=120)
     said += [int(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
     with Journal.open(path, clock=clock) as journal:
         assert journal.recovered_from is None
@@ -55,7 +55,7 @@ for number in range(150):
     say(seq)
 """
     markers = [start(program, path, name) for name in ("one", "two")]
-    numbers = [int(line) for marker in markers for line in marker.communicate(timeout=60)[0].split()]
+    numbers = [int(line) for marker in markers for line in marker.communicate(timeout=120)[0].split()]
     assert [marker.returncode for marker in markers] == [0, 0]
     assert len(set(numbers)) == 300
     with Journal.open(path, clock=clock) as journal:

@@ -123,7 +123,7 @@ async def serving(handler: Handler) -> AsyncIterator[Server]:
         await asyncio.sleep(0)
 
 
-QUICK = {"deadline": 1.0, "connect_timeout": 0.5, "attempts": 3, "backoff": 0.01, "backoff_cap": 0.05}
+QUICK = {"deadline": 20.0, "connect_timeout": 10.0, "attempts": 3, "backoff": 0.01, "backoff_cap": 0.05}
 
 
 def connection(origin: str, *, limits: Mapping[str, Any] | None = None, **given: Any) -> Connection:

@@ -144,7 +144,7 @@ def fresh(config_of):
         yield Box(running, client)
 
 
-def wait_for(condition, seconds=5.0):
+def wait_for(condition, seconds=60.0):
     deadline = time.monotonic() + seconds
     while True:
         found = condition()

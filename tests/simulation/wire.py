@@ -117,7 +117,7 @@ class ToReceiver(httpx.AsyncBaseTransport):
                 outcome.set_result(answer)
 
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(120):
                 visiting = loop.create_task(visit(), context=program.context())
                 program.visits.add(visiting)
                 visiting.add_done_callback(program.visits.discard)

@@ -85,7 +85,7 @@ async def test_a_sender_that_stalls_takes_no_time_of_the_landing_in_hand():
     worker = asyncio.create_task(work())
     await asyncio.sleep(0)
     stopping = asyncio.create_task(serving._stopped(worker, receiving))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await landed.wait()
     assert not stopping.done()
     stalls.set()

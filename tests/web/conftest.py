@@ -45,18 +45,18 @@ class Client:
         self.writer.write(raw)
         await self.writer.drain()
 
-    async def answer(self, within=5.0) -> Answer:
+    async def answer(self, within=60.0) -> Answer:
         async with asyncio.timeout(within):
             head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             headers = {n.lower(): v.strip() for n, _, v in (line.partition(":") for line in head[1:]) if n}
             body = await self.reader.readexactly(int(headers.get("content-length", "0")))
         return Answer(int(head[0].split()[1]), headers, body)
 
-    async def ask(self, raw: bytes, within=5.0) -> Answer:
+    async def ask(self, raw: bytes, within=60.0) -> Answer:
         await self.say(raw)
         return await self.answer(within)
 
-    async def ended(self, within=5.0) -> bool:
+    async def ended(self, within=60.0) -> bool:
         """Whether the server has closed the connection, whatever it still said."""
         with contextlib.suppress(ConnectionError):
             async with asyncio.timeout(within):
@@ -84,7 +84,7 @@ class Running:
         self.clients.append(client)
         return client
 
-    async def ask(self, raw: bytes, within=5.0) -> Answer:
+    async def ask(self, raw: bytes, within=60.0) -> Answer:
         return await (await self.client()).ask(raw, within)
 
     async def get(self, path: str) -> Answer:
@@ -111,7 +111,7 @@ async def receiver(tmp_path):
             app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
             stack.push_async_callback(inbox.close)
             stack.push_async_callback(doors.close)
-            server = WebServer(app, pipeline.webhooks, stop_within=2.0, refused=metrics.refused)
+            server = WebServer(app, pipeline.webhooks, stop_within=60.0, refused=metrics.refused)
             running = Running(journal, inbox, doors, metrics, await stack.enter_async_context(server))
 
             async def hang_up() -> None:

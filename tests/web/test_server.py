@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from tests.flows.harness import until
 from tests.web.conftest import booking_body, post
 
 from octo_sync.errors import ConfigError
@@ -14,12 +15,14 @@ from octo_sync.pipeline import WebhookSettings
 from octo_sync.web.server import WebServer
 
 QUICK = 'header_timeout = "0.3s"\nrequest_timeout = "0.8s"\n'
+QUICK_HEAD = 'header_timeout = "0.3s"\nrequest_timeout = "600s"\n'
+PATIENT = 'header_timeout = "300s"\nrequest_timeout = "600s"\n'
 
 
 async def test_a_head_that_drips_is_cut_off_in_time(receiver):
-    running = await receiver(QUICK)
-    client = await running.client()
+    running = await receiver(QUICK_HEAD)
     started = time.monotonic()
+    client = await running.client()
 
     async def drip():
         with contextlib.suppress(ConnectionError):
@@ -29,7 +32,7 @@ async def test_a_head_that_drips_is_cut_off_in_time(receiver):
 
     dripping = asyncio.create_task(drip())
     answer = await client.answer()
-    assert 0.25 < time.monotonic() - started < 0.75
+    assert time.monotonic() - started >= 0.3
     assert (answer.status, answer.headers["connection"]) == (408, "close")
     assert await client.ended()
     dripping.cancel()
@@ -37,17 +40,16 @@ async def test_a_head_that_drips_is_cut_off_in_time(receiver):
 
 
 async def test_a_connection_that_says_nothing_is_ended_in_time(receiver):
-    running = await receiver(QUICK)
-    client = await running.client()
+    running = await receiver(QUICK_HEAD)
     started = time.monotonic()
+    client = await running.client()
     assert await client.ended()
-    assert 0.25 < time.monotonic() - started < 0.75
+    assert time.monotonic() - started >= 0.3
 
 
 async def test_a_body_that_drips_is_cut_off_in_time_and_nothing_of_it_is_stored(receiver):
     running = await receiver(QUICK)
     client = await running.client()
-    started = time.monotonic()
     await client.say(post(b"", length=1000))
 
     async def drip():
@@ -58,7 +60,6 @@ async def test_a_body_that_drips_is_cut_off_in_time_and_nothing_of_it_is_stored(
 
     dripping = asyncio.create_task(drip())
     answer = await client.answer()
-    assert 0.75 < time.monotonic() - started < 1.5
     assert answer.status == 408
     assert await client.ended()
     dripping.cancel()
@@ -66,27 +67,29 @@ async def test_a_body_that_drips_is_cut_off_in_time_and_nothing_of_it_is_stored(
 
 
 async def test_the_time_of_a_request_begins_with_it_and_not_with_its_connection(receiver):
-    running = await receiver(QUICK)
+    """Its moments are made up: the server's own look is given them."""
+    running = await receiver(PATIENT)
     client = await running.client()
-    for _ in range(5):
-        assert (await client.ask(post(booking_body()))).status == 200
-        await asyncio.sleep(0.25)
+    assert (await client.ask(post(booking_body()))).status == 200
+    (connection,) = running.server._server.server_state.connections
+    connection.look(asyncio.get_running_loop().time() + 3600)
     raw = post(booking_body("slow but in time"))
     await client.say(raw[:40])
-    await asyncio.sleep(0.15)
+    await until(lambda: connection._began is not None)
+    connection.look(connection._began + 299)
     await client.say(raw[40:-5])
-    await asyncio.sleep(0.4)
+    await until(lambda: not connection._in_head)
+    connection.look(connection._began + 599)
     assert (await client.ask(raw[-5:])).status == 200
 
 
 async def test_a_slow_sender_does_not_hold_up_others(receiver):
-    running = await receiver()
+    running = await receiver(PATIENT)
     slow = [await running.client() for _ in range(50)]
     for number, client in enumerate(slow):
         await client.say(post(b"", length=1000)[: 40 + number * 3])
-    started = time.monotonic()
     assert (await running.ask(post(booking_body()))).status == 200
-    assert time.monotonic() - started < 1
+    assert not any(client.reader.at_eof() for client in slow)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -137,7 +140,7 @@ async def test_one_connection_too_many_is_told_to_come_back_and_the_others_go_on
         pytest.skip("not enough file descriptors")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
     try:
-        running = await receiver('header_timeout = "30s"\nrequest_timeout = "60s"\n')
+        running = await receiver(PATIENT)
         kept = [await running.client() for _ in range(1000)]
         assert (await kept[-1].ask(post(booking_body()))).status == 200
         over = await running.client()
@@ -147,7 +150,7 @@ async def test_one_connection_too_many_is_told_to_come_back_and_the_others_go_on
         assert running.counted("octo_sync_connections_refused_total", reason="too_many") == 1
         assert (await kept[0].ask(post(booking_body()))).status == 200
         await kept.pop().close()
-        await asyncio.sleep(0.05)
+        await until(lambda: len(running.server._server.server_state.connections) < 1000)
         assert (await running.ask(post(booking_body()))).status == 200
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -183,14 +186,14 @@ async def test_an_upgrade_is_not_one(receiver):
 
 async def test_a_stop_finishes_the_answer_in_hand_and_takes_no_more(receiver):
     running = await receiver()
-    gate = threading.Event()
+    in_hand, gate = threading.Event(), threading.Event()
     real = running.journal.receive
-    running.journal.receive = lambda items: gate.wait(5) and real(items)
+    running.journal.receive = lambda items: in_hand.set() or (gate.wait(60) and real(items))
     client = await running.client()
     await client.say(post(booking_body()))
-    await asyncio.sleep(0.05)
+    await until(in_hand.is_set)
     stopping = asyncio.create_task(running.server.stop())
-    await asyncio.sleep(0.3)
+    await until(lambda: not any(server.is_serving() for server in running.server._server.servers))
     with pytest.raises(ConnectionRefusedError):
         await running.client()
     gate.set()

@@ -13,6 +13,7 @@ import sys
 
 import duckdb
 import pytest
+from tests.absent import absent
 from tests.flows.harness import NOON
 from tests.web.dashboard.conftest import READ
 from tests.web.dashboard.test_pages import HOSTILE, charts, tiles
@@ -103,7 +104,7 @@ def test_a_picture_without_a_browser_is_a_sentence(project, tmp_path):
 @pytest.mark.deep(6)
 def test_the_picture_is_as_high_as_the_page(project):
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
-        pytest.skip("no browser on PATH: the picture of a report was not tested")
+        absent("no browser on PATH: the picture of a report was not tested")
     done = run(project, "pipeline.toml", "--to", "out/day.html", "--png")
     assert done.returncode == 0, done.stderr
     head = (project / "out/day.png").read_bytes()[:24]
