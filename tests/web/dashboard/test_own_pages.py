@@ -115,7 +115,9 @@ def status(**more):
         "booking": KindStatus("booking", subjects=20, verified=18, owed=3, due=2, quarantined=1),
     }
     hooks = WebhookStatus("s-1", NOON, 12, 1, 7200.0, None)
-    connection = ConnectionStatus("main", kinds=kinds, held=["11 rows would go."], kept=["It sends no `pricing`."], webhooks=hooks)
+    connection = ConnectionStatus(
+        "main", kinds=kinds, held=["11 rows would go."], kept=["It sends no `pricing`."], webhooks=hooks
+    )
     return Status(
         connections=[connection],
         last_run=None,
