@@ -168,7 +168,7 @@ async def test_a_service_that_refuses_the_day_before_is_asked_without_it(project
 
 
 class _Days:
-    """A service that refuses more than `most` days of availability at once, more than five around Christmas, and all when ill."""
+    """A service that refuses more than `most` days of availability at once, or five around Christmas, and all when ill."""
 
     def __init__(self, service, most, *, christmas=False):
         self.most, self.is_ill, self.christmas, self.asked = most, False, christmas, Counter()
