@@ -168,10 +168,10 @@ async def test_a_service_that_refuses_the_day_before_is_asked_without_it(project
 
 
 class _Days:
-    """A service that refuses more than `most` days of availability at once, and so many requests altogether while it is ill."""
+    """A service that refuses more than `most` days of availability at once, or five around Christmas, and all when ill."""
 
-    def __init__(self, service, most):
-        self.most, self.is_ill, self.asked = most, False, Counter()
+    def __init__(self, service, most, *, christmas=False):
+        self.most, self.is_ill, self.christmas, self.asked = most, False, christmas, Counter()
         service.edit = self
 
     def __call__(self, request, _):
@@ -180,15 +180,16 @@ class _Days:
         body = json.loads(request.content)
         self.asked[body["productId"], body["optionId"]] += 1
         start, end = (dt.date.fromisoformat(body[f"localDate{edge}"]) for edge in ("Start", "End"))
-        if self.is_ill or (end - start).days >= self.most:
+        most = 5 if self.christmas and start <= dt.date(2026, 12, 25) <= end else self.most
+        if self.is_ill or (end - start).days >= most:
             return reply({"error": "BAD_REQUEST", "errorMessage": "no"}, 400)
         return None
 
 
-@pytest.mark.parametrize(("most", "calls"), [(31, 28), (14, 43)])
-def test_as_many_days_are_asked_for_at_once_as_a_service_permits(tmp_path, most, calls):
+@pytest.mark.parametrize(("most", "christmas", "calls"), [(31, False, 28), (14, False, 43), (40, True, 23)])
+def test_as_many_days_are_asked_for_at_once_as_a_service_permits(tmp_path, most, christmas, calls):
     async def life(service):
-        days = _Days(service, most)
+        days = _Days(service, most, christmas=christmas)
         project = service.project(tmp_path, bookings=(0, 1), availability=(8, 372))
         async with project.opened(transport=service.way) as opened:
             result = await sync(opened.ports, Scope(full=True), command="test", publishing=False)

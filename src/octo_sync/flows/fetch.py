@@ -88,7 +88,9 @@ class Fetcher:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._most_days: dict[tuple[str, SubjectKind], float] = {}
-        """One less than the fewest days that a service refused to be asked for at once."""
+        """One less than the fewest days that a service refused to be asked for at once, and no fewer than it answered for."""
+        self._longest: dict[tuple[str, SubjectKind], int] = {}
+        """The most days that a service answered for at once."""
         self._refused: set[tuple[str, str | None, str | None]] = set()
         self._permitted: dict[tuple[str, Window], int] = {}
 
@@ -340,8 +342,9 @@ class Fetcher:
                 queue[:0] = smaller
                 continue
             self._refused.discard(option)
-            if too_long:
-                # Fewer were permitted, so that it was the number of days.
+            days = asked[self._permitted[subject.connection, part]].days
+            longest = self._longest[learned] = max(days, self._longest.get(learned, 0))
+            if too_long and too_long > longest:  # otherwise it was not for the number of days
                 most = self._most_days[learned] = min(self._most_days.get(learned, inf), too_long - 1)
                 queue = _pieces_of(Window(queue[0].start, queue[-1].end), most - margins) if queue else []
                 too_long = None
