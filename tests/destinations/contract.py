@@ -952,6 +952,22 @@ class Contract:
         assert missing(warehouse) == ["maxUnits"]
         assert missing(warehouse, since=dt.date(2026, 12, 4)) == [], "the days before are shown by no answer any more"
 
+    def test_a_capability_or_a_contact_is_missing_until_the_answers_that_lacked_it_have_it(self, warehouse):
+        def november(seq, **more):
+            record = booking(9, month=11, retail=seq)
+            return answered("bookings", [record], seq, parts=("2026-11",), window=Window.month("2026-11"), **more)
+
+        warehouse.land(landing(november(10), december([booking(1), booking(2)], 11)))
+        bare = [{**booking(n), "contact": {}, "extraItems": None} for n in (1, 2)]
+        poor = {"flags": {"has_extras": False}, "missing_capabilities": ("extras",)}
+        warehouse.land(landing(december(bare, 12, **poor)))
+        warehouse.land(landing(november(13)))
+        assert missing(warehouse) == ["contact", "extras"]
+        assert missing(warehouse, since=dt.date(2027, 1, 1)) == []
+        warehouse.land(landing(december(bare, 14, **poor)))
+        warehouse.land(landing(december([booking(1), booking(2)], 15)))
+        assert missing(warehouse) == []
+
     def test_what_few_details_lost_is_judged_beside_all_that_came(self, warehouse):
         def netted(day, net):
             made = slot(day)

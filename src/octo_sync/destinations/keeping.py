@@ -173,6 +173,13 @@ class Keeping:
             ).fetchall()
             self._losses.doubtful.update((str(c), str(u)) for c, u in found)
 
+    def _note_older(self, table: Table) -> None:
+        """Say of the rows that were spared that they are older as a whole; without a hash, so that the same again is news."""
+        self._run(
+            f"update {self._target(table)} t set stale_columns = '*', row_hash = null from spared s "
+            f"where {equal(table.key, 's', 't')}"
+        )
+
     def _note_stale(self, table: Table, rows: str, entry: str) -> None:
         """Say in the rows that own these details that they are older: `rows` is a relation with the owner's key."""
         owner = f"{self.catalog}.{table.parent or 'core.products'}"

@@ -194,7 +194,7 @@ class Merger(Keeping):
             shown,
         )
         if stays:
-            self._run(f"update {target} t set stale_columns = '*' from spared s where {equal(table.key, 's', 't')}")
+            self._note_older(table)
         rows = self._run(
             f"update {target} t set is_deleted = true, deleted_at_utc = landing_now() "
             f"from ({self.noun.scope}) p where {equal(table.scope, 't', 'p')}{flag} and {gone}{stays}"
@@ -347,7 +347,7 @@ class Merger(Keeping):
                 incoming,
             )
             if stays:
-                self._run(f"update {target} t set stale_columns = '*' from spared s where {equal(table.key, 's', 't')}")
+                self._note_older(table)
                 newer += stays
         missed = self._run(
             f"create or replace temp table missed as select t.connection_id, {key} as key, {ask} as resource, "
