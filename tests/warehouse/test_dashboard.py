@@ -108,9 +108,10 @@ def test_pages_do_not_count_what_lay_ahead_of_a_connection_that_left(engine, wor
 def test_what_is_said_to_be_covered_is_known_of_every_connection(engine, world):
     """Where charts begin is another question: with the first day of which anything is known."""
     where = "where connection_id = 'agents' and resource"
+    months = "('2026-08', '2026-09', '2026-12', '2027-01')"
     with planted(
         engine,
-        f"update ops.coverage set resource = 'kept' {where} = 'bookings' and travel_month in ('2026-08', '2026-09', '2026-12', '2027-01')",
+        f"update ops.coverage set resource = 'kept' {where} = 'bookings' and travel_month in {months}",
         f"update ops.coverage set resource = 'bookings' {where} = 'kept'",
     ):
         channels = {row["connection_id"]: row for row in _rows_of(engine, "channels")}

@@ -37,6 +37,7 @@ __all__ = [
     "styled",
     "terminal_width",
     "trouble",
+    "write_list",
     "write_rows",
 ]
 
@@ -263,6 +264,16 @@ def write_rows(
                 click.echo(json.dumps(item))
         else:
             document(kind, {"columns": names, "rows": objects, **more})
+
+
+def write_list(columns: Sequence[str], rows: Sequence[Sequence[object]], form: str, hint: str) -> None:
+    """The same, for a person with a hint below, and no table where there is nothing."""
+    if form != "table":
+        write_rows(columns, rows, form)
+        return
+    if rows:
+        click.echo(rows_text(columns, rows, width=terminal_width()))
+    note(hint)
 
 
 def line(content: Mapping[str, Any]) -> None:

@@ -19,23 +19,14 @@ def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> i
     """List the fields that are missing from answers; the copy keeps their former values."""
     from octo_sync.flows.drift import KEPT  # noqa: PLC0415 - commands start fast
 
-    journal = options.open_journal(options.places(directory, pipeline))
-    rows = []
-    if journal:
-        with journal:
-            entries = [entry for entry in journal.quarantined() if entry.resource == KEPT]
-            rows = [(e.connection, e.key, console.instant_text(e.first_at)) for e in entries]
+    entries = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.quarantined())
+    rows = [(e.connection, e.key, console.instant_text(e.first_at)) for e in entries if e.resource == KEPT]
     heads = ("connection", "path", "since")
     if json_ or form == "json":
         console.document("drift", {"fields": [dict(zip(heads, row, strict=True)) for row in rows]})
-    elif form == "table":
-        if rows:
-            click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
-        console.note(
-            "Let the values go: octo-sync drift accept PATH, then octo-sync sync" if rows else "Nothing is missing."
-        )
     else:
-        console.write_rows(heads, rows, form)
+        hint = "Let the values go: octo-sync drift accept PATH, then octo-sync sync"
+        console.write_list(heads, rows, form, hint if rows else "Nothing is missing.")
     return 0
 
 

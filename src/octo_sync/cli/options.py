@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 __all__ = [
     "FORMATS",
@@ -25,6 +26,7 @@ __all__ = [
     "Places",
     "as_form",
     "as_json",
+    "ask_journal",
     "begin_logging",
     "did_you_mean",
     "load_pipeline",
@@ -242,6 +244,15 @@ def open_copy(project: Places) -> "Copy":
     from octo_sync import api  # noqa: PLC0415 - commands start fast
 
     return api.Copy(api.reader(project.published, is_whole=True))
+
+
+def ask_journal(project: Places, ask: "Callable[[Journal], list[T]]") -> list[T]:
+    """What the journal answers; nothing when nothing ran yet."""
+    journal = open_journal(project)
+    if journal is None:
+        return []
+    with journal:
+        return ask(journal)
 
 
 def open_journal(project: Places) -> "Journal | None":

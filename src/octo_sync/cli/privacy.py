@@ -46,11 +46,7 @@ def _who(function: F) -> F:
 def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
     """List what was asked to be erased, and how far that is; nobody is named."""
     project = options.places(directory, pipeline)
-    journal = options.open_journal(project)
-    erasures: list[Erasure] = []
-    if journal:
-        with journal:
-            erasures = journal.erasures()
+    erasures = options.ask_journal(project, lambda journal: journal.erasures())
     mode = project.pipeline.pii if project.pipeline else "keep"
     if json_:
         console.document("privacy", {"pii": mode, "erasures": [_document(e) for e in erasures]})

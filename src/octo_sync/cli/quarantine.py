@@ -21,11 +21,7 @@ def command() -> None:
 @options.as_form
 def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> int:
     """List what is in quarantine, with the reason."""
-    journal = options.open_journal(options.places(directory, pipeline))
-    entries = []
-    if journal:
-        with journal:
-            entries = journal.quarantined()
+    entries = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.quarantined())
     if json_ or form == "json":
         console.document("quarantine", {"entries": [_document(e) for e in entries]})
         return 0
@@ -34,12 +30,8 @@ def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> i
         (e.id, e.connection, e.resource, e.key, e.path, e.reason, e.count, console.instant_text(e.first_at))
         for e in entries
     ]
-    if form == "table":
-        if rows:
-            click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
-        console.note("Try again: octo-sync quarantine retry ID… (or --all), then octo-sync sync" if rows else "Empty.")
-    else:
-        console.write_rows(heads, rows, form)
+    hint = "Try again: octo-sync quarantine retry ID… (or --all), then octo-sync sync"
+    console.write_list(heads, rows, form, hint if rows else "Empty.")
     return 0
 
 

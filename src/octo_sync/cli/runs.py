@@ -20,11 +20,7 @@ def list_(directory: Path, pipeline: str | None, *, limit: int, form: str, json_
     """List the last runs, the newest first."""
     from octo_sync.flows.status import run_document  # noqa: PLC0415 - commands start fast
 
-    journal = options.open_journal(options.places(directory, pipeline))
-    runs = []
-    if journal:
-        with journal:
-            runs = journal.runs(limit)
+    runs = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.runs(limit))
     if json_ or form == "json":
         console.document("runs", {"runs": [run_document(run) for run in runs]})
         return 0
@@ -63,12 +59,9 @@ def show(run: str, directory: Path, pipeline: str | None, *, json_: bool) -> int
     """Show one run; RUN is its id, the beginning of one, or `last`."""
     from octo_sync.flows.status import run_document  # noqa: PLC0415 - commands start fast
 
-    journal = options.open_journal(options.places(directory, pipeline))
-    found = []
-    if journal:
-        with journal:
-            newest = journal.runs(1 if run == "last" else 10_000)
-            found = newest if run == "last" else [r for r in newest if r.run_id.startswith(run)]
+    most = 1 if run == "last" else 10_000
+    newest = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.runs(most))
+    found = newest if run == "last" else [r for r in newest if r.run_id.startswith(run)]
     if not found:
         raise click.UsageError(f"No run is called {run!r}; octo-sync runs lists them.")
     if len(found) > 1 and found[0].run_id != run:

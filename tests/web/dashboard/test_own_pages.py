@@ -19,7 +19,7 @@ from tests.web.dashboard.test_pages import table
 from octo_sync.destinations.duckdb_reader import DuckDBReader
 from octo_sync.errors import JournalError
 from octo_sync.flows.status import ConnectionStatus, KindStatus, NextRun, Running, Status, WebhookStatus
-from octo_sync.web.dashboard import app, source
+from octo_sync.web.dashboard import app, source, words
 from octo_sync.web.dashboard.pages import sql as sql_page
 from octo_sync.web.dashboard.query import LONGEST
 from octo_sync.web.dashboard.source import PAGE_SECONDS
@@ -60,6 +60,17 @@ async def test_the_sync_page_says_what_the_copy_is_worth(shown):
         r"All 8 products . 2 months verified within 1 h\. All 3 months of bookings verified within 1 h\.", page
     )
     assert "Backlog" not in page, "nobody knows it without a journal"
+
+
+async def test_the_coverage_map_says_what_is_in_none_of_its_months(shown, published):
+    with duckdb.connect(published / READ, read_only=True) as copy:
+        ((count, since),) = copy.execute(
+            "select subjects, oldest_verified_at from marts.sync_freshness where resource = 'open_dated'"
+        ).fetchall()
+
+    said = f"Bookings without a day of travel: {count}, verified since {words.instant(since)}; in no month."
+    assert count > 0
+    assert said in section(await shown().text("/sync"), "coverage-1")
 
 
 async def test_the_sync_page_tells_one_product_when_one_is_asked_for(shown, published):
@@ -115,9 +126,8 @@ def status(**more):
         "booking": KindStatus("booking", subjects=20, verified=18, owed=3, due=2, quarantined=1),
     }
     hooks = WebhookStatus("s-1", NOON, 12, 1, 7200.0, None)
-    connection = ConnectionStatus(
-        "main", kinds=kinds, held=["11 rows would go."], kept=["It sends no `pricing`."], webhooks=hooks
-    )
+    waiting = {"held": ["11 rows would go."], "kept": ["It sends no `pricing`."]}
+    connection = ConnectionStatus("main", kinds=kinds, webhooks=hooks, **waiting)
     return Status(
         connections=[connection],
         last_run=None,

@@ -51,14 +51,26 @@ def _coverage(source: Source, connections: Sequence[Mapping[str, Any]], filters:
     for row in source.rows("sync_coverage", first=_back(today)):
         if row["connection_id"] in chosen or (row["product_key"] and filters.product in (None, row["product_key"])):
             rows[row["supplier_key"]].append(row)
+    undated = [row for row in source.rows("sync_freshness") if row["resource"] == "open_dated"]
     sections: list[Section] = []
     for key, sellers in suppliers.items():
         days = [each["as_of_date"] for each in sellers if each["as_of_date"]]
         found = coverage_map(key, rows[key], now, max(days, default=today))
         channels = ", ".join(each["channel_name"] for each in sellers)
         title = "Coverage" if len(suppliers) == 1 else f"Coverage of {channels}"
-        sections.append(Section(title, _map(found, now), id=f"coverage-{len(sections) + 1}"))
+        names = {each["connection_id"] for each in sellers}
+        items = [*_map(found, now), *_undated([row for row in undated if row["connection_id"] in names])]
+        sections.append(Section(title, items, id=f"coverage-{len(sections) + 1}"))
     return sections
+
+
+def _undated(rows: Sequence[Mapping[str, Any]]) -> list[Item]:
+    """A sentence on the open-dated bookings, which are in no month of the map."""
+    verified = [row["oldest_verified_at"] for row in rows if row["oldest_verified_at"]]
+    if not verified:
+        return []
+    count = sum(row["subjects"] for row in rows)
+    return [f"Bookings without a day of travel: {count:,}, verified since {words.instant(min(verified))}; in no month."]
 
 
 def _back(today: date) -> date:
