@@ -400,6 +400,7 @@ def test_days_of_travel_that_nobody_asked_for_leave_the_days_up_to_them_in_doubt
         assert (False, False) in days_known(engine, doubtful)
 
 
+@pytest.mark.deep(3)
 async def test_what_a_service_never_answered_is_told_until_it_does(project, service):
     copy = project(publish=True, limits=QUICK, sync=QUICK_SYNC)
 

@@ -1,6 +1,7 @@
 """Compare a read copy with a fresh pull of the same service, row for row and column for column, in both directions."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -13,6 +14,7 @@ from octo_sync.destinations.attaching import attach_published
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.digests import live
 from octo_sync.destinations.listing import booked_on, by_booking, speaks_for
+from octo_sync.destinations.losing import quoted
 from octo_sync.destinations.transactions import translated
 from octo_sync.schema import Merge, Table
 
@@ -68,6 +70,8 @@ def _scope(table: Table) -> str | None:
     return None
 
 
+Lacking = Mapping[tuple[str, str], Sequence[str]]
+"""Noun and capability → the connections whose fresh answers lacked it."""
 Window = tuple[str, bool, date, date]
 """Connection, whether its days are those of booking, first and last day."""
 
@@ -145,15 +149,16 @@ def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
             "join fresh.ops.coverage c on c.connection_id = t.connection_id and c.resource = 'booking' and c.is_complete "
             "and c.key = to_json([t.booking_uuid])::varchar where not t.is_deleted"
         )
-        db.execute(
-            "create temp table lacking as select distinct connection_id, case resource when 'product' then 'products' "
-            "when 'booking' then 'bookings' else resource end as noun, "
-            "unnest(string_split(missing_capabilities, ',')) as capability from fresh.ops.coverage"
-        )
+        lacking: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for connection, noun, capability in db.execute(
+            "select distinct connection_id, case resource when 'product' then 'products' when 'booking' then 'bookings' "
+            "else resource end, unnest(string_split(missing_capabilities, ',')) from fresh.ops.coverage"
+        ).fetchall():
+            lacking[noun, capability].append(connection)
         for table in tables:
             scope = _scope(table)
             if table.schema == "core" and scope is not None:
-                _compare_table(db, table, scope, result)
+                _compare_table(db, table, scope, lacking, result)
         result.totals = [
             (str(c), int(n), Decimal(a).quantize(Decimal(1).scaleb(-int(p))))
             for c, n, a, p in db.execute(
@@ -164,12 +169,10 @@ def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
     return result
 
 
-def _lacks(table: Table, capability: str, alias: str = "t") -> str:
-    """Whether the fresh answers lacked a capability, so that nothing can be said about what it brings."""
-    return (
-        f"exists (select 1 from lacking k where k.connection_id = {alias}.connection_id and k.noun = '{table.noun}' "
-        f"and k.capability = '{capability}')"
-    )
+def _lacks(table: Table, capability: str | None, lacking: Lacking, alias: str) -> str:
+    """Whether the fresh answers lacked a capability, so that nothing can be said about what it brings; '' where none did."""
+    connections = lacking.get((table.noun, capability), ()) if capability else ()
+    return f"{alias}.connection_id in ({', '.join(map(quoted, connections))})" if connections else ""
 
 
 def _older(table: Table) -> tuple[str, str]:
@@ -183,13 +186,15 @@ def _older(table: Table) -> tuple[str, str]:
     return own, f"list_contains({stale}, '{table.name}')"
 
 
-def _compare_table(db: duckdb.DuckDBPyConnection, table: Table, scope: str, result: Comparison) -> None:
+def _compare_table(
+    db: duckdb.DuckDBPyConnection, table: Table, scope: str, lacking: Lacking, result: Comparison
+) -> None:
     key = [k for k in table.key if k != "valid_from_utc"]
     columns = [c.name for c in table.tracked if c.name not in key]
     # What is kept although answers have it no more is said to be older, and cannot be compared.
     older, kept = _older(table)
-    if table.capability:
-        kept = f"{kept} or {_lacks(table, table.capability)}"
+    if lacks := _lacks(table, table.capability, lacking, "t"):
+        kept = f"{kept} or {lacks}"
     here = (
         f"(select t.*, {older} as older from here.{table.full_name} t where {live(table)} and {scope} and not ({kept}))"
     )
@@ -197,9 +202,8 @@ def _compare_table(db: duckdb.DuckDBPyConnection, table: Table, scope: str, resu
     sides = {"here": here, "fresh": fresh}
     differ = {c: f"(h.{c} is distinct from f.{c} and not list_contains(h.older, '{c}'))" for c in columns}
     for column in table.tracked:
-        if column.capability and column.name in differ:
-            differ[column.name] += f" and not {_lacks(table, column.capability, 'h')}"
-            differ[column.name] = f"({differ[column.name]})"
+        if column.name in differ and (lacks := _lacks(table, column.capability, lacking, "h")):
+            differ[column.name] = f"({differ[column.name]} and not {lacks})"
     differs = " or ".join(differ.values()) or "false"
     named = "[" + ", ".join(f"case when {differ[c]} then '{c}' end" for c in columns) + "]"
     text = " || ' ' || ".join(f"coalesce(h.{k}, f.{k})::varchar" for k in key)
