@@ -1,7 +1,7 @@
 """What `doctor` may advise, each once: what it says, and what shows beforehand that it makes nothing worse.
 
-A finding cannot carry another advice than one of these, and a test follows each of them: afterwards the finding is gone, and no
-score fell. What changes the pipeline file names the keys and values that it means.
+A finding cannot carry another advice than one of these. What changes the pipeline file names the keys and values that it means,
+and a test follows it: afterwards the finding is gone, and no score fell.
 """
 
 from collections.abc import Mapping
