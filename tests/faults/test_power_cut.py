@@ -198,7 +198,7 @@ def cut(strace, tmp_path, mode, count, seed, cuts):
     assert sum(event[0] == "answer" for event in happened) == count
     chance = random.Random(seed)
     answers = [number for number, event in enumerate(happened) if event[0] == "answer"]
-    # Just after an answer, above all one of the last, is the worst moment; the others are anywhere, also in the middle of folding.
+    # Just after an answer, above all a last one, is the worst moment; the others are anywhere, also in the middle of folding.
     moments = {number + 1 for number in (*chance.sample(answers, cuts // 2), answers[-2])} | set(
         chance.sample(range(len(happened)), cuts - cuts // 2)
     )
