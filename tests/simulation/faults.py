@@ -294,7 +294,8 @@ async def _zombie(world):
     world.share(zombie)
     _told(world)
     successor = world.launch()
-    await asyncio.sleep(world.random.uniform(2, 70))
+    # Half of them for longer than a service waits for its delivery to be answered.
+    await asyncio.sleep(world.random.choice((world.random.uniform(2, 70), 150.0)))
     world.slow = ()
     zombie.thaw(world.loop)
     world.count("zombie woke up")
