@@ -88,6 +88,23 @@ def test_an_amount_that_is_not_its_minor_units_is_found(failed, table, part, pre
     assert failed("money_exact", f"update {table.full_name} set {part}_amount = {wrong}")
 
 
+@pytest.mark.parametrize(
+    ("detail", "owner", "key"),
+    [
+        ("booking_extra_items", "bookings", "booking_uuid"),
+        ("availability_prices", "availability", "product_id"),
+        ("unit_prices", "products", "product_id"),
+    ],
+)
+def test_an_amount_beside_older_values_is_left_out_and_that_of_no_other_record(failed, detail, owner, key):
+    """Ids of departures and units are the same in many products."""
+    of = {t.name: t for t in CORE}
+    wrong = {"currency": "'EUR'", "currency_precision": 2, "net_minor": 400, "net_amount": "5.00"}
+    older = insert(of[owner], **LIVE, **{key: "'older'"}, stale_columns="'x'")
+    assert not failed("money_exact", older, insert(of[detail], **LIVE, **{key: "'older'"}, **wrong))
+    assert failed("money_exact", insert(of[detail], **LIVE, **{key: "'another'"}, **wrong))
+
+
 @pytest.mark.parametrize("name", ["bookings", "booking_unit_items", "unit_prices"])
 def test_a_price_without_a_currency_is_found(failed, name):
     (table,) = [t for t in CORE if t.name == name]
