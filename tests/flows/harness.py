@@ -99,8 +99,8 @@ class Service:
 
     def reset(self):
         """Back to the seeded data, faithful, with an empty request log."""
+        self.control("PUT", "/clock", {"now": NOON.isoformat(), "freeze": True})  # first: seeded holds lapse by it
         self.control("POST", "/reset")
-        self.control("PUT", "/clock", {"now": NOON.isoformat(), "freeze": True})
         self.control("DELETE", "/requests")
 
     def faults(self, *specs):
@@ -447,13 +447,12 @@ async def until(condition, seconds=60.0):
 
 
 @contextlib.asynccontextmanager
-async def keeping(project, *, published=None, **more):
-    """A keeper at work; `settled` waits until nothing is due."""
-    async with project.opened(**more) as opened:
-        names = iter(f"pull-{number}" for number in range(100))
-        wake = asyncio.Event()
+async def keeping(project, *, transport=lambda _: None, **more):
+    """A keeper at work, as `serve` has it; `settled` waits until nothing is due. `more` is the keeper's."""
+    async with project.opened(transport=transport) as opened:
+        names = (f"pull-{number}" for number in range(1000))
         opened.journal.start_run("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
-        keeper = Keeper(opened.ports, wake, lambda: next(names), published=published)
+        keeper = Keeper(opened.ports, asyncio.Event(), lambda: next(names), **more)
         task = asyncio.create_task(keeper.run())
         try:
             yield keeper

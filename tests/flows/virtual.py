@@ -1,17 +1,15 @@
 """A project and the built-in service in virtual time: hours of waiting pass in a moment, and no socket is opened."""
 
 import asyncio
-import contextlib
 import datetime as dt
 import inspect
 from random import Random
 
 import httpx
-from tests.flows.harness import NOON, Project, api_path, small
+from tests.flows.harness import NOON, Project, api_path, keeping, small
 from tests.simulation.loop import Loop
 from tests.simulation.wire import ask
 
-from octo_sync.flows.keep import Keeper
 from octo_sync.sandbox.app import create_app
 from octo_sync.sandbox.clock import Clock
 
@@ -64,20 +62,9 @@ class Virtual(httpx.AsyncBaseTransport):
     def way(self, _connection):
         return self
 
-    @contextlib.asynccontextmanager
-    async def keeping(self, project, **more):
-        """A keeper at work, as `serve` has it; `more` is the keeper's."""
-        async with project.opened(transport=self.way) as opened:
-            names = (f"pull-{number}" for number in range(1000))
-            opened.journal.start_run("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
-            keeper = Keeper(opened.ports, asyncio.Event(), lambda: next(names), **more)
-            task = asyncio.create_task(keeper.run())
-            try:
-                yield keeper
-            finally:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+    def keeping(self, project, **more):
+        """A keeper at work; `more` is the keeper's."""
+        return keeping(project, transport=self.way, **more)
 
 
 def lived(life, **config):
