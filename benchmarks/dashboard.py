@@ -18,11 +18,11 @@ from pathlib import Path
 import httpx
 
 from common import machine, table
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.dashboard import Source, dashboard_app
+from octo_sync.dashboard.app import all_pages
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows.publish import apply_marts
 from octo_sync.tables import all_tables, nouns
-from octo_sync.web.dashboard import Source, dashboard_app
-from octo_sync.web.dashboard.app import all_pages
 from warehouse import FILL, NOW
 
 LIMIT = 0.300

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import duckdb
 
-from octo_sync.app import open_project
-from octo_sync.flows.erase import erase, request
+from octo_sync.app.project import open_project
+from octo_sync.flows.privacy.erase import erase, request
 from octo_sync.flows.publish import publish
 from octo_sync.journal import Received
 from octo_sync.pipeline import load

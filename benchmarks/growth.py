@@ -18,12 +18,12 @@ import time
 from pathlib import Path
 
 import common
-from octo_sync.app import environ, open_project
-from octo_sync.flows.care import care
+from octo_sync.app.project import environ, open_project
 from octo_sync.flows.mark import mark
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.sync import sync
-from octo_sync.flows.work import Worker
+from octo_sync.flows.sync.compaction import care
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
+from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import load
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.postgres import NOW, PER_MONTH, month
 
 from octo_sync.destinations.base import Landing
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.tables import all_tables, nouns
 
 FILL = """

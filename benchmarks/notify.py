@@ -23,18 +23,18 @@ import httpx
 
 import common
 from common import Service, median
-from octo_sync.app import SystemClock, environ, open_journal
-from octo_sync.destinations.duckdb import DuckDBWarehouse
-from octo_sync.destinations.duckdb_publishing import DuckDBDraft
+from octo_sync.app.project import SystemClock, environ, open_journal
+from octo_sync.app.serve import Events, serve
+from octo_sync.destinations.duckdb.publish import DuckDBDraft
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.model import SubjectKind
 from octo_sync.pipeline import load
-from octo_sync.serving import Events, serve
 from pull import project_options, pulled
 from refresh import quantile
 
 if TYPE_CHECKING:
     from octo_sync.destinations.base import Landing, LandingReport
-    from octo_sync.flows.keep import Keeper
+    from octo_sync.flows.sync.keep import Keeper
 
 ENDPOINT, SECRET = "b" * 32, "benchmark"
 MEDIAN, P99 = 0.150, 1.0

@@ -22,7 +22,7 @@ import psycopg
 from tests.postgres import Server
 
 from octo_sync.destinations.base import Answered, Landing
-from octo_sync.destinations.postgres import PostgresWarehouse
+from octo_sync.destinations.postgres.warehouse import PostgresWarehouse
 from octo_sync.flows.publish import publish
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.tables import all_tables, by_name, nouns

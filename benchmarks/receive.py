@@ -39,13 +39,13 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from octo_sync.flows.receive import Inbox, Routing
+from octo_sync.flows.webhooks.receive import Inbox, Routing
 from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import WebhookSettings, load
-from octo_sync.web.doors import Doors
-from octo_sync.web.receiver import receiver_app
-from octo_sync.web.server import WebServer
+from octo_sync.receiver.endpoints import Doors
+from octo_sync.receiver.routes import receiver_app
+from octo_sync.receiver.server import WebServer
 
 HERE = Path(__file__).resolve().parent
 ENDPOINT, SECRET = "e" * 32, "0123456789abcdef" * 4

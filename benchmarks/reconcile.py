@@ -160,7 +160,7 @@ fail_on = "ambiguous>0"
 
 def copy(folder):
     """A project that was synced and published: what is here, and a CSV file of what is there."""
-    from octo_sync.destinations.duckdb import DuckDBWarehouse  # noqa: PLC0415 - with the other setting up
+    from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse  # noqa: PLC0415 - with the other setting up
     from octo_sync.flows.publish import apply_marts, run_checks  # noqa: PLC0415
     from octo_sync.tables import all_tables, nouns  # noqa: PLC0415
 

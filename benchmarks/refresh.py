@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import common
 from common import Service, median
-from octo_sync.app import environ, open_project
+from octo_sync.app.project import environ, open_project
 from octo_sync.flows.mark import mark
-from octo_sync.flows.work import Worker
+from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import load
 from pull import project_options, pulled

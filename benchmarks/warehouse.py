@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows import ask
 from octo_sync.flows.publish import apply_marts, run_checks, sql_files
 from octo_sync.tables import all_tables, nouns

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tests.wire.tape import CASSETTES, Instant, pipeline, tape, transport
 
-from octo_sync.app import open_project
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.sync import sync
+from octo_sync.app.project import open_project
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
 from octo_sync.sandbox.config import SandboxConfig
 from octo_sync.sandbox.server import Sandbox
 

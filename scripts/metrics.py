@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from octo_sync.web.metrics import CATALOGUE
+from octo_sync.receiver.metrics import CATALOGUE
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
 
 HEAD = """# Metrics
 
-<!-- Written by scripts/metrics.py from CATALOGUE in src/octo_sync/web/metrics.py; a test keeps it current. -->
+<!-- Written by scripts/metrics.py from CATALOGUE in src/octo_sync/receiver/metrics.py; a test keeps it current. -->
 
 `octo-sync serve` shows them at `/metrics` of the receiver's address (`webhooks.bind`), in Prometheus' text format.
 [`deploy/grafana.json`](../deploy/grafana.json) is a dashboard of them, [`deploy/alerts.yml`](../deploy/alerts.yml) are alert

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import octo_sync
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows.publish import publish
 from octo_sync.tables import all_tables, nouns
 

@@ -1,12 +1,13 @@
 """Imports run one way, and each library has one home.
 
-    cli → serving → reconciling, notifying → app → web, schedule, api → flows → octo, journal, destinations, tables, ledgers,
-    reconciliation → schema, model, weekdays, errors
+    cli → app → dashboard, receiver → flows → octo, journal, destinations, tables, reconciliation, pipeline → model, errors
 
-Those in the middle do not import each other; `sandbox` is a stranger to all of them.
+Those in the middle do not import each other, but for destinations, which read what a table is from `tables`. `sandbox` is a
+stranger to all of them.
 """
 
 import ast
+import graphlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,38 +18,27 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
-NOUNS = frozenset({"model", "errors", "schema", "weekdays"})
-SIBLINGS = frozenset({"octo", "journal", "destinations", "tables", "ledgers", "reconciliation"})
-SETTINGS = frozenset({"pipeline", "shipped"})
-FLOWS = SIBLINGS | SETTINGS | NOUNS
-SURFACES = frozenset({"web", "schedule", "api"})
+NOUNS = frozenset({"model", "errors"})
+SIBLINGS = frozenset({"octo", "journal", "destinations", "tables", "reconciliation", "pipeline"})
+FLOWS = SIBLINGS | NOUNS | {"flows"}
+SURFACES = frozenset({"dashboard", "receiver"})
 
 # What each part of the package may import of the others; "" is `octo_sync/__init__.py`.
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
-    "": SURFACES | SETTINGS | NOUNS | {"reconciling"},
+    "": frozenset({"app"}) | NOUNS,
     "__main__": frozenset({"cli"}),
-    "cli": frozenset({"", "app", "serving", "reconciling", "notifying", "logs", "flows", "sandbox"}) | SURFACES | FLOWS,
-    "app": frozenset({"flows", "logs", "sandbox"}) | SURFACES | FLOWS,
-    "serving": frozenset({"", "app", "flows", "logs", "reconciling", "notifying"}) | SURFACES | FLOWS,
-    "reconciling": frozenset({"app", "flows", "hooks"}) | SURFACES | FLOWS,
-    "notifying": frozenset({"app", "flows", "hooks"}) | FLOWS,
-    "hooks": frozenset(),
-    "logs": frozenset(),
-    "web": frozenset({"flows"}) | FLOWS,
-    "schedule": NOUNS,
-    "api": frozenset({"flows"}) | FLOWS,
+    "cli": frozenset({"", "app", "sandbox"}) | SURFACES | FLOWS,
+    "app": frozenset({"", "sandbox"}) | SURFACES | FLOWS,
+    "dashboard": FLOWS,
+    "receiver": FLOWS,
     "flows": FLOWS,
     "octo": NOUNS,
     "journal": NOUNS,
-    "destinations": NOUNS,
+    "destinations": NOUNS | {"tables"},
     "tables": NOUNS,
-    "ledgers": NOUNS,
     "reconciliation": NOUNS,
-    "pipeline": NOUNS | {"shipped", "schedule"},
-    "shipped": frozenset({"errors"}),
-    "schema": frozenset({"model", "errors"}),
+    "pipeline": NOUNS,
     "model": frozenset({"errors"}),
-    "weekdays": frozenset(),
     "errors": frozenset(),
     "sandbox": frozenset(),
 }
@@ -57,7 +47,7 @@ VERSION = "octo_sync.__version__"
 # Known to type checkers alone.
 TYPING_ONLY = frozenset({"_typeshed"})
 # The demo is the one flow whose subject is the sandbox.
-EXCEPTIONS = frozenset({("flows/demo.py", "sandbox")})
+EXCEPTIONS = frozenset({("flows/demo/proof.py", "sandbox")})
 
 
 @dataclass(frozen=True)
@@ -71,41 +61,40 @@ class Home:
 # docs/dependencies.md says the same; a test compares the two.
 HOMES: Mapping[str, Home] = {
     "aiohttp": Home(("octo/transport.py",)),
-    "apscheduler": Home(("schedule.py",)),
+    "apscheduler": Home(("pipeline/schedule.py",)),
     "click": Home(("cli/",)),
     "duckdb": Home(("destinations/", "tables/", "reconciliation/")),
-    "filelock": Home(("app.py", "flows/", "journal/")),
-    "httpx": Home(("octo/client.py", "octo/transport.py", "hooks.py", "sandbox/deliveries.py")),
-    "jinja2": Home(("web/", "flows/deploy.py", "flows/reconcile_html.py")),
-    "msgspec": Home(("octo/", "tables/", "destinations/", "flows/fetch.py", "flows/export.py", "sandbox/")),
+    "filelock": Home(("app/project.py", "flows/", "journal/")),
+    "httpx": Home(("octo/client.py", "octo/transport.py", "app/hooks.py", "sandbox/deliveries.py")),
+    "jinja2": Home(("dashboard/", "flows/deploy/files.py", "flows/reconcile/page.py")),
+    "msgspec": Home(("octo/", "tables/", "destinations/", "flows/sync/fetch.py", "flows/export/files.py", "sandbox/")),
     "numpy": Home(("destinations/",), late=True),
-    "pandas": Home(("api.py", "flows/reconcile_frames.py", "reconciling.py"), late=True),
-    "prometheus_client": Home(("web/",)),
+    "pandas": Home(("app/reading.py", "flows/reconcile/frames.py", "app/reconcile.py"), late=True),
+    "prometheus_client": Home(("receiver/",)),
     "psycopg": Home(("destinations/", "journal/postgres.py")),
     "pyarrow": Home(
         (
             "tables/",
             "destinations/",
-            "ledgers/",
             "reconciliation/",
-            "api.py",
-            "flows/export.py",
-            "flows/export_xlsx.py",
-            "flows/reconcile.py",
-            "flows/reconcile_here.py",
-            "flows/reconcile_there.py",
-            "reconciling.py",
+            "app/reading.py",
+            "flows/export/files.py",
+            "flows/export/workbook.py",
+            "flows/reconcile/run.py",
+            "flows/reconcile/copy_side.py",
+            "flows/reconcile/ledger_side.py",
+            "app/reconcile.py",
         )
     ),
     "pydantic": Home(("pipeline/",)),
-    "python_calamine": Home(("ledgers/workbooks.py",), late=True),
+    "python_calamine": Home(("reconciliation/ledgers/workbooks.py",), late=True),
     "rich": Home(("cli/",), late=True),
-    "sqlalchemy": Home(("journal/", "ledgers/databases.py")),
+    "sqlalchemy": Home(("journal/", "reconciliation/ledgers/databases.py")),
     "sqlmodel": Home(("journal/",)),
     "stamina": Home(("octo/",)),
-    "starlette": Home(("web/", "sandbox/")),
-    "uvicorn": Home(("web/", "sandbox/")),
-    "xlsxwriter": Home(("flows/export_xlsx.py",), late=True),
+    "starlette": Home(("receiver/", "dashboard/", "sandbox/")),
+    "uvicorn": Home(("receiver/", "sandbox/")),
+    "xlsxwriter": Home(("flows/export/workbook.py",), late=True),
     "yarl": Home(("octo/transport.py",)),
 }
 
@@ -198,7 +187,7 @@ def _inside(path: str, part: str, other: str) -> str | None:
             "or a misread interface would pass every test. Write it again from the interface."
         )
     if other == "sandbox":
-        return "only cli, app and flows/demo.py start the sandbox. Speak HTTP to it."
+        return "only cli, app and flows/demo/proof.py start the sandbox. Speak HTTP to it."
     if part in SIBLINGS and other in SIBLINGS:
         return f"{part} and {other} are siblings and do not import each other. Let a flow hand over what is needed."
     allowed = ", ".join(sorted(MAY_IMPORT[part])) or "nothing of octo_sync"
@@ -218,6 +207,36 @@ def test_imports_run_one_way_and_each_library_has_one_home():
     assert {"model.py", "errors.py", "pipeline/__init__.py"} <= set(sources), "the test looked in the wrong place"
 
 
+def rooms(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Each part of the package, `flows/` and `destinations/` one level deeper → the others it imports."""
+    modules = {
+        "octo_sync." + path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in sources
+    }
+
+    def room(path: str) -> str:
+        parts = path.split("/")
+        return "/".join(parts[: 2 if parts[0] in {"flows", "destinations"} else 1])
+
+    found: dict[str, set[str]] = {}
+    for path, code in sources.items():
+        package = ".".join(["octo_sync", *path.split("/")[:-1]])
+        for each in _imports(ast.parse(code), package, frozenset(modules)):
+            other = modules.get(each.module)
+            if other not in {None, "__init__.py", path} and room(other) != room(path):
+                found.setdefault(room(path), set()).add(room(other))
+    return found
+
+
+def test_no_two_rooms_import_each_other_by_any_detour():
+    sources = _sources()
+    order = list(graphlib.TopologicalSorter(rooms(sources)).static_order())
+
+    assert order.index("destinations/landing") < order.index("flows/sync") < order.index("cli")
+    planted = sources | {"destinations/base.py": "from octo_sync.destinations.landing.steps import Landing"}
+    with pytest.raises(graphlib.CycleError):
+        list(graphlib.TopologicalSorter(rooms(planted)).static_order())
+
+
 PLANTED = [
     ("octo/client.py", "from octo_sync.journal import Journal", "siblings"),
     ("octo/client.py", "from octo_sync import journal", "siblings"),
@@ -230,32 +249,32 @@ PLANTED = [
         "siblings",
     ),
     ("octo/client.py", "from octo_sync.flows.work import Worker", "one way"),
-    ("octo/client.py", "from octo_sync.pipeline import Pipeline", "one way"),
-    ("flows/work.py", "from octo_sync.app import main", "one way"),
-    ("flows/work.py", "from octo_sync.cli import main", "one way"),
-    ("flows/work.py", "from octo_sync.sandbox import Service", "flows/demo.py"),
-    ("tables/bookings.py", "import octo_sync.sandbox.money", "flows/demo.py"),
+    ("octo/client.py", "from octo_sync.pipeline import Pipeline", "siblings"),
+    ("flows/sync/work.py", "from octo_sync.app import main", "one way"),
+    ("flows/sync/work.py", "from octo_sync.cli import main", "one way"),
+    ("flows/sync/work.py", "from octo_sync.sandbox import Service", "flows/demo/proof.py"),
+    ("tables/bookings.py", "import octo_sync.sandbox.money", "flows/demo/proof.py"),
     ("model.py", "from octo_sync.pipeline import load", "one way"),
     ("errors.py", "from octo_sync.model import Secret", "one way"),
     ("errors.py", "import octo_sync", "one way"),
-    ("pipeline/load.py", "from octo_sync.octo import quirks", "one way"),
+    ("pipeline/load.py", "from octo_sync.octo import quirks", "siblings"),
     ("sandbox/store.py", "from octo_sync.model import Window", "sandbox imports nothing"),
     ("sandbox/store.py", "from octo_sync.octo.endpoints import x", "sandbox imports nothing"),
     ("sandbox/store.py", "from octo_sync import __version__", "sandbox imports nothing"),
     ("octo/endpoints.py", "import httpx", "only in octo/client.py"),
     ("sandbox/service.py", "from httpx import AsyncClient", "only in octo/client.py"),
-    ("flows/work.py", "from sqlmodel import Session", "only in journal/"),
-    ("flows/work.py", "import sqlalchemy.exc", "only in journal/"),
+    ("flows/sync/work.py", "from sqlmodel import Session", "only in journal/"),
+    ("flows/sync/work.py", "import sqlalchemy.exc", "only in journal/"),
     ("journal/store.py", "import duckdb", "only in destinations/"),
-    ("app.py", "import apscheduler.schedulers", "only in schedule.py"),
-    ("flows/work.py", "import pandas as pd", "only in api.py"),
-    ("flows/reconcile_frames.py", "import pandas as pd", "inside the function"),
-    ("api.py", "class A:\n    import pandas", "inside the function"),
-    ("flows/work.py", "import rich", "only in cli/"),
+    ("app/project.py", "import apscheduler.schedulers", "only in pipeline/schedule.py"),
+    ("flows/sync/work.py", "import pandas as pd", "only in app/reading.py"),
+    ("flows/reconcile/frames.py", "import pandas as pd", "inside the function"),
+    ("app/reading.py", "class A:\n    import pandas", "inside the function"),
+    ("flows/sync/work.py", "import rich", "only in cli/"),
     ("cli/sync.py", "from rich.table import Table", "inside the function"),
-    ("app.py", "import click", "only in cli/"),
+    ("app/project.py", "import click", "only in cli/"),
     ("model.py", "from pydantic import BaseModel", "only in pipeline/"),
-    ("flows/work.py", "import requests", "has no home"),
+    ("flows/sync/work.py", "import requests", "has no home"),
     ("helpers.py", "", "new part"),
     ("utils/__init__.py", "", "new part"),
 ]
@@ -277,14 +296,14 @@ def test_the_line_named_is_the_line_of_the_import():
 
 
 ALLOWED = [
-    ("destinations/duckdb.py", "import duckdb\nfrom octo_sync import __version__"),
+    ("destinations/duckdb/warehouse.py", "import duckdb\nfrom octo_sync import __version__"),
     ("cli/sync.py", "from octo_sync.app import project\nfrom octo_sync.errors import ConfigError"),
     ("cli/sync.py", "def show():\n    from rich.table import Table"),
     ("cli/sandbox.py", "from octo_sync.sandbox import serve"),
-    ("flows/demo.py", "from octo_sync.sandbox import Service"),
-    ("flows/reconcile_frames.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),
-    ("flows/reconcile_frames.py", "def frame():\n    import pandas as pd"),
-    ("flows/work.py", "from octo_sync import journal\nfrom octo_sync.pipeline import SyncSettings"),
+    ("flows/demo/proof.py", "from octo_sync.sandbox import Service"),
+    ("flows/reconcile/frames.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),
+    ("flows/reconcile/frames.py", "def frame():\n    import pandas as pd"),
+    ("flows/sync/work.py", "from octo_sync import journal\nfrom octo_sync.pipeline import SyncSettings"),
     (
         "octo/client.py",
         "import httpx\nfrom octo_sync.model import Connection\nfrom octo_sync.octo.answer import Answer",

@@ -12,21 +12,21 @@ import importlib
 import typing
 
 if typing.TYPE_CHECKING:
-    from octo_sync.api import Copy, open  # noqa: A004 - `octo_sync.open(…)` reads like the builtin it is named after
+    from octo_sync.app.reading import Copy, open  # noqa: A004 - `octo_sync.open(…)` reads like the builtin it is named after
+    from octo_sync.app.reconcile import reconcile
     from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
-    from octo_sync.reconciling import reconcile
 
 __all__ = ["Copy", "OctoSyncError", "QueryError", "WarehouseError", "__version__", "open", "reconcile"]
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Copy": "octo_sync.api",
+    "Copy": "octo_sync.app.reading",
     "OctoSyncError": "octo_sync.errors",
     "QueryError": "octo_sync.errors",
     "WarehouseError": "octo_sync.errors",
-    "open": "octo_sync.api",
-    "reconcile": "octo_sync.reconciling",
+    "open": "octo_sync.app.reading",
+    "reconcile": "octo_sync.app.reconcile",
 }
 
 

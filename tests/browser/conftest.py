@@ -23,7 +23,7 @@ from filelock import FileLock
 from tests.absent import absent
 from tests.browser import copies
 
-from octo_sync.web.dashboard import Source, dashboard_app
+from octo_sync.dashboard import Source, dashboard_app
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTHS = {"narrow": 390, "wide": 1440}

@@ -8,7 +8,7 @@ import pytest
 from tests.browser import copies
 from tests.browser.conftest import THEMES, WIDTHS
 
-from octo_sync.web.dashboard.app import all_pages
+from octo_sync.dashboard.app import all_pages
 
 AUDIT = (Path(__file__).parent / "audit.js").read_text(encoding="utf-8")
 PAGES = {page.name: page.path for page in all_pages()}

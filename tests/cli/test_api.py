@@ -200,7 +200,7 @@ def test_a_type_checker_knows_what_open_gives(tmp_path):
 
     if "No module named mypy" in done.stderr:
         pytest.skip("mypy is not installed")
-    assert 'Revealed type is "octo_sync.api.Copy"' in done.stdout
+    assert 'Revealed type is "octo_sync.app.reading.Copy"' in done.stdout
     assert 'Revealed type is "list[tuple[Any, ...]]"' in done.stdout.replace("builtins.", "").replace("typing.", "")
 
 

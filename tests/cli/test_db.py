@@ -12,10 +12,11 @@ import duckdb
 import pytest
 from tests.cli.conftest import CLEAN
 
-from octo_sync.app import SystemClock, open_journal, restore_files
-from octo_sync.destinations.steps import SCHEMA_VERSION
+from octo_sync.app.project import SystemClock, open_journal, restore_files
+from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.errors import JournalError
-from octo_sync.flows import backup, placing
+from octo_sync.flows.backup import place as placing
+from octo_sync.flows.backup import save as backup
 from octo_sync.journal import Journal
 from octo_sync.pipeline import load
 
@@ -143,7 +144,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_touched(project, tmp_pat
 OTHER = """
 import sys
 from pathlib import Path
-from octo_sync.app import SystemClock
+from octo_sync.app.project import SystemClock
 from octo_sync.journal import Journal, Lease
 
 path, clock = Path(sys.argv[1]), SystemClock()

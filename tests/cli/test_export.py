@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import octo_sync
-from octo_sync.flows.export import formula_safe
+from octo_sync.flows.export.files import formula_safe
 
 VALUES = (
     "select 1 as n, 12.5000::decimal(18,4) as amount, timestamptz '2026-01-02 03:04:05Z' as at, date '2026-01-02' as day, "

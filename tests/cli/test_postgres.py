@@ -16,7 +16,7 @@ from tests.faults.serving import Copy, Sandbox, until
 from tests.postgres import Server
 
 import octo_sync
-from octo_sync.destinations.steps import SCHEMA_VERSION
+from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.flows import ask
 
 SEEN = {"first_seen_at_utc", "last_seen_at_utc", "verified_at_utc", "event_at_utc", "minutes_behind"}

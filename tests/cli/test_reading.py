@@ -12,8 +12,8 @@ from contextlib import closing
 
 import pytest
 
-from octo_sync.app import SystemClock
-from octo_sync.flows.upkeep import THINNED
+from octo_sync.app.project import SystemClock
+from octo_sync.flows.sync.due import THINNED
 from octo_sync.journal import Journal, Received
 
 READING = [

@@ -8,9 +8,9 @@ from tests.deploy.conftest import HOSTILE, PIPELINE, interpolated
 
 from octo_sync.cli import deploy as command
 from octo_sync.errors import ConfigError
-from octo_sync.flows import deploy as module
-from octo_sync.flows.deploy_words import block, compose, crontab, kube, shell
-from octo_sync.shipped import shipped
+from octo_sync.flows.deploy import files as module
+from octo_sync.flows.deploy.quoting import block, compose, crontab, kube, shell
+from octo_sync.pipeline.shipped import shipped
 
 
 def test_the_folder_is_the_registry():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.deploy.conftest import HOSTILE, Deploy, interpolated, judged, run, tool
-from tests.web import process
+from tests.receiver import process
 
 from octo_sync.pipeline import load
 from octo_sync.sandbox.config import SandboxConfig

@@ -12,7 +12,7 @@ import sys
 import pytest
 from tests.deploy.conftest import Deploy, judged, run, tool
 from tests.deploy.test_proxies import certificate, free_port
-from tests.web.conftest import Client
+from tests.receiver.conftest import Client
 
 NAME = "dashboard.example.com"
 PASSWORD = "octo-password"

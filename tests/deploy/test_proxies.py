@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from tests.deploy.conftest import Deploy, judged, run, tool
-from tests.web import process
-from tests.web.conftest import Client, booking_body, post
+from tests.receiver import process
+from tests.receiver.conftest import Client, booking_body, post
 
 from octo_sync.journal import Journal
 

@@ -7,8 +7,8 @@ import pytest
 from tests.deploy.conftest import judged, tool
 
 from octo_sync.errors import ConfigError
-from octo_sync.flows.deploy_schedule import calendar, crontab
-from octo_sync.schedule import next_time
+from octo_sync.flows.deploy.cron import calendar, crontab
+from octo_sync.pipeline.schedule import next_time
 
 CRON = ["0 3 * * *", "*/20 * * * *", "5/25 3 * * *", "15 2-4,22 * * *", "0 3 * * 0", "0 3 * * mon-fri", "0 3 1,15 * *",
         "59 23 31 dec *", "0 0 29 2 *", "7 */5 */10 1-6/2 *", "0 4 * * 6", "0 3 1-7 * sat",

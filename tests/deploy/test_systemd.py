@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.deploy.conftest import HOSTILE, Deploy, judged, tool
 
-from octo_sync.flows import deploy as module
+from octo_sync.flows.deploy import files as module
 from octo_sync.pipeline import load
 
 

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from octo_sync.destinations import moving
 from octo_sync.destinations.base import Answered, Drift, Landing, Payload, Seen
 from octo_sync.destinations.erasing import ContactRow
 from octo_sync.destinations.gate import Guard
-from octo_sync.destinations.losing import ending
+from octo_sync.destinations.landing import moved_departures as moving
+from octo_sync.destinations.landing.losses import ending
 from octo_sync.errors import WriterFenced
+from octo_sync.flows.doctor.unpriced import unpriced
 from octo_sync.flows.publish import sql_files
-from octo_sync.flows.unpriced import unpriced
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.octo import checking
 from octo_sync.tables import all_tables

@@ -26,8 +26,8 @@ from tests.destinations.contract import (
     slot,
 )
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse
-from octo_sync.destinations.duckdb_reader import open_read_only
+from octo_sync.destinations.duckdb.reader import open_read_only
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.errors import WarehouseError, WarehouseLocked, WriterFenced
 from octo_sync.tables import all_tables, nouns
 

@@ -6,8 +6,8 @@ import time
 import duckdb
 import pytest
 
-from octo_sync.destinations import duckdb_reader
-from octo_sync.destinations.duckdb_reader import DuckDBReader
+from octo_sync.destinations.duckdb import reader as duckdb_reader
+from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.errors import WarehouseError
 
 FOR_A_SECOND = "select sum(range) from range(300000000)"

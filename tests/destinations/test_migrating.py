@@ -10,8 +10,8 @@ import duckdb
 import pytest
 from tests.destinations.contract import NOW
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse
-from octo_sync.destinations.steps import SCHEMA_VERSION, STEPS
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+from octo_sync.destinations.migrations import SCHEMA_VERSION, STEPS
 from octo_sync.errors import WarehouseError
 from octo_sync.tables import all_tables, nouns
 
@@ -105,7 +105,7 @@ def fill(db, version):
 KILL = """
 import datetime as dt, json, os, sys
 from pathlib import Path
-from octo_sync.destinations import duckdb as destination, migrating
+from octo_sync.destinations.duckdb import warehouse as destination, migrations as migrating
 from octo_sync.tables import all_tables, nouns
 
 class Fuse:

@@ -4,7 +4,7 @@ import pytest
 from tests.destinations import contract, histories
 from tests.destinations.contract import NOW
 
-from octo_sync.destinations.postgres import PostgresWarehouse
+from octo_sync.destinations.postgres.warehouse import PostgresWarehouse
 from octo_sync.tables import all_tables, nouns
 
 

@@ -12,8 +12,8 @@ from tests.destinations.test_postgres import blank, open_warehouse, opened  # no
 from tests.postgres import Server
 
 from octo_sync.destinations.base import Drift
-from octo_sync.destinations.postgres_session import place
-from octo_sync.destinations.postgres_workbench import Workbench
+from octo_sync.destinations.postgres.session import place
+from octo_sync.destinations.postgres.workbench import Workbench
 from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked, WriterFenced
 
 DRIFT = (Drift("main", "bookings", "field", "surprise"),)

@@ -6,8 +6,8 @@ import pytest
 from tests.destinations.test_migrating import RELEASED, SCHEMAS
 from tests.destinations.test_postgres import blank, opened
 
-from octo_sync.destinations import postgres
-from octo_sync.destinations.steps import SCHEMA_VERSION
+from octo_sync.destinations.migrations import SCHEMA_VERSION
+from octo_sync.destinations.postgres import warehouse as postgres
 from octo_sync.errors import WarehouseError
 
 __all__ = ["blank"]

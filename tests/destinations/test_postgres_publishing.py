@@ -9,10 +9,10 @@ from tests.destinations.histories import at, payload, run
 from tests.destinations.test_postgres import blank, open_warehouse  # noqa: F401 - fixtures
 
 import octo_sync
-from octo_sync import api
+from octo_sync.app import reading as api
 from octo_sync.destinations.base import Drift
 from octo_sync.destinations.erasing import BookingScrub
-from octo_sync.destinations.postgres_landing import in_landing
+from octo_sync.destinations.postgres.landed import in_landing
 from octo_sync.errors import WarehouseError
 from octo_sync.flows.publish import make_marts, publish, run_checks, sql_files
 from octo_sync.tables import all_tables

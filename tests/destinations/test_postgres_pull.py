@@ -3,7 +3,7 @@
 import pytest
 from tests.flows.harness import Project
 
-from octo_sync.flows.pull import Scope
+from octo_sync.flows.sync.pull import Scope
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from tests.destinations.contract import NOW
 from tests.postgres import Server
 
-from octo_sync.destinations.postgres import PostgresWarehouse
-from octo_sync.destinations.postgres_reader import PostgresReader
+from octo_sync.destinations.postgres.reader import PostgresReader
+from octo_sync.destinations.postgres.warehouse import PostgresWarehouse
 from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.tables import all_tables, nouns
 

@@ -9,8 +9,8 @@ import pytest
 from tests.destinations.contract import answered, booking, december, departures, landing, one, slot
 from tests.destinations.test_postgres import blank, open_warehouse  # noqa: F401 - fixtures
 
-from octo_sync.destinations.postgres_rows import numbered
-from octo_sync.destinations.postgres_workbench import PRIVATE, Workbench
+from octo_sync.destinations.postgres.rows import numbered
+from octo_sync.destinations.postgres.workbench import PRIVATE, Workbench
 from octo_sync.model import Window
 from octo_sync.tables import all_tables
 

@@ -1,4 +1,4 @@
-"""The receiver of `tests/web/process.py`, as it is or broken on purpose, for power cuts.
+"""The receiver of `tests/receiver/process.py`, as it is or broken on purpose, for power cuts.
 
 python receiver.py DIRECTORY full|normal|early    `normal`: SQLite does not sync each commit; `early`: answers first
 """
@@ -7,9 +7,9 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.web import process
+from tests.receiver import process
 
-from octo_sync.flows.receive import Inbox
+from octo_sync.flows.webhooks.receive import Inbox
 from octo_sync.journal.store import Store
 
 

@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from octo_sync.flows.subscription_plan import HEADER
+from octo_sync.flows.webhooks.plan import HEADER
 
 PROGRAM = Path(sys.executable).with_name("octo-sync")
 TOKEN = "sandbox-token-all"

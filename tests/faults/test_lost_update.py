@@ -11,8 +11,8 @@ import random
 import pytest
 from tests.flows.harness import QUICK, Wire, api_path
 
-from octo_sync.flows.keep import Keeper
-from octo_sync.flows.receive import Inbox, Routing
+from octo_sync.flows.sync.keep import Keeper
+from octo_sync.flows.webhooks.receive import Inbox, Routing
 
 BOOKINGS = 100
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.web import process
-from tests.web.conftest import booking_body
+from tests.receiver import process
+from tests.receiver.conftest import booking_body
 
 from octo_sync.journal import Journal
 from octo_sync.model import Subject, SubjectKind

@@ -12,8 +12,8 @@ from tests.faults.test_kill import finish
 from tests.flows.harness import Project
 from tests.flows.reconcile_outcome import outcome
 
-from octo_sync.flows.export import ExportError, export
-from octo_sync.flows.reconcile import write
+from octo_sync.flows.export.files import ExportError, export
+from octo_sync.flows.reconcile.run import write
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 
 import pytest
 from tests.faults.serving import Copy, Pourer, Sandbox, notifications, twin, until
-from tests.web.process import Clock
+from tests.receiver.process import Clock
 
 from octo_sync.journal import Journal, store
 

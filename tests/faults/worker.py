@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from random import SystemRandom
 
-from octo_sync.app import open_project
+from octo_sync.app.project import open_project
 from octo_sync.errors import OctoSyncError
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.sync import sync
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
 from octo_sync.pipeline import load
 
 

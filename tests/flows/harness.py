@@ -14,11 +14,11 @@ import duckdb
 import httpx
 from tests import oracle
 
-from octo_sync.app import open_project
-from octo_sync.destinations.duckdb import DuckDBWarehouse
-from octo_sync.flows.keep import Keeper
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.sync import sync
+from octo_sync.app.project import open_project
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+from octo_sync.flows.sync.keep import Keeper
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
 from octo_sync.flows.verify import verify_live
 from octo_sync.journal import Journal
 from octo_sync.model import Subject, SubjectKind

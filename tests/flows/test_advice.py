@@ -13,15 +13,15 @@ import pytest
 from tests.flows.harness import NOON, TOKENS, Service, small
 from tests.flows.test_doctor import LEASE, NO_PRICE, VERSIONS, examined
 
-from octo_sync import app
+from octo_sync.app import project as app
 from octo_sync.cli import doctor as command
 from octo_sync.cli import root as cli
 from octo_sync.errors import WarehouseError
-from octo_sync.flows import doctor
-from octo_sync.flows.advice import ADVICE
-from octo_sync.flows.conformance import score
-from octo_sync.flows.doctor_service import certificate_finding
-from octo_sync.flows.doctor_webhook import Reached, webhook_findings
+from octo_sync.flows.doctor import machine as doctor
+from octo_sync.flows.doctor.address import Reached, webhook_findings
+from octo_sync.flows.doctor.advice import ADVICE
+from octo_sync.flows.doctor.conformance import score
+from octo_sync.flows.doctor.service import certificate_finding
 from octo_sync.pipeline.keys import pattern
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,7 +155,7 @@ def server(answer):
                 raise answer
             return answer
 
-        desk.monkeypatch.setattr("octo_sync.destinations.postgres_session.examine", examine)
+        desk.monkeypatch.setattr("octo_sync.destinations.postgres.session.examine", examine)
         return [command._server("postgresql://octo@db.example/octo")]
 
     return look

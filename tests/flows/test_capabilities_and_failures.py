@@ -11,9 +11,9 @@ from tests.flows.harness import QUICK, QUICK_SYNC, TODAY, Wire, api_path, reply
 from tests.flows.virtual import lived
 
 from octo_sync.errors import ServiceUnavailable
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.sync import sync
-from octo_sync.flows.work import Worker
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
+from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Limits, Source, Subject, SubjectKind
 
 

@@ -23,11 +23,11 @@ from tests.destinations.contract import (
 )
 from tests.flows.harness import NOON, QUICK, Project, Service, keeping, settled, small
 
-from octo_sync.destinations import caring
 from octo_sync.destinations.base import FileSize
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb import compaction as caring
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.errors import WarehouseError
-from octo_sync.flows.care import care, is_worth_it
+from octo_sync.flows.sync.compaction import care, is_worth_it
 from octo_sync.journal import Journal
 from octo_sync.pipeline import CareSettings, RetentionSettings
 from octo_sync.tables import all_tables, nouns
@@ -194,8 +194,8 @@ def test_what_takes_too_long_or_has_no_room_leaves_the_file_as_it_was(directory,
 KILL = """
 import datetime as dt, os, sys
 from pathlib import Path
-from octo_sync.destinations import caring
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb import compaction as caring
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.tables import all_tables, nouns
 
 folder, file, at = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

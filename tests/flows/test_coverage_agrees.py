@@ -12,10 +12,10 @@ import pytest
 from tests.flows.harness import TODAY, Project, Service, small, verify
 
 import octo_sync
-from octo_sync.app import open_journal
-from octo_sync.flows.mirror import mirror_and_publish
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.status import status
+from octo_sync.app.project import open_journal
+from octo_sync.flows.status.report import status
+from octo_sync.flows.sync.mirror import mirror_and_publish
+from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.verify import claims
 from octo_sync.model import Window
 

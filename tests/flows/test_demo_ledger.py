@@ -8,8 +8,9 @@ from tests.flows.harness import TODAY, Service, small
 
 from octo_sync.cli import demo
 from octo_sync.errors import OctoSyncError, WarehouseError
-from octo_sync.flows import demo_ledger, mirror
+from octo_sync.flows.demo import ledger as demo_ledger
 from octo_sync.flows.publish import Checked, Published
+from octo_sync.flows.sync import mirror
 from octo_sync.model import Horizon
 from octo_sync.reconciliation import Bucket
 

@@ -11,17 +11,18 @@ import pytest
 from tests.flows.harness import QUICK, QUICK_SYNC, Asked, Project, Wire, api_path, booking, keeping, reply, settled
 
 import octo_sync
-from octo_sync.app import open_journal
+from octo_sync.app.project import open_journal
+from octo_sync.app.serve import Events, serve
 from octo_sync.errors import JournalError, WarehouseError
-from octo_sync.flows import erase, keep
-from octo_sync.flows.care import Caretaker
-from octo_sync.flows.keep import Keeper
-from octo_sync.flows.mirror import mirror_and_publish
+from octo_sync.flows.privacy import erase
 from octo_sync.flows.publish import Published
-from octo_sync.flows.work import Worker
+from octo_sync.flows.sync import keep
+from octo_sync.flows.sync.compaction import Caretaker
+from octo_sync.flows.sync.keep import Keeper
+from octo_sync.flows.sync.mirror import mirror_and_publish
+from octo_sync.flows.sync.work import Worker
 from octo_sync.journal import Journal, Timer
 from octo_sync.model import Source, Subject, SubjectKind
-from octo_sync.serving import Events, serve
 
 
 @pytest.fixture

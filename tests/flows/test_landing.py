@@ -5,8 +5,8 @@ import pytest
 from tests.flows.harness import Wire, api_path
 
 from octo_sync.errors import LeaseHeld, WarehouseError, WriterFenced
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.sync import sync
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
 
 COVERAGE = "select * from ops.coverage order by connection_id, resource, key"
 

@@ -9,14 +9,14 @@ import psycopg
 import pytest
 from tests.flows.harness import NOON, Clock
 
-from octo_sync.destinations.postgres_session import size_of
+from octo_sync.destinations.postgres.session import size_of
 from octo_sync.errors import WarehouseError
-from octo_sync.flows.measure import Gauges, Requests
+from octo_sync.flows.status.metrics import Gauges, Requests
 from octo_sync.journal import Journal, Received
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.octo.client import Stats
 from octo_sync.pipeline import load
-from octo_sync.web.metrics import CATALOGUE
+from octo_sync.receiver.metrics import CATALOGUE
 
 
 @pytest.fixture

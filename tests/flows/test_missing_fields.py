@@ -6,13 +6,13 @@ import shutil
 import pytest
 from tests.flows.harness import Project
 
-from octo_sync.app import open_journal
+from octo_sync.app.project import open_journal
 from octo_sync.destinations.gate import Guard, Loss, judge
-from octo_sync.flows.drift import accept
 from octo_sync.flows.mark import booking_windows, mark
-from octo_sync.flows.status import status
+from octo_sync.flows.status.report import status
+from octo_sync.flows.sync.drift import accept
+from octo_sync.flows.sync.work import Worker
 from octo_sync.flows.verify import claims
-from octo_sync.flows.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 
 

@@ -7,8 +7,8 @@ import pytest
 from tests.flows.harness import Asked, reply
 from tests.flows.virtual import Virtual, lived
 
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.sync import sync
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
 
 WRONG = Virtual.base_url.removesuffix("/v1")
 NONE = {"error": "NOT_FOUND", "errorMessage": "no"}

@@ -16,14 +16,15 @@ from tests.flows.virtual import lived
 from tests.simulation.program import _Scheduler
 from tests.simulation.wire import ask
 
-from octo_sync import logs, serving
-from octo_sync.app import open_project
+from octo_sync.app import logs
+from octo_sync.app import serve as serving
+from octo_sync.app.project import open_project
 from octo_sync.errors import JournalError
-from octo_sync.flows.noticing import watch_tokens
+from octo_sync.flows.webhooks.noticing import watch_tokens
 from octo_sync.model import Secret
 from octo_sync.octo import endpoints
 from octo_sync.octo.pace import Pace
-from octo_sync.schedule import Schedules
+from octo_sync.pipeline.schedule import Schedules
 
 LISTS = "/notifications/subscriptions"
 REFUSED = {"error": "UNAUTHORIZED", "errorMessage": "no"}

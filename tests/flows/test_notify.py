@@ -10,11 +10,11 @@ import time
 import pytest
 from tests.flows.harness import NOON, Clock
 
-from octo_sync.flows.notify import KINDS, conditions, events, recall, remember
-from octo_sync.flows.status import ConnectionStatus, Status, WebhookStatus
+from octo_sync.app.notify import Notifier
+from octo_sync.flows.status.notices import KINDS, conditions, events, recall, remember
+from octo_sync.flows.status.report import ConnectionStatus, Status, WebhookStatus
 from octo_sync.journal import Journal, QuarantineEntry
 from octo_sync.model import Source, Subject, SubjectKind
-from octo_sync.notifying import Notifier
 from octo_sync.pipeline import load
 
 
@@ -26,7 +26,7 @@ def entry(key="b-1", at=NOON):
 
 
 def state(*, staleness=60.0, owed=0, quarantine=(), told=True, subscription="s-1"):
-    from octo_sync.flows.status import KindStatus
+    from octo_sync.flows.status.report import KindStatus
 
     hooks = WebhookStatus(subscription, None, 0, 0, None, None)
     connection = ConnectionStatus(
@@ -149,7 +149,7 @@ def test_a_copy_that_became_stale_is_told_to_the_hook_once(project):
 def test_a_slow_hook_keeps_nobody_waiting(project, monkeypatch):
     notifier, _, _ = project
     begun, go = threading.Event(), threading.Event()
-    monkeypatch.setattr("octo_sync.hooks.tell", lambda *_: (begun.set(), go.wait(60)))
+    monkeypatch.setattr("octo_sync.app.hooks.tell", lambda *_: (begun.set(), go.wait(60)))
 
     before = time.monotonic()
     for number in range(200):
@@ -171,7 +171,7 @@ def test_a_hook_that_breaks_does_not_end_the_thread(project, monkeypatch, caplog
         if len(calls) == 1:
             raise RuntimeError("broken")
 
-    monkeypatch.setattr("octo_sync.hooks.tell", tell)
+    monkeypatch.setattr("octo_sync.app.hooks.tell", tell)
     notifier.tell("stale", "acme", "one")
     notifier.tell("stale", "acme", "two")
     notifier.finish(10)

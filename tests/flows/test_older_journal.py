@@ -6,7 +6,7 @@ import pytest
 from tests.flows.harness import Project
 
 from octo_sync.errors import JournalError
-from octo_sync.flows.pull import Scope
+from octo_sync.flows.sync.pull import Scope
 from octo_sync.journal import Journal
 from octo_sync.model import Source
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.flows.harness import Wire, api_path, until
 
-from octo_sync.flows.work import Worker
+from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 
 MONTH = "2026-12"

@@ -54,8 +54,8 @@ async def synced(service, project, edit):
 
 
 async def sync_in(opened):
-    from octo_sync.flows.pull import Scope
-    from octo_sync.flows.sync import sync
+    from octo_sync.flows.sync.pull import Scope
+    from octo_sync.flows.sync.run import sync
 
     return await sync(opened.ports, Scope(full=True), command="test", publishing=False)
 

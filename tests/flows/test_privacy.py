@@ -15,19 +15,19 @@ import duckdb
 import pytest
 from tests.flows.harness import Wire, api_path, reply, until
 
-from octo_sync.app import files, open_journal
+from octo_sync.app.project import files, open_journal
 from octo_sync.destinations.erasing import ContactRow, Scrubber
 from octo_sync.errors import WarehouseError
-from octo_sync.flows import erase as erasing
-from octo_sync.flows import land as landing
-from octo_sync.flows.backup import back_up, read_manifest, restore
-from octo_sync.flows.erase import erase, is_due, request
-from octo_sync.flows.keep import Keeper
-from octo_sync.flows.privacy import Privacy, name_of, normal_email, normal_phone, texts_of
-from octo_sync.flows.privacy_export import export
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.receive import Inbox, Routing
-from octo_sync.flows.sync import sync
+from octo_sync.flows.backup.save import back_up, read_manifest, restore
+from octo_sync.flows.contacts import Privacy, name_of, normal_email, normal_phone, texts_of
+from octo_sync.flows.privacy import erase as erasing
+from octo_sync.flows.privacy.erase import erase, is_due, request
+from octo_sync.flows.privacy.export import export
+from octo_sync.flows.sync import land as landing
+from octo_sync.flows.sync.keep import Keeper
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
+from octo_sync.flows.webhooks.receive import Inbox, Routing
 from octo_sync.journal import Received
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.octo.shapes import Contact

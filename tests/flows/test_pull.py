@@ -8,7 +8,7 @@ import pytest
 from tests import oracle
 from tests.flows.harness import NOON, Asked, Wire, api_path
 
-from octo_sync.flows.backup import mark_everything
+from octo_sync.flows.backup.save import mark_everything
 from octo_sync.model import SubjectKind
 
 QUIET_TABLES = {"core.booking_taxes", "core.extras", "core.booking_extra_items", "core.product_content"}

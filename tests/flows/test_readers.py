@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.destinations.contract import DECEMBER, NOW, answered, booking, landing
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows.publish import apply_marts
 from octo_sync.tables import all_tables, nouns
 

@@ -11,8 +11,8 @@ import pytest
 from tests.journal.helpers import NOON, HandClock, availability, booking
 
 from octo_sync.errors import JournalError
-from octo_sync.flows import receive as module
-from octo_sync.flows.receive import Inbox, InboxFull, Routing, replay, routed
+from octo_sync.flows.webhooks import receive as module
+from octo_sync.flows.webhooks.receive import Inbox, InboxFull, Routing, replay, routed
 from octo_sync.journal import Journal, Months
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.octo.notifications import About, Notification

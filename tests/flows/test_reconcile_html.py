@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 from tests.flows.reconcile_outcome import SEEN, UUID, difference, here_row, item, items, outcome, there_row
 
-from octo_sync.flows.reconcile_html import ITEMS, Drill, write_html
+from octo_sync.flows.reconcile.page import ITEMS, Drill, write_html
 from octo_sync.reconciliation.model import Bucket
 
 VOID = {"meta", "link", "br"}

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from tests.flows.reconcile_outcome import NOW, difference, here_row, item, outcome, there_row
 
-from octo_sync.flows.reconcile_keeping import store
+from octo_sync.flows.reconcile.history import store
 from octo_sync.journal import Journal
 from octo_sync.reconciliation import Bucket
 

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import duckdb
 import pytest
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse
-from octo_sync.destinations.postgres import PostgresWarehouse
-from octo_sync.flows import reconcile_mirror
-from octo_sync.flows.care import retain
-from octo_sync.flows.erase import erase, request
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.reconcile_mirror import mirror_reconciliations
-from octo_sync.flows.sync import sync
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+from octo_sync.destinations.postgres.warehouse import PostgresWarehouse
+from octo_sync.flows.privacy.erase import erase, request
+from octo_sync.flows.reconcile import tables as reconcile_mirror
+from octo_sync.flows.reconcile.tables import mirror_reconciliations
+from octo_sync.flows.sync.compaction import retain
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
 from octo_sync.journal import FoundDifference, Journal
 from octo_sync.model import Window
 from octo_sync.pipeline import RetentionSettings

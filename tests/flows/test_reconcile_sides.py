@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 from tests.journal.helpers import HandClock, fail
 
-from octo_sync import api
+from octo_sync.app import reading as api
 from octo_sync.errors import ConfigError, LedgerError
-from octo_sync.flows.reconcile import compare, write
-from octo_sync.flows.reconcile_here import drill
+from octo_sync.flows.reconcile.copy_side import drill
+from octo_sync.flows.reconcile.run import compare, write
 from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import load

@@ -9,7 +9,7 @@ import pytest
 from tests.flows.reconcile_outcome import difference, here_row, item, outcome, there_row
 
 from octo_sync.errors import ConfigError
-from octo_sync.flows.reconcile_text import as_document, write_csv
+from octo_sync.flows.reconcile.text import as_document, write_csv
 from octo_sync.reconciliation.model import Bucket
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from tests.flows.reconcile_outcome import NOW, RULES, difference, item, outcome
 
-from octo_sync.flows.reconcile_words import (
+from octo_sync.flows.reconcile.words import (
     BUCKETS,
     age_class,
     age_days,

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from tests.flows.harness import Wire, api_path
 
-from octo_sync.flows.pull import Scope
+from octo_sync.flows.sync.pull import Scope
 from octo_sync.journal import Timer
 from octo_sync.model import Source, Subject, SubjectKind
 

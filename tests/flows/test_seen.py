@@ -9,11 +9,11 @@ from tests.flows.test_deletions import hide, typed_not_found
 from tests.flows.test_order import MONTH, WINDOW, booked, is_window
 
 from octo_sync.errors import AnswerInvalid, JournalError
-from octo_sync.flows.fetch import Fetcher
-from octo_sync.flows.land import land
-from octo_sync.flows.pull import Scope
-from octo_sync.flows.sync import sync
-from octo_sync.flows.work import Worker
+from octo_sync.flows.sync.fetch import Fetcher
+from octo_sync.flows.sync.land import land
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
+from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.octo import checking
 

@@ -8,7 +8,7 @@ import pytest
 from tests.flows.harness import QUICK, api_path, reply
 from tests.flows.virtual import lived
 
-from octo_sync.flows.settle import HELD
+from octo_sync.flows.sync.settle import HELD
 from octo_sync.model import Source, SubjectKind
 
 MONTH, EVE, MINUTES = "2026-12", "2026-11-30", 60

@@ -8,7 +8,7 @@ import pytest
 from tests.flows.harness import NOON, QUICK, Project, Service, keeping, settled, small
 from tests.flows.virtual import lived
 
-from octo_sync.flows.silence import note_rhythms, silences
+from octo_sync.flows.webhooks.silence import note_rhythms, silences
 from octo_sync.journal import Journal, Received
 from octo_sync.model import SubjectKind
 

@@ -16,17 +16,17 @@ from types import SimpleNamespace
 import httpx
 import pytest
 from tests.flows.harness import TOKENS, RunningClock, Wire, reply
-from tests.web.process import a_pipeline
+from tests.receiver.process import a_pipeline
 
 from octo_sync.errors import AnswerInvalid, AuthenticationRefused, OctoSyncError, ServiceUnavailable
-from octo_sync.flows.receive import Inbox, Routing
-from octo_sync.flows.subscribe import TOLD_AT, Subscriber, check, close_gap
-from octo_sync.flows.subscription_plan import HEADER, TYPES, hash_of
+from octo_sync.flows.webhooks.plan import HEADER, TYPES, hash_of
+from octo_sync.flows.webhooks.receive import Inbox, Routing
+from octo_sync.flows.webhooks.subscribe import TOLD_AT, Subscriber, check, close_gap
 from octo_sync.journal import Journal
 from octo_sync.model import Connection, Limits, Secret
 from octo_sync.octo.client import OctoClient
-from octo_sync.web import doors
-from octo_sync.web.receiver import receiver_app
+from octo_sync.receiver import endpoints as doors
+from octo_sync.receiver.routes import receiver_app
 
 BASE = "https://hooks.example.com/octo"
 FOREIGN = "https://crm.example.com/in"
@@ -856,7 +856,7 @@ import asyncio, os, secrets, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from octo_sync.flows.subscribe import Subscriber
+from octo_sync.flows.webhooks.subscribe import Subscriber
 from octo_sync.journal import Journal
 from octo_sync.model import Connection, Secret
 from octo_sync.octo.client import OctoClient

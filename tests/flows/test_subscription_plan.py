@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octo_sync.flows.subscription_plan import (
+from octo_sync.flows.webhooks.plan import (
     HEADER,
     TYPES,
     Adopt,

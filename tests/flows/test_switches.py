@@ -11,7 +11,7 @@ import pytest
 from tests import oracle
 from tests.flows.harness import TODAY, Project, Service, small
 
-from octo_sync.flows.pull import Scope
+from octo_sync.flows.sync.pull import Scope
 from octo_sync.sandbox.faults import CATALOGUE as FAULTS
 from octo_sync.sandbox.quirks import CATALOGUE as QUIRKS
 

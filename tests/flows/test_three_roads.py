@@ -7,7 +7,7 @@ import pytest
 from tests.flows.harness import QUICK, QUICK_SYNC, Project, booking, keeping, settled, verify
 from tests.flows.test_switches import DOUBLED, QUIRK_CASES, SLOW, TOGETHER, VANISHING
 
-from octo_sync.flows.settle import HELD
+from octo_sync.flows.sync.settle import HELD
 from octo_sync.model import Source
 from octo_sync.sandbox.quirks import CATALOGUE
 

@@ -8,8 +8,8 @@ import pytest
 from tests.flows.harness import NOON, QUICK, Project, Service, booking, keeping, settled, small
 from tests.flows.virtual import lived
 
-from octo_sync.flows.silence import silent_for, usual_pause
-from octo_sync.flows.upkeep import THINNED, Known, calls_within, due_holds, due_verifications, verify_within
+from octo_sync.flows.sync.due import THINNED, Known, calls_within, due_holds, due_verifications, verify_within
+from octo_sync.flows.webhooks.silence import silent_for, usual_pause
 from octo_sync.journal import DeliveryCount, Timer
 from octo_sync.model import Source
 from octo_sync.octo.pace import Pace

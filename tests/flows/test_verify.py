@@ -8,7 +8,7 @@ import duckdb
 import pytest
 from tests.flows.harness import QUICK, Wire, api_path, reply, verify
 
-from octo_sync import app
+from octo_sync.app import project as app
 from octo_sync.cli import verify as command
 
 BOOKING, SLOT = "core.bookings", "core.availability"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from octo_sync.errors import LedgerError
-from octo_sync.ledgers import Format, Wanted, base, encoding, read_csv
+from octo_sync.reconciliation.ledgers import Format, Wanted, base, encoding, read_csv
 
 TEXT, GROSS, START, DAY = (
     Wanted("id", "text"),
@@ -135,7 +135,7 @@ def test_every_line_end_and_empty_lines_at_the_end_are_read(ledger, end):
 
 
 def test_lines_are_counted_rightly_where_a_line_end_falls_between_two_pieces_of_the_file(ledger, monkeypatch):
-    monkeypatch.setattr("octo_sync.ledgers.encoding._CHUNK", 1)
+    monkeypatch.setattr("octo_sync.reconciliation.ledgers.encoding._CHUNK", 1)
 
     read = ledger('id,note\r\n1,"a\r\n\r\nb"\r\n2,é\r\n\r\n')
 
@@ -303,7 +303,7 @@ def test_a_file_that_mixes_encodings_is_refused_with_line_and_column(refused, mo
         "anew in one, or set encoding."
     )
     assert 'line 3, column "name"' in refused(b"\xef\xbb\xbf" + content)
-    monkeypatch.setattr("octo_sync.ledgers.encoding._CHUNK", 1)
+    monkeypatch.setattr("octo_sync.reconciliation.ledgers.encoding._CHUNK", 1)
     assert "it mixes encodings" in refused(content)
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from octo_sync.errors import LedgerError
-from octo_sync.ledgers import Format, Wanted, of_table, read_parquet
+from octo_sync.reconciliation.ledgers import Format, Wanted, of_table, read_parquet
 
 
 def one(kind, array, **form):

@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octo_sync.ledgers import Format, Wanted, read_csv
+from octo_sync.reconciliation.ledgers import Format, Wanted, read_csv
 
 WANTED = [
     Wanted("id", "text"),

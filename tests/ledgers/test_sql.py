@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from octo_sync.errors import ConfigError, LedgerError
-from octo_sync.ledgers import Format, Wanted, read_sql
+from octo_sync.reconciliation.ledgers import Format, Wanted, read_sql
 
 ID, GROSS, START, DAY = (
     Wanted("id", "text"),
@@ -86,7 +86,7 @@ def test_parameters_are_bound_and_clocks_in_the_query_are_none(sqlite):
 
 
 def test_many_rows_come_in_pieces_and_a_wrong_one_is_named(sqlite, monkeypatch):
-    monkeypatch.setattr("octo_sync.ledgers.databases.ROWS", 7)
+    monkeypatch.setattr("octo_sync.reconciliation.ledgers.databases.ROWS", 7)
     dsn = sqlite("create table t (id, gross)")
     with sqlite3.connect(dsn.removeprefix("sqlite:///")) as database:
         database.executemany("insert into t values (?, ?)", [(n, n if n != 42 else "EUR 5") for n in range(100)])
@@ -221,7 +221,7 @@ def test_postgres_refusals_are_sentences(postgres):
 
 
 def test_rows_come_in_pieces_and_not_all_at_once(postgres, monkeypatch):
-    monkeypatch.setattr("octo_sync.ledgers.databases.ROWS", 100)
+    monkeypatch.setattr("octo_sync.reconciliation.ledgers.databases.ROWS", 100)
     fetched = []
     real = psycopg.ServerCursor.fetchmany
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from octo_sync.errors import LedgerError
-from octo_sync.ledgers import Format, Wanted, read_csv
+from octo_sync.reconciliation.ledgers import Format, Wanted, read_csv
 
 
 @pytest.fixture

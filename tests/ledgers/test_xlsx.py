@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from octo_sync.errors import ConfigError, LedgerError
-from octo_sync.ledgers import Format, Wanted, base, read_xlsx
+from octo_sync.reconciliation.ledgers import Format, Wanted, base, read_xlsx
 
 ID, GROSS, START, DAY = (
     Wanted("id", "text"),
@@ -111,7 +111,7 @@ def test_rows_are_numbered_as_in_the_sheet_and_blank_ones_are_none(book):
 
 
 def test_more_rows_than_are_collected_at_once_keep_their_order(book, monkeypatch):
-    monkeypatch.setattr("octo_sync.ledgers.workbooks.ROWS", 2)
+    monkeypatch.setattr("octo_sync.reconciliation.ledgers.workbooks.ROWS", 2)
 
     ledger = read(book(["id", "gross"], ["a", 1], [2, "2"], [3.5, None], ["d", 4.5], [None, 5]), ID, GROSS)
 
@@ -165,7 +165,7 @@ def edited(path, *pairs):
 def test_an_error_is_found_wherever_the_sheet_is_cut_and_however_it_is_written(book, monkeypatch):
     path = book(["id", "gross"], *[[str(number), number] for number in range(50)], ["x", "#REF!"])
     for size in (1, 7, *range(100, 300, 7)):
-        monkeypatch.setattr("octo_sync.ledgers.workbooks._CHUNK", size)
+        monkeypatch.setattr("octo_sync.reconciliation.ledgers.workbooks._CHUNK", size)
         assert 'row 52, column "gross": the cell shows #REF!' in refused(path, ID, GROSS)
     edited(path, b'r="B52" t="e"', b"t='e'", b'r="B52" ', b"")
     assert "in a cell somewhere the cell shows #REF!" in refused(path, ID, GROSS)

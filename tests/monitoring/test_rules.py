@@ -13,7 +13,7 @@ from scripts import metrics as page
 from tests.absent import absent
 
 from octo_sync.cli import root
-from octo_sync.web.metrics import CATALOGUE
+from octo_sync.receiver.metrics import CATALOGUE
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 DASHBOARD = json.loads((DEPLOY / "grafana.json").read_text(encoding="utf-8"))

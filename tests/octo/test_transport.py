@@ -470,7 +470,7 @@ async def test_errors_of_a_closed_client_are_not_mistaken_for_the_service_s(monk
 
 
 def test_the_http_library_is_loaded_when_the_first_request_goes_out():
-    program = "import sys, octo_sync.app, octo_sync.octo.client; print('aiohttp' in sys.modules)"
+    program = "import sys, octo_sync.app.project, octo_sync.octo.client; print('aiohttp' in sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 

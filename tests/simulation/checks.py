@@ -14,8 +14,8 @@ import msgspec
 from tests import oracle
 from tests.simulation.faults import FORGED
 
-from octo_sync.app import open_project
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.app.project import open_project
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows.verify import verify_live
 from octo_sync.journal import Journal
 from octo_sync.sandbox import state

@@ -50,7 +50,7 @@ def mutant(breaks, *stretches, confirms=None):
 
 @mutant("R1")
 def acknowledge_before_commit():
-    from octo_sync.flows.receive import Inbox
+    from octo_sync.flows.webhooks.receive import Inbox
 
     async def durable(self, item):
         import asyncio
@@ -65,7 +65,7 @@ def acknowledge_before_commit():
 
 @mutant("R3")
 def deduplicate_deliveries_by_body():
-    from octo_sync.flows.receive import Inbox
+    from octo_sync.flows.webhooks.receive import Inbox
 
     receive, seen = Inbox.receive, set()
 
@@ -80,7 +80,7 @@ def deduplicate_deliveries_by_body():
 
 @mutant("R1", confirms=False)
 def marks_in_a_transaction_of_their_own():
-    from octo_sync.flows.receive import Inbox
+    from octo_sync.flows.webhooks.receive import Inbox
     from octo_sync.journal import Journal
 
     apply, durable = Journal._apply, Inbox._durable
@@ -113,7 +113,7 @@ def only_the_first_option_marked():
 
 @mutant("R5", confirms=True)
 def no_confirming_looks():
-    from octo_sync.flows.receive import Routing
+    from octo_sync.flows.webhooks.receive import Routing
 
     received = Routing.received
     Routing.received = lambda self, *args, **more: dataclasses.replace(received(self, *args, **more), confirm_at=())
@@ -121,7 +121,7 @@ def no_confirming_looks():
 
 @mutant("R5, durable timers", confirms=True)
 def confirming_looks_lost_on_restart():
-    from octo_sync.flows.keep import Keeper
+    from octo_sync.flows.sync.keep import Keeper
 
     begin = Keeper.__init__
 
@@ -152,7 +152,7 @@ def the_mark_of_now_is_cleared():
 
 @mutant("the order of a landing", confirms=False)
 def clean_before_the_warehouse_has_it():
-    from octo_sync.flows import land
+    from octo_sync.flows.sync import land
 
     before = land.land
 
@@ -165,14 +165,14 @@ def clean_before_the_warehouse_has_it():
 
 @mutant("R11", confirms=False)
 def a_failure_counted_as_landed():
-    from octo_sync.flows.work import Worker
+    from octo_sync.flows.sync.work import Worker
 
     Worker._failed = lambda self, claim, error: self.ports.journal.landed([claim], run_id=self.ports.run_id)
 
 
 @mutant("R11", "status_5xx")
 def a_connection_given_up_for_good():
-    from octo_sync.flows.work import Worker
+    from octo_sync.flows.sync.work import Worker
 
     Worker.revive = lambda self, after: None
 
@@ -188,7 +188,7 @@ def quarantine_without_a_second_chance():
 
 @mutant("R2", confirms=False)
 def a_rest_that_forgets_the_mark():
-    from octo_sync.flows.work import Worker
+    from octo_sync.flows.sync.work import Worker
 
     claim = Worker._claim
 
@@ -209,7 +209,7 @@ def a_rest_that_forgets_the_mark():
 
 @mutant("a stop", "restart")
 def swallowed_cancellation():
-    from octo_sync.flows.keep import Keeper
+    from octo_sync.flows.sync.keep import Keeper
 
     sleep = Keeper._sleep
 
@@ -251,7 +251,7 @@ def follow_redirects():
 
 @mutant("upkeep")
 def holds_looked_at_by_nobody():
-    from octo_sync.flows import keep
+    from octo_sync.flows.sync import keep
 
     keep.due_holds = lambda known, now: ([], None)
 
@@ -277,7 +277,7 @@ def money_in_floats():
 
 @mutant("R7", "empty_list", "cut_list")
 def absence_taken_for_deletion():
-    from octo_sync.flows import settle
+    from octo_sync.flows.sync import settle
 
     decide = settle.decide
 
@@ -289,15 +289,15 @@ def absence_taken_for_deletion():
 
 @mutant("R7", "cut_list")
 def settled_with_one_proof():
-    from octo_sync.flows import settle
+    from octo_sync.flows.sync import settle
 
     settle._PROOFS = 1
 
 
 @mutant("R7", "restart")
 def absence_beyond_the_days_asked_for():
-    from octo_sync.destinations.merging import Merger
-    from octo_sync.flows import settle
+    from octo_sync.destinations.landing.merge import Merger
+    from octo_sync.flows.sync import settle
 
     decide = settle.decide
     Merger._within = staticmethod(lambda table: "")
@@ -306,14 +306,14 @@ def absence_beyond_the_days_asked_for():
 
 @mutant("R7", "lapsed_holds_unreadable")
 def not_found_believed_against_the_list():
-    from octo_sync.destinations import landing
+    from octo_sync.destinations.landing import steps as landing
 
     landing._speaks_for = lambda table: "false"
 
 
 @mutant("R10", "fields_dropped")
 def missing_fields_let_go():
-    from octo_sync.destinations import losing
+    from octo_sync.destinations.landing import losses as losing
 
     losing.judge = lambda *args, **more: "real"
 
@@ -329,7 +329,7 @@ def what_stands_twice_lands_twice():
 def the_end_of_a_hold_counted_on():
     import datetime as dt
 
-    from octo_sync.flows import upkeep
+    from octo_sync.flows.sync import due as upkeep
 
     upkeep._NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
 
@@ -339,14 +339,14 @@ def the_end_of_a_hold_counted_on():
 
 @mutant("R8", confirms=False)
 def watermark_in_a_transaction_of_its_own():
-    from octo_sync.destinations import landing
-    from octo_sync.destinations.transactions import transaction
+    from octo_sync.destinations.duckdb.transactions import transaction
+    from octo_sync.destinations.landing import steps as landing
 
     stage, cover = landing.LandingWork.stage, landing.cover
 
     def first_the_watermark(self):
         stage(self)
-        from octo_sync.destinations import duckdb
+        from octo_sync.destinations.duckdb import warehouse as duckdb
 
         with duckdb.transaction(self._db):
             cover(self._db, self._fresh, self._landing.run_id, set())
@@ -357,8 +357,8 @@ def watermark_in_a_transaction_of_its_own():
 
 @mutant("R8", confirms=False)
 def the_private_file_after_the_main_one():
-    from octo_sync.destinations import duckdb
-    from octo_sync.destinations.landing import LandingWork
+    from octo_sync.destinations.duckdb import warehouse as duckdb
+    from octo_sync.destinations.landing.steps import LandingWork
 
     land_private, land, waiting = LandingWork.land_private, LandingWork.land, []
 
@@ -382,7 +382,7 @@ def the_private_file_after_the_main_one():
 
 @mutant("R6", confirms=False)
 def ordered_by_the_wall_clock():
-    from octo_sync.app import Numbers
+    from octo_sync.app.project import Numbers
 
     def by_the_clock(self):
         return int(self._journal._clock.now().timestamp() * 1_000_000)
@@ -392,8 +392,8 @@ def ordered_by_the_wall_clock():
 
 @mutant("R6", confirms=False)
 def no_order_at_all():
-    from octo_sync.destinations.landing import LandingWork
-    from octo_sync.destinations.staging import Stage
+    from octo_sync.destinations.landing.staging import Stage
+    from octo_sync.destinations.landing.steps import LandingWork
 
     begin = LandingWork.__init__
 
@@ -407,7 +407,7 @@ def no_order_at_all():
 
 @mutant("R9", "zombie")
 def fence_unchecked():
-    from octo_sync.destinations.duckdb import DuckDBWarehouse
+    from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 
     DuckDBWarehouse._check_fence = lambda self, fence: None
 
@@ -416,8 +416,8 @@ def fence_unchecked():
 def fence_checked_outside_the_landing():
     import asyncio
 
-    from octo_sync.destinations.duckdb import DuckDBWarehouse
-    from octo_sync.flows.work import Worker
+    from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+    from octo_sync.flows.sync.work import Worker
 
     covered, check = Worker._covered, DuckDBWarehouse._check_fence
 
@@ -434,7 +434,7 @@ def fence_checked_outside_the_landing():
 
 @mutant("secrets", "forged deliveries")
 def any_secret_will_do():
-    from octo_sync.web import doors
+    from octo_sync.receiver import endpoints as doors
 
     doors.hmac = SimpleNamespace(compare_digest=lambda one, other: True)
 
@@ -449,14 +449,14 @@ def patch_without_headers():
 
 @mutant("healing")
 def healing_asks_for_nothing():
-    from octo_sync import serving
+    from octo_sync.app import serve as serving
 
     serving.close_gap = lambda ports, connection, endpoint: False
 
 
 @mutant("exactly one", "created without an answer")
 def create_without_listing():
-    from octo_sync.flows.subscription_steps import Steps, Turn
+    from octo_sync.flows.webhooks.steps import Steps, Turn
 
     listed = Steps.listed
 

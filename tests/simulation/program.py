@@ -17,15 +17,16 @@ import httpx
 from apscheduler.triggers.interval import IntervalTrigger
 from tests.simulation.loop import Killed, Process, current
 
-from octo_sync import app, serving
-from octo_sync.app import open_project
-from octo_sync.destinations import duckdb as destination
-from octo_sync.destinations.staging import Stage
+from octo_sync.app import project as app
+from octo_sync.app import serve as serving
+from octo_sync.app.project import open_project
+from octo_sync.destinations.duckdb import warehouse as destination
+from octo_sync.destinations.landing.staging import Stage
 from octo_sync.errors import OctoSyncError, WriterFenced
-from octo_sync.flows import keep, settle
+from octo_sync.flows.sync import keep, settle
 from octo_sync.journal import Journal, Lease
 from octo_sync.journal.store import Store
-from octo_sync.schedule import Schedules
+from octo_sync.pipeline.schedule import Schedules
 
 __all__ = ["Actions", "Program", "install"]
 

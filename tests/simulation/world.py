@@ -18,8 +18,8 @@ from tests.simulation.loop import Process, current
 from tests.simulation.program import Program, install
 from tests.simulation.wire import ToReceiver, ToService, ask
 
-from octo_sync.app import private_path
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.app.project import private_path
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.journal import Journal
 from octo_sync.pipeline import load
 from octo_sync.sandbox.app import create_app

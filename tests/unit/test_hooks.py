@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 from tests.listening import listening
 
-from octo_sync import hooks
+from octo_sync.app import hooks
 
 NEWS = {"event": "reconcile.new_differences", "count": 2}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from octo_sync import logs
+from octo_sync.app import logs
 from octo_sync.cli import options
 from octo_sync.pipeline import load
 

@@ -16,7 +16,7 @@ from octo_sync.pipeline import Pipeline, SyncSettings, find, load, names, values
 from octo_sync.pipeline.keys import KEYS
 from octo_sync.pipeline.layers import Layers, dotenv
 from octo_sync.pipeline.load import parse
-from octo_sync.shipped import local_or_shipped, shipped
+from octo_sync.pipeline.shipped import local_or_shipped, shipped
 
 MINIMAL = """
 [connections.acme]

@@ -5,9 +5,9 @@ import datetime as dt
 
 import pytest
 
-from octo_sync import schedule
 from octo_sync.errors import ConfigError, JournalError
-from octo_sync.schedule import Schedules, missed, next_time
+from octo_sync.pipeline import schedule
+from octo_sync.pipeline.schedule import Schedules, missed, next_time
 
 
 def at(text):

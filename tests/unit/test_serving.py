@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from octo_sync import reconciling, serving
+from octo_sync.app import reconcile as reconciling
+from octo_sync.app import serve as serving
 from octo_sync.errors import QueryError
-from octo_sync.flows.keep import PARTS
+from octo_sync.flows.sync.keep import PARTS
 
 
 @pytest.mark.parametrize(

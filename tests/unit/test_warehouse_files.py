@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from octo_sync.destinations import ddl
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows.publish import apply_marts, run_checks, sql_files
 from octo_sync.tables import all_tables, nouns
 

@@ -10,7 +10,7 @@ from tests.flows.harness import NOON, Asked, Project, Service, small
 from tests.warehouse.engines import Postgres
 from tests.warehouse.truth import Channel, Truth
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows.publish import apply_marts
 from octo_sync.tables import all_tables, nouns
 

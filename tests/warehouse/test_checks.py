@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows.publish import apply_marts, sql_files
-from octo_sync.schema import Merge
 from octo_sync.tables import all_tables, nouns
+from octo_sync.tables.schema import Merge
 
 WAREHOUSE = Path("nowhere")
 CORE = [t for t in all_tables() if t.schema == "core" and t.noun]

@@ -13,7 +13,7 @@ from tests.flows.harness import NOON, TODAY, Asked, Project, Service, small
 from tests.warehouse.engines import Postgres
 from tests.warehouse.test_marts import one
 
-from octo_sync.destinations.duckdb import DuckDBWarehouse
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.flows import ask
 from octo_sync.flows.publish import apply_marts, run_checks
 from octo_sync.tables import all_tables, nouns

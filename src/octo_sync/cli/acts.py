@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
-    from octo_sync.flows.keep import Keeper
+    from octo_sync.flows.sync.keep import Keeper
     from octo_sync.pipeline import Pipeline
 
 __all__ = ["Told", "ask", "be_told", "free_port"]
@@ -79,7 +79,7 @@ async def be_told(loaded: "Pipeline", control: str) -> Told:
     """
     import asyncio  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.serving import Events, serve  # noqa: PLC0415
+    from octo_sync.app.serve import Events, serve  # noqa: PLC0415
 
     started, told = time.perf_counter(), Told()
     keepers: list[Keeper] = []

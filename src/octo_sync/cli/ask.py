@@ -13,7 +13,7 @@ from octo_sync.errors import OctoSyncError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from octo_sync.api import Copy
+    from octo_sync.app.reading import Copy
     from octo_sync.flows.ask import Question, Value
 
 
@@ -102,7 +102,7 @@ def command(
 
 def _remarks(copy: "Copy", question: "Question") -> list[str]:
     """What one has to know about amounts; a copy without the tables for it says nothing."""
-    from octo_sync.flows.unpriced import concerns, sentence, unpriced  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor.unpriced import concerns, sentence, unpriced  # noqa: PLC0415 - commands start fast
 
     with contextlib.suppress(OctoSyncError):
         if concerns(question):

@@ -83,7 +83,7 @@ def version(pipeline: str | None, directory: Path, *, json_: bool) -> int:
 
     Exit code 3 = `db migrate` has something to do, or the warehouse is of a newer octo-sync.
     """
-    from octo_sync.destinations.steps import SCHEMA_VERSION  # noqa: PLC0415 - commands start fast
+    from octo_sync.destinations.migrations import SCHEMA_VERSION  # noqa: PLC0415 - commands start fast
     from octo_sync.journal import migrations  # noqa: PLC0415
 
     loaded = _pipeline(directory, pipeline)
@@ -114,11 +114,11 @@ def version(pipeline: str | None, directory: Path, *, json_: bool) -> int:
 def _of_warehouse(loaded: "Pipeline") -> tuple[int | None, dict[str, dict[str, str | None]]]:
     """Schema version of the warehouse, and what its engine says of itself."""
     if isinstance(loaded.destination, Path):
-        from octo_sync.destinations.caring import about_file  # noqa: PLC0415 - commands start fast
+        from octo_sync.destinations.duckdb.compaction import about_file  # noqa: PLC0415 - commands start fast
 
         found = about_file(loaded.destination)
         return found.schema, {"duckdb": {"program": found.duckdb, "storage": found.storage}}
-    from octo_sync.destinations.postgres_schema import about_server  # noqa: PLC0415 - its driver is an extra
+    from octo_sync.destinations.postgres.schema import about_server  # noqa: PLC0415 - its driver is an extra
 
     schema, server = about_server(loaded.destination)
     return schema, {"postgres": {"server": server}}
@@ -132,8 +132,8 @@ def migrate(pipeline: str | None, directory: Path, *, json_: bool) -> int:
 
     A kill at any moment does no harm: what is left is done the next time.
     """
-    from octo_sync.app import open_files  # noqa: PLC0415 - commands start fast
-    from octo_sync.destinations.steps import SCHEMA_VERSION  # noqa: PLC0415
+    from octo_sync.app.project import open_files  # noqa: PLC0415 - commands start fast
+    from octo_sync.destinations.migrations import SCHEMA_VERSION  # noqa: PLC0415
 
     loaded = _pipeline(directory, pipeline)
     with open_files(loaded, command="db migrate") as project:
@@ -161,8 +161,8 @@ def backup(target: Path, pipeline: str | None, directory: Path, *, json_: bool) 
     It holds personal data, is for its owner alone (0700), and appears only when it is whole. `serve` must not run.
     """
     from octo_sync import __version__  # noqa: PLC0415 - commands start fast
-    from octo_sync.app import files, open_files  # noqa: PLC0415
-    from octo_sync.flows.backup import back_up  # noqa: PLC0415
+    from octo_sync.app.project import files, open_files  # noqa: PLC0415
+    from octo_sync.flows.backup.save import back_up  # noqa: PLC0415
 
     loaded = _pipeline(directory, pipeline)
     here = files(loaded)
@@ -192,7 +192,7 @@ def restore(source: Path, pipeline: str | None, directory: Path, *, force: bool,
 
     The manifest is verified first. Until the last moment nothing is changed, and after it everything is.
     """
-    from octo_sync.app import restore_files  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import restore_files  # noqa: PLC0415 - commands start fast
 
     loaded = _pipeline(directory, pipeline)
     manifest, kept = restore_files(loaded, source, force=force)
@@ -218,7 +218,7 @@ def rebuild(pipeline: str | None, directory: Path, *, json_: bool) -> int:
 
     What no payload holds, such as departures, comes with the next sync. The former files are kept beside.
     """
-    from octo_sync.app import rebuild_files  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import rebuild_files  # noqa: PLC0415 - commands start fast
 
     made, kept = rebuild_files(_pipeline(directory, pipeline))
     failed = {str(subject): why for subject, why in (made.failed or {}).items()}

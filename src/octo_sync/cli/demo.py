@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from octo_sync.cli.acts import Told
-    from octo_sync.flows.demo import Proof
-    from octo_sync.flows.sync import SyncResult
+    from octo_sync.flows.demo.proof import Proof
+    from octo_sync.flows.sync.run import SyncResult
     from octo_sync.pipeline import Pipeline
 
 _PIPELINE = """\
@@ -115,7 +115,7 @@ def _fresh(directory: Path) -> Path:
     for file in directory.glob("octo.*"):
         if file.is_file():
             file.unlink()
-    from octo_sync.flows.demo_ledger import PIPELINE  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.demo.ledger import PIPELINE  # noqa: PLC0415 - commands start fast
 
     (directory / "pipelines" / "demo.toml").write_text(_PIPELINE + PIPELINE, encoding="utf-8")
     return directory
@@ -151,7 +151,7 @@ def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[st
 
 def _loaded(project: Path, base_url: str) -> "Pipeline":
     from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
-    from octo_sync.app import environ  # noqa: PLC0415
+    from octo_sync.app.project import environ  # noqa: PLC0415
 
     port = acts.free_port()
     return pipeline.load(
@@ -172,12 +172,12 @@ def _loaded(project: Path, base_url: str) -> "Pipeline":
 
 def _pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told]":
     """The full pull, then real webhooks, then the read copy: what `sync` and `serve` do, one after the other."""
-    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415 - commands start fast
     from octo_sync.cli.progress import shown  # noqa: PLC0415
-    from octo_sync.flows.mirror import mirror_and_publish  # noqa: PLC0415
     from octo_sync.flows.ports import Progress  # noqa: PLC0415
-    from octo_sync.flows.pull import Scope  # noqa: PLC0415
-    from octo_sync.flows.sync import sync  # noqa: PLC0415
+    from octo_sync.flows.sync.mirror import mirror_and_publish  # noqa: PLC0415
+    from octo_sync.flows.sync.pull import Scope  # noqa: PLC0415
+    from octo_sync.flows.sync.run import sync  # noqa: PLC0415
 
     progress = Progress()
 
@@ -195,14 +195,14 @@ def _pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told]":
 
 def _prove(loaded: "Pipeline", control: str) -> "Proof":
     """The copy against the sandbox's own state."""
-    from octo_sync.destinations.duckdb_reader import open_read_only  # noqa: PLC0415
-    from octo_sync.flows import demo  # noqa: PLC0415
+    from octo_sync.destinations.duckdb.reader import open_read_only  # noqa: PLC0415
+    from octo_sync.flows.demo import proof as demo  # noqa: PLC0415
 
     state = acts.ask(f"{control}/state")
     today = date.fromisoformat(state["today"])
     ahead = loaded.horizons.availability
     slots: list[Any] = []
-    from octo_sync.app import today_at  # noqa: PLC0415
+    from octo_sync.app.project import today_at  # noqa: PLC0415
 
     for product in state["products"]:
         window = ahead.window(today_at(product["time_zone"]))
@@ -237,10 +237,10 @@ def _reconcile(loaded: "Pipeline", control: str) -> _Compared:
     """Write a ledger of the sandbox's bookings with differences in it, and compare the copy with it."""
     from collections import Counter  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.app import today_at  # noqa: PLC0415
-    from octo_sync.flows import demo_ledger  # noqa: PLC0415
+    from octo_sync.app.project import today_at  # noqa: PLC0415
+    from octo_sync.app.reconcile import make_and_keep  # noqa: PLC0415
+    from octo_sync.flows.demo import ledger as demo_ledger  # noqa: PLC0415
     from octo_sync.reconciliation import Bucket  # noqa: PLC0415
-    from octo_sync.reconciling import make_and_keep  # noqa: PLC0415
 
     window = loaded.reconciliations["ledger"].window.window(today_at(loaded.connections[0].business_time_zone))
     rows, planted = demo_ledger.plant(acts.ask(f"{control}/state"), window)
@@ -259,11 +259,11 @@ def _show(loaded: "Pipeline") -> Path:
     """Publish what was compared too, and write the Overview of it."""
     import asyncio  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.app import SystemClock, open_project, run_until_done  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import SystemClock, open_project, run_until_done  # noqa: PLC0415 - commands start fast
     from octo_sync.cli.report import write  # noqa: PLC0415
+    from octo_sync.dashboard import Source  # noqa: PLC0415
     from octo_sync.errors import WarehouseError  # noqa: PLC0415
-    from octo_sync.flows.mirror import mirror_and_publish  # noqa: PLC0415
-    from octo_sync.web.dashboard import Source  # noqa: PLC0415
+    from octo_sync.flows.sync.mirror import mirror_and_publish  # noqa: PLC0415
 
     async def publish() -> None:
         async with open_project(loaded, command="demo") as project:

@@ -9,7 +9,7 @@ import click
 from octo_sync.cli import console, options
 
 if TYPE_CHECKING:
-    from octo_sync.flows.deploy import Host, Values
+    from octo_sync.flows.deploy.files import Host, Values
 
 TARGETS = ("systemd", "docker", "k8s", "cron", "caddy", "nginx", "monitoring")
 """A test compares them with the folders of `deploy/`; named here so that help starts fast."""
@@ -27,7 +27,7 @@ def command(target: str, pipeline: str | None, directory: Path, to: Path | None,
 
     Paths, addresses, limits and times are those of the pipeline file; without one they are examples. No secret is in them.
     """
-    from octo_sync.flows import deploy  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.deploy import files as deploy  # noqa: PLC0415 - commands start fast
 
     made = deploy.files(target, _values(pipeline, directory))
     if to is not None:
@@ -49,7 +49,7 @@ def _values(name: str | None, directory: Path) -> "Values":
     import tomllib  # noqa: PLC0415 - commands start fast
 
     from octo_sync import pipeline  # noqa: PLC0415
-    from octo_sync.flows import deploy  # noqa: PLC0415
+    from octo_sync.flows.deploy import files as deploy  # noqa: PLC0415
 
     if name is None and not list((directory / "pipelines").glob("*.toml")):
         console.note("There is no pipeline file here, so the values are examples; octo-sync init writes one.")
@@ -73,7 +73,7 @@ def _values(name: str | None, directory: Path) -> "Values":
 
 def _host(directory: Path) -> "Host":
     """This machine, as far as units and crontabs have to know it."""
-    from octo_sync.flows.deploy import Host  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.deploy.files import Host  # noqa: PLC0415 - commands start fast
 
     beside = Path(sys.executable).with_name("octo-sync")
     owner = ""

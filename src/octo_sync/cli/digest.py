@@ -38,7 +38,7 @@ def command(pipeline: str | None, directory: Path, *, warehouse: bool, form: str
 
 
 def _of_warehouse(project: options.Places) -> "list[TableDigest]":
-    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415 - commands start fast
 
     loaded = project.pipeline
     if loaded is None:

@@ -16,10 +16,10 @@ from octo_sync.errors import ConfigError, OctoSyncError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from octo_sync.flows.advice import Fix
-    from octo_sync.flows.conformance_probe import KnownBooking
-    from octo_sync.flows.doctor import Finding
-    from octo_sync.flows.doctor_service import Examined
+    from octo_sync.flows.doctor.advice import Fix
+    from octo_sync.flows.doctor.machine import Finding
+    from octo_sync.flows.doctor.probe import KnownBooking
+    from octo_sync.flows.doctor.service import Examined
     from octo_sync.model import Connection
     from octo_sync.pipeline import Pipeline
 
@@ -66,7 +66,7 @@ def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool
 
 
 def _conformance(examined: "Examined") -> dict[str, Any]:
-    from octo_sync.flows.conformance import score  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor.conformance import score  # noqa: PLC0415 - commands start fast
 
     passed, applicable = score(examined.checks)
     return {
@@ -123,7 +123,7 @@ def report(found: "list[Finding]") -> None:
 
 def _machine() -> "list[Finding]":
     from octo_sync.cli.version import versions  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor import machine  # noqa: PLC0415
+    from octo_sync.flows.doctor.machine import machine  # noqa: PLC0415
 
     return machine(tuple(sys.version_info[:3]), versions(), zones=_zones())
 
@@ -152,8 +152,8 @@ def _project(
     name: str | None, directory: Path, *, offline: bool, quick: bool
 ) -> "tuple[list[Finding], list[Examined]]":
     from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.advice import advise  # noqa: PLC0415
-    from octo_sync.flows.doctor import Finding  # noqa: PLC0415
+    from octo_sync.flows.doctor.advice import advise  # noqa: PLC0415
+    from octo_sync.flows.doctor.machine import Finding  # noqa: PLC0415
 
     try:
         path = pipeline.find(name, directory)
@@ -180,9 +180,9 @@ def _project(
 
 def _of_service(examined: "Examined") -> "list[Finding]":
     """What was found of a service, with what it does and its score."""
-    from octo_sync.flows.conformance import score  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor import Finding  # noqa: PLC0415
-    from octo_sync.flows.doctor_service import as_finding  # noqa: PLC0415
+    from octo_sync.flows.doctor.conformance import score  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor.machine import Finding  # noqa: PLC0415
+    from octo_sync.flows.doctor.service import as_finding  # noqa: PLC0415
 
     name = examined.connection
     found = [*examined.findings, *(as_finding(name, check) for check in examined.checks)]
@@ -195,7 +195,7 @@ def _of_service(examined: "Examined") -> "list[Finding]":
 
 
 def _untold(without: Collection[str]) -> "list[Finding]":
-    from octo_sync.flows.doctor import Finding  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor.machine import Finding  # noqa: PLC0415 - commands start fast
 
     return [Finding(name, "calls", "warn", "was not asked: it has no token") for name in sorted(without)]
 
@@ -204,9 +204,9 @@ def _webhooks(loaded: "Pipeline") -> "list[Finding]":
     """Whether the address that services are given reaches our receiver."""
     if not loaded.webhooks.url:
         return []
-    from octo_sync.app import SystemClock, alive, new_token  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor_service import certificate_finding  # noqa: PLC0415
-    from octo_sync.flows.doctor_webhook import reach, webhook_findings  # noqa: PLC0415
+    from octo_sync.app.project import SystemClock, alive, new_token  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor.address import reach, webhook_findings  # noqa: PLC0415
+    from octo_sync.flows.doctor.service import certificate_finding  # noqa: PLC0415
     from octo_sync.journal import Journal  # noqa: PLC0415
     from octo_sync.octo.client import trusted  # noqa: PLC0415
 
@@ -225,19 +225,19 @@ def _webhooks(loaded: "Pipeline") -> "list[Finding]":
 
 
 def _token_fix(mistake: str) -> "Fix":
-    from octo_sync.flows.advice import NONE, advise  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor.advice import NONE, advise  # noqa: PLC0415 - commands start fast
 
     words = mistake.split("environment variable ")
     return advise("token missing", variable=words[1].split()[0]) if len(words) > 1 else NONE
 
 
 def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
-    from octo_sync.app import SystemClock, alive, finish_placing, published  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.advice import NONE, advise  # noqa: PLC0415
-    from octo_sync.flows.doctor import Finding, copy, files  # noqa: PLC0415
-    from octo_sync.flows.drift import KEPT  # noqa: PLC0415
-    from octo_sync.flows.privacy_rule import rule  # noqa: PLC0415
-    from octo_sync.flows.settle import HELD  # noqa: PLC0415
+    from octo_sync.app.project import SystemClock, alive, finish_placing, published  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor.advice import NONE, advise  # noqa: PLC0415
+    from octo_sync.flows.doctor.machine import Finding, copy, files  # noqa: PLC0415
+    from octo_sync.flows.privacy.rule import rule  # noqa: PLC0415
+    from octo_sync.flows.sync.drift import KEPT  # noqa: PLC0415
+    from octo_sync.flows.sync.settle import HELD  # noqa: PLC0415
     from octo_sync.journal import Journal  # noqa: PLC0415
 
     lease, storage, broken, entries = None, None, [], []
@@ -286,9 +286,9 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
 
 
 def _server(address: str) -> "Finding":
-    from octo_sync.destinations.postgres_session import examine, place  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.advice import advise  # noqa: PLC0415
-    from octo_sync.flows.doctor import Finding  # noqa: PLC0415
+    from octo_sync.destinations.postgres.session import examine, place  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor.advice import advise  # noqa: PLC0415
+    from octo_sync.flows.doctor.machine import Finding  # noqa: PLC0415
 
     try:
         version, may_create = examine(address)
@@ -302,8 +302,8 @@ def _server(address: str) -> "Finding":
 
 def _contradictions(where: Path | str) -> tuple[dict[str, int], dict[str, int]]:
     """Per connection the live bookings whose own id was not found the last time it was asked for, and those of no price."""
-    from octo_sync import api  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.unpriced import unpriced  # noqa: PLC0415
+    from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.doctor.unpriced import unpriced  # noqa: PLC0415
 
     with api.open(where) as copy:
         rows = copy.sql(
@@ -315,7 +315,7 @@ def _contradictions(where: Path | str) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _storage(path: Path) -> str:
-    from octo_sync import api  # noqa: PLC0415 - commands start fast
+    from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
 
     with api.open(path) as copy:
         rows = copy.sql("select tags['storage_version'] from duckdb_databases() where database_name = 'octo'").rows()
@@ -332,11 +332,11 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
     import asyncio  # noqa: PLC0415 - commands start fast
     from random import SystemRandom  # noqa: PLC0415
 
-    from octo_sync.app import SystemClock, run_until_done  # noqa: PLC0415
-    from octo_sync.flows.conformance import Kept  # noqa: PLC0415
-    from octo_sync.flows.doctor_service import service, with_little_patience  # noqa: PLC0415
-    from octo_sync.flows.doctor_webhook import certificate_of  # noqa: PLC0415
-    from octo_sync.logs import hide  # noqa: PLC0415
+    from octo_sync.app.logs import hide  # noqa: PLC0415
+    from octo_sync.app.project import SystemClock, run_until_done  # noqa: PLC0415
+    from octo_sync.flows.doctor.address import certificate_of  # noqa: PLC0415
+    from octo_sync.flows.doctor.conformance import Kept  # noqa: PLC0415
+    from octo_sync.flows.doctor.service import service, with_little_patience  # noqa: PLC0415
     from octo_sync.octo.client import OctoClient, trusted  # noqa: PLC0415
 
     clock = SystemClock()
@@ -364,9 +364,9 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
 
 def _known_as_cancelled(loaded: "Pipeline") -> "dict[str, KnownBooking]":
     """A booking of each connection that the copy knows as cancelled, the one that was cancelled last."""
-    from octo_sync import api  # noqa: PLC0415 - commands start fast
-    from octo_sync.app import published  # noqa: PLC0415
-    from octo_sync.flows.conformance_probe import KnownBooking  # noqa: PLC0415
+    from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import published  # noqa: PLC0415
+    from octo_sync.flows.doctor.probe import KnownBooking  # noqa: PLC0415
 
     where, rows = published(loaded), []
     if isinstance(where, str) or where.exists():

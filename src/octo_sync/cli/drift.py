@@ -17,7 +17,7 @@ def command() -> None:
 @options.as_form
 def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> int:
     """List the fields that are missing from answers; the copy keeps their former values."""
-    from octo_sync.flows.drift import KEPT  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.sync.drift import KEPT  # noqa: PLC0415 - commands start fast
 
     entries = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.quarantined())
     rows = [(e.connection, e.key, console.instant_text(e.first_at)) for e in entries if e.resource == KEPT]
@@ -37,7 +37,7 @@ def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> i
 @options.as_json
 def accept(path: str, directory: Path, pipeline: str | None, *, connection: str | None, json_: bool) -> int:
     """Let the values of a field go that the service sends no more; PATH as `list` shows it, such as bookings.utcUpdatedAt."""
-    from octo_sync.flows.drift import accept as let_go  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.sync.drift import accept as let_go  # noqa: PLC0415 - commands start fast
 
     project = options.places(directory, pipeline)
     journal = options.open_journal(project)

@@ -11,8 +11,8 @@ import click
 from octo_sync.cli import console, options
 
 if TYPE_CHECKING:
-    from octo_sync.api import Copy, Query
-    from octo_sync.flows.export import Exported
+    from octo_sync.app.reading import Copy, Query
+    from octo_sync.flows.export.files import Exported
 
 _FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
 
@@ -136,10 +136,10 @@ def _files(items: Sequence[_Item], where: str, form: str | None) -> list[tuple[P
 
 
 def _write(copy: "Copy", item: _Item, path: Path, form: str, *, raw: bool, force: bool) -> "Exported":
-    from octo_sync.flows import export  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.export import files as export  # noqa: PLC0415 - commands start fast
 
     if item.query is None:
-        from octo_sync.flows.export_dbt import sources  # noqa: PLC0415 - as above
+        from octo_sync.flows.export.dbt import sources  # noqa: PLC0415 - as above
 
         tables = copy.tables()
         with export.writing(path, force=force) as fresh:

@@ -103,7 +103,7 @@ def command(
     On a terminal it asks for what is not given: the address, where the token is, the warehouse, and when to pull every night.
     Exit code 1 = the service does not answer, 4 = it refuses the token; the file stays in both cases.
     """
-    from octo_sync.app import stdin_is_terminal  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
     from octo_sync.pipeline import values  # noqa: PLC0415
 
     asking = stdin_is_terminal()

@@ -28,7 +28,7 @@ def command(pipeline: str | None, directory: Path, *, last: int, count: int | No
 
     loaded, _ = options.without_tokens(find(pipeline, directory), directory)
     shown = 0
-    from octo_sync.app import SystemClock, open_journal  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import SystemClock, open_journal  # noqa: PLC0415 - commands start fast
 
     with open_journal(loaded, SystemClock()) as journal:
         if not json_:

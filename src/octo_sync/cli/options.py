@@ -12,7 +12,7 @@ import click
 from octo_sync.errors import ConfigError
 
 if TYPE_CHECKING:
-    from octo_sync.api import Copy
+    from octo_sync.app.reading import Copy
     from octo_sync.journal import Journal
     from octo_sync.model import Window
     from octo_sync.pipeline import Pipeline
@@ -121,7 +121,7 @@ def begin_logging(loaded: "Pipeline") -> None:
         return
     import logging  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.logs import show  # noqa: PLC0415
+    from octo_sync.app.logs import show  # noqa: PLC0415
 
     state = click.get_current_context().find_root().obj or {}
     state["log_format"] = loaded.log_format
@@ -212,7 +212,7 @@ class Places(NamedTuple):
         """
         if isinstance(self.published, Path):
             return self.published.exists()
-        from octo_sync.destinations.postgres_session import is_published  # noqa: PLC0415 - its driver is an extra
+        from octo_sync.destinations.postgres.session import is_published  # noqa: PLC0415 - its driver is an extra
 
         return is_published(self.published)
 
@@ -234,14 +234,14 @@ def published_name(loaded: "Pipeline", *, whole: bool = False) -> str:
     """What readers open, to be shown: a file's name or (`whole`) path; a database and its host, never a password."""
     if isinstance(loaded.destination, Path):
         return str(loaded.publish.path) if whole else loaded.publish.path.name
-    from octo_sync.destinations.postgres_session import place  # noqa: PLC0415 - commands start fast
+    from octo_sync.destinations.postgres.session import place  # noqa: PLC0415 - commands start fast
 
     return place(loaded.destination)
 
 
 def open_copy(project: Places) -> "Copy":
     """What was published."""
-    from octo_sync import api  # noqa: PLC0415 - commands start fast
+    from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
 
     return api.Copy(api.reader(project.published, is_whole=True))
 
@@ -257,7 +257,7 @@ def ask_journal(project: Places, ask: "Callable[[Journal], list[T]]") -> list[T]
 
 def open_journal(project: Places) -> "Journal | None":
     """The journal, or None when nothing ran yet: looking makes no files."""
-    from octo_sync.app import SystemClock, finish_placing  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import SystemClock, finish_placing  # noqa: PLC0415 - commands start fast
     from octo_sync.journal import Journal  # noqa: PLC0415
 
     finish_placing(project.journal_path)

@@ -10,7 +10,7 @@ from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError, LeaseHeld, OctoSyncError
 
 if TYPE_CHECKING:
-    from octo_sync.flows.privacy import Privacy
+    from octo_sync.flows.contacts import Privacy
     from octo_sync.journal import Erasure, Journal
     from octo_sync.pipeline import Pipeline
 
@@ -88,7 +88,7 @@ def erase(
     While another octo-sync process owns the project, `serve` for example, that one carries it out. Exit code 5 = not
     everything could be removed yet; the request stays, and the next command that writes goes on with it.
     """
-    from octo_sync.app import stdin_is_terminal  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
 
     _named(emails, phones, bookings)
     loaded, journal = _opened(directory, pipeline)
@@ -166,7 +166,7 @@ def _opened(directory: Path, pipeline: str | None) -> "tuple[Pipeline, Journal]"
 def _privacy(loaded: "Pipeline", journal: "Journal") -> "Privacy":
     from random import SystemRandom  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.flows.privacy import Privacy  # noqa: PLC0415
+    from octo_sync.flows.contacts import Privacy  # noqa: PLC0415
 
     return Privacy.open(loaded.pii, journal, SystemRandom())
 
@@ -175,7 +175,7 @@ def _carried_out(loaded: "Pipeline", journal: "Journal", asked: "Erasure") -> "E
     """The erasure as far as it came: opening a project carries out what is due, and so does whoever owns it now."""
     import asyncio  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415
+    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415
 
     async def run() -> "Erasure":
         end, told = asyncio.get_running_loop().time() + _WITHIN, False
@@ -200,8 +200,8 @@ def _exported(
 ) -> dict[str, Any]:
     import asyncio  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415
-    from octo_sync.flows.privacy_export import export  # noqa: PLC0415
+    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415
+    from octo_sync.flows.privacy.export import export  # noqa: PLC0415
 
     async def run() -> dict[str, Any]:
         async with open_project(loaded, command="privacy export", journal=journal) as project:

@@ -56,8 +56,8 @@ def command(pipeline: str | None, directory: Path, *, json_: bool) -> int:
 def _run(loaded: "Pipeline") -> "Published":
     import asyncio  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415
-    from octo_sync.flows.mirror import mirror_and_publish  # noqa: PLC0415
+    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415
+    from octo_sync.flows.sync.mirror import mirror_and_publish  # noqa: PLC0415
 
     async def run() -> "Published":
         async with open_project(loaded, command="publish") as project:

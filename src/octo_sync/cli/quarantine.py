@@ -57,7 +57,7 @@ def retry(ids: tuple[str, ...], directory: Path, pipeline: str | None, *, all_: 
 @options.as_json
 def drop(ids: tuple[str, ...], directory: Path, pipeline: str | None, *, all_: bool, yes: bool, json_: bool) -> int:
     """Take entries off the list without trying again; IDS as `list` shows them."""
-    from octo_sync.app import stdin_is_terminal  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
 
     with _journal(ids, directory, pipeline, all_=all_) as journal:
         if not yes and journal.quarantined():

@@ -76,7 +76,7 @@ def run(
         )
     code = _run_all(loaded, names, window, files, dry_run=dry_run, json_=json_)
     if not dry_run:
-        from octo_sync.reconciling import show  # noqa: PLC0415 - commands start fast
+        from octo_sync.app.reconcile import show  # noqa: PLC0415 - commands start fast
 
         if not show(loaded) and not json_ and loaded.publish.enabled:
             console.note("Kept; marts.recon_open shows it when the process that owns the project publishes next.")
@@ -86,9 +86,9 @@ def run(
 def _run_all(
     loaded: "Pipeline", names: Sequence[str], window: "Window | None", files: list[Path], *, dry_run: bool, json_: bool
 ) -> int:
+    from octo_sync.app.reconcile import make, make_and_keep  # noqa: PLC0415
     from octo_sync.cli.reconcile_summary import print_summary  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.reconcile_text import as_document  # noqa: PLC0415
-    from octo_sync.reconciling import make, make_and_keep  # noqa: PLC0415
+    from octo_sync.flows.reconcile.text import as_document  # noqa: PLC0415
 
     code, documents = 0, []
     for each in names:
@@ -165,7 +165,7 @@ def accept(
     which = _one(directory, pipeline, name)
     day = until.date() if until else None
     with _journal(directory, pipeline) as journal:
-        from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
+        from octo_sync.app.project import SystemClock  # noqa: PLC0415 - commands start fast
 
         covered = journal.accept_difference(which, key, note=note, by=by or _user(), until=day, now=SystemClock().now())
     click.echo(

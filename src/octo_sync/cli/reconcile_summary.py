@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from octo_sync.cli import console
-from octo_sync.flows.reconcile_words import (
+from octo_sync.flows.reconcile.words import (
     BUCKETS,
     Control,
     age_days,

@@ -12,7 +12,7 @@ from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 
 if TYPE_CHECKING:
-    from octo_sync.web.dashboard import Source
+    from octo_sync.dashboard import Source
 
 __all__ = ["command", "write"]
 
@@ -46,8 +46,8 @@ def command(pipeline: str | None, directory: Path, *, to: Path, png: bool) -> in
     """
     project = options.places(directory, pipeline)
     browser = _browser() if png else ""
-    from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
-    from octo_sync.web.dashboard import Source  # noqa: PLC0415
+    from octo_sync.app.project import SystemClock  # noqa: PLC0415 - commands start fast
+    from octo_sync.dashboard import Source  # noqa: PLC0415
 
     source = Source(project.published, project.directory, now=SystemClock().now)
     if project.pipeline:
@@ -68,8 +68,8 @@ def write(source: "Source", target: Path) -> None:
         WarehouseError: There is no copy.
         ConfigError: The file cannot be written.
     """
-    from octo_sync.flows.export import writing  # noqa: PLC0415 - commands start fast
-    from octo_sync.web.dashboard import report_html  # noqa: PLC0415
+    from octo_sync.dashboard import report_html  # noqa: PLC0415
+    from octo_sync.flows.export.files import writing  # noqa: PLC0415 - commands start fast
 
     try:
         page = report_html(source)

@@ -9,7 +9,7 @@ from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 
 if TYPE_CHECKING:
-    from octo_sync.flows.keep import Keeper
+    from octo_sync.flows.sync.keep import Keeper
     from octo_sync.pipeline import Pipeline
 
 
@@ -46,8 +46,8 @@ def command(
     options.begin_logging(loaded)
     for warning in loaded.warnings:
         console.note(f"warning: {warning}")
-    from octo_sync.app import run_until_done  # noqa: PLC0415 - commands start fast
-    from octo_sync.serving import PROGRAM_PARTS, Events, serve  # noqa: PLC0415
+    from octo_sync.app.project import run_until_done  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.serve import PROGRAM_PARTS, Events, serve  # noqa: PLC0415
 
     _plan(loaded, receives=only in (None, "receiver"), works=only in (None, "worker"))
     events = Events(

@@ -11,8 +11,8 @@ from octo_sync.errors import ConfigError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from octo_sync.api import Copy
-    from octo_sync.flows.status import Running, Status
+    from octo_sync.app.reading import Copy
+    from octo_sync.flows.status.report import Running, Status
     from octo_sync.journal import DifferenceCount, Run
 
 __all__ = ["command"]
@@ -34,9 +34,9 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
 
     Works while a sync is running: it reads the journal and the read copy only. AGE is a duration such as 90m, 26h or 2d.
     """
-    from octo_sync.app import SystemClock, alive  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.status import as_document, status  # noqa: PLC0415
-    from octo_sync.schedule import next_time  # noqa: PLC0415
+    from octo_sync.app.project import SystemClock, alive  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.status.report import as_document, status  # noqa: PLC0415
+    from octo_sync.pipeline.schedule import next_time  # noqa: PLC0415
 
     seconds = _seconds(limit)
     project = options.places(directory, pipeline)
@@ -102,7 +102,7 @@ def _readers(published: dict[str, Any] | None, now: "datetime") -> None:
 
 
 def _report(found: "Status", project: options.Places, published: dict[str, Any] | None) -> None:
-    from octo_sync.app import SystemClock  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import SystemClock  # noqa: PLC0415 - commands start fast
 
     now = SystemClock().now()
     console.label("Pipeline", f"{project.name}  {project.pipeline.path if project.pipeline else project.directory}")

@@ -11,7 +11,7 @@ from octo_sync.errors import AuthenticationRefused, ConfigError, OctoSyncError
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from octo_sync.flows.subscribe import Ensured, Listed, Subscriber
+    from octo_sync.flows.webhooks.subscribe import Ensured, Listed, Subscriber
     from octo_sync.pipeline import Pipeline
 
     Verb = Callable[[Subscriber], Coroutine[Any, Any, Any]]
@@ -65,7 +65,7 @@ def remove(pipeline: str | None, directory: Path, only: tuple[str, ...], *, yes:
 
     `serve` makes none again until `subscriptions ensure` is run. Safe to repeat.
     """
-    from octo_sync.app import stdin_is_terminal  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
 
     loaded = _loaded(pipeline, directory)
     names = _names(loaded, only)
@@ -130,8 +130,8 @@ def _on_each(loaded: "Pipeline", only: tuple[str, ...], verb: "Verb") -> "dict[s
     """What the verb gave for each connection, side by side, or the error it raised."""
     import asyncio  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.app import SystemClock, new_token, open_connections, run_until_done  # noqa: PLC0415
-    from octo_sync.flows.subscribe import Subscriber  # noqa: PLC0415
+    from octo_sync.app.project import SystemClock, new_token, open_connections, run_until_done  # noqa: PLC0415
+    from octo_sync.flows.webhooks.subscribe import Subscriber  # noqa: PLC0415
 
     names = _names(loaded, only)
 

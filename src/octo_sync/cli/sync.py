@@ -12,8 +12,8 @@ _TOLD_WITHIN = 60.0
 """Seconds that notices may take at the end of a run."""
 
 if TYPE_CHECKING:
-    from octo_sync.flows.pull import Scope
-    from octo_sync.flows.sync import SyncResult
+    from octo_sync.flows.sync.pull import Scope
+    from octo_sync.flows.sync.run import SyncResult
     from octo_sync.pipeline import Pipeline
 
 
@@ -51,7 +51,7 @@ def command(
     What it keeps is the horizon of travel dates in the pipeline file. A run that was cut off is taken up where it
     stopped. Made for a nightly job: run it as often as you like.
     """
-    from octo_sync.flows.pull import Scope  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.sync.pull import Scope  # noqa: PLC0415 - commands start fast
 
     window = options.travel_window(travel)
     loaded = options.load_pipeline(directory, pipeline, log_format=log_format_)
@@ -70,10 +70,10 @@ def command(
 
 
 def _run(loaded: "Pipeline", scope: "Scope", *, allow_deletions: bool, publishing: bool) -> "SyncResult":
-    from octo_sync.app import open_project, run_until_done  # noqa: PLC0415
+    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415
     from octo_sync.cli.progress import shown  # noqa: PLC0415
     from octo_sync.flows.ports import Progress  # noqa: PLC0415
-    from octo_sync.flows.sync import sync  # noqa: PLC0415
+    from octo_sync.flows.sync.run import sync  # noqa: PLC0415
 
     progress = Progress()
 
@@ -95,8 +95,8 @@ def _notify(loaded: "Pipeline", result: "SyncResult", scope: "Scope", *, publish
         return
     from contextlib import suppress  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.app import SystemClock, open_journal  # noqa: PLC0415
-    from octo_sync.notifying import Notifier  # noqa: PLC0415
+    from octo_sync.app.notify import Notifier  # noqa: PLC0415
+    from octo_sync.app.project import SystemClock, open_journal  # noqa: PLC0415
 
     clock = SystemClock()
     with open_journal(loaded, clock) as journal:
@@ -113,7 +113,7 @@ def _notify(loaded: "Pipeline", result: "SyncResult", scope: "Scope", *, publish
 
 
 def _dry_run(loaded: "Pipeline", scope: "Scope", *, json_: bool) -> int:
-    from octo_sync.app import plan_without_asking  # noqa: PLC0415
+    from octo_sync.app.project import plan_without_asking  # noqa: PLC0415
 
     rows = plan_without_asking(loaded, scope)
     if json_:

@@ -9,7 +9,7 @@ import click
 from octo_sync.cli import console, options
 
 if TYPE_CHECKING:
-    from octo_sync.api import Copy, TableInfo
+    from octo_sync.app.reading import Copy, TableInfo
 
 _RESOURCES = {
     "supplier": ("supplier",),
@@ -29,7 +29,7 @@ def command(name: str | None, directory: Path, pipeline: str | None, *, form: st
     NAME may have its schema or not, e.g. fct_bookings. Before the first publish the tables are listed as they are going
     to be.
     """
-    from octo_sync import api  # noqa: PLC0415 - commands start fast
+    from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
 
     form = "json" if json_ else form
     path = _published(directory, pipeline)
@@ -53,7 +53,7 @@ def _published(directory: Path, pipeline: str | None) -> Path | str | None:
 
 
 def _defined() -> "list[TableInfo]":
-    from octo_sync.api import ColumnInfo, TableInfo  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.reading import ColumnInfo, TableInfo  # noqa: PLC0415 - commands start fast
     from octo_sync.tables import all_tables  # noqa: PLC0415
 
     found = [

@@ -7,7 +7,7 @@ from octo_sync.cli import console, options
 __all__ = ["command", "versions"]
 
 STORAGE = "v1.2.0"
-"""DuckDB storage version of the files; `destinations/duckdb_files.py` pins it and a test compares the two."""
+"""DuckDB storage version of the files; `destinations/duckdb/files.py` pins it and a test compares the two."""
 
 
 def versions() -> dict[str, str]:

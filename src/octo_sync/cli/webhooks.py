@@ -33,7 +33,7 @@ def list_(pipeline: str | None, directory: Path, *, last: int, bodies: bool, for
     from octo_sync.pipeline import find  # noqa: PLC0415 - commands start fast
 
     loaded, _ = options.without_tokens(find(pipeline, directory), directory)
-    from octo_sync.app import SystemClock, open_journal  # noqa: PLC0415
+    from octo_sync.app.project import SystemClock, open_journal  # noqa: PLC0415
 
     with open_journal(loaded, SystemClock()) as journal:
         found = journal.deliveries(last)
@@ -84,8 +84,8 @@ def replay_(pipeline: str | None, directory: Path, *, since: str, connection: st
     from octo_sync.pipeline import find  # noqa: PLC0415 - commands start fast
 
     loaded, _ = options.without_tokens(find(pipeline, directory), directory)
-    from octo_sync.app import SystemClock, open_journal  # noqa: PLC0415
-    from octo_sync.flows.receive import Routing, replay  # noqa: PLC0415
+    from octo_sync.app.project import SystemClock, open_journal  # noqa: PLC0415
+    from octo_sync.flows.webhooks.receive import Routing, replay  # noqa: PLC0415
 
     start = _start(since, SystemClock().now())
     if connection is not None and connection not in {c.name for c in loaded.connections}:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.gate import Guard, Lost
-from octo_sync.destinations.steps import Step
+from octo_sync.destinations.migrations import Step
 from octo_sync.model import Source, Subject, Window
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from octo_sync.schema import Merge, Table
+from octo_sync.tables.schema import Merge, Table
 
 __all__ = ["comments", "create_table", "script"]
 

@@ -10,7 +10,7 @@ digest, whichever engine holds them and whenever their rows arrived.
 import duckdb
 
 from octo_sync.destinations.base import TableDigest
-from octo_sync.schema import Column, Merge, Table
+from octo_sync.tables.schema import Column, Merge, Table
 
 __all__ = ["canonical", "of"]
 

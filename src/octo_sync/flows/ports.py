@@ -7,7 +7,7 @@ from random import Random
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.destinations.base import Destination
-from octo_sync.flows.privacy import Privacy
+from octo_sync.flows.contacts import Privacy
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, Connection, Horizon, Window
 from octo_sync.octo.client import OctoClient

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from octo_sync.destinations.base import Destination, Draft, Rows, Scripted
 from octo_sync.errors import WarehouseError
-from octo_sync.shipped import local_or_shipped
+from octo_sync.pipeline.shipped import local_or_shipped
 from octo_sync.tables import all_tables
 
 __all__ = [

@@ -16,12 +16,12 @@ from octo_sync.destinations.base import Destination
 from octo_sync.destinations.compare import Comparison, bookings_in, bookings_unlisted, compare, windows_asked
 from octo_sync.flows.mark import documents, mark
 from octo_sync.flows.ports import Numbers, Ports, adopt_meanings
-from octo_sync.flows.pull import Pull, Scope
-from octo_sync.flows.upkeep import unshown
-from octo_sync.flows.work import Trouble, Worker
+from octo_sync.flows.sync.due import unshown
+from octo_sync.flows.sync.pull import Pull, Scope
+from octo_sync.flows.sync.work import Trouble, Worker
 from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind, Window
-from octo_sync.schema import Table
+from octo_sync.tables.schema import Table
 
 __all__ = ["Claims", "LiveResult", "claims", "verify_live"]
 

@@ -186,7 +186,7 @@ def schedule(document: Mapping[str, object], mistakes: list[str]) -> None:
     table = document.get("schedule")
     if not isinstance(table, Mapping):
         return
-    from octo_sync.schedule import next_time  # noqa: PLC0415 - apscheduler takes longer than all the rest
+    from octo_sync.pipeline.schedule import next_time  # noqa: PLC0415 - apscheduler takes longer than all the rest
 
     for part, expression in table.items():
         try:

@@ -28,7 +28,7 @@ from octo_sync.pipeline.keys import (
 )
 from octo_sync.pipeline.layers import Layers, dotenv, merge
 from octo_sync.pipeline.reconciling import ReconcileTable
-from octo_sync.shipped import local_or_shipped
+from octo_sync.pipeline.shipped import local_or_shipped
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -8,7 +8,7 @@ import pkgutil
 from functools import cache
 from types import MappingProxyType
 
-from octo_sync.schema import Merge, Noun, Table
+from octo_sync.tables.schema import Merge, Noun, Table
 
 __all__ = ["all_tables", "by_name", "nouns"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from octo_sync.schema import Column, Enum, Merge, Noun, Table
+from octo_sync.tables.schema import Column, Enum, Merge, Noun, Table
 
 __all__ = [
     "Column",

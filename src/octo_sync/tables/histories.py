@@ -4,11 +4,10 @@ A version says what this copy said, from the landing that brought it to the one 
 columns that are here make a version: a repeated delivery, an equal answer and a change of another column make none.
 """
 
-from octo_sync.schema import VERSION
-
 # As modules: a table that is a name in two files would be found twice.
 from octo_sync.tables import availability, bookings
 from octo_sync.tables.base import Column, Merge, Table
+from octo_sync.tables.schema import VERSION
 
 
 def _as_in(table: Table, *names: str) -> tuple[Column, ...]:

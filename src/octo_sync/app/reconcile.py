@@ -1,0 +1,196 @@
+"""The composition root of comparisons: the copy that readers have, the journal, files and hooks put together.
+
+Like `app`, it decides nothing. A comparison reads what was published and keeps its result in the journal, so it runs beside
+whatever owns the warehouse; who owns it shows the result to readers with its next publish.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import SystemRandom
+from typing import TYPE_CHECKING
+
+from octo_sync import pipeline as settings
+from octo_sync.app import reading as api
+from octo_sync.app.hooks import tell
+from octo_sync.app.project import (
+    SystemClock,
+    environ,
+    new_run_id,
+    open_journal,
+    open_project,
+    published,
+    run_until_done,
+)
+from octo_sync.errors import LeaseHeld, OctoSyncError, WarehouseError
+from octo_sync.flows.reconcile.copy_side import drill
+from octo_sync.flows.reconcile.frames import Reconciled
+from octo_sync.flows.reconcile.history import news, store
+from octo_sync.flows.reconcile.run import compare, table_of, write
+from octo_sync.flows.sync.mirror import mirror_and_publish
+from octo_sync.journal import Journal
+from octo_sync.model import Clock, Window
+from octo_sync.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped] # it ships no types
+    import pyarrow as pa  # type: ignore[import-untyped] # the same
+
+    from octo_sync.reconciliation import Outcome
+
+__all__ = ["Made", "make", "make_and_keep", "reconcile", "show"]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A comparison that was made: what came of it, the files that were written, and what went wrong with its hook."""
+
+    outcome: "Outcome"
+    files: tuple[Path, ...] = ()
+    hook_failed: str | None = None
+
+
+def make(
+    pipeline: Pipeline,
+    name: str,
+    *,
+    clock: Clock | None = None,
+    window: Window | None = None,
+    files: Sequence[Path] = (),
+    there: "pa.Table | None" = None,
+) -> Made:
+    """Compare and write files; nothing is kept and nobody is told. What was accepted before counts."""
+    clock = clock or SystemClock()
+    with contextlib.ExitStack() as stack:
+        journal = stack.enter_context(open_journal(pipeline, clock)) if Journal.exists(pipeline.journal) else None
+        return _make(pipeline, name, journal, clock, run_id=None, window=window, files=files, there=there)
+
+
+def make_and_keep(
+    pipeline: Pipeline,
+    name: str,
+    *,
+    clock: Clock | None = None,
+    window: Window | None = None,
+    files: Sequence[Path] = (),
+    journal: Journal | None = None,
+) -> Made:
+    """Compare, age and keep what was found, write files, tell the hook of what is new. A `journal` that is open is left open.
+
+    Raises:
+        ConfigError, LedgerError, ReconcileError, QueryError: It could not be compared; nothing was kept.
+        JournalError: It could not be kept.
+    """
+    clock = clock or SystemClock()
+    with contextlib.ExitStack() as stack:
+        owned = journal or stack.enter_context(open_journal(pipeline, clock))
+        return _make(
+            pipeline,
+            name,
+            owned,
+            clock,
+            run_id=new_run_id(clock, SystemRandom()),
+            window=window,
+            files=files,
+            there=None,
+        )
+
+
+def _make(
+    pipeline: Pipeline,
+    name: str,
+    journal: Journal | None,
+    clock: Clock,
+    *,
+    run_id: str | None,
+    window: Window | None,
+    files: Sequence[Path],
+    there: "pa.Table | None",
+) -> Made:
+    table, started_at = table_of(pipeline, name), clock.now()
+    where = published(pipeline)
+    if isinstance(where, Path) and not where.exists():
+        raise WarehouseError(f"{where} does not exist yet; run `octo-sync sync` first.")
+    with contextlib.closing(api.reader(where, is_whole=True)) as reader:
+        outcome = compare(
+            pipeline,
+            name,
+            reader=reader,
+            journal=journal,
+            now=started_at,
+            environ=environ(),
+            window=window,
+            there=there,
+        )
+        if journal is not None and run_id is not None:
+            outcome = store(journal, outcome, run_id=run_id, started_at=started_at, now=clock.now())
+        wanted = [
+            *files,
+            *(pipeline.directory / each for each in (table.html, table.xlsx, table.csv) if each and run_id),
+        ]
+        uuids = {item.booking_uuid for item in outcome.items if item.booking_uuid}
+        detail = drill(reader, journal, uuids) if any(path.suffix.lower() == ".html" for path in wanted) else None
+        for path in wanted:
+            write(outcome, path, detail=detail)
+    problem = None
+    if run_id is not None and table.notify and (document := news(outcome)) is not None:
+        problem = tell(table.notify, document)
+    return Made(outcome, tuple(wanted), problem)
+
+
+def show(pipeline: Pipeline) -> bool:
+    """Have readers see what was kept, with a publish; False when another process owns the project, which does it itself."""
+
+    async def run() -> bool:
+        async with open_project(pipeline, command="reconcile") as project:
+            mirror_and_publish(project.ports)
+        return True
+
+    if not pipeline.publish.enabled:
+        return False
+    try:
+        return run_until_done(run())
+    except LeaseHeld:
+        return False
+
+
+def reconcile(
+    name: str | None = None,
+    *,
+    directory: str | Path = ".",
+    pipeline: str | None = None,
+    there: "pd.DataFrame | pa.Table | None" = None,
+    keep: bool = False,
+) -> Reconciled:
+    """Compare the published copy with another system's rows, as `[reconcile.NAME]` of a pipeline says.
+
+    Args:
+        name: Which reconciliation; None when the pipeline has one.
+        directory: The project.
+        pipeline: Which pipeline, when there are several: a name or a path.
+        there: Rows that stand for the other side, with its column names: a pandas frame or an Arrow table.
+        keep: Also age and keep what was found, as the command does; not with `there`.
+
+    Raises:
+        OctoSyncError: It could not be compared; the sentence says where and what to do.
+    """
+    project = Path(directory)
+    loaded = settings.load(settings.find(pipeline, project), directory=project, environ=environ(), overrides={})
+    if name is None:
+        if len(loaded.reconciliations) != 1:
+            raise OctoSyncError(
+                f"Which reconciliation? {loaded.path} has {', '.join(loaded.reconciliations) or 'none'}."
+            )
+        [name] = loaded.reconciliations
+    if keep and there is not None:
+        raise OctoSyncError("What is handed in is compared and not kept: leave out `keep` or `there`.")
+    if keep:
+        return Reconciled(make_and_keep(loaded, name).outcome)
+    return Reconciled(make(loaded, name, there=None if there is None else _arrow(there)).outcome)
+
+
+def _arrow(rows: "pd.DataFrame | pa.Table") -> "pa.Table":
+    import pyarrow as pa  # noqa: PLC0415 - only where rows are handed in
+
+    return rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(rows, preserve_index=False)

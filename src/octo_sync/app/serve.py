@@ -1,0 +1,434 @@
+"""The composition root of the program that runs for good: receiver, worker and schedules, in one process and one loop.
+
+Like `app`, it puts things together and decides nothing. The receiver needs the journal alone, so it takes deliveries while
+the warehouse is locked, damaged or somebody else's; the worker takes what is marked as soon as it may.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import platform
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from importlib.metadata import version
+from random import Random, SystemRandom
+
+from octo_sync import __version__
+from octo_sync.app.notify import Notifier
+from octo_sync.app.project import (
+    Project,
+    SystemClock,
+    dashboard_source,
+    new_run_id,
+    new_token,
+    open_journal,
+    open_project,
+)
+from octo_sync.errors import ConfigError, JournalError, LeaseHeld, OctoSyncError, WriterFenced
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.status.metrics import Gauges, Requests
+from octo_sync.flows.sync.keep import PARTS, Keeper
+from octo_sync.flows.webhooks.noticing import Looks, watch_tokens
+from octo_sync.flows.webhooks.receive import Inbox, Routing
+from octo_sync.flows.webhooks.subscribe import check, close_gap
+from octo_sync.journal import EndStatus, Journal, Received
+from octo_sync.model import Claim, Clock, Secret, SubjectKind
+from octo_sync.pipeline import Pipeline
+from octo_sync.pipeline.schedule import Schedules
+from octo_sync.receiver.endpoints import Doors
+from octo_sync.receiver.metrics import Metrics
+from octo_sync.receiver.routes import receiver_app
+from octo_sync.receiver.server import WebServer
+
+__all__ = ["PROGRAM_PARTS", "Events", "Means", "serve"]
+
+log = logging.getLogger("octo_sync")
+
+PROGRAM_PARTS = frozenset({"receiver", "worker", "dashboard"})
+_WATCH_EVERY = 0.2
+"""Seconds between two looks at whether another process has marked something."""
+_TOKENS_EVERY = 10.0
+"""Seconds between two looks at the files that hold tokens."""
+_DOWNLOAD, _VISITORS = 900.0, 100
+"""Seconds that an answer of the dashboard may take, downloads included, and connections to it at the same time."""
+_QUERY_IN_ADDRESS = 65_536
+"""Bytes of a request's head for the dashboard: a query of 6,000 characters, most of them escaped."""
+_TOLD_WITHIN = 0.5
+"""Seconds that a stop waits for notices that are being told."""
+_AGAIN, _AGAIN_CAP = 1.0, 30.0
+"""Seconds until a project that could not be opened is tried again: at first, and at most."""
+
+
+@dataclass(slots=True)
+class Events:
+    """What the program says while it runs; each is a sentence for a person."""
+
+    say: Callable[[str], object] = lambda _: None
+    listening: Callable[[str], object] = lambda _: None
+    """Told the receiver's address when it takes deliveries."""
+    showing: Callable[[str], object] = lambda _: None
+    """Told the dashboard's address when it can be looked at."""
+    keeping: Callable[[Keeper], object] = lambda _: None
+    """Told the keeper when this process has become the writer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What touches the outside world (R14): a simulation hands in its own."""
+
+    opening: Callable[..., contextlib.AbstractAsyncContextManager[Project]] = open_project
+    server: Callable[..., contextlib.AbstractAsyncContextManager[WebServer]] = WebServer
+    schedules: Callable[..., Schedules] = Schedules
+    tokens: Callable[[int], str] = new_token
+    watch_every: float = _WATCH_EVERY
+    tokens_every: float = _TOKENS_EVERY
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """What its parts share."""
+
+    pipeline: Pipeline
+    clock: Clock
+    random: Random
+    events: Events
+    means: Means
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    time_zones: dict[tuple[str, str], str] = field(default_factory=dict)
+    requests: Requests = field(default_factory=Requests)
+    subscriptions: dict[str, str] = field(default_factory=dict)
+    """How it stood with each connection's subscription when it was looked at last."""
+
+
+async def serve(
+    pipeline: Pipeline,
+    *,
+    parts: frozenset[str] = PROGRAM_PARTS,
+    events: Events | None = None,
+    clock: Clock | None = None,
+    random: Random | None = None,
+    means: Means | None = None,
+) -> None:
+    """Run until cancelled: then nobody new is let in, the landing in hand is finished, and everything is closed.
+
+    Raises:
+        ConfigError: The receiver's address cannot be had, or a schedule is not one.
+    """
+    program = _Program(pipeline, clock or SystemClock(), random or SystemRandom(), events or Events(), means or Means())
+    os.umask(0o077)
+    if parts == {"dashboard"}:
+        # It writes nothing, so it needs no journal, and works where there is none.
+        async with _dashboard(program):
+            await _wait_for_ever()
+    async with contextlib.AsyncExitStack() as stack:
+        # One for both: two connections would wait for each other's locks.
+        journal = stack.enter_context(open_journal(pipeline, program.clock))
+        receiving = await stack.enter_async_context(contextlib.AsyncExitStack())
+        if "receiver" in parts:
+            await receiving.enter_async_context(_receiver(program, journal))
+        if "dashboard" in parts and pipeline.dashboard.enabled:
+            try:
+                await stack.enter_async_context(_dashboard(program))
+            except Exception as error:
+                # Nobody's bookings wait for pages.
+                log.debug("action=dashboard_failed", exc_info=error)
+                why = str(error) if isinstance(error, OctoSyncError) else f"It broke ({type(error).__name__})."
+                program.events.say(f"{why} There is no dashboard; everything else runs.")
+        own = stack.enter_context(contextlib.closing(Journal(pipeline.journal, clock=program.clock)))
+        notifier = Notifier(pipeline, own, program.clock)
+        stack.callback(notifier.finish, _TOLD_WITHIN)
+        if "worker" in parts and notifier.looks:
+            stack.push_async_callback(_cancelled, asyncio.create_task(_notice(notifier, pipeline.notify.check_every)))
+        work = _work(program, journal, notifier) if "worker" in parts else _wait_for_ever()
+        worker = asyncio.create_task(work)
+        stack.push_async_callback(_stopped, worker, receiving)
+        await asyncio.wait([worker])
+        worker.result()
+
+
+async def _wait_for_ever() -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+async def _stopped(worker: "asyncio.Task[None]", receiving: contextlib.AsyncExitStack) -> None:
+    """Take no new deliveries while the last landing is finished; a sender that stalls takes none of its time."""
+    await asyncio.gather(receiving.aclose(), _cancelled(worker))
+
+
+async def _cancelled(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait([task])
+
+
+@contextlib.asynccontextmanager
+async def _dashboard(program: _Program) -> AsyncIterator[None]:
+    """The dashboard, listening for as long as the block runs."""
+    from octo_sync.dashboard import dashboard_app  # noqa: PLC0415 - templates and pages, which a worker alone can do without
+
+    pipeline, settings = program.pipeline, program.pipeline.dashboard
+    app = dashboard_app(
+        dashboard_source(pipeline, program.clock),
+        host=settings.address[0],
+        allow_hosts=settings.allow_hosts,
+        token=pipeline.dashboard_token,
+    )
+    limits = replace(
+        pipeline.webhooks,
+        bind=settings.bind,
+        request_timeout=_DOWNLOAD,
+        max_connections=_VISITORS,
+        header_limit=_QUERY_IN_ADDRESS,
+    )
+    try:
+        stop_within = pipeline.serve.stop_within
+        async with program.means.server(app, limits, stop_within=stop_within, key="dashboard.bind") as server:
+            program.events.showing(server.url)
+            yield
+    finally:
+        app.close()
+
+
+@contextlib.contextmanager
+def _gauges(program: _Program) -> Iterator[Gauges]:
+    """What `/metrics` says of the journal; read on a connection of its own, which is made when somebody asks."""
+    pipeline, size = program.pipeline, None
+    if isinstance(pipeline.destination, str):
+        from octo_sync.destinations.postgres.session import size_of  # noqa: PLC0415 - its driver is an extra
+
+        size = partial(size_of, pipeline.destination)
+    build = __version__, platform.python_version(), version("duckdb")
+    with contextlib.closing(Journal(pipeline.journal, clock=program.clock)) as journal:
+        yield Gauges(pipeline, journal, program.clock, build=build, requests=program.requests, size=size)
+
+
+@contextlib.asynccontextmanager
+async def _receiver(program: _Program, journal: Journal) -> AsyncIterator[None]:
+    """The receiver, listening for as long as the block runs."""
+
+    def committed(_: Sequence[Received]) -> None:
+        program.wake.set()
+
+    pipeline, events = program.pipeline, program.events
+    inbox = Inbox(journal, Routing(pipeline, program.clock, program.time_zones), committed)
+    doors = Doors(journal)
+    means, stop_within = program.means, pipeline.serve.stop_within
+    with _gauges(program) as gauges:
+        metrics = Metrics(gauges.read)
+        app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
+        try:
+            async with means.server(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
+                events.listening(server.url)
+                yield
+        finally:
+            await metrics.close()
+            await doors.close()
+            await inbox.close()
+
+
+async def _work(program: _Program, journal: Journal, notifier: Notifier) -> None:
+    """Own the project and keep its copy; whenever that cannot be, say so once and try again."""
+    events, said, pause = program.events, "", _AGAIN
+    while True:
+        try:
+            opening = program.means.opening(
+                program.pipeline,
+                command="serve",
+                clock=program.clock,
+                random=program.random,
+                journal=journal,
+                patient=False,
+            )
+            async with opening as project:
+                said, pause = "", _AGAIN
+                project.ports.time_zones = program.time_zones
+                program.requests.follow({name: client.stats for name, client in project.ports.clients.items()})
+                await _keep(program, project.ports, notifier)
+        except ConfigError:
+            raise
+        except OctoSyncError as error:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                # What breaks while it is being stopped must not begin it anew.
+                log.warning("action=stop error=%s", error)
+                raise asyncio.CancelledError from error
+            if isinstance(error, LeaseHeld | WriterFenced):
+                if said != "writer":
+                    events.say(f"{await asyncio.to_thread(_writer, journal)}; this one takes over as soon as it ends.")
+                said, pause = "writer", _AGAIN
+            else:
+                if said != str(error):
+                    run = f" (run {error.run_id})" if error.run_id else ""
+                    events.say(f"{error}{run} Trying again until it works; deliveries are kept meanwhile.")
+                said, pause = str(error), min(pause * 2, _AGAIN_CAP)
+        await asyncio.sleep(pause)
+
+
+def _writer(journal: Journal) -> str:
+    """Who works on the project in our place. Blocking."""
+    row = None
+    with contextlib.suppress(JournalError):
+        row = journal.lease()
+    name = f" ({row.owner}, pid {row.pid} on {row.host})" if row and row.released_at is None else ""
+    return f"Another octo-sync process{name} works on this project"
+
+
+async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
+    journal, pipeline, events, wake = ports.journal, ports.pipeline, program.events, program.wake
+    keeper = Keeper(
+        ports,
+        wake,
+        partial(new_run_id, program.clock, program.random),
+        {SubjectKind.SUBSCRIPTION: _subscription(program, ports, notifier)},
+        events.say,
+        partial(_reconcile, program, ports),
+        notifier.all_is_well,
+    )
+    schedules = _schedules(program, keeper)
+    await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
+    watching = [
+        asyncio.create_task(_watch(journal, wake, program.means.watch_every)),
+        asyncio.create_task(
+            watch_tokens(ports.clients, program.means.tokens_every, partial(_use_token, keeper), events.say)
+        ),
+    ]
+    status: EndStatus = "ok"
+    why = None
+    try:
+        backlog = await asyncio.to_thread(journal.backlog)
+        if owed := sum(b.dirty for b in backlog if b.kind is not SubjectKind.SUBSCRIPTION):
+            events.say(f"{owed:,} subjects are still owed a look from before.")
+        await asyncio.to_thread(keeper.check_subscriptions)
+        late = await schedules.start()
+        if "full" not in late and await asyncio.to_thread(keeper.never_pulled):
+            events.say("Nothing was ever pulled here: everything in the horizon is asked for.")
+            await asyncio.to_thread(keeper.pull, "full")
+        wake.set()
+        events.keeping(keeper)
+        await keeper.run()
+    except Exception as error:
+        status, why = "failed", type(error).__name__
+        if isinstance(error, OctoSyncError):
+            why, error.run_id = str(error), ports.run_id
+        raise
+    finally:
+        schedules.stop()
+        for task in watching:
+            task.cancel()
+        with contextlib.suppress(OctoSyncError):
+            # On a stop, or on an error that ends this attempt; what is owed is marked either way.
+            keeper.stop_pulls()
+            journal.end_run(ports.run_id, status, keeper.counts(), error=why)
+
+
+def _reconcile(program: _Program, ports: Ports) -> None:
+    """Compare what was just published with the systems that the pipeline names, and say how it went. Blocking."""
+    wanted = [name for name, table in ports.pipeline.reconciliations.items() if table.after_sync]
+    if not wanted:
+        return
+    from octo_sync.app.reconcile import make_and_keep  # noqa: PLC0415 - only where something is compared
+
+    for name in wanted:
+        try:
+            made = make_and_keep(ports.pipeline, name, clock=program.clock, journal=ports.journal)
+        except Exception as error:
+            # The copy is kept whatever one comparison runs into.
+            why = (
+                str(error)
+                if isinstance(error, OctoSyncError)
+                else f"it broke ({type(error).__name__}); please report this."
+            )
+            log.warning("action=reconcile_failed run=%s name=%s error=%s", ports.run_id, name, why)
+            log.debug("action=reconcile_failed run=%s name=%s", ports.run_id, name, exc_info=error)
+            program.events.say(f"reconcile {name} failed: {why}")
+            continue
+        outcome = made.outcome
+        new = sum(item.bucket.is_difference and any(d.is_new for d in item.differences) for item in outcome.items)
+        over = f"; over the limits: {'; '.join(outcome.breached)}" if outcome.breached else ""
+        program.events.say(f"reconcile {name}: {outcome.differences:,} differences, {new:,} of them new{over}")
+
+
+async def _notice(notifier: Notifier, every: float) -> None:
+    """Look now and then whether anything is to be told."""
+    while True:
+        try:
+            await asyncio.to_thread(notifier.look)
+        except Exception as error:  # noqa: BLE001 - one look that breaks must not end all others
+            log.warning(
+                "action=notice_failed error=%s", error if isinstance(error, OctoSyncError) else type(error).__name__
+            )
+        await asyncio.sleep(every)
+
+
+def _subscription(program: _Program, ports: Ports, notifier: Notifier) -> Callable[[Claim], Awaitable[None]]:
+    """Makes a connection's subscription as it should be, and says so when that is news."""
+    events, said = program.events, dict[str, str]()
+
+    async def subscription(claim: Claim) -> None:
+        name = claim.subject.connection
+        ensured = await check(ports, name, tokens=program.means.tokens)
+        sentence = f"{name}: subscription {ensured.state}: {ensured.text}"
+        if said.get(name) != sentence:
+            events.say(sentence)
+        said[name] = sentence
+        program.subscriptions[name] = ensured.state
+        if ensured.endpoint is None:
+            return
+        if await asyncio.to_thread(close_gap, ports, name, ensured.endpoint.endpoint):
+            events.say(f"{name}: what changed while nobody was told is not known, so everything is asked for.")
+            text = f"{name}: the subscription for webhooks was deleted or edited at the service and is mended; "
+            notifier.tell("subscription_lost", name, f"{text}everything is asked for once.", mended=True)
+
+    return subscription
+
+
+def _schedules(program: _Program, keeper: Keeper) -> Schedules:
+    journal, pipeline, wake = keeper.ports.journal, program.pipeline, program.wake
+
+    def last_run(name: str) -> datetime | None:
+        value = journal.setting(f"schedule {name}")
+        return datetime.fromisoformat(value) if value else None
+
+    def ran(name: str, at: datetime) -> None:
+        journal.set_setting(f"schedule {name}", at.isoformat())
+
+    async def pull(part: str) -> None:
+        count = await asyncio.to_thread(keeper.pull, part)
+        program.events.say(f"scheduled pull ({part}): {count:,} subjects marked")
+        wake.set()
+
+    looks = Looks(pipeline.webhooks.check_every, program.subscriptions, program.events.say)
+
+    async def check_subscriptions() -> None:
+        await asyncio.to_thread(keeper.check_subscriptions, looks.due(keeper.ports.clients))
+        wake.set()
+
+    async def publish() -> None:
+        keeper.publish_soon()
+
+    schedules = program.means.schedules(pipeline.schedule.time_zone, keeper.ports.clock, last_run=last_run, ran=ran)
+    for part in PARTS:
+        if expression := getattr(pipeline.schedule, part):
+            schedules.cron(part, expression, partial(pull, part))
+    if pipeline.schedule.publish:
+        schedules.cron("publish", pipeline.schedule.publish, publish)
+    schedules.every("subscriptions", pipeline.webhooks.check_every, check_subscriptions)
+    return schedules
+
+
+async def _use_token(keeper: Keeper, connection: str, token: Secret) -> None:
+    keeper.ports.clients[connection].use(token)
+    await keeper.look_again(connection)
+
+
+async def _watch(journal: Journal, wake: asyncio.Event, every: float) -> None:
+    """Wake the keeper when another process has marked something: a receiver of its own, a person's command."""
+    last = None
+    while True:
+        with contextlib.suppress(JournalError):
+            number = await asyncio.to_thread(journal.last_number)
+            if number != last:
+                wake.set()
+            last = number
+        await asyncio.sleep(every)

@@ -1,0 +1,252 @@
+"""The dashboard as an ASGI application: which address is which page, and what happens when something cannot be shown.
+
+Pages are made in two threads of their own, so that neither the receiver nor another page waits for a slow one, and what a
+person asks in SQL is answered in others. What was made is kept until another copy is published, for a minute at most,
+because ages stand on it.
+"""
+
+import asyncio
+import functools
+import gzip
+import importlib
+import logging
+import pkgutil
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from pathlib import Path
+from typing import TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from octo_sync.dashboard import pages as pages_package
+from octo_sync.dashboard import words
+from octo_sync.dashboard.downloads import Downloads
+from octo_sync.dashboard.filters import filters_of
+from octo_sync.dashboard.guard import Guard, names_of
+from octo_sync.dashboard.render import STATIC, Choices, Frame, error_page, page_html
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.standing import standing
+from octo_sync.dashboard.view import Filters, Page, Section, View
+from octo_sync.errors import OctoSyncError, QueryError
+from octo_sync.model import Secret
+
+__all__ = ["Dashboard", "all_pages", "dashboard_app", "nothing_yet"]
+
+log = logging.getLogger("octo_sync")
+
+T = TypeVar("T")
+
+_THREADS = 2
+_ASKING_THREADS = 2
+"""One for the query that runs, one to say so to whoever asks meanwhile."""
+_SECONDS = 30.0
+"""The longest that a page may take, waiting included; more than one query may, so that the page can say what became of it."""
+_WAITING = 32
+"""Pages that may wait for a thread."""
+_KEEP = 64
+"""Pages that are kept."""
+_YEAR = "public, max-age=31536000, immutable"
+
+
+@functools.cache
+def all_pages() -> tuple[Page, ...]:
+    """Every module of `pages/`, in their order: a new page is one new file."""
+    names = [m.name for m in pkgutil.iter_modules(pages_package.__path__) if not m.name.startswith("_")]
+    found: list[Page] = [importlib.import_module(f"{pages_package.__name__}.{name}").PAGE for name in names]
+    return tuple(sorted(found, key=lambda page: (page.order, page.name)))
+
+
+class _Busy(OctoSyncError):  # noqa: N818 - what is the matter
+    """Too many pages are asked for at once."""
+
+
+class Dashboard:
+    """The application; see `dashboard_app`."""
+
+    def __init__(self, source: Source, guard: Callable[[Starlette], Guard]) -> None:
+        self._source = source
+        self._threads = ThreadPoolExecutor(_THREADS, "dashboard")
+        self._asking = ThreadPoolExecutor(_ASKING_THREADS, "dashboard-sql")
+        self._waiting = 0
+        self._kept: OrderedDict[object, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+        routes = [Route(f"/{page.path}", functools.partial(self._page, page)) for page in all_pages()]
+        routes.append(Route("/static/{name}", self._static))
+        routes.append(Route("/data/{file}", Downloads(source).answer))
+        inner = Starlette(
+            routes=routes,
+            exception_handlers={
+                HTTPException: self._http_error,
+                OctoSyncError: self._cannot,
+                Exception: self._failed,
+            },
+        )
+        inner.router.redirect_slashes = False
+        self._guard = guard(inner)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        await self._guard(scope, receive, send)
+
+    def forget(self) -> None:
+        """Make every page anew."""
+        with self._lock:
+            self._kept.clear()
+
+    def close(self) -> None:
+        """Let go of the copy; pages in the making are not waited for."""
+        for threads in (self._threads, self._asking):
+            threads.shutdown(wait=False, cancel_futures=True)
+        self._source.close()
+
+    async def _page(self, page: Page, request: Request) -> Response:
+        filters = filters_of(page, request.query_params)
+        threads = self._asking if filters.more else self._threads
+        return HTMLResponse(await self._threaded(threads, lambda: self._made(page, filters)))
+
+    async def _threaded(self, threads: ThreadPoolExecutor, what: Callable[[], T]) -> T:
+        """The same in one of the threads, within its time."""
+        if self._waiting >= _WAITING:
+            raise _Busy("Too many pages are asked for at once; try again in a moment.")
+        self._waiting += 1
+        try:
+            return await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(threads, what), timeout=_SECONDS)
+        except TimeoutError:
+            raise _Busy(f"The page was not ready after {_SECONDS:g} s; ask for less, or try again.") from None
+        finally:
+            self._waiting -= 1
+
+    def _made(self, page: Page, filters: Filters) -> bytes:
+        """The page, all of it of one copy; of what is the matter where there is none. In a thread."""
+        if self._source.trouble is not None:
+            return self._kept_or_new(page, filters)
+        with self._source.one_copy():
+            return self._kept_or_new(page, filters)
+
+    def _kept_or_new(self, page: Page, filters: Filters) -> bytes:
+        """The page from what is kept, or anew."""
+        source, now = self._source, self._source.now()
+        asked = (filters.first, filters.last, filters.product, filters.channel, filters.currency, filters.with_tests)
+        key = (page.name, asked, source.revision, f"{now:%Y-%m-%d %H:%M}")
+        with self._lock:
+            kept = self._kept.get(key)
+        if kept is not None and not page.takes_more:
+            return kept
+        made = _html(source, page, filters)
+        if not page.takes_more:
+            with self._lock:
+                self._kept[key] = made
+                while len(self._kept) > _KEEP:
+                    self._kept.popitem(last=False)
+        return made
+
+    async def _static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in STATIC:
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        packed = "gzip" in request.headers.get("accept-encoding", "")
+        body = await asyncio.to_thread(_static_body, name, packed=packed)
+        headers = {"cache-control": _YEAR, "vary": "accept-encoding"}
+        return Response(
+            body, media_type=STATIC[name], headers=headers | ({"content-encoding": "gzip"} if packed else {})
+        )
+
+    async def _http_error(self, request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
+        sentence = "There is no such page. The ones there are stand above."
+        if isinstance(error, HTTPException) and error.detail != HTTPStatus(error.status_code).phrase:
+            sentence = error.detail
+        return self._told(request, HTTPStatus(status), sentence)
+
+    async def _cannot(self, request: Request, error: Exception) -> Response:
+        status = HTTPStatus.BAD_REQUEST if isinstance(error, QueryError) else HTTPStatus.SERVICE_UNAVAILABLE
+        return self._told(request, status, str(error))
+
+    async def _failed(self, request: Request, error: Exception) -> Response:
+        del error
+        return self._told(
+            request, HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong here; octo-sync's log says what."
+        )
+
+    def _told(self, request: Request, status: HTTPStatus, sentence: str) -> Response:
+        """An error as a page like the others."""
+        up = "../" * max(0, request.url.path.count("/") - 1)
+        frame = Frame(self._source.name, words.instant(self._source.now()), all_pages(), root=up or "./")
+        return HTMLResponse(error_page(status.phrase, sentence, frame), status)
+
+
+def dashboard_app(
+    source: Source, *, host: str, allow_hosts: Collection[str] = (), token: Secret | None = None
+) -> Dashboard:
+    """The dashboard as an ASGI application; usable without a server.
+
+    Args:
+        source: The copy.
+        host: Where it listens: a name or an address, which browsers may call it by.
+        allow_hosts: Other names it goes by.
+        token: What a caller has to know.
+    """
+    guarded = ["/data/", *(f"/{page.path}" for page in all_pages() if page.guarded)]
+    names = names_of(host, allow_hosts)
+    return Dashboard(source, lambda inner: Guard(inner, names=names, token=token, guarded=guarded))
+
+
+def nothing_yet(title: str, sentence: str) -> View:
+    """What a page shows when there is nothing to show."""
+    return View(title, "", [Section("", [sentence])])
+
+
+def _html(source: Source, page: Page, filters: Filters) -> bytes:
+    """A page, whatever state the copy is in. Blocking."""
+    now, told = words.instant(source.now()), all_pages()
+    if (trouble := source.trouble) is not None:
+        return page_html(nothing_yet(page.title, trouble), Frame(source.name, now, told, page))
+    found = standing(source)
+    frame = Frame(source.name, now, told, page, found, _choices(source, page))
+    if found.is_empty and not page.works_empty:
+        return page_html(nothing_yet(page.title, "There is nothing on this page yet."), frame)
+    _known(frame.choices, page, filters)
+    return page_html(page.build(source, filters), frame)
+
+
+def _choices(source: Source, page: Page) -> Choices:
+    """What the page's filters can be set to."""
+    return Choices(
+        products=[
+            (row["product_key"], f"{row['product_name']}{' (retired)' if row['is_retired'] else ''}")
+            for row in (source.rows("products") if "product" in page.shown else ())
+        ],
+        channels=[
+            (row["connection_id"], row["channel_name"])
+            for row in (source.rows("channels") if "channel" in page.shown else ())
+        ],
+        currencies=[
+            (row["currency"], row["currency"])
+            for row in (source.rows("currencies") if "currency" in page.shown else ())
+        ],
+    )
+
+
+def _known(choices: Choices, page: Page, filters: Filters) -> None:
+    """Refuse what this copy does not have, which a page would show as nothing at all."""
+    for name, value, known in (
+        ("product", filters.product, choices.products),
+        ("channel", filters.channel, choices.channels),
+        ("currency", filters.currency, choices.currencies),
+    ):
+        if value is not None and value not in {each for each, _ in known}:
+            raise QueryError(f"This copy has no {name} {value[:100]!r}; choose one on the page {page.title}.")
+
+
+@functools.lru_cache(maxsize=16)
+def _static_body(name: str, *, packed: bool) -> bytes:
+    body = (Path(__file__).parent / "static" / name).read_bytes()
+    return gzip.compress(body, 6, mtime=0) if packed else body

@@ -1,0 +1,133 @@
+"""Cancellations: what share of what was sold, by whom, and how late."""
+
+from collections import defaultdict
+from datetime import date
+from typing import Any
+
+from octo_sync.dashboard import charts, pictures, words
+from octo_sync.dashboard.days import month_start, months
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.standing import known_from, standing
+from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View
+
+__all__ = ["PAGE", "build"]
+
+_BACK = 11
+_CHANNELS = 6
+_NOTICE = ("over 30 days", "8-30 days", "3-7 days", "1-2 days", "same day", "after travel", "unknown")
+
+
+def build(source: Source, filters: Filters) -> View:
+    """The page; without dates the bookings made in the copy's month and the eleven before, as far as they are known."""
+    now = standing(source)
+    today, begins = now.today or date.min, now.begins
+    last = filters.last or today
+    first = filters.first or month_start(last, -_BACK)
+    if begins and not filters.first and not filters.last:
+        first = max(first, month_start(begins))
+    asked = {"first": first, "last": last, "product": filters.product, "channel": filters.channel}
+    by_month = source.rows("cancellations_months", **asked)
+    sold, cancelled = (sum(row[name] for row in by_month) for name in ("was_sold", "cancelled"))
+    tile = Tile(
+        "Cancelled",
+        words.share(cancelled / sold) if sold else "—",
+        f"{words.of(cancelled, sold)} bookings that were ever sold",
+        name="cancelled",
+    )
+    return View(
+        "Cancellations",
+        f"Bookings made {words.day(first)} to {words.day(last)} that were ever sold, and those of them cancelled since. "
+        "A hold that was let go is no cancellation."
+        + pictures.in_part(first, known_from(source, filters.channel, made=True)),
+        [
+            Section("", [Tiles([tile])]),
+            Section(
+                "",
+                [_by_month(by_month, months(first, last)), _by_notice(source.rows("cancellations_notice", **asked))],
+            ),
+            Section("Products", [_products(source.rows("cancellations_products", **asked))]),
+        ],
+        Filters(first=first, last=last, product=filters.product, channel=filters.channel),
+    )
+
+
+def _by_month(rows: list[dict[str, Any]], across: list[str]) -> Chart:
+    sold: dict[str, int] = defaultdict(int)
+    counted: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        name = words.plain(row["channel_name"])  # of more than one connection, perhaps
+        sold[name] += row["was_sold"]
+        month = counted[name, row["booking_month"]]
+        month[0] += row["cancelled"]
+        month[1] += row["was_sold"]
+    shown = sorted(sold, key=lambda name: (-sold[name], name))[:_CHANNELS]
+    series: dict[str, list[float | None]] = {name: [None] * len(across) for name in shown}
+    for (name, booked), (cancelled, ever) in counted.items():
+        if name in series:
+            series[name][across.index(booked)] = cancelled / ever
+    left = len(sold) - len(shown)
+    return Chart(
+        id="rate-by-month",
+        title="Share cancelled, by month of booking and channel",
+        option=charts.lines([words.month(month) for month in across], series, percent=True),
+        table=Table(
+            "Share cancelled, by month of booking and channel",
+            [
+                Column("Month of booking"),
+                Column("Channel"),
+                Column("Ever sold", "number"),
+                Column("Cancelled since", "number"),
+                Column("Share", "share"),
+            ],
+            [
+                (
+                    words.month(row["booking_month"]),
+                    row["channel_name"],
+                    row["was_sold"],
+                    row["cancelled"],
+                    row["cancellation_rate"],
+                )
+                for row in reversed(rows)
+            ],
+            empty="No booking made in this time was ever sold.",
+        ),
+        download="fct_bookings",
+        note="Later months have had less time to be cancelled."
+        + (f" {left} smaller channels are in the table alone." if left else ""),
+    )
+
+
+def _by_notice(rows: list[dict[str, Any]]) -> Chart:
+    found = {row["notice"]: row for row in rows}
+    shown = [name for name in _NOTICE if name in found]
+    return Chart(
+        id="notice",
+        title="How long before travel they were cancelled",
+        option=charts.bars(shown, {"Bookings": [found[name]["bookings"] for name in shown]}),
+        table=Table(
+            "Cancelled bookings by how long before travel that was",
+            [Column("Before travel"), Column("Bookings", "number"), Column("Guests", "number", none="unknown")],
+            [(name, found[name]["bookings"], found[name]["guests"]) for name in shown],
+            empty="Nothing was cancelled.",
+        ),
+        download="fct_bookings",
+        note="Unknown: nobody told when, or there is no day of travel.",
+    )
+
+
+def _products(rows: list[dict[str, Any]]) -> Table:
+    return Table(
+        "Share cancelled, by product",
+        [
+            Column("Product"),
+            Column("Share", "share"),
+            Column("Cancelled", "number"),
+            Column("Ever sold", "number"),
+            Column("Guests cancelled", "number"),
+        ],
+        [(r["product_name"], r["cancellation_rate"], r["cancelled"], r["was_sold"], r["cancelled_pax"]) for r in rows],
+        empty="No booking made in this time was ever sold.",
+    )
+
+
+PAGE = Page("cancellations", "Cancellations", 40, build, frozenset({"dates", "product", "channel"}))

@@ -1,0 +1,184 @@
+"""Overview: how things are, at a glance, seen from the day of the copy's last verification."""
+
+from dataclasses import dataclass
+from datetime import date
+from statistics import median
+
+from octo_sync.dashboard import pictures, words
+from octo_sync.dashboard.days import DAY, month_end, month_start
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.standing import Standing, known_from, standing
+from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, Tile, Tiles, View
+
+__all__ = ["PAGE", "build"]
+
+_RECENT = 30
+"""Days whose bookings tell about cancellations and lead times, and days ahead in which sold-out ones are counted."""
+_WEEKS, _MAP_DAYS = 8, 42
+
+
+def build(source: Source, filters: Filters) -> View:
+    """The page."""
+    now = standing(source)
+    today = now.today or date.min  # it is never built without
+    begins = month_start(now.begins) if now.begins else today
+    sold = max(month_start(today, -5), begins), month_end(today, 6)
+    travel = month_start(today, -2), month_end(today, 3)
+    pictures.ahead(source, sold=sold, travel=travel)
+    tiles = _tiles(source, now, today)
+    per_day = pictures.bookings_by_channel(source, today - DAY * (_WEEKS * 7 - 1), today)
+    fill = pictures.fill_map(source, today, today + DAY * (_MAP_DAYS - 1))
+    charts, left_out = pictures.revenue(source, *sold, today)
+    in_part = pictures.in_part(sold[0], known_from(source))
+    sections = [
+        Section("", [Tiles(tiles)]),
+        Section("", [per_day, pictures.pick_up(source, *travel, today)]),
+        Section("", [fill]),
+        Section(
+            "Revenue",
+            charts or ["No sold booking travels from half a year ago to half a year ahead."],
+            f"{left_out}{in_part}".strip(),
+        ),
+    ]
+    if filters.with_tests:
+        sections.append(_tests(source))
+    return View(
+        "Overview",
+        f"As of {words.day(today)}, the day of the last verification ({now.time_zone}).",
+        sections,
+        filters,
+    )
+
+
+@dataclass(slots=True)
+class _Day:
+    """Bookings made on a day, all channels together."""
+
+    bookings: int = 0
+    cancelled: int = 0
+    sold: int = 0
+    guests: int = 0
+    sold_without_pax: int = 0
+    still_open: int = 0
+    is_complete: bool = True
+    """Whether all of them are known, at each connection that is active."""
+
+
+def _by_day(source: Source, first: date, last: date) -> dict[date, _Day]:
+    """Each day from first to last; one that the copy knows nothing of is not complete."""
+    found = {first + DAY * n: _Day() for n in range((last - first).days + 1)}
+    told = set()
+    for row in source.rows("bookings_by_channel", first=first, last=last):
+        day = found[row["booking_date"]]
+        told.add(row["booking_date"])
+        for name in ("bookings", "cancelled", "sold", "guests", "sold_without_pax", "still_open"):
+            setattr(day, name, getattr(day, name) + (row[name] or 0))
+        day.is_complete &= row["is_complete"] or not row["is_active"]
+    for untold in found.keys() - told:
+        found[untold].is_complete = False
+    return found
+
+
+def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
+    days = _by_day(source, today - DAY * (_WEEKS * 7 - 1), today)
+    lead_time = source.rows("lead_time", first=today - DAY * _RECENT, last=today - DAY)[0]
+    ahead = source.rows("overview_ahead", first=today, last=today + DAY * (_RECENT - 1))[0]
+    name, yesterday = words.short_day(today - DAY), days[today - DAY]
+    before = [days[today - DAY * (1 + 7 * weeks)] for weeks in range(1, 5)]
+    known = [day.bookings for day in before if day.is_complete]
+    usual = f"median of {len(known)} weeks before: {median(known):g}" if known else "the weeks before are not known"
+    held = f"; {yesterday.still_open:,} more are on hold or pending" if yesterday.still_open else ""
+    doubt = "" if yesterday.is_complete else "; the day is not known wholly"
+    guests = f"in {yesterday.sold:,} sold bookings made that day"
+    if yesterday.sold_without_pax:
+        guests += f"; {yesterday.sold_without_pax:,} of them do not say how many"
+    recent = [days[today - DAY * n] for n in range(1, _RECENT + 1)]
+    sold, cancelled = sum(day.bookings for day in recent), sum(day.cancelled for day in recent)
+    lead = lead_time["median_lead_days"]
+    closed = f", {ahead['closed']:,} closed" if ahead["closed"] else ""
+    unknown = f", {ahead['unknown']:,} of unknown capacity" if ahead["unknown"] else ""
+    return [
+        Tile(
+            f"Bookings made on {name}",
+            words.count(yesterday.bookings),
+            f"ever sold; same weekday, {usual}{held}{doubt}",
+            "mark" if doubt or now.is_stale else "",
+            name="bookings",
+        ),
+        Tile(
+            f"Guests booked on {name}",
+            words.count(
+                yesterday.guests if yesterday.sold_without_pax < yesterday.sold or not yesterday.sold else None
+            ),
+            guests,
+            name="guests",
+        ),
+        Tile(
+            "Cancelled",
+            words.share(cancelled / sold) if sold else "—",
+            f"{words.of(cancelled, sold)} sold in the {_RECENT} days before",
+            href="cancellations",
+            name="cancelled",
+        ),
+        Tile(
+            "Median lead time",
+            "—" if lead is None else f"{lead:g} {'day' if lead == 1 else 'days'}",
+            f"from booking to travel, of {lead_time['with_lead']:,} sold in the {_RECENT} days before",
+            name="lead-time",
+        ),
+        Tile(
+            f"Sold-out product-days, next {_RECENT} days",
+            words.count(ahead["sold_out"]),
+            f"of {ahead['product_days']:,} product-days with departures{closed}{unknown}",
+            href="availability",
+            name="sold-out",
+        ),
+        _differences(source),
+    ]
+
+
+def _differences(source: Source) -> Tile:
+    found = source.rows("open_differences")[0]
+    if not found["reconciliations"]:
+        return Tile(
+            "Open differences",
+            "—",
+            "nothing was compared with another system yet",
+            href="reconcile",
+            name="differences",
+        )
+    return Tile(
+        "Open differences",
+        words.count(found["differences"]),
+        f"{found['new_differences']:,} of them new, in {found['reconciliations']:,} "
+        f"{'comparison' if found['reconciliations'] == 1 else 'comparisons'}",
+        "mark" if found["differences"] else "good",
+        href="reconcile",
+        name="differences",
+    )
+
+
+def _tests(source: Source) -> Section:
+    rows = source.rows("test_bookings")
+    return Section(
+        "Test bookings",
+        [
+            Table(
+                "Test bookings by channel, product and status",
+                [
+                    Column("Channel"),
+                    Column("Product"),
+                    Column("Status"),
+                    Column("Bookings", "number"),
+                    Column("Newest made", "instant"),
+                ],
+                [(r["channel_name"], r["product_name"], r["status"], r["bookings"], r["newest_at_utc"]) for r in rows],
+                empty="There are no test bookings.",
+            )
+        ],
+        "They are in none of the numbers above.",
+        "tests",
+    )
+
+
+PAGE = Page("overview", "Overview", 10, build, frozenset({"tests"}))

@@ -1,0 +1,270 @@
+"""The Reconcile page: the copy against other systems, in the words of `octo-sync reconcile`."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from octo_sync.dashboard import words
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.view import Block, Column, Filters, Item, Money, Page, Section, Table, Tile, Tiles, View
+from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS, NOTHING, age_text, currency_name, money
+from octo_sync.reconciliation.model import Bucket
+
+__all__ = ["PAGE"]
+
+_MOST = 200
+"""Open differences that are shown of each reconciliation, as warehouse/dashboard/reconcile_open.sql has them."""
+_AGES = dict(zip(("0-1", "2-7", "8-30", ">30"), AGE_CLASSES, strict=True))
+"""A class of `marts.recon_open` → how people read it."""
+_VERDICTS = {"ok": "within the limits", "over": "over the limits", "failed": "could not compare"}
+_WHAT = (
+    "A reconciliation compares this copy with a ledger, a CRM, a channel manager's statement or another connection, puts "
+    "every difference in a bucket, explains it and ages it. Name one in the pipeline file:"
+)
+_EXAMPLE = """\
+[reconcile.ledger]
+there  = { csv = "exports/ledger-*.csv", time_zone = "Europe/Lisbon" }
+keys   = ["booking_uuid=octo_uuid", "supplier_reference=booking_no"]
+fields = { status = "state", retail_amount = "gross", currency = "currency" }"""
+
+
+def build(source: Source, filters: Filters) -> View:
+    """The page; where nothing was compared yet it says how to begin."""
+    runs = _by_name(source.rows("reconcile_runs"))
+    lead = "This copy against ledgers, CRMs and other systems: what adds up, what does not, and for how long."
+    if not runs:
+        return View("Reconcile", lead, [_how_to()], filters)
+    ages, opened = _by_name(source.rows("reconcile_ages")), _by_name(source.rows("reconcile_open"))
+    accepted = {row["recon_name"]: row["accepted"] for row in source.rows("reconcile_accepted")}
+    sections = []
+    for number, (name, ran) in enumerate(runs.items(), 1):
+        place = f"recon-{number}"
+        sections += [
+            _summary(name, ran, ages[name], accepted.get(name, 0), place),
+            _totals(name, ran, place),
+            _ages(name, ages[name], place),
+            _open(name, opened[name], sum(row["differences"] for row in ages[name]), place),
+            _runs(name, ran, place),
+        ]
+    return View("Reconcile", lead, sections, filters)
+
+
+def _by_name(rows: Sequence[Mapping[str, Any]]) -> defaultdict[str, list[Mapping[str, Any]]]:
+    found: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        found[row["recon_name"]].append(row)
+    return found
+
+
+def _how_to() -> Section:
+    return Section(
+        "Nothing was compared yet",
+        [
+            _WHAT,
+            Block("code.html.j2", {"text": _EXAMPLE}),
+            "Then run it; the next publish shows it here, and serve runs it after every pull of all bookings:",
+            Block("code.html.j2", {"text": "octo-sync reconcile ledger"}),
+        ],
+        id="how-to",
+    )
+
+
+def _compared(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The last run that could compare."""
+    return next((run for run in runs if run["verdict"] != "failed"), None)
+
+
+def _summary(
+    name: str, runs: Sequence[Mapping[str, Any]], ages: Sequence[Mapping[str, Any]], accepted: int, place: str
+) -> Section:
+    last, compared = runs[0], _compared(runs)
+    note = f"{_VERDICTS.get(last['verdict'], last['verdict'])}; ran {words.instant(last['ended_at_utc'])}"
+    if compared is None:
+        return Section(name, ["It could not compare yet; octo-sync reconcile says why."], note, id=place)
+    note += (
+        f"; travel dates {compared['window_start']} to {compared['window_end']}; "
+        f"here: {compared['here_origin']}; there: {compared['there_origin']}"
+    )
+    opened = sum(row["differences"] for row in ages)
+    fresh = sum(row["new_differences"] for row in ages)
+    tiles = [
+        Tile(
+            "open differences",
+            f"{opened:,}",
+            f"{fresh:,} new, {compared['resolved_differences'] or 0:,} no longer found",
+            "bad" if opened else "good",
+            name=f"{place}-open",
+        )
+    ]
+    if accepted:
+        tiles.append(Tile("accepted", f"{accepted:,}", "somebody lets them be", name=f"{place}-accepted"))
+    tiles += [
+        Tile(named, f"{compared[bucket.value]:,}", meaning, name=f"{place}-{bucket.value}")
+        for bucket, (named, meaning) in BUCKETS.items()
+        if bucket is not Bucket.ACCEPTED and compared[bucket.value]
+    ]
+    items: list[Item] = [Tiles(tiles)]
+    if last is not compared:
+        items.insert(0, f"The last run failed; what is below was compared {words.instant(compared['ended_at_utc'])}.")
+    return Section(name, items, note, id=place)
+
+
+def _totals(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section:
+    compared = _compared(runs)
+    rows = _control(compared["control_totals"]) if compared else []
+    table = Table(
+        f"Control totals of {name}",
+        [
+            Column("Currency"),
+            Column("Amount"),
+            Column("Rows here", "number"),
+            Column("Here", "money"),
+            Column("Rows there", "number"),
+            Column("There", "money"),
+            Column("Difference", "money"),
+        ],
+        rows,
+        empty="There are none.",
+    )
+    note = "Counted from the rows as they were read, before anything was matched; each difference is there minus here."
+    return Section(f"Control totals of {name}", [table], note, id=f"{place}-totals")
+
+
+def _control(text: str | None) -> list[tuple[Any, ...]]:
+    """A line for each currency and amount from what the run kept: `[{side, currency, rows, amounts: {name: text}}]`."""
+    sides: dict[tuple[str | None, str], Mapping[str, Any]] = {}
+    for total in json.loads(text or "[]"):
+        sides[total["currency"], total["side"]] = total
+    rows = []
+    for currency in sorted({currency for currency, _ in sides}, key=lambda each: (each is None, each or "")):
+        here, there = sides.get((currency, "here"), {}), sides.get((currency, "there"), {})
+        counts = here.get("rows", 0), there.get("rows", 0)
+        names = dict.fromkeys([*here.get("amounts", {}), *there.get("amounts", {})])
+        for field in names or [""]:
+            ours, theirs = _amount(here, field), _amount(there, field)
+            amounts = [Money(amount, currency) if field else None for amount in (ours, theirs, theirs - ours)]
+            rows.append((currency_name(currency), field, counts[0], amounts[0], counts[1], amounts[1], amounts[2]))
+    return rows
+
+
+def _amount(total: Mapping[str, Any], field: str) -> Decimal:
+    try:
+        return Decimal(str(total.get("amounts", {}).get(field, "0")))
+    except InvalidOperation:
+        return Decimal(0)
+
+
+def _ages(name: str, ages: Sequence[Mapping[str, Any]], place: str) -> Section:
+    counts = Counter[tuple[str, str]]()
+    for row in ages:
+        counts[row["bucket"], row["age_class"]] += row["differences"]
+    buckets = [bucket for bucket in BUCKETS if any(counts[bucket.value, age] for age in _AGES)]
+    rows = [
+        (
+            BUCKETS[bucket][0],
+            *(counts[bucket.value, age] for age in _AGES),
+            sum(counts[bucket.value, age] for age in _AGES),
+        )
+        for bucket in buckets
+    ]
+    table = Table(
+        f"Open differences of {name} by bucket and age",
+        [
+            Column("Bucket"),
+            *(Column(f"{days} days", "number") for days in _AGES.values()),
+            Column("All", "number"),
+        ],
+        rows,
+        empty="Nothing is open: both sides say the same, or somebody lets the difference be.",
+    )
+    return Section(f"Ageing of {name}", [table], id=f"{place}-ages")
+
+
+def _open(name: str, rows: Sequence[Mapping[str, Any]], total: int, place: str) -> Section:
+    if not rows:
+        return Section(f"Open differences of {name}", ["Nothing is open."], id=f"{place}-differences")
+    note = "The largest of each currency in turn, then what has no amount; the new before the old."
+    if total > len(rows):
+        note += f" {len(rows):,} of {total:,} are shown; the download has all of them."
+    found = [_difference(row) for row in rows]
+    items: list[Item] = [
+        Block("differences.html.j2", {"differences": found, "caption": f"Open differences of {name}"}),
+        Block("downloads.html.j2", {"name": "recon_open", "fields": ""}),
+    ]
+    return Section(f"Open differences of {name}", items, note, id=f"{place}-differences")
+
+
+def _difference(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """One open difference; its texts as they are shown, and what is behind it."""
+    bucket, delta, currency = row["bucket"], row["delta_amount"], row["currency"]
+    known = {each.value: said for each, said in BUCKETS.items()}
+    named, meaning = known.get(bucket, (bucket, ""))
+    about = [
+        ("Bucket", f"{named}. {meaning}"),
+        ("Matched by", row["match_rule"]),
+        ("Rule", row["code"]),
+        ("Day", row["day"]),
+        ("Connection", row["connection_id"]),
+        ("Booking uuid", row["booking_uuid"]),
+        ("First seen", words.instant(row["first_seen_at_utc"])),
+        ("Last seen", words.instant(row["last_seen_at_utc"])),
+        ("Age", f"{age_text(row['age_days'])} ({_AGES[row['age_class']]} days)"),
+    ]
+    return {
+        "key": row["recon_key"],
+        "bucket": named,
+        "field": row["field"] or "whole row",
+        "here": _value(row["here_value"], row),
+        "there": _value(row["there_value"], row),
+        "delta": "" if delta is None else f"{money(delta, currency, sign=True)} {currency or ''}".strip(),
+        "reason": row["reason"],
+        "age": age_text(row["age_days"]),
+        "is_new": row["is_new"],
+        "about": [(label, str(value)) for label, value in about if value],
+    }
+
+
+def _value(text: str | None, row: Mapping[str, Any]) -> str:
+    """A value for people: an amount as money, nothing as a dash, all else as it is."""
+    if text is None:
+        return NOTHING
+    if row["delta_amount"] is None or row["currency"] is None:
+        return text
+    try:
+        return money(Decimal(text), row["currency"])
+    except InvalidOperation:
+        return text
+
+
+def _runs(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section:
+    rows = [
+        (
+            run["run_id"],
+            _VERDICTS.get(run["verdict"], run["verdict"]),
+            run["ended_at_utc"],
+            run["differences"],
+            run["new_differences"],
+            run["resolved_differences"],
+            run["open_differences"],
+        )
+        for run in runs
+    ]
+    table = Table(
+        f"The last runs of {name}",
+        [
+            Column("Run"),
+            Column("Verdict"),
+            Column("Ended", "instant"),
+            Column("Differences", "number"),
+            Column("New", "number"),
+            Column("No longer found", "number"),
+            Column("Open afterwards", "number"),
+        ],
+        rows,
+    )
+    return Section(f"Runs of {name}", [table], id=f"{place}-runs")
+
+
+PAGE = Page(name="reconcile", title="Reconcile", order=70, build=build, works_empty=True)

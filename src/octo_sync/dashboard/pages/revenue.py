@@ -1,0 +1,82 @@
+"""Revenue: what was sold, by month of travel; currencies are never added up."""
+
+from datetime import date
+from itertools import groupby
+from typing import Any
+
+from octo_sync.dashboard import pictures, words
+from octo_sync.dashboard.days import month_end, month_start
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.standing import known_from, standing
+from octo_sync.dashboard.view import Column, Filters, Money, Page, Section, Table, View
+
+__all__ = ["PAGE", "build"]
+
+_BACK, _AHEAD = 5, 6
+_ROWS = 200
+
+
+def build(source: Source, filters: Filters) -> View:
+    """The page; without dates from half a year before the copy's today to half a year after."""
+    now = standing(source)
+    today, begins = now.today or date.min, now.begins
+    first = filters.first or month_start(filters.last or today, -_BACK)
+    if begins and not filters.first and not filters.last:
+        first = max(first, month_start(begins))
+    last = filters.last or month_end(max(first, today), _AHEAD)
+    chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
+    charts, left_out = pictures.revenue(source, first, last, today, **chosen)
+    return View(
+        "Revenue",
+        f"Sold bookings that travel {words.day(first)} to {words.day(last)}."
+        + pictures.in_part(first, known_from(source, filters.channel)),
+        [
+            Section("", charts or ["No sold booking travels in this time."], left_out),
+            Section(
+                "Products and channels", _tables(source.rows("revenue_products", first=first, last=last, **chosen))
+            ),
+        ],
+        Filters(first=first, last=last, **chosen),
+    )
+
+
+def _tables(rows: list[dict[str, Any]]) -> list[Table]:
+    """One for each currency."""
+    found = []
+    for currency, group in groupby(rows, key=lambda row: row["currency"]):
+        lines = list(group)
+        left = len(lines) - _ROWS
+        found.append(
+            Table(
+                f"Sold bookings in {words.plain(currency) if currency else 'no currency told'}, the largest first",
+                [
+                    Column("Product"),
+                    Column("Channel"),
+                    Column("Bookings", "number"),
+                    Column("Guests", "number", none="unknown"),
+                    Column("Retail", "money", none="unknown"),
+                    Column("Net", "money", none="unknown"),
+                    Column("Margin", "money", none="unknown"),
+                    Column("Without net", "number"),
+                ],
+                [
+                    (
+                        row["product_name"],
+                        row["channel_name"],
+                        row["bookings"],
+                        row["guests"],
+                        *(
+                            None if row[name] is None else Money(row[name], currency)
+                            for name in ("retail_amount", "net_amount", "margin_amount")
+                        ),
+                        row["without_net"],
+                    )
+                    for row in lines[:_ROWS]
+                ],
+                more=f"{left:,} more are not on this page; fct_bookings has all of them." if left > 0 else "",
+            )
+        )
+    return found
+
+
+PAGE = Page("revenue", "Revenue", 50, build, frozenset({"dates", "product", "channel", "currency"}))

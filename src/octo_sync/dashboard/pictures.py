@@ -1,0 +1,314 @@
+"""Pictures that more than one page has: the rows of one select as a chart, and the table behind it."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from octo_sync.dashboard import charts, words
+from octo_sync.dashboard.days import DAY, month_end, months
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.view import Chart, Column, Money, Table
+
+__all__ = ["ahead", "bookings_by_channel", "fill_map", "in_part", "pick_up", "revenue", "share_of"]
+
+_CHANNELS = 6
+"""Colours that can be told apart; the other channels are one."""
+_CURRENCIES = 4
+_MAP_ROWS = 40
+_CELL = 17
+"""Pixels of a cell of the map at least, so that a sign fits in."""
+_ROW = 22
+
+_DAYS_OUT = (180, 120, 90, 60, 45, 30, 21, 14, 7, 3, 1, 0)
+
+
+def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date]) -> None:
+    """Begin with what `revenue` and `pick_up` will ask of these times: they take the longest."""
+    anything = {"product": None, "channel": None, "currency": None}
+    source.ahead(
+        ("pickup", {"first": travel[0], "last": travel[1], "product": None}),
+        ("revenue_months", {"first": sold[0], "last": sold[1], **anything}),
+    )
+
+
+def in_part(first: date, known_from: date | None) -> str:
+    """The sentence that a time has which begins before everything is known; '' for any other."""
+    if known_from == date.max:
+        return " None of them is known wholly: a service lists its bookings by day of booking."
+    return f" Those before {words.day(known_from)} are not known wholly." if known_from and first < known_from else ""
+
+
+def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
+    """Bookings made per day, stacked by channel."""
+    rows = source.rows("bookings_by_channel", first=first, last=last)
+    totals: dict[str, int] = defaultdict(int)
+    names: dict[str, str] = {}
+    for row in rows:
+        totals[row["connection_id"]] += row["bookings"]
+        names[row["connection_id"]] = words.plain(row["channel_name"])
+    largest = [c for c in sorted(totals, key=lambda c: (-totals[c], c)) if totals[c]][:_CHANNELS]
+    days = sorted({row["booking_date"] for row in rows})
+    place = {each: number for number, each in enumerate(days)}
+    series: dict[str, list[float | None]] = {names[c]: [0] * len(days) for c in largest}
+    others = f"{len(totals) - len(largest)} others"
+    if any(totals[c] for c in totals if c not in largest):
+        series[others] = [0] * len(days)
+    for row in rows:
+        label = names[row["connection_id"]] if row["connection_id"] in largest else others
+        if label in series:
+            series[label][place[row["booking_date"]]] += row["bookings"]
+    doubtful = sorted({row["booking_date"] for row in rows if not row["is_complete"]})
+    return Chart(
+        id="bookings-by-channel",
+        title="Bookings made per day, by channel",
+        option=charts.bars([words.short_day(day) for day in days], series),
+        table=Table(
+            "Bookings made per day and channel",
+            [
+                Column("Day", "date"),
+                Column("Channel"),
+                Column("Bookings", "number"),
+                Column("Cancelled since", "number"),
+                Column("Guests", "number", none="unknown"),
+                Column("Never sold", "number"),
+                Column("All known", "yes"),
+            ],
+            [
+                (
+                    row["booking_date"],
+                    row["channel_name"],
+                    row["bookings"],
+                    row["cancelled"],
+                    row["guests"],
+                    row["made"] - row["bookings"],
+                    row["is_complete"],
+                )
+                for row in reversed(rows)
+                if row["made"] or not row["is_complete"]
+            ],
+            empty="No booking was made in this time.",
+        ),
+        download="fct_bookings",
+        note=_doubt(doubtful),
+    )
+
+
+def _doubt(days: Sequence[date]) -> str:
+    """Which days are not known wholly; the last one is not over."""
+    said = "Bookings that were ever sold, by the day they were made (business time zone); other holds are left out."
+    if not days:
+        return said
+    if len(days) == 1:
+        return f"{said} {words.short_day(days[0])} is not complete."
+    return f"{said} {len(days)} days are not known wholly, {days[0]} to {days[-1]}."
+
+
+def fill_map(source: Source, first: date, last: date, product: str | None = None) -> Chart:
+    """How full each product is on each day: a map of at most 40 products."""
+    rows = source.rows("occupancy", first=first, last=last, product=product)
+    days = [first + DAY * n for n in range((last - first).days + 1)]
+    keys = list(dict.fromkeys(row["product_key"] for row in rows))
+    across = {each: number for number, each in enumerate(days)}
+    down = {each: number for number, each in enumerate(keys)}
+    names = {row["product_key"]: words.plain(row["product_name"]) for row in rows}
+    labels = [words.short_day(day) for day in days]
+    cells = []
+    table = [[names[key], *[""] * len(days)] for key in keys]
+    for row in rows:
+        value, said, short = _fill(row)
+        x, y = across[row["travel_date"]], down[row["product_key"]]
+        cells.append((x, y, value, f"{names[row['product_key']]} · {labels[x]}: {said}"))
+        table[y][x + 1] = short
+    found = rows[0]["products"] if rows else 0
+    more = (
+        f"The {_MAP_ROWS} products with the most departures, of {found:,}; the filter shows any other, a download all."
+    )
+    return Chart(
+        id="fill-map",
+        title=f"How full each day is, {words.short_day(first)} to {words.short_day(last)}",
+        option=charts.heat_map(labels, [names[key] for key in keys], cells),
+        table=Table(
+            "How full each product is on each day; an empty cell: no departure",
+            [Column("Product"), *(Column(label, "share") for label in labels)],
+            table,
+            empty="No departure is known in this time.",
+            more=more if found > _MAP_ROWS else "",
+        ),
+        download="agg_occupancy_daily",
+        legend=charts.FILL_LEGEND,
+        height=50 + max(4, len(keys)) * _ROW,
+        width=150 + len(days) * _CELL,
+        note="Everyone's sales are counted. Departures of unknown capacity and closed ones are left out of the share."
+        + (f" {more}" if found > _MAP_ROWS else ""),
+    )
+
+
+def _fill(row: Mapping[str, Any]) -> tuple[float, str, str]:
+    """A day of a product as a value of the map, in words, and in few."""
+    open_departures = row["departures"] - row["closed_departures"]
+    if open_departures == 0:
+        return charts.CLOSED, "closed", "closed"
+    if row["sold_out_departures"] == open_departures:
+        return charts.SOLD_OUT, "sold out", "sold out"
+    if row["fill_rate"] is None:
+        return charts.UNKNOWN, "capacity unknown", "unknown"
+    share = words.share(row["fill_rate"])
+    return min(1.0, max(0.0, row["fill_rate"])), f"{share} full ({words.of(row['taken'], row['capacity'])})", share
+
+
+def share_of(part: int | None, whole: int | None) -> float | None:
+    """One number of people as a share of another; None where either is unknown or the whole is 0."""
+    return part / whole if part is not None and whole else None
+
+
+def pick_up(source: Source, first: date, last: date, today: date, product: str | None = None) -> Chart:
+    """Guests on the books by days before travel, a line for each month of travel from the month of `first` to that of `last`.
+
+    A month that is not over has points up to where all of its days have come: the others are not known yet.
+    """
+    rows = source.rows("pickup", first=first, last=last, product=product)
+    travelled = sorted({row["travel_month"] for row in rows})
+    found = {(row["travel_month"], row["days_out"]): row for row in rows}
+    shown, table = {}, []
+    for month in travelled:
+        to_come = (month_end(date.fromisoformat(f"{month}-01")) - today).days
+        values: list[float | None] = []
+        for out in _DAYS_OUT:
+            row = found.get((month, out))
+            known = row is not None and (row["is_final"] or out >= to_come)
+            values.append(row["pax_on_books"] if row is not None and known else None)
+            if row is not None and known:
+                table.append(
+                    (
+                        words.month(month),
+                        out,
+                        row["pax_on_books"],
+                        row["cancelled_since_pax"],
+                        row["final_pax"],
+                        share_of(row["pax_on_books"], row["final_pax"]),
+                        row["is_final"],
+                        row["is_complete"],
+                    )
+                )
+        shown[words.month(month)] = values
+    without = sum(row["bookings_without_pax"] for row in rows if row["days_out"] == 0)
+    over = {words.month(m) for m in travelled if (row := found.get((m, 0))) is not None and row["is_final"]}
+    return Chart(
+        id="pick-up",
+        title="Pick-up: guests on the books, by days before travel",
+        option=charts.lines([f"{out} d" for out in _DAYS_OUT], shown, dashed=frozenset(shown) - frozenset(over)),
+        table=Table(
+            "Guests on the books, by month of travel and days before it",
+            [
+                Column("Travel month"),
+                Column("Days before", "number"),
+                Column("Guests on the books", "number", none="unknown"),
+                Column("Cancelled since", "number", none="unknown"),
+                Column("Guests in the end", "number", none="unknown"),
+                Column("Share", "share", none="—"),
+                Column("Month over", "yes"),
+                Column("All known", "yes"),
+            ],
+            table,
+            empty="No sold booking travels in these months.",
+        ),
+        download="agg_pickup_curve",
+        note="Who has cancelled since is left out. Months that are not over are dashed, and end where their last day is "
+        "still to come; 'in the end' is as of now there."
+        + (f" {without:,} bookings do not say how many people; they are left out." if without else ""),
+    )
+
+
+def revenue(
+    source: Source,
+    first: date,
+    last: date,
+    today: date,
+    *,
+    product: str | None = None,
+    channel: str | None = None,
+    currency: str | None = None,
+) -> tuple[list[Chart], str]:
+    """Sold bookings per month of travel: a chart for each of the four largest currencies, and what is in none of them."""
+    rows = source.rows("revenue_months", first=first, last=last, product=product, channel=channel, currency=currency)
+    bookings: dict[str | None, int] = defaultdict(int)
+    for row in rows:
+        bookings[row["currency"]] += row["bookings"]
+    ordered = sorted((c for c in bookings if c is not None), key=lambda c: (-bookings[c], c))
+    across = months(first, last)
+    made = [_revenue_of(c, [r for r in rows if r["currency"] == c], across, today) for c in ordered[:_CURRENCIES]]
+    left = [f"{c} ({bookings[c]:,} bookings)" for c in ordered[_CURRENCIES:]]
+    if None in bookings:
+        left.append(f"no currency told ({bookings[None]:,} bookings)")
+    undated = _undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
+    return made, " ".join(said for said in (f"Not drawn: {', '.join(left)}." if left else "", undated) if said)
+
+
+def _undated(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What no month of travel can show, as a sentence."""
+    told = [
+        f"{row['bookings']:,} sold in {words.plain(row['currency'] or 'no currency told')}"
+        if row["retail_amount"] is None or row["currency"] is None
+        else f"{row['bookings']:,} sold for {words.cell(Money(row['retail_amount'], row['currency']), Column('', 'money'))}"
+        for row in rows
+    ]
+    return f"Without a day of travel, and so in no number here: {', '.join(told)}." if told else ""
+
+
+def _revenue_of(currency: str, rows: Sequence[Mapping[str, Any]], across: Sequence[str], today: date) -> Chart:
+    place = {month: number for number, month in enumerate(across)}
+    totals: dict[str, Decimal] = defaultdict(Decimal)
+    for row in rows:
+        totals[words.plain(row["channel_name"])] += row["retail_amount"] or 0
+    largest = sorted(totals, key=lambda name: (-totals[name], name))[:_CHANNELS]
+    others = f"{len(totals) - len(largest)} others"
+    series: dict[str, list[Decimal]] = {name: [Decimal(0)] * len(across) for name in largest}
+    if len(totals) > len(largest):
+        series[others] = [Decimal(0)] * len(across)
+    for row in rows:
+        name = words.plain(row["channel_name"])
+        series[name if name in series else others][place[row["travel_month"]]] += row["retail_amount"] or 0
+    total = sum(totals.values(), Decimal(0))
+    without = sum(row["without_retail"] for row in rows)
+    table = [
+        (
+            words.month(row["travel_month"]),
+            row["channel_name"],
+            row["bookings"],
+            row["guests"],
+            None if row["retail_amount"] is None else Money(row["retail_amount"], currency),
+            None if row["net_amount"] is None else Money(row["net_amount"], currency),
+            row["without_net"],
+        )
+        for row in rows
+    ]
+    count = sum(row["bookings"] for row in rows)
+    return Chart(
+        id=f"revenue-{''.join(c for c in currency.lower() if c.isascii() and c.isalnum()) or 'other'}",
+        title=f"Revenue in {words.plain(currency)}, by month of travel",
+        option=charts.bars(
+            [words.month(month) for month in across],
+            {name: [float(amount) for amount in amounts] for name, amounts in series.items()},
+            faint_from=next((n for n, month in enumerate(across) if month > f"{today:%Y-%m}"), None),
+        ),
+        table=Table(
+            f"Sold bookings in {words.plain(currency)}, by month of travel and channel",
+            [
+                Column("Travel month"),
+                Column("Channel"),
+                Column("Bookings", "number"),
+                Column("Guests", "number", none="unknown"),
+                Column("Retail", "money", none="unknown"),
+                Column("Net", "money", none="unknown"),
+                Column("Without net", "number"),
+            ],
+            table,
+        ),
+        download="fct_bookings",
+        height=260,
+        note=f"{words.cell(Money(total, currency), Column('', 'money'))} retail in {count:,} sold bookings"
+        + (f"; {without:,} of them have no price" if without else "")
+        + ". Months to come are fainter.",
+    )

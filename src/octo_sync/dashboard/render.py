@@ -1,0 +1,180 @@
+"""Views into HTML.
+
+Every text is escaped by the template engine, values of the data stand in `<bdi>`, and the charts' data is one JSON block
+that no browser runs.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from octo_sync.dashboard import words
+from octo_sync.dashboard.standing import Standing
+from octo_sync.dashboard.view import Chart, Column, Item, Page, Section, Table, Tiles, View
+
+__all__ = ["STATIC", "Choices", "Frame", "error_page", "page_html", "report_page", "static_address"]
+
+_HERE = Path(__file__).parent
+STATIC: Mapping[str, str] = {
+    "dashboard.css": "text/css; charset=utf-8",
+    "noscript.css": "text/css; charset=utf-8",
+    "dashboard.js": "text/javascript; charset=utf-8",
+    "echarts.min.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+"""What is served as it lies there, and its type."""
+_ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What filters can be set to: (value, what a person reads)."""
+
+    products: Sequence[tuple[str, str]] = ()
+    channels: Sequence[tuple[str, str]] = ()
+    currencies: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around a page's content."""
+
+    copy: str
+    """The name of what is shown."""
+    now: str
+    pages: Sequence[Page] = ()
+    page: Page | None = None
+    standing: Standing | None = None
+    choices: Choices = field(default_factory=Choices)
+    root: str = "./"
+    """The way from this page up to the first one: relative, so that a proxy may put a path of its own before it."""
+
+
+def page_html(view: View, frame: Frame) -> bytes:
+    """A page."""
+    return _made("page.html.j2", view, frame, report=False)
+
+
+def report_page(view: View, frame: Frame) -> bytes:
+    """The same as one file that needs nothing else and asks nobody."""
+    return _made("page.html.j2", view, frame, report=True)
+
+
+def error_page(title: str, sentence: str, frame: Frame) -> bytes:
+    """A page that says what is wrong."""
+    return _made("page.html.j2", View(title, "", [Section("", [sentence])]), frame, report=False)
+
+
+def _made(template: str, view: View, frame: Frame, *, report: bool) -> bytes:
+    scripts = [_text("dashboard.js"), _text("echarts.min.js")] if report else []
+    styles = [_text("dashboard.css")] if report else []
+    drawn = [{"id": c.id, "height": c.height, "width": c.width, "option": c.option} for c in _charts(view.sections)]
+    text = (
+        _environment()
+        .get_template(template)
+        .render(
+            view=view,
+            frame=frame,
+            report=report,
+            scripts=scripts,
+            styles=styles,
+            policy=_policy(scripts, styles),
+            data=_json(drawn) if drawn else "",
+            has_charts=bool(drawn),
+        )
+    )
+    return text.encode("utf-8", "replace")
+
+
+def _charts(sections: Sequence[Section]) -> Iterator[Chart]:
+    for section in sections:
+        for item in section.items:
+            if isinstance(item, Chart):
+                yield item
+
+
+def _json(value: object) -> str:
+    """JSON that cannot end the element it stands in: what HTML would take for markup is escaped."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_ESCAPED)
+
+
+def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+    """What the report's own policy permits: its scripts and styles, by their hashes, and no address."""
+
+    def hashes(texts: Sequence[str]) -> str:
+        return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(t.encode()).digest()).decode()}'" for t in texts)
+
+    return (
+        f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes(styles)}; img-src data:; base-uri 'none'"
+    )
+
+
+@cache
+def _text(name: str) -> str:
+    return (_HERE / "static" / name).read_text(encoding="utf-8")
+
+
+@cache
+def static_address(name: str) -> str:
+    """`static/NAME?v=…`, which changes with the file, so that browsers may keep it."""
+    digest = hashlib.sha256((_HERE / "static" / name).read_bytes()).hexdigest()
+    return f"static/{name}?v={digest[:12]}"
+
+
+def _kind(item: Item) -> str:
+    if isinstance(item, str):
+        return "text"
+    if isinstance(item, Tiles):
+        return "tiles"
+    if isinstance(item, Table):
+        return "table"
+    return "chart" if isinstance(item, Chart) else "block"
+
+
+def _kinds(columns: Sequence[Column]) -> list[tuple[Column, str]]:
+    """Each column, and its class in the style sheet: `number` stands to the right, `at` is one line, all else is text."""
+    classes = {"number": "number", "share": "number", "money": "number", "instant": "at", "date": "at"}
+    return [(column, classes.get(column.kind, "")) for column in columns]
+
+
+def _groups(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
+    """Items in order, charts that follow each other together: they stand side by side."""
+    found: list[tuple[str, list[Item]]] = []
+    for item in items:
+        kind = _kind(item)
+        if found and kind == "chart" == found[-1][0]:
+            found[-1][1].append(item)
+        else:
+            found.append((kind, [item]))
+    return found
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    filters: dict[str, Any] = {
+        "cell": words.cell,
+        "plain": words.plain,
+        "groups": _groups,
+        "kinds": _kinds,
+        "static": static_address,
+        "instant": words.instant,
+        "age": words.age,
+    }
+    made.filters |= filters
+    return made

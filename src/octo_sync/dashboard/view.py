@@ -1,0 +1,198 @@
+"""What a page of the dashboard is made of: values only. Templates turn them into HTML, and every text is escaped there.
+
+A page is a function `build(source, filters) -> View`. Numbers come as the types they have (`Decimal`, `date`, `Money`, …)
+and are written out in one place (`words.py`), so that the same value reads the same on every page.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from octo_sync.dashboard.source import Source
+
+__all__ = [
+    "Block",
+    "Chart",
+    "Column",
+    "Filters",
+    "Item",
+    "Kind",
+    "Money",
+    "Page",
+    "Section",
+    "Shown",
+    "Table",
+    "Tile",
+    "Tiles",
+    "Tone",
+    "View",
+]
+
+Tone = Literal["", "good", "bad", "mark"]
+Kind = Literal["text", "number", "share", "money", "date", "instant", "yes"]
+"""How a column's values are written; `number`, `share` and `money` stand to the right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount of one currency, exact; two currencies are never added up."""
+
+    amount: Decimal
+    currency: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One number that stands for itself. `note` says what it is made of, `href` where more of it is (a page's address)."""
+
+    label: str
+    value: str
+    note: str = ""
+    tone: Tone = ""
+    href: str = ""
+    name: str = ""
+    """What tests and readers of the page's source call it: `data-tile`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """A row of tiles."""
+
+    tiles: Sequence[Tile]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table; `none` is what stands where a value is unknown (nothing: an em dash)."""
+
+    title: str
+    kind: Kind = "text"
+    none: str = "—"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values, one for each column. The first column names its row."""
+
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+    empty: str = "Nothing to show."
+    """The sentence that stands in place of a table without rows."""
+    more: str = ""
+    """What is not in it: `40 of 500; …`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture of a table. Every number of it is in `table`, which stands behind it.
+
+    Args:
+        id: Unique on its page; a-z, 0-9 and hyphens.
+        option: What ECharts draws: plain data, no functions. `var(--name)` is a colour of the style sheet.
+        download: A table of the copy, such as `agg_occupancy_daily`; its links are /data/NAME.csv and so on.
+        height: Pixels.
+        width: Pixels that it needs at least; on a narrower screen it scrolls inside its own box. 0: any.
+        note: What a reader must know to read it rightly.
+        legend: What colours mean, where the picture does not say it: (a class of the style sheet, words).
+    """
+
+    id: str
+    title: str
+    option: Mapping[str, Any]
+    table: Table
+    download: str = ""
+    height: int = 300
+    width: int = 0
+    note: str = ""
+    legend: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What has a template of its own, beside the others in `templates/`; it sees `values` under the name `block`."""
+
+    template: str
+    values: Mapping[str, Any]
+
+
+Item = Tiles | Chart | Table | Block | str
+"""A text is a paragraph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what is below it; charts of one section stand side by side where there is room."""
+
+    title: str
+    items: Sequence[Item]
+    note: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the address asks for, validated; None where it does not say, and the page decides.
+
+    `product` is a `product_key`, `channel` a `connection_id`. `more` are the fields that only this page knows.
+    """
+
+    first: date | None = None
+    last: date | None = None
+    product: str | None = None
+    channel: str | None = None
+    currency: str | None = None
+    with_tests: bool = False
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page's content. `filters` are those in force, defaults included; they fill the form."""
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    filters: Filters = Filters()
+
+
+Shown = Literal["dates", "product", "channel", "currency", "tests"]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page; each module of `pages/` has one as `PAGE`.
+
+    Args:
+        name: Its address, and its module's name.
+        title: In the navigation.
+        order: Where in it; small numbers first.
+        build: Makes it; runs in a thread of its own and may take a while. Raises `QueryError` for a wrong question and
+            `WarehouseError` when the copy cannot be read; both become a sentence.
+        shown: The filters that its form has; others are refused.
+        takes_more: Whether other fields of the address are handed over in `Filters.more`; such pages are not cached.
+        guarded: Whether a request that another site caused is refused.
+        works_empty: Whether `build` can do with a copy in which nothing was ever pulled; else a sentence stands there.
+    """
+
+    name: str
+    title: str
+    order: int
+    build: "Callable[[Source, Filters], View]"
+    shown: frozenset[Shown] = frozenset()
+    takes_more: bool = False
+    guarded: bool = False
+    works_empty: bool = False
+
+    @property
+    def path(self) -> str:
+        """Its address below the dashboard's; '' is the first page."""
+        return "" if self.name == "overview" else self.name
+
+    @property
+    def has_form(self) -> bool:
+        """Whether there is something to choose; test bookings have a link of their own."""
+        return bool(self.shown - {"tests"})

@@ -1,0 +1,134 @@
+"""Bring the two DuckDB files to the schema this program knows; numbered steps, each one transaction.
+
+A kill at any moment leaves a file at the version that its `ops.schema_migrations` says, and the next opening goes on from
+there. Two files cannot share a transaction: the private one is brought into shape first, which may be done any number of
+times, and the version is the warehouse's.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import datetime
+
+import duckdb
+
+from octo_sync import __version__
+from octo_sync.destinations import ddl
+from octo_sync.destinations.duckdb.pair import look_anew
+from octo_sync.destinations.duckdb.transactions import transaction
+from octo_sync.destinations.migrations import SCHEMA_VERSION, STEPS, Step
+from octo_sync.errors import WarehouseError
+from octo_sync.tables.schema import Table
+
+__all__ = ["migrate", "version_of"]
+
+_Columns = list[tuple[str, str]]
+
+
+def version_of(db: duckdb.DuckDBPyConnection, catalog: str) -> int | None:
+    """The schema version of an attached warehouse; None when it has no tables yet."""
+    row = db.execute(
+        "select count(*) from duckdb_tables() "
+        "where database_name = $1 and schema_name = 'ops' and table_name = 'schema_migrations'",
+        [catalog],
+    ).fetchone()
+    if not row or not row[0]:
+        return None
+    found = db.execute(f"select max(version) from {catalog}.ops.schema_migrations").fetchone()
+    return int(found[0]) if found and found[0] is not None else None
+
+
+def migrate(
+    db: duckdb.DuckDBPyConnection, tables: Sequence[Table], *, main: str, private: str, now: datetime, name: str
+) -> tuple[Step, ...]:
+    """Make what is missing; the steps that were taken, none for a file that was current or is new.
+
+    A private file that was lost alone is made anew, and its answers are asked for again.
+
+    Raises:
+        WarehouseError: The file was written by a newer program.
+    """
+    found = version_of(db, main)
+    if found is not None and found > SCHEMA_VERSION:
+        raise WarehouseError(
+            f"{name} was written by a newer octo-sync (schema {found}, this one knows {SCHEMA_VERSION}); "
+            f"upgrade octo-sync."
+        )
+    lost = _shape_private(db, [t for t in tables if t.private], private)
+    if found is None:
+        with transaction(db):
+            _shape(db, [t for t in tables if not t.private], main)
+            db.execute(f"create schema if not exists {main}.marts")
+            _note(db, SCHEMA_VERSION, now)
+        return ()
+    taken = [step for step in STEPS if step.version > found]
+    for step in taken:
+        with transaction(db):
+            # With the first step, so that no older program can take a file of the new shape for its own.
+            _shape(db, [t for t in tables if not t.private], main)
+            for statement in step.statements:
+                db.execute(statement)
+            _note(db, step.version, now)
+    if lost:
+        # Its rows came from answers that count as landed: an equal answer must be read again to fill it. Should it die
+        # before this, the number that a new private file lacks tells the same.
+        with transaction(db):
+            look_anew(db, private)
+    return tuple(taken)
+
+
+def _note(db: duckdb.DuckDBPyConnection, version: int, now: datetime) -> None:
+    db.execute("insert into ops.schema_migrations values ($1, $2, $3)", [version, now, __version__])
+
+
+def _shape_private(db: duckdb.DuckDBPyConnection, tables: Sequence[Table], private: str) -> bool:
+    """Bring the private file into shape; whether a table was not there at all."""
+    there = _columns(db, private)
+    if all([c.name for c in t.all_columns] == [name for name, _ in there.get(t.full_name, [])] for t in tables):
+        return False
+    with transaction(db):
+        _shape(db, tables, private)
+    return any(t.full_name not in there for t in tables)
+
+
+def _columns(db: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, _Columns]:
+    """Names and types of each table's columns, in order."""
+    found: dict[str, _Columns] = {}
+    for table, name, type_ in db.execute(
+        "select schema_name || '.' || table_name, column_name, data_type from duckdb_columns() "
+        "where database_name = $1 order by table_oid, column_index",
+        [catalog],
+    ).fetchall():
+        found.setdefault(table, []).append((name, type_))
+    return found
+
+
+def _shape(db: duckdb.DuckDBPyConnection, tables: Sequence[Table], catalog: str) -> None:
+    """Make the tables; one whose columns differ is made anew with the rows it has, so that both roads end in the same.
+
+    What a table has gained is null until the next answers bring it.
+    """
+    prefix = f"{catalog}."
+    for schema in ddl.schemas(tables):
+        db.execute(f"create schema if not exists {prefix}{schema}")
+    there = _columns(db, catalog)
+    for table in tables:
+        db.execute(ddl.create_table(table, prefix=prefix))
+        old = there.get(table.full_name)
+        if old is not None:
+            _reshape(db, table, prefix, old)
+        for comment in ddl.comments(table, prefix=prefix):
+            db.execute(comment)
+
+
+def _reshape(db: duckdb.DuckDBPyConnection, table: Table, prefix: str, old: _Columns) -> None:
+    fresh = dataclasses.replace(table, name=f"{table.name}_fresh")
+    db.execute(ddl.create_table(fresh, prefix=prefix))
+    catalog = prefix.removesuffix(".")
+    if _columns(db, catalog)[fresh.full_name] == old:
+        db.execute(f"drop table {prefix}{fresh.full_name}")
+        return
+    kept = {name for name, _ in old}
+    names = ", ".join(c.name for c in table.all_columns if c.name in kept)
+    db.execute(f"insert into {prefix}{fresh.full_name} ({names}) select {names} from {prefix}{table.full_name}")
+    db.execute(f"drop table {prefix}{table.full_name}")
+    db.execute(f"alter table {prefix}{fresh.full_name} rename to {table.name}")

@@ -1,0 +1,177 @@
+"""A DuckDB file for readers: copied in a subprocess, because its owner must not open it by other means, and swapped in.
+
+Marts are made and checked in the copy, before anybody else sees it, so that landings wait for the copying only.
+"""
+
+import contextlib
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from octo_sync.destinations.base import Rows
+from octo_sync.destinations.duckdb.transactions import transaction, translated
+from octo_sync.errors import WarehouseError
+
+__all__ = ["DuckDBDraft", "copy_beside", "discard", "rows_of", "sweep_copies"]
+
+_COPY = "warehouse"
+"""The copy's name in SQL while marts are made, which is that of the file it is a copy of."""
+_COPYING = """
+import os, shutil, sys
+source, target = sys.argv[1:]
+with open(source, 'rb') as a, open(target, 'wb') as b:
+    shutil.copyfileobj(a, b, 1 << 22)
+    b.flush()
+    os.fsync(b.fileno())
+"""
+
+
+def copy_beside(source: Path, target: Path) -> Path:
+    """Copy a file beside the one whose place it will take, flushed; who gives it up removes it."""
+    sweep_copies(target)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    os.close(handle)
+    fresh = Path(name)
+    try:
+        _copy(source, fresh)
+        fresh.chmod(0o600)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    return fresh
+
+
+def sweep_copies(target: Path) -> None:
+    """Remove what was to take this file's place and was killed before. Only the one writer may call it."""
+    for left_over in target.parent.glob(f".{glob.escape(target.name)}.*"):
+        left_over.unlink(missing_ok=True)
+
+
+def _copy(source: Path, fresh: Path) -> None:
+    done = subprocess.run(  # noqa: S603 - our own interpreter and a constant program
+        [sys.executable, "-I", "-S", "-c", _COPYING, str(source), str(fresh)], capture_output=True, check=False
+    )
+    if done.returncode or fresh.stat().st_size != source.stat().st_size:
+        reason = done.stderr.decode(errors="replace").strip().splitlines()
+        raise WarehouseError(
+            f"{source.name} could not be copied into {fresh.parent}: {reason[-1] if reason else 'the copy was cut'}."
+        )
+
+
+def _place(fresh: Path, target: Path) -> int:
+    """Rename it over the target, for good; its size in bytes."""
+    try:
+        size = fresh.stat().st_size
+        fresh.replace(target)
+        directory = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+        return size
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def rows_of(cursor: duckdb.DuckDBPyConnection, limit: int | None) -> Rows:
+    """What was asked last, at most `limit` rows of it."""
+    columns = tuple(d[0] for d in cursor.description or ())
+    types = tuple(str(d[1]) for d in cursor.description or ())
+    rows = cursor.fetchall() if limit is None else cursor.fetchmany(limit + 1)
+    cut = limit is not None and len(rows) > limit
+    return Rows(columns, rows[:limit] if cut else rows, types, cut)
+
+
+def discard(fresh: Path) -> None:
+    """Remove a copy that is not to be shown, with its log."""
+    for file in (fresh, fresh.with_name(fresh.name + ".wal")):
+        file.unlink(missing_ok=True)
+
+
+class DuckDBDraft:
+    """Marts in a copy that nobody else sees; see `Draft`.
+
+    Args:
+        path: The file that was copied, for what is said of errors.
+        fresh: The copies with their places: the one that marts are made in, and perhaps one with personal data.
+        config: Of the database that they are made with: one of its own, so that what it needs of memory and threads is not
+            taken from landings.
+    """
+
+    def __init__(self, path: Path, fresh: list[tuple[Path, Path]], config: dict[str, Any]) -> None:
+        self._path, self._fresh, self._is_ended = path, fresh, False
+        self._db: duckdb.DuckDBPyConnection | None = None
+        try:
+            with translated(path):
+                self._db = duckdb.connect(":memory:", config=config)
+                escaped = str(fresh[0][0]).replace("'", "''")
+                self._db.execute(f"attach '{escaped}' as {_COPY}")
+                self._db.execute(f"use {_COPY}")
+                self._db.execute("set timezone = 'UTC'")
+        except BaseException:
+            self.close()
+            raise
+
+    def run_script(self, statements: Iterable[str]) -> None:
+        """Run statements in one transaction."""
+        with self._open() as db, transaction(db):
+            for statement in statements:
+                db.execute(statement)
+
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
+        """Run one reading statement."""
+        with self._open() as db:
+            given = parameters if isinstance(parameters, Mapping) else list(parameters)
+            return rows_of(db.execute(sql, given), limit)
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        if self._is_ended or self._db is None:
+            raise WarehouseError(f"{self._path.name} is being closed, so nothing was published.")
+        with translated(self._path):
+            yield self._db
+
+    def keeps_marts(self, names: Collection[str], definition: str) -> bool:
+        """Never: the copy is of the warehouse, which has none."""
+        del names, definition
+        return False
+
+    def publish(self) -> int:
+        """Put the copies in place; the size of the first."""
+        with self._open() as db:
+            # What marts are must be in the file that is renamed, and not in a log beside it.
+            db.execute(f"checkpoint {_COPY}")
+        self._let_go()
+        sizes = []
+        with translated(self._fresh[0][1]):
+            while self._fresh:
+                sizes.append(_place(*self._fresh.pop(0)))
+        return sizes[0]
+
+    def withdraw(self) -> None:
+        """Nothing is to be done: nobody has seen it."""
+
+    def interrupt(self) -> None:
+        """End what it is asked, from another thread, because everything is to be closed."""
+        self._is_ended = True
+        if (db := self._db) is not None:
+            with contextlib.suppress(duckdb.Error):  # it may be let go of at this moment
+                db.interrupt()
+
+    def close(self) -> None:
+        """Remove what was not published."""
+        self._let_go()
+        for fresh, _ in self._fresh:
+            discard(fresh)
+
+    def _let_go(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()

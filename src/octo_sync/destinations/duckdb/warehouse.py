@@ -1,0 +1,404 @@
+"""The warehouse in DuckDB files: `octo.duckdb`, and `octo.private.duckdb` for personal data and payloads.
+
+Facts this module is built on, all measured: one process only may open a DuckDB file, and a process that holds one must
+not open or copy it by other means (the lock silently drops), so publishing copies in a subprocess. Two attached files
+cannot be written in one transaction, so the private file is landed first and idempotently. A primary key would make bulk
+landings twenty times slower, so uniqueness is the landing's duty and a check's proof.
+"""
+
+import contextlib
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from octo_sync.destinations import digests
+from octo_sync.destinations.base import (
+    Absence,
+    Covered,
+    FileSize,
+    KnownBookings,
+    Landing,
+    LandingReport,
+    Rows,
+    TableDigest,
+)
+from octo_sync.destinations.duckdb import carry_over as carrying
+from octo_sync.destinations.duckdb import compaction as caring
+from octo_sync.destinations.duckdb import files as duckdb_files
+from octo_sync.destinations.duckdb import logs
+from octo_sync.destinations.duckdb import state as duckdb_state
+from octo_sync.destinations.duckdb.migrations import migrate
+from octo_sync.destinations.duckdb.pair import is_torn, look_anew, note, number
+from octo_sync.destinations.duckdb.publish import DuckDBDraft, copy_beside, discard, rows_of
+from octo_sync.destinations.duckdb.transactions import transaction, translated
+from octo_sync.destinations.erasing import Scrubber
+from octo_sync.destinations.landing import versions
+from octo_sync.destinations.landing.steps import LandingWork
+from octo_sync.destinations.landing.tombstones import bury, bury_private
+from octo_sync.errors import WriterFenced
+from octo_sync.model import Subject, Window
+from octo_sync.tables.schema import Noun, Table
+
+__all__ = ["DuckDBWarehouse"]
+
+_MAIN, _PRIVATE = duckdb_files.MAIN, duckdb_files.PRIVATE
+_PATIENCE = 0.05
+"""Seconds until checks are told, again, that the warehouse is to be closed."""
+_SHED_WITHIN = 3600.0
+"""Seconds that writing a file anew may take after an erasure: it has to be done, however long it takes."""
+
+
+class DuckDBWarehouse:
+    """A warehouse in one DuckDB file beside one private file.
+
+    Args:
+        path: The warehouse file; made when it is not there. Its mode follows the process's umask, which `app` sets.
+        private_path: The file for contacts and payloads.
+        tables: What to keep; from `octo_sync.tables`.
+        nouns: What can be staged.
+        now: When it is opened, for the record of migrations.
+        memory: DuckDB's memory limit, e.g. `192MB`; beyond it spills to disk. The checks of a copy may have as much again.
+    """
+
+    private = f"{_PRIVATE}."
+
+    def __init__(
+        self,
+        path: Path,
+        private_path: Path,
+        *,
+        tables: Sequence[Table],
+        nouns: Mapping[str, Noun],
+        now: datetime,
+        memory: str = "192MB",
+        threads: int = 2,
+    ) -> None:
+        self.path, self.private_path = path, private_path
+        self._tables, self._nouns = tuple(tables), nouns
+        self._lock = threading.RLock()
+        self._drafting = threading.RLock()
+        """Held until the marts are published; the lock above only while the file is copied."""
+        self._draft: DuckDBDraft | None = None
+        self._filled: set[str] = set()
+        self._half_landed = True
+        """Whether the private file may have been written by a landing that then failed."""
+        self._threads = self._threads_now = threads
+        self._memory = memory
+        self._files = duckdb_files.Files(path, private_path)
+        self._spool = path.parent / f".{path.stem}.spool"
+        with translated(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = duckdb.connect(
+                ":memory:",
+                config={"threads": threads, "memory_limit": memory, "temp_directory": str(self._spool / "tmp")},
+            )
+            try:
+                self._open(now)
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _open(self, now: datetime) -> None:
+        self._files.attach_both(self._db)
+        # Only now is it sure that the spool is nobody else's: what lies there is a killed run's working storage.
+        self._spool.mkdir(mode=0o700, exist_ok=True)
+        for left_over in (*self._spool.glob("*.ndjson"), *self._spool.glob("tmp/*"), *self._spool.glob("checks/*")):
+            left_over.unlink(missing_ok=True)
+        for file in (self.path, self.private_path):
+            caring.sweep(file)
+        self._db.execute(f"use {_MAIN}")
+        self._db.execute("set timezone = 'UTC'")
+        # Reading what is committed must not wait for a landing that is under way.
+        self._reader = self._db.cursor()
+        self._reader.execute(f"use {_MAIN}")
+        self._reader.execute("set timezone = 'UTC'")
+        self._reader_lock = threading.Lock()
+        self._db.execute("set checkpoint_threshold = '64MB'")
+        self._db.execute("create or replace temp macro landing_now() as getvariable('landing_now')::timestamptz")
+        self.migrated = migrate(self._db, self._tables, main=_MAIN, private=_PRIVATE, now=now, name=self.path.name)
+        """The steps of the schema that were taken when it was opened."""
+        self._drop_former_marts()
+        self._mend()
+
+    def _drop_former_marts(self) -> None:
+        """They were made in this file once, and now are in the copies for readers."""
+        found = self._db.execute(
+            "select 1 from duckdb_tables() where database_name = $1 and schema_name = 'marts' union all "
+            "select 1 from duckdb_views() where database_name = $1 and schema_name = 'marts'",
+            [_MAIN],
+        ).fetchone()
+        if found is not None:
+            with transaction(self._db):
+                self._db.execute(f"drop schema {_MAIN}.marts cascade")
+                self._db.execute(f"create schema {_MAIN}.marts")
+
+    def close(self) -> None:
+        """Let go of both files; everything committed is in them. What is being checked is not published."""
+        while not self._drafting.acquire(timeout=_PATIENCE):
+            # Again and again, because one that comes just before a statement begins is lost.
+            if (draft := self._draft) is not None:
+                draft.interrupt()
+        try:
+            with self._lock, contextlib.suppress(duckdb.Error):
+                self._db.close()
+        finally:
+            self._drafting.release()
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def claim_writer(self, fence: int, owner: str) -> None:
+        """Take over as the writer; see `Destination`."""
+        with self._lock, translated(self.path), transaction(self._db):
+            self._check_fence(fence)
+            landed = self._db.execute("select max(landed) from ops.writer").fetchone() or (None,)
+            self._db.execute("delete from ops.writer")
+            self._db.execute("insert into ops.writer values ($1, $2, $3)", [fence, owner, landed[0]])
+
+    def _check_fence(self, fence: int) -> None:
+        row = self._db.execute("select max(fence) from ops.writer").fetchone()
+        if row and row[0] is not None and row[0] > fence:
+            raise WriterFenced(
+                f"A newer writer (token {row[0]}) took over {self.path.name}; this one (token {fence}) stops. "
+                f"Nothing of its landing was kept."
+            )
+
+    def land(self, landing: Landing) -> LandingReport:
+        """Land everything or nothing; see `Destination`."""
+        with self._lock, translated(self.path):
+            self._mend()
+            work = LandingWork(
+                self._db,
+                landing,
+                covered=self.covered([a.subject for a in landing.answered]),
+                tables=self._tables,
+                nouns=self._nouns,
+                spool=self._spool,
+                private=_PRIVATE,
+                main=_MAIN,
+                filled=self._filled,
+            )
+            self._use_threads(1 if work.is_small else self._threads)
+            work.stage()
+            if work.has_private:
+                with self._private_transaction(landing.fence):
+                    work.land_private()
+            with transaction(self._db):
+                self._check_fence(landing.fence)
+                work.land()
+                if work.has_private:
+                    note(self._db, _PRIVATE)
+            self._half_landed = False
+            work.clean_up()
+        return work.report
+
+    @contextlib.contextmanager
+    def _private_transaction(self, fence: int) -> Iterator[None]:
+        """The first of two: until the warehouse's own is committed, the private file is ahead of it."""
+        self._half_landed = True
+        with transaction(self._db):
+            self._check_fence(fence)
+            yield
+            number(self._db, _PRIVATE)
+
+    def _mend(self) -> None:
+        """If a landing ended between the two files, have everything that feeds the private one looked at anew."""
+        if self._half_landed and is_torn(self._db, _PRIVATE):
+            with transaction(self._db):
+                look_anew(self._db, _PRIVATE)
+        self._half_landed = False
+
+    def _use_threads(self, count: int) -> None:
+        """For a handful of rows a second thread costs more to start than it saves: a sixth of a small landing."""
+        if count != self._threads_now:
+            self._db.execute(f"set threads = {count}")
+            self._threads_now = count
+
+    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
+        """Mark proven deletions; see `Destination`."""
+        tables = {t.full_name: t for t in self._tables}
+        with self._lock, translated(self.path):
+            self._mend()
+            self._db.execute("set variable landing_now = $1::timestamptz", [now])
+            with self._private_transaction(fence):
+                bury_private(self._db, tables, absences, catalog=_PRIVATE)
+            with transaction(self._db):
+                self._check_fence(fence)
+                marked = bury(self._db, tables, absences)
+                note(self._db, _PRIVATE)
+            self._half_landed = False
+        return marked
+
+    def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
+        """Upsert rows of a log table; see `Destination`."""
+        target = next(t for t in self._tables if t.full_name == table)
+        with self._lock, translated(self.path), transaction(self._db):
+            logs.write_log(self._db, target, rows, replace=replace)
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def highest_numbers(self) -> tuple[int, int]:
+        """The highest request number and fence seen; see `Destination`."""
+        with self._lock, translated(self.path):
+            return duckdb_state.highest_numbers(self._db)
+
+    def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
+        """The last landing of each subject; see `Destination`."""
+        with self._reader_lock, translated(self.path):
+            return duckdb_state.covered(self._reader, subjects)
+
+    def known_bookings(self, connection: str, window: Window) -> KnownBookings:
+        """What live bookings of a window were landed from; see `Destination`."""
+        with self._reader_lock, translated(self.path):
+            return duckdb_state.known_bookings(self._reader, connection, window)
+
+    def absences(self) -> list[Absence]:
+        """Rows missed at present; see `Destination`."""
+        with self._lock, translated(self.path):
+            return duckdb_state.absences(self._db)
+
+    def live_rows(self) -> Mapping[tuple[str, str], int]:
+        """Live rows per connection and merged table; see `Destination`."""
+        with self._lock, translated(self.path):
+            return duckdb_state.live_rows(self._db, self._tables)
+
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
+        """Run one reading statement; see `Destination`."""
+        with self._lock, translated(self.path):
+            given = parameters if isinstance(parameters, Mapping) else list(parameters)
+            return rows_of(self._db.execute(sql, given), limit)
+
+    def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
+        """Count and hash live rows; see `Destination`."""
+        chosen = [t for t in self._tables if t.schema == "core" and (tables is None or t.full_name in tables)]
+        with self._lock, translated(self.path):
+            return [digests.of(self._db, t) for t in chosen if t.noun]
+
+    # -- care ---------------------------------------------------------------------------------------------------
+
+    def prune(
+        self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
+    ) -> int:
+        """Remove old payloads, runs and versions; see `Destination`."""
+        same = "n.connection_id = r.connection_id and n.resource = r.resource and n.key = r.key"
+        newer = f"from {_PRIVATE}.raw.records n where {same} and n.fetched_at_utc > r.fetched_at_utc"
+        payloads = f"delete from {_PRIVATE}.raw.records r where fetched_at_utc < $1 and exists (select 1 {newer})"
+        runs = "delete from ops.runs where started_at_utc < $1 and ended_at_utc is not null"
+        gone = 0
+        for statement, before in ((payloads, raw_before), (runs, runs_before), (versions.PRUNE, history_before)):
+            if before is not None:
+                with self._lock, translated(self.path), transaction(self._db):
+                    gone += int((self._db.execute(statement, [before]).fetchone() or (0,))[0])
+        return gone
+
+    def _tables_of(self, name: str) -> list[Table]:
+        return [t for t in self._tables if t.private is (name == _PRIVATE)]
+
+    def sizes(self) -> Mapping[str, FileSize]:
+        """Both files; see `Destination`."""
+        with self._lock, translated(self.path):
+            return {n: caring.size_of(self._db, n, file, self._tables_of(n)) for n, file in self._files.by_name.items()}
+
+    def rewrite(self, file: str, *, within: float) -> int:
+        """Write one file anew; see `Destination`. The lock on the old file is given up before the new one is in place."""
+        with self._lock, self._reader_lock, translated(self._files.by_name[file]):
+            return self._files.write_anew(self._db, self._reader, file, self._tables_of(file), within=within)
+
+    @contextlib.contextmanager
+    def scrubbing(self, fence: int) -> Iterator[Scrubber]:
+        """A transaction in one of the two files; see `Destination`."""
+
+        def run(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+            return self._db.execute(sql, list(parameters)).fetchall()
+
+        with self._lock, translated(self.path), transaction(self._db):
+            self._check_fence(fence)
+            yield Scrubber(run, f"{_PRIVATE}.")
+
+    def shed(self, *, core: bool) -> None:
+        """Write the files anew, and let go of the last landing's work tables; see `Destination`."""
+        with self._lock:
+            self._forget_work_tables()
+            self.rewrite(_PRIVATE, within=_SHED_WITHIN)
+            if core:
+                self.rewrite(_MAIN, within=_SHED_WITHIN)
+
+    def shed_published(self) -> None:
+        """Nothing: a publish puts a new file in the former one's place."""
+
+    def _forget_work_tables(self) -> None:
+        """Staged records name persons, and work tables that are spilled lie on the disk."""
+        with translated(self.path):
+            for (name,) in self._db.execute("select table_name from duckdb_tables() where temporary").fetchall():
+                self._db.execute(f"drop table if exists temp.{name}")
+
+    def take_over(self, warehouse: Path, private: Path, *, landed: bool) -> list[str]:
+        """Take from former files what answers do not bring, before or after they are `landed`.
+
+        Returned are the tables, or the names of whole files, that are missing or cannot be read.
+        """
+        unread: list[str] = []
+        with self._lock, translated(self.path):
+            for name, file in ((_MAIN, warehouse), (_PRIVATE, private)):
+                with carrying.attached(self._db, file) as former:
+                    if former is None:
+                        unread.append(file.name)
+                    else:
+                        late = carrying.after_landing if name == _MAIN else carrying.without_payload
+                        take = late if landed else carrying.before_landing
+                        unread += take(self._db, former, name, self._tables_of(name))
+                    if landed and name == _MAIN:
+                        coverage = next(t for t in self._tables if t.full_name == "ops.coverage")
+                        unread += carrying.date_coverage(self._db, former, _MAIN, _PRIVATE, coverage)
+        return unread
+
+    def deleted_keys(self, warehouse: Path, table: str, key: str) -> set[tuple[str, str]]:
+        """Connection and key of the rows that a former file has as proven deleted; none when it cannot be read."""
+        with self._lock, translated(self.path), carrying.attached(self._db, warehouse) as former:
+            return set() if former is None else carrying.deleted_keys(self._db, former, table, key)
+
+    def newest_payloads(self, connection: str, resource: str, keys: Collection[str] | None = None) -> dict[str, str]:
+        """The newest payload of each key as received, or of those in `keys`."""
+        with self._lock, translated(self.path):
+            return duckdb_state.newest_payloads(self._db, _PRIVATE, connection, resource, keys)
+
+    def travel_dates(self, connection: str) -> dict[str, str | None]:
+        """Travel date, as written, of each booking whose payload is kept."""
+        with self._lock, translated(self.path):
+            return duckdb_state.travel_dates(self._db, _PRIVATE, connection)
+
+    # -- publishing ---------------------------------------------------------------------------------------------
+
+    def run_script(self, statements: Iterable[str]) -> None:
+        """Run statements in one transaction."""
+        with self._lock, translated(self.path), transaction(self._db):
+            for statement in statements:
+                self._db.execute(statement)
+
+    @contextlib.contextmanager
+    def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> Iterator[DuckDBDraft]:
+        """Marts in a copy of the file, which nothing lands in; see `Destination`."""
+        place = target or self._spool / "checks" / self.path.name
+        with self._drafting, contextlib.closing(self._copied(place, contacts)) as draft:
+            self._draft = draft
+            try:
+                yield draft
+            finally:
+                self._draft = None
+
+    def _copied(self, target: Path, contacts: Path | None) -> DuckDBDraft:
+        """The one moment in which nothing lands."""
+        config = {"threads": 1, "memory_limit": self._memory, "temp_directory": str(self._spool / "checks")}
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as stack, translated(self.path), self._lock:
+            fresh: list[tuple[Path, Path]] = []
+            for name, file, place in ((_MAIN, self.path, target), (_PRIVATE, self.private_path, contacts)):
+                if place is not None:
+                    self._db.execute(f"checkpoint {name}")
+                    fresh.append((copy_beside(file, place), place))
+                    stack.callback(discard, fresh[-1][0])
+            stack.pop_all()
+        return DuckDBDraft(self.path, fresh, config)

@@ -1,0 +1,1 @@
+"""One landing, in the SQL that both engines share."""

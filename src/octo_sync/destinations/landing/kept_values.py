@@ -1,0 +1,248 @@
+"""Which values and details a landing keeps although its answers have them no more (R10): SQL for what `Losses` judged.
+
+Every statement here runs inside the landing transaction. `diff` and `details` are the merge's work tables of rows as they
+will be; what is kept is put back into them before they are written.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import duckdb
+
+from octo_sync.destinations.landing.losses import Group, Losses, quoted, within
+from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
+from octo_sync.destinations.landing.staging import Facts
+from octo_sync.tables.schema import Column, Noun, Table
+
+__all__ = ["Keeping", "equal", "together"]
+
+
+def together(*conditions: str) -> str:
+    """All of these conditions as one."""
+    return " and ".join(c for c in conditions if c) or "true"
+
+
+def equal(columns: Sequence[str], left: str, right: str) -> str:
+    """The condition that two rows have the same in these columns."""
+    return together(*(f"{left}.{c} = {right}.{c}" for c in columns))
+
+
+def _lost(column: str) -> str:
+    """Whether the row `d` would lose the column's value."""
+    return f"list_contains(string_split(d.lost, ','), '{column}')"
+
+
+def _kept(
+    table: Table,
+    columns: Sequence[Column],
+    verdicts: Mapping[Group, Mapping[str, str]],
+    by: Sequence[str] = ("doubtful", "drift"),
+) -> dict[str, str]:
+    """Columns of which values stay, with the condition for the rows `d` in which they do, by one of these verdicts."""
+    kept = {}
+    for c in columns:
+        groups = [group for group, named in verdicts.items() if named.get(c.name) in by]
+        if groups:
+            kept[c.name] = f"{_lost(c.name)} and {within(table, groups, 'd.')}"
+    # The parts of a price say nothing without each other: of one that keeps a part, all stays that would be lost.
+    price = [c.name for c in columns if c.name.startswith("currency") or c.name.endswith(("_minor", "_amount"))]
+    some = " or ".join(f"({kept[name]})" for name in price if name in kept)
+    return kept | ({name: f"{_lost(name)} and ({some})" for name in price} if some else {})
+
+
+class Keeping:
+    """What a merge of one noun's staged rows does before it takes anything away."""
+
+    connection: duckdb.DuckDBPyConnection
+    catalog: str
+    noun: Noun
+    _facts: Facts
+    _losses: Losses
+    _filled: set[str]
+    _had_rows: set[str]
+    _histories: Mapping[str, Table]
+
+    def _run(self, sql: str) -> int:
+        """Run a statement; rows it touched."""
+        row = self.connection.execute(sql).fetchone()
+        return int(row[0]) if row and isinstance(row[0], int) else 0
+
+    def _target(self, table: Table) -> str:
+        return f"{self.catalog}.{table.full_name}"
+
+    def _incoming(self, table: Table) -> str:
+        """The rows as they came, with the flags of the capabilities that the answer really had (R10)."""
+        columns = ", ".join(f"{c.sql} as {c.name}" for c in table.columns)
+        flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
+        own = [_FLAGS[table.capability]] if table.capability else []
+        extra = "".join(f", {f}" for f in sorted({*flags, *own}))
+        extra += ", source as _source" if table.full_name in self._histories else ""
+        content = f", {table.content} as _content" if table.content else ""
+        where = f" where {own[0]}" if own else ""
+        return f"select {columns}{extra}{content} from {table.source}{where}"
+
+    def _may_lack(self, column: Column) -> bool:
+        """Whether some answer of this landing may lack the column's capability."""
+        return bool(column.capability) and _FLAGS[column.capability] not in self._facts.flags
+
+    def _judged(self, table: Table) -> list[Column]:
+        """The columns whose values an answer may take away."""
+        return [c for c in table.tracked if c.sql and c.name not in table.key]
+
+    def _losing(self, table: Table) -> str:
+        """What the merge selects beside each row: columns that would lose their value, and those that no answer is about."""
+        if table.full_name not in self._had_rows:
+            return "'' as lost, null::varchar as stale"
+        lost, stale = [], []
+        for c in self._judged(table):
+            flag = f"i.{_FLAGS[c.capability]}" if self._may_lack(c) else ""
+            stays = " and t.status is not distinct from i.status" if c.fades else ""
+            told = f" and {flag}" if flag else ""
+            lost.append(f"case when t.{c.name} is not null and i.{c.name} is null{told}{stays} then '{c.name}' end")
+            if flag:
+                stale.append(f"case when t.{c.name} is not null and not {flag} then '{c.name}' end")
+        older = f"nullif(concat_ws(',', {', '.join(stale)}), '')" if stale else "null::varchar"
+        return f"case when t.is_deleted then '' else concat_ws(',', {', '.join(lost)}) end as lost, {older} as stale"
+
+    def _keep_columns(self, table: Table, target: str) -> None:
+        """Put back into `diff` what the gate does not let go."""
+        columns = self._judged(table)
+        verdicts = self._losses.columns(
+            table, columns, losing="diff", shown=self._incoming(table), seen=self._seen(table, target, columns)
+        )
+        kept = _kept(table, columns, verdicts)
+        if not kept:
+            return
+        values = [f"{name} = case when {is_lost} then t.{name} else d.{name} end" for name, is_lost in kept.items()]
+        stale = ["d.stale", *(f"case when {is_lost} then '{name}' end" for name, is_lost in kept.items())]
+        # Without a hash the row is judged anew by each answer that is read.
+        values += [f"stale = nullif(concat_ws(',', {', '.join(stale)}), '')", "row_hash = null"]
+        doubtful = " or ".join(_kept(table, columns, verdicts, ["doubtful"]).values())
+        if doubtful and any(c.name == "payload_digest" for c in table.columns):
+            # A list decides, so it must not take the row for landed.
+            values.append(f"payload_digest = case when {doubtful} then null else d.payload_digest end")
+        lost = " or ".join(f"({is_lost})" for is_lost in kept.values())
+        self._run(f"update diff d set {', '.join(values)} from {target} t where t.rowid = d.old_row and ({lost})")
+
+    def _seen(self, table: Table, target: str, columns: Sequence[Column]) -> str:
+        """The rows of bookings that were in the answers and not read, as far as they are as verified."""
+        if not self._facts.seen:
+            return ""
+        return f"{self._seen_details(table, target, columns)} and not t.is_deleted and t.stale_columns is null"
+
+    def _seen_details(self, table: Table, target: str, columns: Sequence[Column]) -> str:
+        """Rows of bookings that were in the answers and not read, with these columns; '' where there are none."""
+        if not self._facts.seen:
+            return ""
+        names = [*filter(None, [table.at_own[0]]), *(c.name for c in columns)]
+        return (
+            f"select {', '.join(f't.{n}' for n in ['connection_id', *names])} from {target} t join seen_bookings n "
+            f"on n.connection_id = t.connection_id and n.booking_uuid = t.booking_uuid where not n.is_overruled"
+        )
+
+    def _spare(self, table: Table, going: str, came: str) -> str:
+        """Rows that would go because the answers say nothing about them: the condition that leaves them, over alias `t`.
+
+        `going` is a select of rows `t` of the table that would go, `came` a relation of those that came. What stays is in
+        `spared`.
+        """
+        names = ", ".join(c for c in ("connection_id", table.at_own[0]) if c)
+        seen = self._seen_details(table, self._target(table), ())
+        shown = f"select {names} from {came}{f' union all {seen}' if seen else ''}"
+        probe = self.connection.execute(f"select * from ({table.unsaid}) limit 1") if table.unsaid else None
+        if probe is None or probe.fetchone() is None:
+            return ""
+        columns = [column[0] for column in probe.description or ()]
+        same = equal(columns, "u", "t")
+        found = self._run(
+            f"create or replace temp table spared as select distinct {', '.join(f't.{k}' for k in table.key)} "
+            f"from ({going}) t where exists (select 1 from ({table.unsaid}) u where {same})"
+        )
+        verdicts = self._losses.details(table, "spared", shown) if found else {}
+        self._doubt(table, [group for group, v in verdicts.items() if v == "doubtful"])
+        kept = [group for group, v in verdicts.items() if v != "real"]
+        if not kept:
+            return ""
+        self._run(f"delete from spared where not ({within(table, kept, '')})")
+        return f" and not exists (select 1 from spared s where {equal(table.key, 's', 't')})"
+
+    def _doubt(self, table: Table, groups: Sequence[Group]) -> None:
+        """Bookings of which details are spared until a list decides."""
+        if groups and self.noun.name == "bookings":
+            found = self.connection.execute(
+                f"select distinct connection_id, booking_uuid from spared where {within(table, groups, '')}"
+            ).fetchall()
+            self._losses.doubtful.update((str(c), str(u)) for c, u in found)
+
+    def _note_older(self, table: Table) -> None:
+        """Say of the rows that were spared that they are older as a whole; without a hash, so that the same again is news."""
+        self._run(
+            f"update {self._target(table)} t set stale_columns = '*', row_hash = null from spared s "
+            f"where {equal(table.key, 's', 't')}"
+        )
+
+    def _note_stale(self, table: Table, rows: str, entry: str) -> None:
+        """Say in the rows that own these details that they are older: `rows` is a relation with the owner's key."""
+        owner = f"{self.catalog}.{table.parent or 'core.products'}"
+        same = equal(table.parent_key or table.scope, "t", "s")
+        keys = ", ".join(table.parent_key or table.scope)
+        self._run(
+            f"update {owner} t set row_hash = null, stale_columns = concat_ws(',', t.stale_columns, {entry}) "
+            f"from (select distinct {keys} from {rows}) s where {same} and not list_contains("
+            f"string_split(coalesce(t.stale_columns, ''), ','), {entry})"
+        )
+
+    def _suspects(self, table: Table, target: str) -> list[Column]:
+        """Columns that are null in some of the details that came, and not in all of those that are there."""
+        columns = [c for c in self._judged(table) if c.name not in table.parent_key]
+        counts = ", ".join(f"count({c.name})" for c in columns)
+        total, *found = self.connection.execute(
+            f"select count(*), {counts} from ({self._incoming(table)})"
+        ).fetchone() or (0,)
+        chosen = []
+        for c, count in zip(columns, found, strict=True):
+            known = f"{target}.{c.name}"
+            if count:
+                self._filled.add(known)
+            if count == total:
+                continue
+            if known not in self._filled and self._run(
+                f"select count(*) from (select 1 from {target} where {c.name} is not null limit 1)"
+            ):
+                self._filled.add(known)
+            if known in self._filled:
+                chosen.append(c)
+        return chosen
+
+    def _lost_details(self, suspects: Sequence[Column]) -> str:
+        told = {c.name: f" and t.{_FLAGS[c.capability]}" if self._may_lack(c) else "" for c in suspects}
+        lost = [
+            f"case when o.{c.name} is not null and t.{c.name} is null{told[c.name]} then '{c.name}' end"
+            for c in suspects
+        ]
+        return f"concat_ws(',', {', '.join(lost)})"
+
+    def _keep_details(self, table: Table, suspects: Sequence[Column], target: str) -> None:
+        """Put back into `details` what the gate does not let go."""
+        verdicts = self._losses.columns(
+            table,
+            suspects,
+            losing="details",
+            shown=self._incoming(table),
+            seen=self._seen_details(table, target, suspects),
+        )
+        for name, is_lost in _kept(table, suspects, verdicts).items():
+            self._run(
+                f"update details d set {name} = o.{name} from old_details o "
+                f"where {equal(table.key, 'o', 'd')} and {is_lost}"
+            )
+            self._note_stale(table, f"(select * from details d where {is_lost})", quoted(f"{table.name}.{name}"))
+
+    def _keep_versions(self, table: Table, columns: Sequence[Column], target: str, differs: str) -> None:
+        """Put back into `diff` what the gate does not let go, and leave out what is then as it was."""
+        verdicts = self._losses.columns(table, columns, losing="diff", shown=self._incoming(table))
+        if not verdicts:
+            return
+        for name, is_lost in _kept(table, columns, verdicts).items():
+            self._run(f"update diff d set {name} = t.{name} from {target} t where t.rowid = d.old_row and {is_lost}")
+            self._note_stale(table, f"(select * from diff d where {is_lost})", quoted(f"{table.name}.{name}"))
+        self._run(f"delete from diff i using {target} t where t.rowid = i.old_row and not ({differs})")

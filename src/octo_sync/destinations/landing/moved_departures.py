@@ -1,0 +1,88 @@
+"""Departures that keep their id and move to another day. Every statement runs inside the landing's transaction.
+
+The merge looks only at the landing's own days, because a large table is skipped over by days and not by ids. What it does
+not find there is either new or was on another day: only that is looked for in the whole table.
+"""
+
+from collections.abc import Callable
+
+import duckdb
+
+from octo_sync.destinations.landing import versions
+from octo_sync.tables.schema import Table
+
+__all__ = ["FEW", "carry", "find", "leave", "new_keys"]
+
+Run = Callable[[str], int]
+"""Run a statement; rows it touched."""
+
+FEW = 2_000
+"""New departures in one landing that are looked for on other days, whatever was landed before."""
+
+_OPTION = ("connection_id", "product_id", "option_id")
+
+
+def new_keys(db: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
+    """The keys that are staged and not on their days, where they may be on others; one a row."""
+    return db.execute(
+        "select distinct s.connection_id, s.product_id, s.option_id, s.r.id "
+        "from staged_availability s where not exists (select 1 from core.availability t "
+        "where t.connection_id = s.connection_id and t.product_id = s.product_id and t.option_id = s.option_id "
+        "and t.availability_id = s.r.id)"
+    ).fetchall()
+
+
+def find(run: Run, table: Table, target: str, history: Table, prune: str) -> int:
+    """Rows of `diff` that are new on the landing's days get the row that is there on another day, if one is; how many.
+
+    `prune` is the condition by which rows of `target`, alias `t`, are on the landing's days.
+    """
+    new = run("select count(*) from diff where old_row is null")
+    if not new:
+        return 0
+    where = f"d.old_row is null and not (true{prune})"
+    if new > FEW:
+        # Of options that an earlier run landed something of: a first load would look for everything and find nothing.
+        own = " and ".join(f"c.{column} = d.{column}" for column in _OPTION)
+        where += (
+            f" and exists (select 1 from ops.coverage c where c.resource = 'availability' and {own} "
+            f"and c.run_id <> getvariable('landing_run'))"
+        )
+    keys = ", ".join(f"d.{key}" for key in table.key)
+    same = " and ".join(f"t.{key} = d.{key}" for key in table.key)
+    old = {"old_row": "t.rowid", "old_seen": "t.first_seen_at_utc", **versions.former(history)}
+    found = run(
+        f"create or replace temp table elsewhere as select {keys}, {', '.join(f'{v} as {n}' for n, v in old.items())} "
+        f"from diff d join {target} t on {same} where {where}"
+    )
+    if found:
+        run(
+            f"update diff d set {', '.join(f'{name} = t.{name}' for name in old)} from elsewhere t "
+            f"where {same} and d.old_row is null"
+        )
+    return found
+
+
+def carry(run: Run, table: Table) -> int:
+    """Make `moved`: the keys of `diff` whose day is another one now, with that day; how many."""
+    moved = "old_row is not null and old_local_date <> local_date"
+    if not run(f"select count(*) from diff where {moved}"):
+        return 0
+    return run(
+        f"create or replace temp table moved as select {', '.join(table.key)}, local_date from diff where {moved}"
+    )
+
+
+def leave(run: Run) -> None:
+    """A month that a departure of `diff` has left is no longer what its last answer said: an equal one is read again."""
+    moved = "old_row is not null and date_trunc('month', old_local_date) <> date_trunc('month', local_date)"
+    if not run(f"select count(*) from diff where {moved}"):
+        return
+    same = " and ".join(f"c.{column} = d.{column}" for column in _OPTION)
+    run(
+        f"update ops.coverage t set answer_hash = null, row_count = greatest(0, t.row_count - m.live) from "
+        f"(select c.connection_id, c.key, count(*) filter (not d.old_is_deleted) as live from diff d "
+        f"join ops.coverage c on c.resource = 'availability' and {same} "
+        f"and d.old_local_date between c.window_start and c.window_end where {moved} group by all) m "
+        f"where t.resource = 'availability' and t.connection_id = m.connection_id and t.key = m.key"
+    )

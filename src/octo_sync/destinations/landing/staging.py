@@ -1,0 +1,359 @@
+"""Checked records become a temporary relation: spool file in, `staged_<noun>` out.
+
+The spool is newline-delimited JSON, mode 0600, working storage only: it is gone before the landing commits. It holds what
+the shape check re-encoded, so that the loader cannot read anything else than what was checked.
+"""
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from octo_sync.destinations.base import Answered
+from octo_sync.destinations.landing.lists import speaks_for
+from octo_sync.model import Subject, SubjectKind
+from octo_sync.tables.schema import STAGED, Noun, Table
+
+__all__ = ["FLAGS", "Facts", "Stage"]
+
+FLAGS = {"pricing": "has_pricing", "content": "has_content", "extras": "has_extras"}
+
+_SPOOL = 4 << 20
+"""Bytes of one spool file."""
+_LEAST_LINE = 1 << 20
+"""Bytes DuckDB may expect of a line at least; it reserves memory by the longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known about everything staged, so that statements which cannot matter are not even planned."""
+
+    flags: frozenset[str]
+    """Capabilities (as `has_…`) that every answer really had."""
+    present: frozenset[str]
+    """Tables with `present` of which some record holds a row."""
+    parents: frozenset[str]
+    """Tables whose changed rows decide about details."""
+    rows: int
+    """Records staged."""
+    seen: bool = False
+    """Whether there are bookings that were in an answer but not read: `seen_bookings`."""
+
+
+class Stage:
+    """One noun's answers of one landing. `tables` are those made from the noun."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        noun: Noun,
+        answered: Sequence[Answered],
+        *,
+        spool: Path,
+        tables: Sequence[Table],
+    ) -> None:
+        self._db = connection
+        self.noun = noun
+        self._tables = tables
+        self._answered = answered
+        self._spool = spool
+        self._has_seen = any(a.seen for a in answered)
+        self._parts = sum(len(a.lines) for a in answered)
+        """Lines staged; every answer has lines of its own."""
+        self.overruled: set[Subject] = set()
+        """Subjects of whose answer something was left out: what their hash stands for is not what is landed."""
+        self.left_out: Counter[Subject] = Counter()
+        """Of departures how many: their months must not claim more than is landed."""
+        self.differing: set[Subject] = set()
+        """Bookings that were taken for landed and are not: to be fetched anew."""
+
+    def read(self) -> None:
+        """Read the spool into `staged_<noun>`."""
+        # By travel month, product and option, so that what is asked for together lies together on disk.
+        ordered = sorted(self._answered, key=lambda a: (a.subject.parts[-1:], a.subject.parts))
+        staged = f"staged_{self.noun.name}"
+        begin = f"create or replace temp table {staged} as"
+        lines: list[bytes] = []
+        size = 0
+        for line in (line for a in ordered for line in a.lines):
+            lines.append(line)
+            size += len(line)
+            if size >= _SPOOL:
+                self._read(lines, begin)
+                begin, lines, size = f"insert into {staged}", [], 0
+        if lines or begin.startswith("create"):
+            self._read(lines, begin)
+
+    def settle(self) -> None:
+        """Leave out what is not for this landing. From here on the rows that are there count."""
+        if self._has_seen:
+            self._stage_seen()
+        self._leave_out()
+        self.facts = self._look()
+
+    def _look(self) -> Facts:
+        details = [t for t in self._tables if t.present]
+        asked = [f"bool_and({flag})" for flag in FLAGS.values()] + [f"bool_or({t.present})" for t in details]
+        sql = f"select count(*), {', '.join(asked)} from staged_{self.noun.name}"
+        rows, *found = self._db.execute(sql).fetchone() or (0,)
+        names = [*FLAGS.values(), *(t.full_name for t in details)]
+        true = frozenset(name for name, value in zip(names, found, strict=True) if value)
+        return Facts(
+            flags=true & set(FLAGS.values()),
+            present=true - set(FLAGS.values()),
+            parents=frozenset(t.parent for t in self._tables if t.parent),
+            rows=rows,
+            seen=self._has_seen,
+        )
+
+    def _read(self, lines: Sequence[bytes], begin: str) -> None:
+        """Read some lines. DuckDB holds two thousand lines of a file at once, whatever their length: so the file is short."""
+        handle, name = tempfile.mkstemp(suffix=".ndjson", dir=self._spool)  # made with mode 0600
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.writelines(line + b"\n" for line in lines)
+            longest = max((len(line) + 2 for line in lines), default=0)
+            columns = [f"{column}: '{kind}'" for column, kind in STAGED]
+            columns += [f"{column}: '{kind}[]'" for column, kind in self.noun.beside]
+            record = self.noun.record.replace("'", "''")
+            lists = ", ".join(column for column, _ in (*self.noun.beside, ("records", "")))
+            beside = "".join(f"unnest({column}) as {column}, " for column, _ in self.noun.beside)
+            self._db.execute(
+                f"{begin} select * exclude ({lists}), {beside}"
+                f"unnest(records) as r from read_json($1, format = 'newline_delimited', records = 'true', "
+                f"columns = {{{', '.join(columns)}, records: '{record}[]'}}, "
+                f"maximum_object_size = {max(_LEAST_LINE, longest)})",
+                [name],
+            )
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+    def _leave_out(self) -> None:
+        if self.noun.name == "availability":
+            # A slot outside the days that were asked for belongs to another subject.
+            self.left_out += self._without(
+                'left(s.r."localDateTimeStart", 10)::date not between s.window_start and s.window_end'
+            )
+            self._leave_out_former_days()
+            self._leave_out_overruled_departures()
+        elif self.noun.name == "products":
+            self._newest("r.id, language")
+            # R6 between a list and a single product: the later request wins.
+            self._drop(
+                "exists (select 1 from ops.coverage c "
+                "where c.connection_id = s.connection_id and c.request_seq > s.request_seq and "
+                "(c.resource = 'products' and s.resource = 'product' "
+                "or c.resource = 'product' and c.product_id = s.r.id))"
+            )
+        elif self.noun.name == "bookings":
+            self._newest("r.uuid")
+            if self._has_seen:
+                # What a later request showed, and what is landed, overrules an older answer here too.
+                self._drop(
+                    "exists (select 1 from seen_bookings n join core.bookings t on t.connection_id = n.connection_id "
+                    "and t.booking_uuid = n.booking_uuid and t.payload_digest = n.payload_digest and not t.is_deleted "
+                    "where n.connection_id = s.connection_id and n.booking_uuid = s.r.uuid "
+                    "and n.request_seq > s.request_seq)"
+                )
+            if self._later_landed():
+                self._leave_out_overruled_bookings()
+
+    def _leave_out_former_days(self) -> None:
+        """One departure may have moved between the requests for two months, or parts of one: the later one knows."""
+        if len({(a.subject.connection, *a.subject.parts[:2]) for a in self._answered if a.lines}) >= self._parts:
+            return
+        # By their hashes, because the texts themselves cost as much as reading them.
+        key = "connection_id, product_id, option_id, r.id"
+        twice = self._db.execute(f"select count(*) > count(distinct hash({key})) from staged_availability").fetchone()
+        if twice and twice[0]:
+            self.left_out += self._newest("product_id, option_id, r.id")
+
+    def _leave_out_overruled_departures(self) -> None:
+        """R6 between two months of an option: where a later request has shown the departure, there it is."""
+        later = (
+            "ops.coverage c where c.resource = 'availability' and c.connection_id = s.connection_id "
+            "and c.product_id = s.product_id and c.option_id = s.option_id and c.request_seq > s.request_seq"
+        )
+        asked = "select distinct connection_id, product_id, option_id, request_seq from staged_availability"
+        if not self._db.execute(f"select 1 from ({asked}) s where exists (select 1 from {later}) limit 1").fetchone():
+            return
+        self.left_out += self._drop(
+            "(s.connection_id, s.product_id, s.option_id, s.r.id, s.request_seq) in "
+            "(select s.connection_id, s.product_id, s.option_id, s.r.id, s.request_seq from staged_availability s "
+            "join core.availability t on t.connection_id = s.connection_id and t.product_id = s.product_id "
+            "and t.option_id = s.option_id and t.availability_id = s.r.id "
+            "where not t.is_deleted and t.local_date not between s.window_start and s.window_end "
+            f"and exists (select 1 from {later} and t.local_date between c.window_start and c.window_end))"
+        )
+
+    def _leave_out_overruled_bookings(self) -> None:
+        """R6 between a window and a booking of its own: the later request wins."""
+        own = (
+            "exists (select 1 from ops.coverage c where c.connection_id = s.connection_id and c.resource = 'booking' "
+            "and c.key = to_json([{uuid}])::varchar and c.request_seq > s.request_seq)"
+        )
+        self._drop(own.format(uuid="s.r.uuid"))
+        self._drop(
+            "s.resource = 'booking' and exists (select 1 from core.bookings t "
+            "join ops.coverage c on c.connection_id = t.connection_id and c.resource = 'bookings' "
+            f"and {speaks_for('t', 'c')} "
+            "where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid and not t.is_deleted "
+            "and c.request_seq > s.request_seq)"
+        )
+        if self._has_seen:
+            self._db.execute(
+                f"update seen_bookings s set is_overruled = true where {own.format(uuid='s.booking_uuid')}"
+            )
+
+    def _drop(self, condition: str) -> Counter[Subject]:
+        """Leave out records, over alias `s`; their answers as a whole are not what is landed. How many of each."""
+        dropped = self._without(condition)
+        self.overruled |= dropped.keys()
+        return dropped
+
+    def _without(self, condition: str) -> Counter[Subject]:
+        found = self._db.execute(
+            f"delete from staged_{self.noun.name} s where {condition} returning connection_id, resource, subject_key"
+        ).fetchall()
+        return Counter({Subject.from_key(*row): count for row, count in Counter(found).items()})
+
+    def _stage_seen(self) -> None:
+        """What was in the answers and not read becomes `seen_bookings`."""
+        seen = [(a, s) for a in self._answered for s in a.seen]
+        self._db.execute(
+            "create or replace temp table seen_bookings as select unnest($1::varchar[]) as connection_id, "
+            "unnest($2::varchar[]) as subject_key, unnest($3::varchar[]) as booking_uuid, "
+            "unnest($4::bigint[]) as payload_digest, unnest($5::bigint[]) as request_seq, false as is_overruled",
+            [
+                [a.subject.connection for a, _ in seen],
+                [a.subject.key for a, _ in seen],
+                [s.uuid for _, s in seen],
+                [s.digest for _, s in seen],
+                [s.request_seq for _, s in seen],
+            ],
+        )
+
+    def prove_seen(self) -> None:
+        """After the merge: what was taken for landed must be what is landed now, or it is fetched anew.
+
+        Between the check of an answer and its landing another landing may have written the row, and this one may have.
+        """
+        if not self._has_seen:
+            return
+        found = self._db.execute(
+            "select n.connection_id, n.subject_key, n.booking_uuid, n.is_overruled or exists (select 1 from "
+            "staged_bookings s where s.connection_id = n.connection_id and s.r.uuid = n.booking_uuid "
+            "and s.request_seq > n.request_seq) from seen_bookings n left join core.bookings t "
+            "on t.connection_id = n.connection_id and t.booking_uuid = n.booking_uuid and not t.is_deleted "
+            "where t.payload_digest is distinct from n.payload_digest"
+        ).fetchall()
+        for connection, key, uuid, is_overruled in found:
+            self.overruled.add(Subject.from_key(connection, SubjectKind.BOOKINGS, key))
+            if not is_overruled:
+                self.differing.add(Subject(connection, SubjectKind.BOOKING, (uuid,)))
+
+    def note_digests(self) -> None:
+        """Rows that stayed as they were may come from other bytes now: contacts are not in them, and texts are left alone."""
+        self._db.execute(
+            "update core.bookings t set payload_digest = s.payload_digest, contact_key = s.contact_key "
+            "from staged_bookings s where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid "
+            "and t.row_hash is not null "
+            "and (t.payload_digest is distinct from s.payload_digest or t.contact_key is distinct from s.contact_key)"
+        )
+
+    def _later_landed(self) -> bool:
+        """Whether any booking answer landed whose request started after the first of these."""
+        first = min(a.request_seq for a in self._answered)
+        found = self._db.execute(
+            "select 1 from ops.coverage where resource in ('booking', 'bookings') and request_seq > $1 limit 1", [first]
+        )
+        return found.fetchone() is not None
+
+    def _newest(self, key: str) -> Counter[Subject]:
+        """Several answers of one landing may hold the same record: the one whose request started last counts.
+
+        A month that was asked for in parts is several answers too. Returned is how many of each were left out.
+        """
+        if self._parts <= 1:
+            return Counter()
+        return self._drop(
+            f"s.rowid in (select rowid from staged_{self.noun.name} "
+            f"qualify row_number() over (partition by connection_id, {key} order by request_seq desc) > 1)"
+        )
+
+    def absence_scope(self, table: Table) -> str | None:
+        """Which rows of the table the complete answers speak for: a relation for `Merger.note_absences`, or None."""
+        name = table.full_name
+        complete = [a for a in self._answered if a.complete]
+        if name == "core.products":
+            complete = [a for a in complete if a.subject.kind is SubjectKind.PRODUCTS]
+        elif name == "core.bookings":
+            complete = [a for a in complete if a.subject.kind is SubjectKind.BOOKINGS and a.date_meaning != "unknown"]
+        if not complete:
+            return None
+        if self.noun.name == "products" and name != "core.products":
+            flag = f" where has_{table.capability}" if table.capability else ""
+            # A product's own document is asked again, whichever answer it was missed in.
+            return (
+                "select connection_id, product_id, 'product' as resource, to_json([product_id])::varchar as subject_key, "
+                f"max(request_seq) as request_seq from ({self.noun.scope}){flag} group by all"
+            )
+        self._db.execute(
+            "create or replace temp table answered_scope as select unnest($1::varchar[]) as connection_id, "
+            "unnest($2::varchar[]) as resource, unnest($3::varchar[]) as subject_key, "
+            "unnest($4::bigint[]) as request_seq, unnest($5::varchar[]) as product_id, "
+            "unnest($6::varchar[]) as option_id, unnest($7::date[]) as window_start, unnest($8::date[]) as window_end, "
+            "unnest($9::varchar[]) as date_meaning",
+            [
+                [a.subject.connection for a in complete],
+                [str(a.subject.kind) for a in complete],
+                [a.subject.key for a in complete],
+                [a.request_seq for a in complete],
+                [(a.subject.parts or (None,))[0] for a in complete],
+                [a.subject.parts[1] if len(a.subject.parts) > 1 else None for a in complete],
+                [a.window.start if a.window else None for a in complete],
+                [a.window.end if a.window else None for a in complete],
+                [a.date_meaning for a in complete],
+            ],
+        )
+        return "select * from answered_scope"
+
+    def forget_other_answers(self) -> None:
+        """A record that changed by one road makes the last answer of the other road old news.
+
+        Without this, an answer whose bytes go back to what they were would be taken for unchanged. Before the merge.
+        """
+        kinds = {a.subject.kind for a in self._answered}
+        if self.noun.name == "products":
+            self._db.execute(
+                "update ops.coverage c set answer_hash = null from "
+                "(select distinct connection_id, resource from staged_products) s "
+                "where c.connection_id = s.connection_id and c.answer_hash is not null and "
+                "(c.resource = 'products' and s.resource = 'product' or c.resource = 'product' and s.resource = 'products')"
+            )
+        elif self.noun.name == "bookings":
+            if SubjectKind.BOOKINGS in kinds:
+                self._db.execute(
+                    "update ops.coverage c set answer_hash = null from staged_bookings s "
+                    "where s.resource = 'bookings' and c.connection_id = s.connection_id and c.resource = 'booking' "
+                    "and c.answer_hash is not null and c.key = to_json([s.r.uuid])::varchar"
+                )
+            if SubjectKind.BOOKING in kinds:
+                self._db.execute(
+                    "update ops.coverage c set answer_hash = null from (select s.connection_id, t.local_date, "
+                    'left(s.r.availability."localDateTimeStart", 10)::date as new_date, '
+                    'coalesce(t.utc_created_at, s.r."utcCreatedAt"::timestamptz)::date as created_date, '
+                    "o.travel_month as shown_in from staged_bookings s left join core.bookings t "
+                    "on t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid left join ops.coverage o "
+                    "on o.connection_id = s.connection_id and o.resource = 'open_dated' "
+                    "and o.key = to_json([s.r.uuid])::varchar where s.resource = 'booking' "
+                    "and (t.payload_digest is null or t.payload_digest is distinct from s.payload_digest or t.is_deleted)"
+                    ") b where c.connection_id = b.connection_id and c.resource = 'bookings' "
+                    "and c.answer_hash is not null and (b.local_date between c.window_start and c.window_end "
+                    "or b.new_date between c.window_start and c.window_end "
+                    "or b.created_date between c.window_start and c.window_end or b.shown_in = c.travel_month)"
+                )

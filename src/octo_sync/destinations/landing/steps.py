@@ -1,0 +1,405 @@
+"""One landing on DuckDB, step by step: leave out what came too late, stage, private file, tables, watermark.
+
+The caller opens the transactions; see `DuckDBWarehouse.land`.
+"""
+
+import contextlib
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from octo_sync.destinations.base import Answered, Covered, Landing, LandingReport, Payload
+from octo_sync.destinations.landing.coverage import cover, cover_open_dated
+from octo_sync.destinations.landing.lists import speaks_for
+from octo_sync.destinations.landing.losses import MISSING, Losses, holds
+from octo_sync.destinations.landing.merge import Merger
+from octo_sync.destinations.landing.staging import Stage
+from octo_sync.model import Subject, SubjectKind
+from octo_sync.tables.schema import Merge, Noun, Table
+
+__all__ = ["CONTRADICTION", "LandingWork"]
+
+_SLICE = 8 * 1024 * 1024
+"""Bytes of payloads that are texts at the same time."""
+_SMALL = 1 << 20
+"""Bytes of answers that are landed by one thread, and whose work tables are not worth dropping."""
+_NOUNS = ("supplier", "products", "availability", "bookings")
+CONTRADICTION = "listed, but not found by its own id"
+HIDDEN = "not listed, but found by its own id"
+
+
+class LandingWork:
+    """What one landing has to do. `report` grows as it goes.
+
+    `bring` is called once, between reading the records and looking at any row: where the rows are kept elsewhere, it puts
+    those that the answers can touch into the tables here.
+    """
+
+    def __init__(
+        self,
+        db: duckdb.DuckDBPyConnection,
+        landing: Landing,
+        *,
+        covered: Mapping[Subject, Covered],
+        tables: Sequence[Table],
+        nouns: Mapping[str, Noun],
+        spool: Path,
+        main: str,
+        private: str,
+        filled: set[str],
+        bring: Callable[[Sequence[Answered]], None] = lambda _: None,
+    ) -> None:
+        self._db, self._landing, self._bring = db, landing, bring
+        self._filled = filled
+        self._tables, self._nouns = tables, nouns
+        self._spool, self._main, self._private = spool, main, private
+        self._stages: list[Stage] = []
+        self._losses: dict[str, Losses] = {}
+        self._lost_lately = functools.cache(landing.lost_lately)
+        self._fresh: list[Answered] = []
+        self._found: Counter[tuple[str, str, str, str]] = Counter()
+        """Drift: connection, resource, kind, name → how often."""
+        self.report = LandingReport()
+        for a in landing.answered:
+            # R6: an answer whose request started before that of what is landed is left out.
+            if a.subject in covered and covered[a.subject].request_seq > a.request_seq:
+                self.report.stale.append(a.subject)
+            else:
+                self._fresh.append(a)
+        self._payloads = [(a, p) for a in self._fresh for p in a.payloads]
+
+    @property
+    def has_private(self) -> bool:
+        """Whether the private file has to be written."""
+        return bool(self._payloads) or any(s.noun.name == "bookings" and s.facts.rows for s in self._stages)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is a handful of records."""
+        return sum(a.size for a in self._fresh) < _SMALL
+
+    def stage(self) -> None:
+        """Make the checked records temporary relations."""
+        self._db.execute("set variable landing_now = $1::timestamptz", [self._landing.now])
+        self._db.execute("set variable landing_run = $1::varchar", [self._landing.run_id])
+        for name in _NOUNS:
+            chosen = [a for a in self._fresh if a.noun == name and not a.unchanged and not a.not_found]
+            if chosen:
+                stage = Stage(
+                    self._db,
+                    self._nouns[name],
+                    chosen,
+                    spool=self._spool,
+                    tables=[t for t in self._tables if t.noun == name],
+                )
+                stage.read()
+                self._stages.append(stage)
+        self._bring(self._fresh)
+        for stage in self._stages:
+            stage.settle()
+
+    def land_private(self) -> None:
+        """Contacts and payloads: first and idempotently, because two files cannot share a transaction."""
+        for stage in self._stages:
+            merger = self._merger(stage, self._private)
+            for table in self._tables:
+                if table.private and table.noun == stage.noun.name:
+                    merger.merge(table)
+            self.report.written.update(merger.written)
+        if self._payloads:
+            self.report.written["raw.records"] = self._land_payloads(self._payloads)
+
+    def land(self) -> None:
+        """Rows, absences, watermark and drift: one transaction (R8)."""
+        self._find_own()
+        for stage in self._stages:
+            self._land_noun(stage)
+        self._miss_own()
+        self._miss_nothing_unasked()
+        overruled = {subject for stage in self._stages for subject in stage.overruled}
+        self.report.differing += sorted(subject for stage in self._stages for subject in stage.differing)
+        left_out = sum((stage.left_out for stage in self._stages), Counter())
+        fresh = (
+            [replace(a, row_count=a.row_count - left_out[a.subject]) for a in self._fresh] if left_out else self._fresh
+        )
+        self.report.differing += cover(self._db, fresh, self._landing.run_id, overruled)
+        cover_open_dated(self._db, fresh, self._landing.run_id)
+        self._drift()
+
+    def clean_up(self) -> None:
+        """Let go of the work tables: they hold memory until the next landing replaces them, and some are never replaced."""
+        if self.is_small:
+            return
+        # The landing is committed: nothing that goes wrong here may make it look as if it were not.
+        with contextlib.suppress(duckdb.Error):
+            tables = self._db.execute("select table_name from duckdb_tables() where temporary").fetchall()
+            for (name,) in tables:
+                self._db.execute(f"drop table if exists temp.{name}")
+
+    def _merger(self, stage: Stage, catalog: str) -> Merger:
+        return Merger(
+            self._db,
+            catalog=catalog,
+            noun=stage.noun,
+            facts=stage.facts,
+            filled=self._filled,
+            histories={t.history_of: t for t in self._tables if t.history_of},
+            losses=self._losses.setdefault(
+                stage.noun.name, Losses(self._db, self._main, stage.noun.name, self._landing.guard, self._lost_lately)
+            ),
+        )
+
+    def _land_noun(self, stage: Stage) -> None:
+        merger = self._merger(stage, self._main)
+        tables = [t for t in self._tables if t.noun == stage.noun.name and not t.private]
+        if stage.facts.rows:
+            stage.forget_other_answers()
+        for table in tables:
+            merger.merge(table)
+            if table.full_name == "core.bookings":
+                if merger.unchanged(table):
+                    stage.note_digests()
+                stage.prove_seen()
+        for table in tables:
+            if table.merge is Merge.MERGE and not table.absent_is_gone:
+                merger.forget_absences(table)
+                scope = stage.absence_scope(table)
+                if scope:
+                    merger.note_absences(table, scope)
+        self._read_again(self._losses[stage.noun.name].doubtful)
+        self.report.absent += merger.absent
+        for connection, count in merger.contradicted.items():
+            self._found[connection, stage.noun.name, "contradiction", CONTRADICTION] += count
+        for name, rows in merger.written.items():
+            self.report.written[name] = self.report.written.get(name, 0) + rows
+
+    def _read_again(self, doubtful: set[tuple[str, str]]) -> None:
+        """Bookings of which a list has to decide: it must not take them for landed."""
+        if doubtful:
+            columns = [list(column) for column in zip(*sorted(doubtful), strict=True)]
+            self._db.execute(
+                "update core.bookings t set payload_digest = null, row_hash = null from (select unnest($1::varchar[]) "
+                "as connection_id, unnest($2::varchar[]) as booking_uuid) d "
+                "where t.connection_id = d.connection_id and t.booking_uuid = d.booking_uuid",
+                columns,
+            )
+
+    def _land_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> int:
+        """Keep the payloads that differ from the last one of their key; only their hashes are compared."""
+        if not self._exists(f"{self._private}.raw.records", "true"):
+            self._insert_in_slices(payloads)
+            return len(payloads)
+        found = self._db.execute(
+            "select n.number from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as resource, "
+            "unnest($3::varchar[]) as key, unnest($4::varchar[]) as payload_hash, unnest($5::integer[]) as number) n "
+            f"left join (select connection_id, resource, key, arg_max(payload_hash, fetched_at_utc) as latest "
+            f"from {self._private}.raw.records where key in (select unnest($3::varchar[])) group by all) o "
+            f"using (connection_id, resource, key) "
+            "where o.latest is distinct from n.payload_hash",
+            [
+                [a.subject.connection for a, _ in payloads],
+                [p.resource for _, p in payloads],
+                [p.key for _, p in payloads],
+                [p.digest for _, p in payloads],
+                list(range(len(payloads))),
+            ],
+        ).fetchall()
+        changed = [payloads[number] for (number,) in sorted(found)]
+        self._insert_in_slices(changed)
+        return len(changed)
+
+    def _exists(self, table: str, condition: str) -> bool:
+        return self._db.execute(f"select 1 from {table} where {condition} limit 1").fetchone() is not None
+
+    def _insert_in_slices(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
+        start, size = 0, 0
+        for end, (_, payload) in enumerate(payloads, start=1):
+            size += len(payload.body)
+            if size >= _SLICE or end == len(payloads):
+                self._insert_payloads(payloads[start:end])
+                start, size = end, 0
+
+    def _insert_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
+        import numpy  # noqa: PLC0415, ICN001 - a tenth of a second, needed only when a payload changed
+
+        def texts(values: Iterable[str]) -> Any:  # noqa: ANN401 - an array of texts
+            return numpy.array(list(values), dtype=object)
+
+        # DuckDB reads such arrays in place, fifteen times faster than the same texts as parameters.
+        self._db.register(
+            "changed_payloads",
+            {
+                "connection_id": texts(a.subject.connection for a, _ in payloads),
+                "resource": texts(p.resource for _, p in payloads),
+                "key": texts(p.key for _, p in payloads),
+                "payload": texts(str(p.body, "utf-8") for _, p in payloads),
+                "payload_hash": texts(p.digest for _, p in payloads),
+                "fetched_at": texts(a.fetched_at.isoformat() for a, _ in payloads),
+                "source": texts(str(a.source) for a, _ in payloads),
+            },
+        )
+        try:
+            self._db.execute(
+                f"insert into {self._private}.raw.records select connection_id, resource, key, payload, payload_hash, "
+                f"fetched_at::timestamptz, source from changed_payloads"
+            )
+        finally:
+            self._db.unregister("changed_payloads")
+
+    def _own(self) -> list[tuple[Answered, Table]]:
+        """Answers about one row's own id, with the row's table."""
+        tables = {t.own_subject: t for t in self._tables if t.own_subject}
+        return [(a, table) for a in self._fresh if (table := tables.get(str(a.subject.kind)))]
+
+    def _find_own(self) -> None:
+        """What answered for itself, changed or not, is not missed; that a list hides it is written down."""
+        there = [(a.subject, table) for a, table in self._own() if not a.not_found]
+        if there:
+            found = self._db.execute(
+                "delete from ops.absences a using (select unnest($1::varchar[]) as connection_id, "
+                "unnest($2::varchar[]) as table_name, unnest($3::varchar[]) as key) n "
+                "where a.connection_id = n.connection_id and a.table_name = n.table_name and a.key = n.key "
+                "returning a.connection_id, a.table_name, a.misses",
+                [[s.connection for s, _ in there], [t.full_name for _, t in there], [s.key for s, _ in there]],
+            ).fetchall()
+            nouns = {t.full_name: t.noun for _, t in there}
+            for connection, name, misses in found:
+                if not misses:
+                    self._found[connection, nouns[name], "hidden", HIDDEN] += 1
+
+    def _miss_own(self) -> None:
+        """A typed "not found" for a row's own id is a miss of that row; two by different requests prove it gone.
+
+        Where a list speaks for the row, it is asked first: a row that the newest list shows is there. Where lists of this
+        service were seen to show what it does not find by id, they alone decide.
+        """
+        gone = [(a, table) for a, table in self._own() if a.not_found]
+        for table in dict.fromkeys(table for _, table in gone):
+            subjects = [(a.subject, a.request_seq) for a, own in gone if own is table]
+            (column,) = (c for c in table.key if c != "connection_id")
+            missed = self._db.execute(
+                "create or replace temp table refused as select n.connection_id, n.key, n.request_seq, "
+                "coalesce(c.resource, $5) as resource, coalesce(c.key, n.key) as subject_key, "
+                "a.key is null and not (c.key is not null and exists (select 1 from ops.schema_drift d where d.connection_id = "
+                f"n.connection_id and d.resource = '{table.noun}' and d.kind = 'contradiction')) as is_new "
+                "from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as id, "
+                "unnest($3::varchar[]) as key, unnest($4::bigint[]) as request_seq) n "
+                f"join {table.full_name} t on t.connection_id = n.connection_id and t.{column} = n.id and not t.is_deleted "
+                f"left join ops.absences a on a.connection_id = n.connection_id and a.table_name = '{table.full_name}' "
+                "and a.key = n.key left join ops.coverage c on c.connection_id = t.connection_id "
+                f"and c.resource = '{table.noun}' and {_speaks_for(table)} qualify row_number() over "
+                "(partition by n.connection_id, n.key order by n.request_seq desc, c.request_seq desc nulls last) = 1",
+                [
+                    [s.connection for s, _ in subjects],
+                    [s.parts[0] for s, _ in subjects],
+                    [s.key for s, _ in subjects],
+                    [seq for _, seq in subjects],
+                    table.own_subject,
+                ],
+            ).fetchone()
+            if not missed or not missed[0]:
+                continue
+            self.report.absent += int(missed[0])
+            self._db.execute(
+                "update ops.absences a set misses = misses + 1, request_seq = r.request_seq from refused r "
+                f"where a.connection_id = r.connection_id and a.table_name = '{table.full_name}' and a.key = r.key "
+                "and r.request_seq > a.request_seq"
+            )
+            self._db.execute(
+                f"insert into ops.absences select connection_id, '{table.full_name}', key, resource, subject_key, 1, "
+                "request_seq, landing_now() from refused where is_new"
+            )
+            # An equal list says what these rows are about, so its bytes must be read.
+            self._db.execute(
+                "update ops.coverage c set answer_hash = null from refused r where r.is_new "
+                "and c.connection_id = r.connection_id and c.resource = r.resource and c.key = r.subject_key"
+            )
+
+    def _miss_nothing_unasked(self) -> None:
+        """A month that has left the horizon is asked for no more: what is missed in it cannot be proven gone."""
+        for a in self._fresh:
+            if a.unasked and a.subject.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS):
+                self._db.execute(
+                    "delete from ops.absences where connection_id = $1 and resource = $2 and subject_key = $3",
+                    [a.subject.connection, str(a.subject.kind), a.subject.key],
+                )
+
+    def _unknown_values(self) -> dict[tuple[str, str, str, str], int]:
+        """Values outside the lists that are known: kept as they are, and counted."""
+        found: dict[tuple[str, str, str, str], int] = {}
+        for stage in self._stages:
+            enums = stage.noun.enums
+            if not enums:
+                continue
+            unknown = ", ".join(
+                f"list_filter({enum.sql}, lambda v: v is not null and not list_contains(${i}, v)) as e{i}"
+                for i, enum in enumerate(enums, 1)
+            )
+            rows = self._db.execute(
+                f"select * from (select connection_id, {unknown} from staged_{stage.noun.name}) "
+                f"where {' or '.join(f'len(e{i}) > 0' for i in range(1, len(enums) + 1))}",
+                [sorted(enum.values) for enum in enums],
+            ).fetchall()
+            for connection, *lists in rows:
+                for enum, values in zip(enums, lists, strict=True):
+                    for value in values or ():
+                        key = (connection, stage.noun.name, "value", f"{enum.field}={value}")
+                        found[key] = found.get(key, 0) + 1
+        return found
+
+    def _missing(self) -> None:
+        """Fields that are gone from answers; of an ignored capability, where it brought any. `ending` ends it."""
+        for a in self._fresh:
+            if not a.unchanged and a.noun in self._losses:
+                self._capabilities(a, self._losses[a.noun])
+        for noun, losses in self._losses.items():
+            for (connection, path), count in losses.found.items():
+                self._found[connection, noun, MISSING, path] += count
+            self.report.lost |= {(connection, noun, path): rows for (connection, path), rows in losses.lost.items()}
+
+    def _capabilities(self, a: Answered, losses: Losses) -> None:
+        connection = a.subject.connection
+        for name in a.missing_capabilities:
+            looks = holds(self._tables, a.noun, name)
+            if looks and self._db.execute(looks, [connection]).fetchone():
+                losses.found[connection, name] = max(1, a.row_count)
+
+    def _drift(self) -> None:
+        self._missing()
+        lists = [a for a in self._fresh if a.subject.kind is SubjectKind.BOOKINGS and not a.unchanged]
+        if by_travel := sorted({a.subject.connection for a in lists if a.date_meaning == "travel"}):
+            self._db.execute(
+                "delete from ops.schema_drift where resource = 'bookings' and kind = 'meaning' "
+                "and connection_id in (select unnest($1::varchar[]))",
+                [by_travel],
+            )
+        found = self._found
+        for key, count in self._unknown_values().items():
+            found[key] += count
+        for a in self._fresh:
+            for d in a.drift:
+                key = (d.connection, d.resource, d.kind, d.name)
+                found[key] += d.count
+        for key, count in found.items():
+            updated = self._db.execute(
+                "update ops.schema_drift set seen_count = seen_count + $5, last_seen_at_utc = landing_now() "
+                "where connection_id = $1 and resource = $2 and kind = $3 and name = $4",
+                [*key, count],
+            ).fetchone()
+            if not updated or not updated[0]:
+                self._db.execute(
+                    "insert into ops.schema_drift values ($1, $2, $3, $4, $5, landing_now(), landing_now(), null)",
+                    [*key, count],
+                )
+
+
+def _speaks_for(table: Table) -> str:
+    """Whether the list that coverage `c` is of had to show the row `t`: by its date, or whatever it is."""
+    if table.noun != "bookings":
+        return "true"
+    return speaks_for("t", "c")

@@ -1,0 +1,117 @@
+"""The schema `landing`: what has landed on PostgreSQL, of which `core` and `ops` are what was published last.
+
+Whoever writes has one text of SQL for both engines, which says `core.bookings`. In a session of the writer that means
+`landing.bookings`: the cursor puts it so, in one place, so that no statement can forget it. Each change of a row is noted by
+the server itself, in the same transaction, whatever made it; a publish brings over what is noted (`postgres_publishing`).
+"""
+
+import contextlib
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.tables.schema import Table
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["LANDING", "NOTES", "group_of", "in_landing", "landed", "landing_cursor", "meant", "noting", "plain", "thin"]
+
+LANDING = "landing"
+# Not in a text that is only the table's name, such as a row of `ops.absences` has.
+_PUBLISHED = re.compile(r"(?<![\w.'\"$])(?:core|ops)\.(?=[a-z_])")
+
+
+def in_landing(sql: str) -> str:
+    """A statement about published tables as one about those that are landed into."""
+    return _PUBLISHED.sub(f"{LANDING}.", sql)
+
+
+@functools.cache
+def landing_cursor() -> "type[psycopg.RawCursor[Any]]":
+    """The cursor of the writer's sessions."""
+    from psycopg import RawCursor  # noqa: PLC0415 - an extra
+
+    class LandingCursor(RawCursor[Any]):
+        def execute(self, query: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401 - as the driver has it
+            return super().execute(_text(query), *more, **named)
+
+        def executemany(self, query: Any, *more: Any, **named: Any) -> None:  # noqa: ANN401 - as above
+            super().executemany(_text(query), *more, **named)
+
+        def copy(self, statement: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401 - as above
+            return super().copy(_text(statement), *more, **named)
+
+    return LandingCursor
+
+
+def _text(query: str | bytes) -> bytes:
+    return in_landing(query.decode() if isinstance(query, bytes) else query).encode()
+
+
+def meant(session: "psycopg.Connection[Any]", sql: str) -> str:
+    """A statement as this session's own cursors would put it."""
+    return in_landing(sql) if session.cursor_factory is landing_cursor() else sql
+
+
+@contextlib.contextmanager
+def plain(session: "psycopg.Connection[Any]") -> Iterator[None]:
+    """In the block the session's statements mean what they say."""
+    from psycopg import RawCursor  # noqa: PLC0415 - an extra
+
+    former, session.cursor_factory = session.cursor_factory, RawCursor
+    try:
+        yield
+    finally:
+        session.cursor_factory = former
+
+
+def landed(tables: Sequence[Table]) -> list[Table]:
+    """The tables as they are landed into; those that nobody publishes have no second place."""
+    return [replace(table, schema=LANDING) for table in tables if not table.private]
+
+
+def group_of(table: Table) -> tuple[str, ...]:
+    """What rows are noted by, and brought over together: details by the day of their departure, others by their parent."""
+    names = [c.name for c in table.all_columns]
+    by_day = table.key[:3] == ("connection_id", "product_id", "option_id") and "local_date" in names
+    return (*table.key[:3], "local_date") if by_day else table.key[:3] if table.name == "coverage" else table.key[:2]
+
+
+_NOTE = (
+    f"create function {LANDING}.note() returns trigger language plpgsql as $note$ begin "
+    f"execute format('insert into {LANDING}.changed select distinct %L, array[%s] from touched', tg_table_name, tg_argv[0]); "
+    "return null; end $note$"
+)
+NOTES = (f"create table {LANDING}.changed (name text not null, key text[] not null)", _NOTE)
+"""Where changes are noted: the table's name and the columns of `group_of`, as text."""
+
+_THIN = f"""
+with often as (select name, key from {LANDING}.changed group by name, key having count(*) > 1),
+gone as (
+  delete from {LANDING}.changed where ctid = any(array(
+    select c.ctid from {LANDING}.changed c join often using (name, key) for update of c skip locked
+  )) returning name, key
+)
+insert into {LANDING}.changed select distinct name, key from gone
+"""
+
+
+def thin(session: "psycopg.Connection[Any]") -> None:
+    """Note once what is noted often: where nobody publishes, or checks fail, notes grow with each landing.
+
+    Nothing is lost to a publish that is being made: what it has taken is left to it, and what is noted anew it does not see.
+    """
+    session.execute(_THIN.encode())
+
+
+def noting(table: Table) -> list[str]:
+    """The triggers of one table of `landed`."""
+    keys = ", ".join(f"{column}::text" for column in group_of(table))
+    return [
+        f"create trigger note_{event}_{side} after {event} on {table.full_name} referencing {side} table as touched "
+        f"for each statement execute function {LANDING}.note('{keys}')"
+        for event, side in (("insert", "new"), ("update", "new"), ("update", "old"), ("delete", "old"))
+    ]

@@ -1,0 +1,252 @@
+"""Publishing on PostgreSQL: in one transaction what landed since the last publish is brought over, and checked.
+
+`core` and `ops` are tables of their own beside `landing`, and marts are made of them. Rows are changed in place, so the
+commit shows all of it at once: nobody waits for a lock, a reader in the middle of a query keeps what it reads, and grants and
+views of others stay. Only when a mart's definition has changed, all are made anew: the former schema is renamed, the new one
+made under its name and given the same grants; the former one is dropped when nobody holds it any more.
+"""
+
+import contextlib
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.destinations.base import Rows
+from octo_sync.destinations.postgres.landed import LANDING, group_of
+from octo_sync.destinations.postgres.rows import numbered, rows_of
+from octo_sync.destinations.postgres.session import Passing, connect, translated
+from octo_sync.destinations.postgres.sessions import check_fence
+from octo_sync.destinations.postgres.state import size
+from octo_sync.tables.schema import Table
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["PostgresDraft", "drafting"]
+
+log = logging.getLogger("octo_sync")
+
+_FORMER = "marts_former_"
+_PATIENCE = 1.0
+"""Seconds to wait for readers of a former schema before leaving it to the next publish."""
+_TURN = 60.0
+"""Seconds to wait for the landing in hand before marts are committed."""
+_MANY = 10
+"""When one in so many rows of a table is new, the planner is told before marts and checks ask for them."""
+_SAID = "Published by octo-sync at {at} UTC. Definitions: {definition}"
+"""The comment on the schema `marts`, which every reader can see. It differs after each publish."""
+
+
+class PostgresDraft:
+    """What is to be published; see `Draft`."""
+
+    def __init__(self, session: "psycopg.Connection[Any]", name: str) -> None:
+        self._session, self._name = session, name
+        self._definition, self._grants, self._keeps = "", _Grants(session), False
+        self.is_withdrawn = False
+
+    def run_script(self, statements: Iterable[str]) -> None:
+        """Run statements in the draft's transaction."""
+        with _raised(), translated(self._name), self._session.transaction():
+            for statement in statements:
+                self._session.execute(statement.encode())
+
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
+        """Run one reading statement in the draft's transaction."""
+        text, values = numbered(sql, parameters)
+        with _raised(), translated(self._name), self._session.transaction():
+            return rows_of(self._session.execute(text.encode(), values or None), limit)
+
+    def keeps_marts(self, names: Collection[str], definition: str) -> bool:
+        """Whether those that are there were made so; otherwise they are put aside; see `Draft`."""
+        self._definition = definition
+        with _raised(), translated(self._name):
+            said = self._session.execute("select obj_description(to_regnamespace('marts'), 'pg_namespace')").fetchone()
+            there = {name for (name,) in self._session.execute(_NAMES).fetchall()}
+            self._keeps = bool(said and str(said[0]).endswith(definition)) and there == set(names)
+            if there and not self._keeps:
+                number = _free_number(self._session)
+                self._session.execute(f"alter schema marts rename to {_FORMER}{number}".encode())
+            return self._keeps
+
+    def publish(self) -> int:
+        """Have the end of the block show it; bytes that the tables take."""
+        with _raised(), translated(self._name):
+            if not self._keeps:
+                self._grants.give(self._session)
+            at = self._session.execute(
+                "select to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
+            ).fetchone()
+            said = _SAID.format(at=at[0] if at else "", definition=self._definition)
+            self._session.execute(f"comment on schema marts is '{said}'".encode())
+            return size(self._session)
+
+    def withdraw(self) -> None:
+        """Keep what readers have."""
+        self.is_withdrawn = True
+
+
+@contextlib.contextmanager
+def drafting(
+    address: str, name: str, fence: int, *, tables: Sequence[Table], lock_timeout: float
+) -> Iterator[PostgresDraft]:
+    """A draft in a session of its own: landings go on meanwhile, and it sees none of them.
+
+    Raises:
+        WriterFenced: A writer with a higher token than `fence` took over; readers keep what they have.
+    """
+    with _raised():
+        session = connect(address, lock_timeout=lock_timeout)
+    try:
+        with _raised(), translated(name):
+            _drop_former(session)
+            # One snapshot, so that marts and checks speak of the same rows.
+            session.execute("begin isolation level repeatable read")
+            _bring_over(session, tables)
+        draft = PostgresDraft(session, name)
+        yield draft
+        with _raised(), translated(name):
+            if draft.is_withdrawn:
+                session.execute("rollback")
+            else:
+                with _no_newer_writer(address, name, fence):
+                    session.execute("commit")
+                _drop_former(session)
+    finally:
+        # Whatever is not committed goes with the session.
+        session.close()
+
+
+def _bring_over(session: "psycopg.Connection[Any]", tables: Sequence[Table]) -> None:
+    """Make the published tables equal to what has landed, where changes are noted; what is noted later stays noted."""
+    # It was just filled, or just emptied: the planner knows nothing of it.
+    session.execute(f"analyze {LANDING}.changed".encode())
+    noted = f"select name, bool_or(array_position(key, null) is not null) from {LANDING}.changed group by name"
+    wholly = dict(session.execute(noted.encode()).fetchall())
+    for table in tables:
+        if table.private or table.name not in wholly:
+            continue
+        is_empty = session.execute(f"select not exists (select from {table.full_name})".encode()).fetchone()
+        came = _bring(session, table, wholly=wholly[table.name] or bool(is_empty and is_empty[0]))
+        known = session.execute("select reltuples from pg_class where oid = $1::regclass", [table.full_name]).fetchone()
+        if came * _MANY > (known[0] if known else 0):
+            session.execute(f"analyze {table.full_name}".encode())
+    session.execute(f"delete from {LANDING}.changed".encode())
+
+
+def _bring(session: "psycopg.Connection[Any]", table: Table, *, wholly: bool) -> int:
+    """Bring over the noted rows of a table, or all of them; how many there are now."""
+    names = [c.name for c in table.all_columns]
+    into = f"insert into {table.full_name} ({', '.join(names)}) select {', '.join(f't.{n}' for n in names)} "
+    if wholly:
+        session.execute(f"delete from {table.full_name}".encode())
+        return session.execute(f"{into} from {LANDING}.{table.name} t".encode()).rowcount
+    group, types = group_of(table), {c.name: c.type for c in table.all_columns}
+    keys = ", ".join(f"key[{i}]::{types[c]} as {c}" for i, c in enumerate(group, start=1))
+    noted = f"(select distinct {keys} from {LANDING}.changed where name = '{table.name}') k"
+    same = " and ".join(f"t.{c} = k.{c}" for c in group)
+    session.execute(f"delete from {table.full_name} t using {noted} where {same}".encode())
+    return session.execute(f"{into} from {LANDING}.{table.name} t join {noted} on {same}".encode()).rowcount
+
+
+@contextlib.contextmanager
+def _no_newer_writer(address: str, name: str, fence: int) -> Iterator[None]:
+    """Keep other writers out while the block commits. In a session of its own: the draft's sees who wrote when it began."""
+    with contextlib.closing(connect(address, lock_timeout=_TURN, landing=True)) as session, session.transaction():
+        check_fence(session, fence, name)
+        yield
+
+
+@contextlib.contextmanager
+def _raised() -> Iterator[None]:
+    """Statements of a draft are not given twice, so what may pass is an error all the same."""
+    try:
+        yield
+    except Passing as passing:
+        raise passing.error from passing.__cause__
+
+
+def _free_number(session: "psycopg.Connection[Any]") -> int:
+    found = session.execute("select nspname from pg_namespace where starts_with(nspname, $1)", [_FORMER]).fetchall()
+    taken = [int(tail) for (name,) in found if (tail := name.removeprefix(_FORMER)).isdigit()]
+    return max(taken, default=0) + 1
+
+
+def _drop_former(session: "psycopg.Connection[Any]") -> None:
+    """Drop former schemas that nobody holds or needs; the others stay for the next time."""
+    from psycopg import errors  # noqa: PLC0415 - an extra
+
+    for (schema,) in session.execute(
+        "select nspname from pg_namespace where starts_with(nspname, $1) order by 1", [_FORMER]
+    ).fetchall():
+        try:
+            with session.transaction():
+                users = session.execute(_USERS, [schema]).fetchall()
+                if users:
+                    log.warning("action=former_marts_kept schema=%s used_by=%s", schema, ",".join(n for (n,) in users))
+                    continue
+                session.execute(f"set local lock_timeout = {int(_PATIENCE * 1000)}".encode())
+                session.execute(f'drop schema "{schema}" cascade'.encode())
+        except errors.LockNotAvailable:
+            log.info("action=former_marts_held schema=%s", schema)
+
+
+# Views and the like outside the schema that read one inside: dropping it would drop them.
+_USERS = """
+select distinct un.nspname || '.' || u.relname from pg_depend d
+join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
+join pg_class u on u.oid = r.ev_class join pg_namespace un on un.oid = u.relnamespace
+join pg_class m on m.oid = d.refobjid and d.refclassid = 'pg_class'::regclass
+join pg_namespace mn on mn.oid = m.relnamespace
+where mn.nspname = $1 and un.nspname <> $1 order by 1
+"""
+
+
+class _Grants:
+    """Who may do what with the marts, as it is now."""
+
+    def __init__(self, session: "psycopg.Connection[Any]") -> None:
+        who = "case when a.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end"
+        option = "case when a.is_grantable then ' with grant option' else '' end"
+        not_own = "a.grantee <> n.nspowner"
+        self._schema = session.execute(
+            f"select a.privilege_type, {who}, {option} from pg_namespace n, aclexplode(n.nspacl) a "
+            f"where n.nspname = 'marts' and {not_own}".encode()
+        ).fetchall()
+        self._marts = session.execute(
+            f"select c.relname, a.privilege_type, {who}, {option} from pg_class c "
+            "join pg_namespace n on n.oid = c.relnamespace, aclexplode(c.relacl) a "
+            f"where n.nspname = 'marts' and c.relkind in ('r', 'v', 'm') and a.grantee <> c.relowner".encode()
+        ).fetchall()
+        self._defaults = session.execute(
+            f"select quote_ident(pg_get_userbyid(d.defaclrole)), a.privilege_type, {who}, {option}, "
+            "d.defaclrole = current_user::regrole from pg_default_acl d "
+            "join pg_namespace n on n.oid = d.defaclnamespace, aclexplode(d.defaclacl) a "
+            f"where n.nspname = 'marts' and d.defaclobjtype = 'r' and a.grantee <> d.defaclrole "
+            # What is given by default of what another role makes is not ours to give, and nothing of what we make.
+            "and pg_has_role(current_user, d.defaclrole, 'member')".encode()
+        ).fetchall()
+        self._known = {name for (name,) in session.execute(_NAMES).fetchall()}
+
+    def give(self, session: "psycopg.Connection[Any]") -> None:
+        """Give the new marts what the former ones had, and those with a new name what is given by default."""
+        names = [name for (name,) in session.execute(_NAMES).fetchall()]
+        statements = [f"grant {right} on schema marts to {who}{option}" for right, who, option in self._schema]
+        for mart, right, who, option in self._marts:
+            if mart in names:
+                statements.append(f'grant {right} on marts."{mart}" to {who}{option}')
+        for role, right, who, option, is_ours in self._defaults:
+            statements.append(
+                f"alter default privileges for role {role} in schema marts grant {right} on tables to {who}{option}"
+            )
+            if is_ours:
+                new = (name for name in names if name not in self._known)
+                statements += [f'grant {right} on marts."{name}" to {who}{option}' for name in new]
+        for statement in statements:
+            session.execute(statement.encode())
+
+
+_NAMES = (
+    "select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace "
+    "where n.nspname = 'marts' and c.relkind in ('r', 'v', 'm') order by 1"
+)

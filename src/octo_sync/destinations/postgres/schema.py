@@ -1,0 +1,169 @@
+"""The warehouse's schema in PostgreSQL: made from the tables' definitions, and brought up to date in one transaction."""
+
+import contextlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from octo_sync import __version__
+from octo_sync.destinations import ddl
+from octo_sync.destinations.migrations import SCHEMA_VERSION, STEPS, Step
+from octo_sync.destinations.postgres.landed import LANDING, NOTES, group_of, in_landing, landed, noting
+from octo_sync.destinations.postgres.session import Passing, connect, place, translated
+from octo_sync.errors import WarehouseError
+from octo_sync.tables.schema import Table
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["about_server", "migrate"]
+
+_LOCK = 0x6F63746F
+"""Advisory lock of whoever changes the schema: "octo" in ASCII."""
+_TYPES = {
+    "text": "text",
+    "timestamptz": "timestamp with time zone",
+    "timestamp": "timestamp without time zone",
+}
+
+
+def migrate(db: "psycopg.Connection[Any]", tables: Sequence[Table], *, now: datetime, name: str) -> tuple[Step, ...]:
+    """Make what is missing, in one transaction; the steps that were taken, none for a database that was current or is new.
+
+    A database that is current is only read, so that a role which may not make schemas can open it.
+
+    Raises:
+        WarehouseError: It was written by a newer program.
+    """
+    if _version(db, name) == SCHEMA_VERSION and _is_shaped(db, tables):
+        return ()
+    with db.transaction():
+        db.execute("select pg_advisory_xact_lock($1)", [_LOCK])
+        found = _version(db, name)
+        _shape(db, tables)
+        _shape_landing(db, landed(tables), [table for table in tables if not table.private])
+        taken = [] if found is None else [step for step in STEPS if step.version > found]
+        for step in taken:
+            for statement in step.statements:
+                db.execute(in_landing(statement).encode())
+        for version in [SCHEMA_VERSION] if found is None else [step.version for step in taken]:
+            db.execute(
+                f"insert into {LANDING}.schema_migrations values ($1, $2, $3)".encode(), [version, now, __version__]
+            )
+    return tuple(taken)
+
+
+def about_server(address: str) -> tuple[int | None, str]:
+    """Schema version of the warehouse there, None when it has no tables yet, and the server's version.
+
+    Raises:
+        WarehouseError: It cannot be reached, or refuses us.
+    """
+    try:
+        with (
+            contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session,
+            translated(place(address)),
+        ):
+            (server,) = session.execute("select current_setting('server_version')").fetchone() or ("unknown",)
+            return _found(session), str(server)
+    except Passing as passing:
+        raise passing.error from passing.__cause__
+
+
+def _found(db: "psycopg.Connection[Any]") -> int | None:
+    # Before there was a schema `landing`, readers saw what had landed.
+    for schema in (LANDING, "ops"):
+        there = db.execute(f"select to_regclass('{schema}.schema_migrations')".encode()).fetchone()
+        if there and there[0] is not None:
+            found = db.execute(f"select max(version) from {schema}.schema_migrations".encode()).fetchone()
+            return int(found[0]) if found and found[0] is not None else None
+    return None
+
+
+def _version(db: "psycopg.Connection[Any]", name: str) -> int | None:
+    version = _found(db)
+    if version is not None and version > SCHEMA_VERSION:
+        raise WarehouseError(
+            f"{name} was written by a newer octo-sync (schema {version}, this one knows {SCHEMA_VERSION}); "
+            f"upgrade octo-sync."
+        )
+    return version
+
+
+def _columns(db: "psycopg.Connection[Any]") -> dict[str, dict[str, str]]:
+    """Types of each table's columns."""
+    found: dict[str, dict[str, str]] = {}
+    for table, column, kind in db.execute(
+        "select n.nspname || '.' || c.relname, a.attname, format_type(a.atttypid, a.atttypmod) from pg_attribute a "
+        "join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace "
+        "where c.relkind in ('r', 'p') and a.attnum > 0 and not a.attisdropped "
+        "and n.nspname in ('core', 'landing', 'ops', 'private', 'raw')"
+    ).fetchall():
+        found.setdefault(table, {})[column] = kind
+    return found
+
+
+def _wanted(table: Table) -> dict[str, str]:
+    return {c.name: _TYPES.get(c.type, c.type) for c in table.all_columns}
+
+
+def _is_shaped(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> bool:
+    there = _columns(db)
+    marts = db.execute("select to_regnamespace('marts')").fetchone()
+    every = [*tables, *landed(tables)]
+    return bool(marts and marts[0]) and all(_wanted(t).items() <= there.get(t.full_name, {}).items() for t in every)
+
+
+def _shape_landing(db: "psycopg.Connection[Any]", tables: Sequence[Table], published: Sequence[Table]) -> None:
+    """The same for what is landed into. A table made now begins with the rows that readers have, and notes what changes."""
+    made = _shape(db, tables)
+    if "schema_migrations" in {table.name for table in made}:
+        for statement in NOTES:
+            db.execute(statement.encode())
+    for table, shown in zip(tables, published, strict=True):
+        if table in made:
+            names = ", ".join(c.name for c in table.all_columns)
+            db.execute(f"insert into {table.full_name} ({names}) select {names} from {shown.full_name}".encode())
+            for statement in noting(table):
+                db.execute(statement.encode())
+
+
+def _shape(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> list[Table]:
+    """Make the tables; one that is there gains columns in place. Columns that are not ours to define stay. Those made now."""
+    made = []
+    have = {name for (name,) in db.execute("select nspname from pg_namespace").fetchall()}
+    for schema in sorted({*ddl.schemas(tables), "marts"} - have):
+        db.execute(f"create schema {schema}".encode())
+    there = _columns(db)
+    for table in tables:
+        old, wanted = there.get(table.full_name), _wanted(table)
+        if old is None:
+            db.execute(ddl.create_table(table).encode())
+            made.append(table)
+        else:
+            changes = [f"add column {n} {k}" for n, k in wanted.items() if n not in old]
+            changes += [
+                f"alter column {n} type {k} using {n}::{k}" for n, k in wanted.items() if n in old and old[n] != k
+            ]
+            if changes:
+                db.execute(f"alter table {table.full_name} {', '.join(changes)}".encode())
+        for number, columns in enumerate(indexes(table), start=1):
+            name = f"{table.name}_octo_{number}"
+            db.execute(f"create index if not exists {name} on {table.full_name} ({', '.join(columns)})".encode())
+        for comment in ddl.comments(table) if table.schema != LANDING else ():
+            db.execute(comment.encode())
+    return made
+
+
+def indexes(table: Table) -> list[tuple[str, ...]]:
+    """What rows are looked up by. None is unique: the landing keeps keys so, and a check proves it, as on DuckDB."""
+    if table.name == "bookings":
+        return [group_of(table), ("connection_id", "local_date"), ("connection_id", "utc_created_at")]
+    if table.name == "coverage":
+        return [group_of(table), ("request_seq",)]
+    if table.full_name == "raw.records":
+        return [("connection_id", "resource", "key")]
+    if table.schema != LANDING and "local_date" in group_of(table):
+        # As reports ask. Of the whole group it takes a third longer to publish a million departures.
+        return [("local_date",)]
+    return [group_of(table)]

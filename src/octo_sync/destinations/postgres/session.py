@@ -1,0 +1,251 @@
+"""One session at a PostgreSQL server: connecting, and the place where the driver's errors become ours.
+
+psycopg is an extra, imported when the first session is opened. No error repeats a password or a value of a row: of an
+address only the database and its host are shown, and of a refused value only what kind of refusal it was.
+"""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.destinations.postgres.landed import landing_cursor
+from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
+
+if TYPE_CHECKING:
+    import psycopg as driver
+
+__all__ = ["Passing", "connect", "examine", "has_marts", "is_published", "place", "size_of", "translated"]
+
+_SESSION = {
+    "application_name": "octo-sync",
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    # What was sent and is not confirmed is not kept alive by the three above.
+    "tcp_user_timeout": "60000",
+}
+_DURABLE = ("on", "remote_apply")
+_PASSING = frozenset(
+    {
+        "40001",  # serialization failure
+        "40P01",  # deadlock
+        "55P03",  # a lock was not to be had within lock_timeout
+        "57P01",  # the server shuts down, or an administrator ended the session
+        "57P02",  # it crashed
+        "57P03",  # it starts
+        "53300",  # too many connections
+        "25P03",  # idle in a transaction for longer than the server allows
+        "25P04",  # a transaction longer than the server allows
+    }
+)
+# A session that is not made has no code, only words; whose server speaks another language is tried again in vain.
+_REFUSED = ("password", "pg_hba.conf", "does not exist", "not permitted to log in", "permission denied", "certificate")
+_LOCKED = "55P03"
+_READ_ONLY = "25006"
+_NO_SPACE = "53100"
+
+
+class Passing(Exception):  # noqa: N818 - it reads as what happened, and never leaves this folder
+    """Something that may be over when it is tried again; `error` is what to raise when it is not."""
+
+    def __init__(self, error: WarehouseError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _driver() -> Any:  # noqa: ANN401 - the module
+    try:
+        import psycopg  # noqa: PLC0415 - an extra, and a tenth of a second
+    except ImportError:
+        raise WarehouseError(
+            "PostgreSQL needs the package psycopg, which is not installed; run `pip install 'octo-sync[postgres]'`."
+        ) from None
+    return psycopg
+
+
+def place(address: str) -> str:
+    """What a database is called in sentences: `octo at db.example`, never with a user or a password."""
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - as above
+
+    try:
+        parts = conninfo_to_dict(address)
+    except _driver().Error:
+        raise WarehouseError(
+            "The PostgreSQL address cannot be read; expected for example postgresql://octo@db.example/octo."
+        ) from None
+    return f"{parts.get('dbname') or parts.get('user') or 'the database'} at {parts.get('host') or 'the local server'}"
+
+
+def connect(
+    address: str, *, lock_timeout: float, read_only: bool = False, landing: bool = False
+) -> "driver.Connection[Any]":
+    """Open a session in UTC; `lock_timeout` in seconds. A reading one commits each statement by itself.
+
+    With `landing` its statements are about what has landed, without it about what was published.
+
+    Raises:
+        Passing: It cannot be reached now.
+        WarehouseError: It refuses us, or the address is wrong.
+    """
+    psycopg = _driver()
+    name = place(address)
+    given = psycopg.conninfo.conninfo_to_dict(address)
+    settings = {key: value for key, value in _SESSION.items() if key not in given}
+    with translated(name):
+        # Prepared statements would be planned for lists of any length; and a pooler may stand between.
+        session: driver.Connection[Any] = psycopg.connect(
+            address,
+            **{**settings, "client_encoding": "utf8"},
+            prepare_threshold=None,
+            autocommit=True,
+            cursor_factory=landing_cursor() if landing else psycopg.RawCursor,
+        )
+        for setting in (
+            "set timezone = 'UTC'",
+            "set datestyle = 'ISO, YMD'",
+            "set client_min_messages = 'warning'",
+            "set standard_conforming_strings = on",
+            f"set lock_timeout = {int(lock_timeout * 1000)}",
+            "set search_path = marts, core, ops, public",
+            # A machine that vanished must not hold its locks until TCP gives up.
+            "set tcp_keepalives_idle = 30",
+            "set tcp_keepalives_interval = 10",
+            "set tcp_keepalives_count = 3",
+            "set idle_in_transaction_session_timeout = '10min'",
+            "set idle_session_timeout = 0",
+            # Departures and their bookings share few options: merged by these, each is compared with hundreds of others.
+            "set enable_mergejoin = off",
+            *(["set default_transaction_read_only = on"] if read_only else []),
+        ):
+            session.execute(setting)
+        _check(session, name)
+    return session
+
+
+def _check(session: "driver.Connection[Any]", name: str) -> None:
+    """Text must stay as it is, and what is committed must be on the disk before the journal hears of it."""
+    sql = "select current_setting('server_encoding'), current_setting('synchronous_commit')"
+    encoding, commit = session.execute(sql).fetchone() or ("", "")
+    if encoding != "UTF8":
+        session.close()
+        raise WarehouseError(f"{name} is encoded in {encoding}; expected a database made with encoding 'UTF8'.")
+    if commit not in _DURABLE:
+        session.execute("set synchronous_commit = on")
+
+
+def examine(address: str) -> tuple[str, bool]:
+    """The server's version, and whether we may make schemas in the database, as publishing does.
+
+    Raises:
+        WarehouseError: It cannot be reached, or refuses us.
+    """
+    try:
+        with contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session:
+            sql = "select current_setting('server_version'), has_database_privilege(current_database(), 'create')"
+            version, may_create = session.execute(sql).fetchone() or ("unknown", False)
+    except Passing as passing:
+        raise passing.error from passing.__cause__
+    return str(version), bool(may_create)
+
+
+def has_marts(session: "driver.Connection[Any]") -> bool:
+    """Whether anything was published; every role may ask."""
+    found = session.execute(
+        "select exists (select from pg_class where relnamespace = to_regnamespace('marts'))"
+    ).fetchone()
+    return bool(found and found[0])
+
+
+def is_published(address: str) -> bool:
+    """Whether anything was published in a database.
+
+    Raises:
+        WarehouseError: It cannot be reached, or refuses us.
+    """
+    try:
+        with contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session:
+            return has_marts(session)
+    except Passing as passing:
+        raise passing.error from passing.__cause__
+
+
+def size_of(address: str) -> int:
+    """Bytes of our schemas' tables with their indexes.
+
+    Raises:
+        WarehouseError: It cannot be reached, or refuses us.
+    """
+    try:
+        with contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session:
+            sql = (
+                "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_catalog.pg_class c "
+                "join pg_catalog.pg_namespace n on n.oid = c.relnamespace "
+                "where n.nspname in ('core', 'landing', 'marts', 'ops', 'private', 'raw') and c.relkind in ('r', 'm')"
+            )
+            row = session.execute(sql).fetchone()
+    except Passing as passing:
+        raise passing.error from passing.__cause__
+    return int(row[0]) if row else 0
+
+
+@contextlib.contextmanager
+def translated(name: str) -> Iterator[None]:
+    """The driver's errors become ours once, here; those that may pass come as `Passing`."""
+    psycopg = _driver()
+    try:
+        yield
+    except psycopg.Error as error:
+        raise _ours(error, name) from error
+    except OSError as error:
+        raise WarehouseError(f"The working storage of {name} cannot be written: {error.strerror or error}.") from error
+
+
+def _ours(error: "driver.Error", name: str) -> Exception:  # noqa: PLR0911 - one sentence for each kind
+    psycopg = _driver()
+    state = error.sqlstate or ""
+    said = " ".join((error.diag.message_primary or str(error)).split())[:400]
+    if state == _LOCKED:
+        return Passing(
+            WarehouseLocked(
+                f"Another session holds a lock on a table of {name}; nothing was kept. "
+                f"docs/postgresql.md says how to find it."
+            )
+        )
+    if not state and any(word in said for word in _REFUSED):
+        return WarehouseError(
+            f"{name} refuses us: {_user_left_out(said)} The password comes from PGPASSWORD or a password file."
+        )
+    if state in _PASSING or state.startswith("08") or (isinstance(error, psycopg.OperationalError) and not state):
+        return Passing(WarehouseError(f"{name} cannot be reached or ended the session: {_first_line(said)}"))
+    if state == _READ_ONLY:
+        return WarehouseError(
+            f"{name} can only be read now (a standby, or default_transaction_read_only); nothing was kept. "
+            f"Point `destination` at the server that takes writes."
+        )
+    if state == _NO_SPACE:
+        return WarehouseError(f"No space is left at {name}; free some and run again. Nothing was lost.")
+    if isinstance(error, psycopg.DataError | psycopg.IntegrityError):
+        where = ".".join(part for part in (error.diag.table_name, error.diag.column_name) if part)
+        kind = type(error).__name__
+        return RowsRefused(f"{name} cannot hold a value{f' of {where}' if where else ''}: {kind} ({state}).")
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return WarehouseError(f"{name} does not allow it: {said}. docs/postgresql.md lists the rights that are needed.")
+    line = f" (at character {error.diag.statement_position})" if error.diag.statement_position else ""
+    return WarehouseError(f"{name} refused a statement: {said}{line}")
+
+
+def _user_left_out(text: str) -> str:
+    """What comes after the address, without the name of the role."""
+    return (
+        re.sub(r'((?:user|role) )"[^"]*"', r"\1", text.rpartition("FATAL:")[2])
+        .strip()
+        .replace("  ", " ")[:300]
+        .rstrip(".")
+        + "."
+    )
+
+
+def _first_line(text: str) -> str:
+    return text.split(" Is the server", maxsplit=1)[0][:300]

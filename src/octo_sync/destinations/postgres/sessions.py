@@ -1,0 +1,139 @@
+"""The warehouse's two sessions at its server: one that writes, and one that reads beside a landing.
+
+Work that fails because the server was away, or somebody held a lock, is begun anew as a whole. Nothing is remembered in a
+session, so that the next one is as good as the last.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from octo_sync.destinations.postgres.session import Passing, connect, place, translated
+from octo_sync.errors import WarehouseError, WriterFenced
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["Sessions", "check_fence"]
+
+T = TypeVar("T")
+
+
+class Sessions:
+    """Both sessions of one database. Thread-safe: each runs one piece of work at a time.
+
+    Args:
+        address: `postgresql://…`
+        lock_timeout: Seconds to wait for a lock that somebody else holds before beginning again.
+        waits: Seconds between attempts when the server is away or a lock is held; afterwards it is given up.
+    """
+
+    def __init__(self, address: str, *, lock_timeout: float, waits: Sequence[float]) -> None:
+        self.name = place(address)
+        self.address, self.lock_timeout = address, lock_timeout
+        self.lock = threading.RLock()
+        """Held by whoever writes."""
+        self._reader_lock = threading.RLock()
+        self._waits = tuple(waits)
+        self._closing = threading.Event()
+        self._writing: psycopg.Connection[Any] | None = None
+        self._reading: psycopg.Connection[Any] | None = None
+
+    def close(self) -> None:
+        """Let go of both; whoever waits for the server waits no longer."""
+        self._closing.set()
+        for session in (self._writing, self._reading):
+            if session is not None:
+                with contextlib.suppress(Exception):
+                    session.close()
+
+    def opened(self, *, read_only: bool) -> "psycopg.Connection[Any]":
+        """One of the sessions, made when it is not there.
+
+        Raises:
+            Passing: It cannot be made now.
+            WarehouseError: It cannot be made at all, or these were closed.
+        """
+        if self._closing.is_set():
+            raise WarehouseError(f"{self.name} was closed; open it again.")
+        session = self._reading if read_only else self._writing
+        if session is None or session.closed:
+            session = connect(self.address, lock_timeout=self.lock_timeout, read_only=read_only, landing=True)
+            if read_only:
+                self._reading = session
+            else:
+                self._writing = session
+        return session
+
+    def persist(
+        self,
+        work: "Callable[[psycopg.Connection[Any]], T]",
+        *,
+        read_only: bool = False,
+        waits: Sequence[float] | None = None,
+    ) -> T:
+        """Do it, and again when the server was away or a lock was held; each time from its beginning.
+
+        `waits` are other ones than usual.
+        """
+        for wait in (*(self._waits if waits is None else waits), None):
+            try:
+                session = self.opened(read_only=read_only)
+                with translated(self.name):
+                    return work(session)
+            except Passing as passing:
+                self._let_go_if_broken()
+                if wait is None or self._closing.wait(wait):
+                    raise passing.error from passing.__cause__
+        raise AssertionError
+
+    def _let_go_if_broken(self) -> None:
+        for session in (self._writing, self._reading):
+            if session is not None and session.broken:
+                session.close()
+
+    def read(self, work: "Callable[[psycopg.Connection[Any]], T]") -> T:
+        """Statements that only read; what is committed, also while something lands."""
+        with self._reader_lock:
+            return self.persist(work, read_only=True)
+
+    def write(self, work: "Callable[[psycopg.Connection[Any]], T]") -> T:
+        """One transaction, begun anew as a whole when it fails for a passing reason."""
+
+        def whole(session: "psycopg.Connection[Any]") -> T:
+            with session.transaction():
+                return work(session)
+
+        with self.lock:
+            return self.persist(whole)
+
+    @contextlib.contextmanager
+    def once(self) -> "Iterator[psycopg.Connection[Any]]":
+        """One transaction that is not begun anew, because what is done in it is given only once."""
+        with self.lock:
+            self.persist(lambda session: session.execute("select 1"))
+            try:
+                session = self.opened(read_only=False)
+                with translated(self.name), session.transaction():
+                    yield session
+            except Passing as passing:
+                raise passing.error from passing.__cause__
+
+
+def check_fence(session: "psycopg.Connection[Any]", fence: int, name: str) -> int:
+    """Keep other writers out until the transaction ends; the number of the last landing.
+
+    The lock stands in nobody's way but writers'. `name` is what the database is called.
+
+    Raises:
+        WriterFenced: A writer with a higher token was here.
+    """
+    session.execute("lock table ops.writer in share row exclusive mode")
+    row = session.execute("select max(fence), coalesce(max(landed), 0) from ops.writer").fetchone() or (None, 0)
+    if row[0] is not None and row[0] > fence:
+        raise WriterFenced(
+            f"A newer writer (token {row[0]}) took over {name}; this one (token {fence}) stops. "
+            f"Nothing of its landing was kept."
+        )
+    return int(row[1])

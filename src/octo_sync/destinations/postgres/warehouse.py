@@ -1,0 +1,373 @@
+"""The warehouse in PostgreSQL: schemas of one database. `landing`, `raw` and `private` are landed into, the others published.
+
+A landing is one transaction of the server: it begins with a lock that only writers take and the check of the fence, copies
+the rows that the answers can touch into a DuckDB in memory, runs there the very statements that a DuckDB warehouse runs,
+and writes what is new, changed or gone. Nothing is remembered between landings, so a session that is lost at any moment
+costs nothing but doing it again; a commit whose answer was lost is recognised by its number in `ops.writer`.
+Where SQL here says `core` or `ops` it is about `landing` (`postgres_landing`).
+"""
+
+import contextlib
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from octo_sync.destinations.base import (
+    Absence,
+    Answered,
+    Covered,
+    FileSize,
+    KnownBookings,
+    Landing,
+    LandingReport,
+    Rows,
+    TableDigest,
+)
+from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
+from octo_sync.destinations.erasing import Scrubber
+from octo_sync.destinations.landing.moved_departures import FEW, new_keys
+from octo_sync.destinations.landing.steps import LandingWork
+from octo_sync.destinations.landing.tombstones import bury, bury_private
+from octo_sync.destinations.migrations import Step
+from octo_sync.destinations.postgres import digests as postgres_digests
+from octo_sync.destinations.postgres import prune as postgres_upkeep
+from octo_sync.destinations.postgres import state as postgres_state
+from octo_sync.destinations.postgres.landed import plain, thin
+from octo_sync.destinations.postgres.publish import PostgresDraft, drafting
+from octo_sync.destinations.postgres.rows import numbered, rows_of
+from octo_sync.destinations.postgres.schema import migrate
+from octo_sync.destinations.postgres.scope import Conditions, of_absences, of_answers, of_months, of_moved
+from octo_sync.destinations.postgres.sessions import Sessions, check_fence
+from octo_sync.destinations.postgres.workbench import MAIN, PRIVATE, Workbench
+from octo_sync.errors import WarehouseError
+from octo_sync.model import Subject, Window
+from octo_sync.tables.schema import Noun, Table
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["PostgresWarehouse"]
+
+T = TypeVar("T")
+
+_FIRST = {"supplier": "core.suppliers", "products": "core.products"} | {
+    "availability": "core.availability",
+    "bookings": "core.bookings",
+}
+"""The table of each noun that has rows if any of its tables has."""
+_TELLING = ("core.bookings", "core.booking_unit_items", "ops.recon_results", "ops.quarantine", "ops.runs")
+"""Tables whose texts may repeat a person's."""
+
+
+class PostgresWarehouse:
+    """A warehouse in one PostgreSQL database.
+
+    Args:
+        address: `postgresql://…`; what it lacks, such as the password, comes from libpq's own environment and files.
+        spool: A folder for rows on their way; made when it is not there, and this process's alone.
+        tables: What to keep; from `octo_sync.tables`.
+        nouns: What can be staged.
+        now: When it is opened, for the record of migrations.
+        memory: Memory limit of the DuckDB that works a landing out; beyond it spills to `spool`.
+        lock_timeout: Seconds to wait for a lock that somebody else holds before beginning again.
+        waits: Seconds between attempts when the server is away or a lock is held; afterwards it is given up.
+        opening_waits: The same while it is opened, for who tries that again anyway.
+    """
+
+    private = ""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        spool: Path,
+        tables: Sequence[Table],
+        nouns: Mapping[str, Noun],
+        now: datetime,
+        memory: str = "256MB",
+        threads: int = 2,
+        lock_timeout: float = 10.0,
+        waits: Sequence[float] = (0.2, 0.5, 1, 2, 5, 10, 20),
+        opening_waits: Sequence[float] | None = None,
+    ) -> None:
+        self._sessions = Sessions(address, lock_timeout=lock_timeout, waits=waits)
+        self.name = self._sessions.name
+        self._spool, self._threads = spool, threads
+        self._tables, self._nouns = tuple(tables), nouns
+        self._fence = 0
+        """The token of the last claim; a warehouse that anybody claimed takes nothing without one."""
+        self._doubtful: int | None = None
+        """Number of a landing whose commit was sent and not answered."""
+        with translated_duckdb(spool):
+            spool.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for left_over in (*spool.glob("*.csv"), *spool.glob("*.ndjson"), *spool.glob("tmp/*")):
+                left_over.unlink(missing_ok=True)
+            self._bench = Workbench(self._tables, spool=spool, memory=memory, threads=threads)
+        try:
+            self.migrated = self._sessions.persist(lambda session: self._migrated(session, now), waits=opening_waits)
+            """The steps of the schema that were taken when it was opened."""
+        except BaseException:
+            self.close()
+            raise
+
+    def _migrated(self, session: "psycopg.Connection[Any]", now: datetime) -> Sequence[Step]:
+        with plain(session):
+            return migrate(session, self._tables, now=now, name=self.name)
+
+    def close(self) -> None:
+        """Let go of both sessions; everything committed is in the database."""
+        self._sessions.close()
+        with self._sessions.lock:
+            self._bench.close()
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def claim_writer(self, fence: int, owner: str) -> None:
+        """Take over as the writer; see `Destination`."""
+
+        def claim(session: "psycopg.Connection[Any]") -> None:
+            landed = check_fence(session, fence, self.name)
+            session.execute("delete from ops.writer")
+            session.execute("insert into ops.writer values ($1, $2, $3)", [fence, owner, landed])
+
+        self._sessions.write(claim)
+        self._fence = fence
+
+    def land(self, landing: Landing) -> LandingReport:
+        """Land everything or nothing; see `Destination`."""
+
+        def work(session: "psycopg.Connection[Any]") -> LandingReport:
+            subjects = [a.subject for a in landing.answered]
+            work = LandingWork(
+                self._bench.db,
+                landing,
+                covered=postgres_state.covered(session, subjects),
+                tables=self._tables,
+                nouns=self._nouns,
+                spool=self._spool,
+                main=MAIN,
+                private=PRIVATE,
+                filled=set(),
+                bring=lambda answered: self._bring(session, answered, landing.run_id),
+            )
+            self._bench.use_threads(1 if work.is_small else self._threads)
+            work.stage()
+            if work.has_private:
+                work.land_private()
+            work.land()
+            return work.report
+
+        return self._numbered(landing.fence, work)
+
+    def _numbered(self, fence: int, work: "Callable[[psycopg.Connection[Any]], T]") -> T:
+        """Work out in the workbench and write what differs, in one transaction that has a number.
+
+        When the answer to its commit is lost, the number tells whether it was kept: then it is not done twice.
+        """
+        kept: list[T] = []
+        self._doubtful = None
+
+        def whole(session: "psycopg.Connection[Any]") -> T:
+            with translated_duckdb(self._spool):
+                try:
+                    session.execute("begin")
+                    landed = check_fence(session, fence, self.name)
+                    if kept and landed == self._doubtful:
+                        session.execute("rollback")
+                        return kept[0]
+                    kept.clear()
+                    result = work(session)
+                    self._bench.send(session)
+                    session.execute("update ops.writer set landed = $1", [landed + 1])
+                    kept.append(result)
+                    self._doubtful = landed + 1
+                    session.execute("commit")
+                except BaseException:
+                    if not session.closed:
+                        with contextlib.suppress(Exception):
+                            session.execute("rollback")
+                    raise
+                finally:
+                    self._bench.clear()
+                return result
+
+        with self._sessions.lock:
+            return self._sessions.persist(whole)
+
+    def _bring(self, session: "psycopg.Connection[Any]", answered: Sequence[Answered], run_id: str) -> None:
+        there = ", ".join(f"exists (select 1 from {table})" for table in _FIRST.values())
+        found = session.execute(f"select {there}".encode()).fetchone() or ()
+        empty = frozenset(noun for noun, has in zip(_FIRST, found, strict=True) if not has)
+        self._bench.touched(t.full_name for t in self._tables)
+        brought = of_answers(answered, self._tables, self._staged_bookings, empty)
+        self._bench.renew(session, brought)
+        if "core.availability" in brought and self._bench.has("staged_availability"):
+            self._bring_moved(session, brought, run_id)
+
+    def _bring_moved(self, session: "psycopg.Connection[Any]", brought: Conditions, run_id: str) -> None:
+        """Departures that are new on their days may be there on others; then also the months that they leave."""
+        keys = new_keys(self._bench.db)
+        if len(keys) > FEW:
+            keys = self._landed_before(session, keys, run_id)
+        if not keys:
+            return
+        before = self._bench.rows("core.availability")
+        self._bench.renew(session, of_moved(keys, self._tables, brought))
+        if self._bench.rows("core.availability") > before:
+            self._bench.renew(session, of_months(keys, brought))
+
+    @staticmethod
+    def _landed_before(
+        session: "psycopg.Connection[Any]", keys: Sequence[tuple[str, ...]], run_id: str
+    ) -> list[tuple[str, ...]]:
+        """Those of options that an earlier run landed something of; see `moving.find`."""
+        options = set(
+            session.execute(
+                "select distinct connection_id, product_id, option_id from ops.coverage "
+                "where resource = 'availability' and run_id <> $1 and (connection_id, product_id, option_id) in "
+                "(select * from unnest($2::text[], $3::text[], $4::text[]))",
+                [run_id, *(list(column) for column in zip(*{key[:3] for key in keys}, strict=True))],
+            ).fetchall()
+        )
+        return [key for key in keys if key[:3] in options]
+
+    def _staged_bookings(self) -> list[str]:
+        if not self._bench.has("staged_bookings"):
+            return []
+        return [uuid for (uuid,) in self._bench.db.execute("select distinct r.uuid from staged_bookings").fetchall()]
+
+    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
+        """Mark proven deletions; see `Destination`."""
+        tables = {t.full_name: t for t in self._tables}
+
+        def work(session: "psycopg.Connection[Any]") -> int:
+            keys = [[str(part) for part in json.loads(a.key)] for a in absences]
+            if absences:
+                self._bench.renew(session, of_absences(absences, keys, self._tables))
+            self._bench.db.execute("set variable landing_now = $1::timestamptz", [now])
+            bury_private(self._bench.db, tables, absences, catalog=PRIVATE)
+            return bury(self._bench.db, tables, absences)
+
+        return self._numbered(fence, work)
+
+    def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
+        """Upsert rows of a log table; see `Destination`."""
+        target, rows = next(t for t in self._tables if t.full_name == table), list(rows)
+
+        def work(session: "psycopg.Connection[Any]") -> None:
+            check_fence(session, self._fence, self.name)
+            postgres_upkeep.write_log(session, target, rows, replace=replace)
+
+        self._sessions.write(work)
+
+    @contextlib.contextmanager
+    def scrubbing(self, fence: int) -> Iterator[Scrubber]:
+        """A transaction that takes persons out; see `Destination`."""
+        with self._sessions.once() as session:
+
+            def run(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+                cursor = session.execute(sql.encode(), list(parameters))
+                return cursor.fetchall() if cursor.description else []
+
+            check_fence(session, fence, self.name)
+            yield Scrubber(run, "")
+
+    def shed(self, *, core: bool) -> None:
+        """Have the server write the tables anew; see `Destination`."""
+        self._written_anew(["private.booking_contacts", "raw.records", *(_TELLING if core else ())])
+
+    def shed_published(self) -> None:
+        """The same for what readers have, with the marts that are tables; see `Destination`."""
+        self._written_anew([*_TELLING, *self._sessions.read(postgres_state.mart_tables)], published=True)
+
+    def _written_anew(self, tables: Sequence[str], *, published: bool = False) -> None:
+        def work(session: "psycopg.Connection[Any]", table: str) -> None:
+            with plain(session) if published else contextlib.nullcontext():
+                postgres_upkeep.vacuum(session, table)
+
+        with self._sessions.lock:
+            for table in tables:
+                self._sessions.persist(partial(work, table=table))
+            # Among its samples of columns are values that no row has any more.
+            self._sessions.persist(postgres_upkeep.vacuum_statistics)
+
+    def prune(
+        self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
+    ) -> int:
+        """Remove old payloads, runs, versions, and notes that say the same; see `Destination`."""
+
+        def work(session: "psycopg.Connection[Any]") -> int:
+            check_fence(session, self._fence, self.name)
+            thin(session)
+            return postgres_upkeep.prune(
+                session, raw_before=raw_before, runs_before=runs_before, history_before=history_before
+            )
+
+        return self._sessions.write(work)
+
+    def sizes(self) -> Mapping[str, FileSize]:
+        """None: the server's autovacuum looks after its files."""
+        return {}
+
+    def rewrite(self, file: str, *, within: float) -> int:
+        """There is no such file; see `Destination`."""
+        raise WarehouseError(f"{self.name} has no file {file}; its server looks after its files ({within:g} s unused).")
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def highest_numbers(self) -> tuple[int, int]:
+        """The highest request number and fence seen; see `Destination`."""
+        return self._sessions.read(postgres_state.highest_numbers)
+
+    def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
+        """The last landing of each subject; see `Destination`."""
+        return self._sessions.read(lambda session: postgres_state.covered(session, subjects))
+
+    def known_bookings(self, connection: str, window: Window) -> KnownBookings:
+        """What live bookings of a window were landed from; see `Destination`."""
+        return self._sessions.read(lambda session: postgres_state.known_bookings(session, connection, window))
+
+    def absences(self) -> list[Absence]:
+        """Rows missed at present; see `Destination`."""
+        return self._sessions.read(postgres_state.absences)
+
+    def live_rows(self) -> Mapping[tuple[str, str], int]:
+        """Live rows per connection and merged table; see `Destination`."""
+        return self._sessions.read(lambda session: postgres_state.live_rows(session, self._tables))
+
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
+        """Run one reading statement; see `Destination`."""
+        text, values = numbered(sql, parameters)
+        return self._sessions.read(lambda session: rows_of(session.execute(text.encode(), values or None), limit))
+
+    def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
+        """Count and hash live rows; see `Destination`."""
+        chosen = [
+            t for t in self._tables if t.schema == "core" and t.noun and (tables is None or t.full_name in tables)
+        ]
+        return self._sessions.read(lambda session: [postgres_digests.of(session, t) for t in chosen])
+
+    # -- publishing ---------------------------------------------------------------------------------------------
+
+    def run_script(self, statements: Iterable[str]) -> None:
+        """Run statements in one transaction; it is not begun anew, because statements may be given only once."""
+        with self._sessions.once() as session:
+            for statement in statements:
+                session.execute(statement.encode())
+
+    def drafting(
+        self, target: Path | None = None, *, contacts: Path | None = None
+    ) -> AbstractContextManager[PostgresDraft]:
+        """Marts beside those that readers see, who need no files; see `Destination`."""
+        del target, contacts
+        return drafting(
+            self._sessions.address,
+            self.name,
+            self._fence,
+            tables=self._tables,
+            lock_timeout=self._sessions.lock_timeout,
+        )

@@ -1,0 +1,222 @@
+"""The DuckDB in memory in which a landing on PostgreSQL is worked out, and what goes back and forth.
+
+The same statements decide on both engines, so a landing runs on DuckDB here as well: the rows it can touch are copied in,
+it runs, and the rows that are new, changed or gone are copied out. Rows travel as CSV, made and read by both engines in
+C; a text that is empty is quoted and null is not, which both keep apart.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from octo_sync.destinations import ddl
+from octo_sync.destinations.postgres.landed import meant
+from octo_sync.tables.schema import Table
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["MAIN", "PRIVATE", "Workbench"]
+
+MAIN, PRIVATE = "warehouse", "personal"
+_CHUNK = 1 << 20
+_LONGEST_ROW = 64 << 20
+"""Bytes of one row at most; DuckDB's default of two million would refuse a long description."""
+
+
+class Workbench:
+    """Empty tables like the warehouse's, in two catalogs as `LandingWork` knows them.
+
+    Args:
+        tables: What to keep.
+        spool: A folder of our own for rows on their way and for what does not fit into memory.
+        main: A new file for the tables that are not private; in memory when it is not given.
+    """
+
+    def __init__(
+        self, tables: Sequence[Table], *, spool: Path, memory: str, threads: int, main: Path | None = None
+    ) -> None:
+        self._tables, self._spool, self._threads = tuple(tables), spool, threads
+        self._brought: list[Table] = []
+        self.db = duckdb.connect(
+            ":memory:", config={"threads": threads, "memory_limit": memory, "temp_directory": str(spool / "tmp")}
+        )
+        for catalog, file in ((MAIN, main), (PRIVATE, None), ("before", None)):
+            escaped = str(file or ":memory:").replace("'", "''")
+            self.db.execute(f"attach '{escaped}' as {catalog}")
+            for schema in ddl.schemas(tables):
+                self.db.execute(f"create schema {catalog}.{schema}")
+        for table in self._tables:
+            for catalog in (_catalog(table), "before"):
+                self.db.execute(ddl.create_table(table, prefix=f"{catalog}."))
+        self.db.execute(f"use {MAIN}")
+        self.db.execute("set timezone = 'UTC'")
+        self.db.execute("create or replace temp macro landing_now() as getvariable('landing_now')::timestamptz")
+        self._used: set[str] = set()
+
+    def use_threads(self, count: int) -> None:
+        """For a handful of rows a second thread costs more to start than it saves."""
+        if count != self._threads:
+            self.db.execute(f"set threads = {count}")
+            self._threads = count
+
+    def close(self) -> None:
+        """Let go of everything in it."""
+        self.db.close()
+
+    def bring(self, session: "psycopg.Connection[Any]", table: Table, where: str, parameters: Sequence[Any]) -> None:
+        """Copy the rows of a table, alias `t`, for which `where` is true; none that was brought before in this landing."""
+        names = ", ".join(c.name for c in table.all_columns)
+        chosen = names
+        if table.full_name == "raw.records":
+            # Payloads are only ever added, and told apart by their hashes.
+            chosen = names.replace("payload,", "'' as payload,")
+        copy = meant(session, f"copy (select {chosen} from {table.full_name} t where {where}) to stdout (format csv)")
+        handle, name = tempfile.mkstemp(suffix=".csv", dir=self._spool)  # made with mode 0600
+        size = 0
+        try:
+            # COPY takes no parameters, so the driver spells them; its own quoting, not ours.
+            with os.fdopen(handle, "wb") as out, _spelling(session) as cursor, cursor.copy(copy, parameters) as rows:
+                for block in rows:
+                    size += out.write(block)
+            self._used.add(table.full_name)
+            if size:
+                self._read(name, table, f"before.{table.full_name}")
+                if table in self._brought:
+                    self._read(name, table, f"{_catalog(table)}.{table.full_name}")
+                else:
+                    self.db.execute(f"insert into {_catalog(table)}.{table.full_name} from before.{table.full_name}")
+            self._brought.append(table)
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+    def _read(self, name: str, table: Table, target: str) -> None:
+        # Everything is told, for what DuckDB finds out by itself it may take from inside a text, such as line ends.
+        columns = ", ".join(f"'{c.name}': '{c.type}'" for c in table.all_columns)
+        self.db.execute(
+            f"insert into {target} select * from read_csv($1, columns = {{{columns}}}, auto_detect = false, "
+            f"header = false, delim = ',', quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, "
+            f"new_line = '\\n', parallel = false, max_line_size = {_LONGEST_ROW}, "
+            # By itself it takes one buffer as large as the file.
+            f"buffer_size = {_LONGEST_ROW})",
+            [name],
+        )
+
+    def has(self, staged: str) -> bool:
+        """Whether there is such a work table."""
+        there = "select 1 from duckdb_tables() where temporary and table_name = $1"
+        return self.db.execute(there, [staged]).fetchone() is not None
+
+    def rows(self, table: str) -> int:
+        """How many rows of a table are here."""
+        return int((self.db.execute(f"select count(*) from {table}").fetchone() or (0,))[0])
+
+    def touched(self, tables: Iterable[str]) -> None:
+        """Say that these tables may hold rows now, brought or not."""
+        self._used |= set(tables)
+
+    def send(self, session: "psycopg.Connection[Any]") -> dict[str, int]:
+        """Write what differs from what was brought; rows written or removed per table."""
+        done: dict[str, int] = {}
+        filled = self._filled()
+        for table in self._tables:
+            if table.full_name in self._used and (count := self._send(session, table, filled)):
+                done[table.full_name] = count
+        return done
+
+    def _filled(self) -> frozenset[str]:
+        """The relations that have rows; all are looked at in one statement, for sixty cost as much as a landing."""
+        used = [table for table in self._tables if table.full_name in self._used]
+        relations = [f"{place}.{t.full_name}" for t in used for place in (_catalog(t), "before")]
+        looks = " union all ".join(f"(select {i} from {r} limit 1)" for i, r in enumerate(relations))
+        return frozenset(relations[i] for (i,) in self.db.execute(looks).fetchall()) if looks else frozenset()
+
+    def _send(self, session: "psycopg.Connection[Any]", table: Table, filled: frozenset[str]) -> int:
+        now, before = f"{_catalog(table)}.{table.full_name}", f"before.{table.full_name}"
+        if before not in filled:
+            return self._copy(session, table, f"from {now}") if now in filled else 0
+        if table.full_name == "raw.records":
+            return self._copy(session, table, f"from {now} except all from {before}")
+        # Rows with one key go and come together, so that nothing depends on keys being unique.
+        keys = [c.name for c in table.all_columns if c.name in table.key]
+        keys += [c.name for c in table.all_columns if c.name == "local_date" and _by_day(table)]
+        names = ", ".join(keys)
+        rest = ", ".join(c.name for c in table.all_columns)
+        # By their hashes: comparing whole rows costs four times as much.
+        self.db.execute(
+            f"create or replace temp table differing as select {names}, bool_or(was_there) as was_there from "
+            f"(select {names}, row, sum(side) as surplus, bool_or(side < 0) as was_there from "
+            f"(select {names}, hash({rest}) as row, -1 as side from {before} union all "
+            f"select {names}, hash({rest}), 1 from {now}) group by all) group by {names} having bool_or(surplus <> 0)"
+        )
+        gone = self.db.execute(f"select {names} from differing where was_there").fetchall()
+        types = {c.name: c.type for c in table.all_columns}
+        if gone:
+            given = ", ".join(f"unnest(${i}::{types[k]}[]) as {k}" for i, k in enumerate(keys, start=1))
+            session.execute(
+                f"delete from {table.full_name} t using (select {given}) d "
+                f"where {' and '.join(f't.{k} = d.{k}' for k in keys)}".encode(),
+                [list(column) for column in zip(*gone, strict=True)],
+            )
+        same = " and ".join(f"t.{k} is not distinct from d.{k}" for k in keys)
+        came = self._copy(
+            session, table, f"select t.* from {now} t where exists (select 1 from differing d where {same})"
+        )
+        return max(came, len(gone))
+
+    def _copy(self, session: "psycopg.Connection[Any]", table: Table, select: str) -> int:
+        names = ", ".join(c.name for c in table.all_columns)
+        handle, name = tempfile.mkstemp(suffix=".csv", dir=self._spool)
+        os.close(handle)
+        path = Path(name)
+        try:
+            count = self.db.execute(
+                f"copy ({select}) to '{name.replace(chr(39), chr(39) * 2)}' "
+                f"(format csv, header false, nullstr '', quote '\"', escape '\"', use_tmp_file false)"
+            ).fetchone() or (0,)
+            if count[0]:
+                with (
+                    path.open("rb") as rows,
+                    session.cursor() as cursor,
+                    cursor.copy(f"copy {table.full_name} ({names}) from stdin (format csv)".encode()) as copy,
+                ):
+                    while block := rows.read(_CHUNK):
+                        copy.write(block)
+        finally:
+            path.unlink(missing_ok=True)
+        return int(count[0])
+
+    def clear(self) -> None:
+        """Empty it: every row, and the work tables of the last landing."""
+        for relation in sorted(self._filled()):
+            self.db.execute(f"truncate {relation}")
+        for (name,) in self.db.execute("select table_name from duckdb_tables() where temporary").fetchall():
+            self.db.execute(f"drop table if exists temp.{name}")
+        self._used.clear()
+        self._brought.clear()
+
+    def renew(self, session: "psycopg.Connection[Any]", conditions: Mapping[str, tuple[str, Sequence[Any]]]) -> None:
+        """Bring the rows of several tables: table → condition and its parameters."""
+        for table in self._tables:
+            if table.full_name in conditions:
+                self.bring(session, table, *conditions[table.full_name])
+
+
+def _catalog(table: Table) -> str:
+    return PRIVATE if table.private else MAIN
+
+
+def _by_day(table: Table) -> bool:
+    """Whether its index has the day instead of the rest of the key."""
+    return table.key[:3] == ("connection_id", "product_id", "option_id")
+
+
+def _spelling(session: "psycopg.Connection[Any]") -> "psycopg.Cursor[Any]":
+    """A cursor that puts parameters into the text itself; placeholders are `%s`."""
+    from psycopg import ClientCursor  # noqa: PLC0415 - an extra
+
+    return ClientCursor(session)

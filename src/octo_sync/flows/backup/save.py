@@ -1,0 +1,248 @@
+"""A backup: warehouse, private file and journal of one moment in one directory, with a manifest that proves them whole.
+
+Nothing in it is younger than the warehouse but marks, and a mark too many costs a question. A restored project is behind the
+service: everything is marked, and its numbers go on above all that were ever given out, so that no answer and no writer of
+the time in between passes for a newer one.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from octo_sync.destinations.migrations import SCHEMA_VERSION
+from octo_sync.errors import JournalError, WarehouseError
+from octo_sync.flows.backup import place as placing
+from octo_sync.flows.mark import booking_windows, documents
+from octo_sync.journal import Erased, Journal, copy_journal, is_in_use
+from octo_sync.model import Clock, Source, Subject
+from octo_sync.pipeline import Pipeline
+
+__all__ = ["MANIFEST", "Files", "Manifest", "back_up", "mark_everything", "read_manifest", "restore"]
+
+log = logging.getLogger("octo_sync")
+
+MANIFEST = "manifest.json"
+_FORMAT = 1
+_CHUNK = 1 << 20
+_ROLES = {"warehouse": "warehouse.duckdb", "private": "private.duckdb", "journal": "journal.sqlite"}
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where a project's three files are."""
+
+    warehouse: Path
+    private: Path
+    journal: Path
+
+    @property
+    def by_role(self) -> Mapping[str, Path]:
+        """The files as a manifest calls them."""
+        return {"warehouse": self.warehouse, "private": self.private, "journal": self.journal}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a backup says about itself. `files`: role → name, bytes and SHA-256."""
+
+    format: int
+    created_at: str
+    run: str
+    pipeline: str
+    program: str
+    schema: int
+    files: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(int(f["bytes"]) for f in self.files.values())
+
+
+def back_up(files: Files, target: Path, *, now: datetime, run: str, name: str, program: str) -> Manifest:
+    """Copy the project into the directory `target`, which appears when it is whole. Blocking.
+
+    The caller holds the lease and has closed the warehouse: a DuckDB file that is open must not be read by other means.
+
+    Raises:
+        WarehouseError: `target` is there already, there is no room, or a file is not as it should be.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise WarehouseError(f"{target} is there already; a backup is written into a new directory.")
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _sweep_drafts(target)
+    needed = sum(path.stat().st_size for path in files.by_role.values())
+    _room_for(target.parent, needed)
+    draft = target.with_name(f".{target.name}.backup-{os.getpid()}")
+    draft.mkdir(mode=0o700)
+    try:
+        kept: dict[str, dict[str, Any]] = {}
+        for role, path in files.by_role.items():
+            copy = draft / _ROLES[role]
+            if role == "journal":
+                copy_journal(path, copy)
+                placing.fsync(copy)
+                digest = _digest(copy)
+            else:
+                if path.with_name(f"{path.name}.wal").exists():
+                    raise WarehouseError(
+                        f"{path.name} was not closed: there is a log beside it. Nothing was backed up."
+                    )
+                digest = _copy(path, copy)
+            kept[role] = {"name": copy.name, "bytes": copy.stat().st_size, "sha256": digest}
+        manifest = Manifest(
+            format=_FORMAT, created_at=now.isoformat(), run=run, pipeline=name, program=program,
+            schema=SCHEMA_VERSION, files=kept,
+        )  # fmt: skip
+        paper = draft / MANIFEST
+        paper.write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
+        paper.chmod(0o600)
+        placing.fsync(paper)
+        placing.fsync(draft)
+        draft.replace(target)
+        placing.fsync(target.parent)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    log.info("action=backup run=%s bytes=%d", run, manifest.size)
+    return manifest
+
+
+def _sweep_drafts(target: Path) -> None:
+    """What a killed backup to the same place left. The lease is held, so it is nobody's."""
+    for left_over in target.parent.glob(f".{target.name}.backup-*"):
+        shutil.rmtree(left_over, ignore_errors=True)
+
+
+def _room_for(directory: Path, needed: int) -> None:
+    free = shutil.disk_usage(directory).free
+    if free < needed:
+        raise WarehouseError(f"{directory} has {free >> 20} MB free and {(needed >> 20) + 1} MB are needed; free some.")
+
+
+def _copy(source: Path, target: Path) -> str:
+    """Copy a file nobody has open, for its owner's eyes only, down to the disk; its SHA-256."""
+    digest = hashlib.sha256()
+    with source.open("rb") as a, os.fdopen(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as b:
+        while piece := a.read(_CHUNK):
+            digest.update(piece)
+            b.write(piece)
+        b.flush()
+        os.fsync(b.fileno())
+    return digest.hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_manifest(source: Path) -> Manifest:
+    """The manifest of a backup, after its files were compared with it, byte for byte.
+
+    Raises:
+        WarehouseError: It is no backup, not whole, or of a newer program.
+    """
+    try:
+        document = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
+        manifest = Manifest(**document)
+        told = {role: manifest.files[role] for role in _ROLES}
+    except FileNotFoundError:
+        raise WarehouseError(f"{source} is no backup: it has no {MANIFEST}.") from None
+    except (ValueError, TypeError, KeyError):
+        raise WarehouseError(f"{source / MANIFEST} cannot be read; take another backup.") from None
+    if manifest.format > _FORMAT or manifest.schema > SCHEMA_VERSION:
+        raise WarehouseError(
+            f"{source} was made by a newer octo-sync ({manifest.program}, schema {manifest.schema}; this one knows "
+            f"{SCHEMA_VERSION}); upgrade octo-sync."
+        )
+    for role, about in told.items():
+        path = source / _ROLES[role]
+        if not path.is_file():
+            raise WarehouseError(f"{source} is not whole: {path.name} is missing. Take another backup.")
+        if path.stat().st_size != about["bytes"] or _digest(path) != about["sha256"]:
+            raise WarehouseError(f"{source} is damaged: {path.name} is not what was backed up. Take another backup.")
+    return manifest
+
+
+def restore(
+    files: Files, source: Path, manifest: Manifest, pipeline: Pipeline, clock: Clock, *, force: bool
+) -> list[Path]:
+    """Put a backup in place; what was there before is kept, and returned. Blocking; the caller holds the project's lock.
+
+    Raises:
+        WarehouseError: There is a project already and `force` is false, or a file cannot be copied; nothing was changed.
+        JournalError: Another process has the journal open, or opened it meanwhile; nothing was changed.
+    """
+    there = [path.name for path in files.by_role.values() if path.exists()]
+    if there and not force:
+        raise WarehouseError(
+            f"There is a project already ({', '.join(there)}); with --force it is replaced, and kept beside under "
+            f"another name."
+        )
+    _refuse_while_open(files.journal)
+    order = placing.order_path(files.journal)
+    targets = list(files.by_role.values())
+    placing.sweep(order, targets)
+    for role, path in files.by_role.items():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _room_for(path.parent, int(manifest.files[role]["bytes"]))
+        if _copy(source / _ROLES[role], placing.staged(path)) != manifest.files[role]["sha256"]:
+            raise WarehouseError(f"{source} changed while it was read; nothing was restored.")
+    _catch_up(placing.staged(files.journal), files.journal, pipeline, clock)
+    try:
+        _refuse_while_open(files.journal)
+        placing.give_order(order, targets, f"before-{clock.now():%Y%m%dT%H%M%S}")
+        # Again: who opened it before the order was there goes on with what is about to be put aside. Nobody does after.
+        _refuse_while_open(files.journal)
+    except JournalError:
+        placing.withdraw(order, targets)
+        raise
+    return placing.place(order)
+
+
+def _refuse_while_open(journal: Path) -> None:
+    if journal.exists() and is_in_use(journal):
+        raise JournalError(f"{journal.name} is open in another process, perhaps a receiver; end it first.")
+
+
+def _catch_up(restored: Path, former: Path, pipeline: Pipeline, clock: Clock) -> None:
+    """Let the restored journal go on above all numbers ever given out, and mark everything in it."""
+    now = clock.now()
+    seq, fence = int(now.timestamp() * 1_000_000), int(now.timestamp())
+    erased: Erased | None = None
+    if former.exists():
+        try:
+            with Journal.open(former, clock=clock) as old:
+                lease = old.lease()
+                seq, fence = max(seq, old.last_number()), max(fence, lease.fence + 1 if lease else 0)
+                erased = old.erased()
+        except JournalError as error:
+            log.warning("action=restore former_journal=%s", type(error).__name__)
+    with Journal.open(restored, clock=clock) as journal:
+        journal.at_least(seq=seq, fence=fence)
+        if erased:
+            # The backup is from before: who was forgotten since is forgotten again when the project is opened. Its own
+            # key for hashes stays, because the hashes in its warehouse were made with it.
+            journal.erase_again(erased)
+        mark_everything(journal, pipeline, clock)
+
+
+def mark_everything(journal: Journal, pipeline: Pipeline, clock: Clock) -> int:
+    """Say "look again" at all that is known, at each connection's documents, and at the horizon's bookings; how many."""
+    wanted: set[Subject] = {row.subject for c in pipeline.connections for row in journal.subjects(c.name)}
+    for connection in pipeline.connections:
+        today = clock.now().astimezone(ZoneInfo(connection.business_time_zone)).date()
+        wanted |= {*documents(connection.name)}
+        wanted |= {*booking_windows(connection.name, [pipeline.horizons.bookings.window(today)])}
+    journal.mark(sorted(wanted), Source.REPAIR)
+    # A pull that was under way is not taken up: what it had landed may be what was lost.
+    journal.set_setting("pull", None)
+    return len(wanted)

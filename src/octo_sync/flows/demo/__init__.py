@@ -1,0 +1,1 @@
+"""The demo's proof and its ledger."""

@@ -1,0 +1,1 @@
+"""Files that run octo-sync on other machinery."""

@@ -1,0 +1,92 @@
+"""A pipeline's cron expression in the words of crontab(5) and of systemd.time(7).
+
+In the pipeline's own a day of the month and one of the week must both fit. crontab takes either of the two, systemd wants
+names; so fields are read into numbers and written anew.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from octo_sync.errors import ConfigError
+from octo_sync.pipeline.weekdays import WEEKDAYS, weekdays
+
+__all__ = ["calendar", "crontab"]
+
+
+class _Field(NamedTuple):
+    first: int
+    last: int
+    names: Sequence[str] = ()
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_FIELDS = (_Field(0, 59), _Field(0, 23), _Field(1, 31), _Field(1, 12, _MONTHS))
+_PART = re.compile(r"(?:(?P<all>\*)|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII)
+
+
+def crontab(expression: str) -> str:
+    """The five fields for a crontab, also Kubernetes'.
+
+    Raises:
+        ConfigError: crontab cannot say it.
+    """
+    minutes, hours, days, months, week = _read(expression)
+    if days and week:
+        raise ConfigError(
+            f'schedule.full: cron cannot say "{expression}", because it takes a day of the month or of the week, not both. '
+            "Leave one of them *."
+        )
+    fields = [",".join(map(str, numbers)) if numbers else "*" for numbers in (minutes, hours, days, months)]
+    return " ".join([*fields, ",".join(WEEKDAYS[number] for number in week) or "*"])
+
+
+def calendar(expression: str, time_zone: str) -> str:
+    """The `OnCalendar=` of a timer.
+
+    Raises:
+        ConfigError: systemd cannot say it.
+    """
+    minutes, hours, days, months, week = _read(expression)
+
+    def two(numbers: Sequence[int]) -> str:
+        return ",".join(f"{number:02}" for number in numbers) or "*"
+
+    names = ",".join(WEEKDAYS[number].title() for number in week)
+    return f"{names} *-{two(months)}-{two(days)} {two(hours)}:{two(minutes)}:00 {time_zone}".strip()
+
+
+def _read(expression: str) -> list[tuple[int, ...]]:
+    """The numbers of each field in order; empty means all."""
+    *others, last = expression.split()
+    week = weekdays(last)
+    if week is None:
+        raise _strange(expression)
+    found = [_numbers(text, field, expression) for text, field in zip(others, _FIELDS, strict=True)]
+    return [*found, () if len(week) == len(WEEKDAYS) else week]
+
+
+def _strange(expression: str) -> ConfigError:
+    return ConfigError(
+        f'schedule.full: cron and systemd know only numbers, names, "*", "-", "," and "/"; found "{expression}".'
+    )
+
+
+def _numbers(text: str, field: _Field, expression: str) -> tuple[int, ...]:
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _PART.fullmatch(part)
+        first = field.first if match is None or match["all"] else _number(match["first"], field)
+        if match is None or first is None:
+            raise _strange(expression)
+        open_ended = bool(match["all"] or match["step"])
+        last = _number(match["last"], field) if match["last"] else field.last if open_ended else first
+        found |= set(range(first, (field.last if last is None else last) + 1, int(match["step"] or 1)))
+    return () if len(found) == field.last - field.first + 1 else tuple(sorted(found))
+
+
+def _number(text: str, field: _Field) -> int | None:
+    if text.isdigit():
+        return int(text)
+    word = text.lower()
+    return field.names.index(word) + field.first if word in field.names else None

@@ -1,0 +1,131 @@
+"""The address for webhooks, as a service sees it: is there a name, a certificate, and our receiver behind it?
+
+One POST goes there with a wrong secret. Our receiver refuses it from the headers alone, with 401 and an empty body, and stores
+nothing; whatever else answers says that deliveries would go astray.
+"""
+
+import http.client
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from octo_sync.flows.doctor.advice import advise
+from octo_sync.flows.doctor.machine import Finding
+from octo_sync.flows.webhooks.plan import HEADER
+
+__all__ = ["Reached", "certificate_of", "reach", "webhook_findings"]
+
+_WITHIN = 10.0
+_READ = 1024
+_AREA = "webhooks"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What came of asking an address; `problem` says why nothing did."""
+
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    certificate_ends: datetime | None = None
+    problem: str = ""
+
+
+def certificate_of(host: str, port: int, context: ssl.SSLContext) -> datetime | str:
+    """When a host's certificate ends, or why it shows none that is good. Blocking."""
+    connection = http.client.HTTPSConnection(host, port, timeout=_WITHIN, context=context)
+    try:
+        connection.connect()
+        return _ends(connection) or "it showed no certificate"
+    except OSError as error:
+        return _reason(error)
+    finally:
+        connection.close()
+
+
+def reach(url: str, endpoint: str, context: ssl.SSLContext) -> Reached:
+    """POST to an address that no subscription has, below `webhooks.url`, with a secret that is none. Blocking."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port
+    connection = (
+        http.client.HTTPSConnection(host, port, timeout=_WITHIN, context=context)
+        if parts.scheme == "https"
+        else http.client.HTTPConnection(host, port, timeout=_WITHIN)
+    )
+    ends = None
+    try:
+        connection.connect()
+        ends = _ends(connection)
+        headers = {HEADER: "octo-sync doctor", "Content-Type": "application/json"}
+        connection.request("POST", f"{parts.path}/hooks/{endpoint}", body=b"{}", headers=headers)
+        answer = connection.getresponse()
+        told = {name.lower(): value for name, value in answer.getheaders()}
+        return Reached(answer.status, told, answer.read(_READ), ends)
+    except (OSError, http.client.HTTPException) as error:
+        return Reached(certificate_ends=ends, problem=_reason(error))
+    finally:
+        connection.close()
+
+
+def _ends(connection: http.client.HTTPConnection) -> datetime | None:
+    if not isinstance(connection.sock, ssl.SSLSocket):
+        return None
+    shown = connection.sock.getpeercert() or {}
+    text = shown.get("notAfter")
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(text), UTC) if isinstance(text, str) else None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not good: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"no TLS: {error.reason or type(error).__name__}"
+    if isinstance(error, TimeoutError):
+        return f"nobody answered within {_WITHIN:g} s"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return type(error).__name__
+
+
+def webhook_findings(url: str, reached: Reached, *, serves: bool) -> list[Finding]:
+    """What that means, purely. `serves`: `octo-sync serve` runs on this project now."""
+    host = urlsplit(url).hostname or ""
+    start = advise("proxy" if serves else "serve")
+    if reached.problem:
+        text = f"{host} cannot be reached from here: {reached.problem}"
+        consequence = "Services cannot deliver; the copy is as fresh as its pulls."
+        return [
+            Finding(
+                _AREA,
+                "address",
+                "fail",
+                text,
+                advise("unreachable", start=start),
+                consequence=consequence,
+            )
+        ]
+    status = reached.status
+    is_ours = status == 401 and not reached.body and "www-authenticate" not in reached.headers  # noqa: PLR2004 - HTTP's
+    if is_ours:
+        return [Finding(_AREA, "address", "ok", f"{host} reaches the receiver: a wrong secret is refused with 401")]
+    consequence, fix = "Deliveries are refused, and the service repeats them in vain.", start
+    if 200 <= status < 300:  # noqa: PLR2004 - HTTP's own numbers
+        text = f"{host} answered {status} to a wrong secret: that is not our receiver"
+        consequence = "Deliveries are acknowledged by somebody who does not keep them, so they are lost."
+        fix = advise("proxy answers")
+    elif status in (502, 503, 504):
+        text = f"{host} answered {status}: the proxy is there, the receiver behind it is not"
+    elif status == 404:  # noqa: PLR2004
+        text = f"{host} answered 404: the path is not passed to the receiver"
+        fix = advise("proxy path")
+    elif 300 <= status < 400:  # noqa: PLR2004
+        text = f"{host} answered {status}, a redirect: services do not follow one"
+        fix = advise("redirect")
+    elif status in {401, 403}:
+        text = f"{host} answered {status}, but not as our receiver does: something before it asks for a password"
+        fix = advise("proxy password")
+    else:
+        text = f"{host} answered {status}, which our receiver does not"
+    return [Finding(_AREA, "address", "fail", text, fix, consequence=consequence)]

@@ -1,0 +1,189 @@
+"""What is wrong, before it goes wrong: the machine and the files. A finding says what to do where something helps (`advice`).
+
+`doctor_service` looks at each service, `doctor_webhook` at the address for webhooks.
+"""
+
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from octo_sync.flows.doctor.advice import NONE, Fix, advise
+from octo_sync.flows.doctor.unpriced import sentence
+from octo_sync.journal import LeaseRow
+
+__all__ = ["Finding", "Level", "copy", "files", "machine"]
+
+Level = Literal["ok", "unknown", "warn", "fail"]
+
+_ROOM = 1_000_000_000
+_NO_ROOM = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line: what was looked at, how it is, what follows from it for the copy, and what to do about it."""
+
+    area: str
+    name: str
+    level: Level
+    text: str
+    fix: Fix = NONE
+    refused: bool = False
+    """Whether the service refused the token."""
+    consequence: str = ""
+
+
+# -- the machine ------------------------------------------------------------------------------------------------------
+
+
+def machine(python: tuple[int, ...], versions: Mapping[str, str], *, zones: str = "") -> list[Finding]:
+    """Python, libraries, time-zone data. `versions` by library, `zones` what is known of the time-zone data's version."""
+    text = ".".join(map(str, python[:3]))
+    good = python >= (3, 11)
+    found = [
+        Finding("machine", "python", "ok" if good else "fail", text, NONE if good else advise("python")),
+        Finding("machine", "octo-sync", "ok", versions["octo-sync"]),
+        _duckdb(versions["duckdb"]),
+        Finding("machine", "sqlite", "ok", versions["sqlite"]),
+    ]
+    try:
+        ZoneInfo("Europe/Lisbon")
+        found.append(Finding("machine", "time zones", "ok", zones or "time-zone data is there"))
+    except (ZoneInfoNotFoundError, OSError):
+        found.append(Finding("machine", "time zones", "fail", "no time-zone data", advise("zones missing")))
+    return found
+
+
+def _duckdb(version: str) -> Finding:
+    number = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if (1, 5) <= number < (3,):
+        return Finding("machine", "duckdb", "ok", version)
+    return Finding("machine", "duckdb", "fail", f"{version}; 1.5 to 2 are supported", advise("duckdb"))
+
+
+# -- the copy ----------------------------------------------------------------------------------------------------------
+
+
+def copy(
+    held: Iterable[str], kept: Iterable[str], contradicted: Mapping[str, int], free: Mapping[str, int]
+) -> list[Finding]:
+    """What is kept back, and what contradicts itself.
+
+    Args:
+        held: Why deletions are held.
+        kept: Which fields are missing.
+        contradicted: Per connection the live bookings whose own id was not found.
+        free: Per connection the bookings of no price, though something of them has one.
+    """
+    found = [Finding("copy", "deletions", "warn", text, advise("held")) for text in held]
+    found += [Finding("copy", "fields", "warn", text, advise("kept")) for text in kept]
+    found += [
+        Finding("copy", "prices", "warn", sentence(name, count), advise("prices")) for name, count in free.items()
+    ]
+    return found + [
+        Finding(
+            "copy",
+            "bookings",
+            "unknown",
+            f"{count} bookings of {name} are listed, but not found by their own id, as lapsed holds are at some services",
+            consequence="they stay as the list shows them, and are not asked for one by one",
+        )
+        for name, count in contradicted.items()
+    ]
+
+
+# -- the files --------------------------------------------------------------------------------------------------------
+
+
+def files(
+    directory: Path,
+    *,
+    private: Iterable[Path],
+    secret: Iterable[Path],
+    lease: LeaseRow | None,
+    alive: Callable[[int, str], bool],
+    writable: Callable[[Path], bool],
+    free: Callable[[Path], int],
+    warehouse: Path | None,
+    storage: str | None,
+) -> list[Finding]:
+    """The project's directory and files.
+
+    Args:
+        directory: The project.
+        private: Files that nobody else may read: databases and journal.
+        secret: Files that may hold a token.
+        lease: Who works here, or worked last.
+        alive: Whether a process (id, host) still runs.
+        writable: Whether this user may write there.
+        free: Bytes that are free there.
+        warehouse: The DuckDB file.
+        storage: Storage version of the read copy; None when there is none.
+    """
+    found = [_directory(directory, writable), *_modes([*private, *secret])]
+    if lease and lease.released_at is None and alive(lease.pid, lease.host):
+        found.append(
+            Finding(
+                "files",
+                "lock",
+                "ok",
+                f"{lease.owner} (pid {lease.pid} on {lease.host}) works here since {lease.acquired_at:%H:%M:%S} UTC",
+            )
+        )
+    else:
+        found.append(Finding("files", "lock", "ok", "free"))
+    if storage:
+        found.append(Finding("files", "storage", "ok", f"read copy in DuckDB storage version {storage}"))
+    found.append(_room(directory, free, warehouse))
+    return found
+
+
+def _directory(directory: Path, writable: Callable[[Path], bool]) -> Finding:
+    here = directory if directory.exists() else directory.absolute().parent
+    if not here.is_dir():
+        return Finding(
+            "files", "directory", "fail", f"{directory} does not exist", advise("no directory", path=directory)
+        )
+    if not writable(here):
+        return Finding(
+            "files",
+            "directory",
+            "fail",
+            f"{here.absolute()} cannot be written",
+            advise("not writable", path=here.absolute()),
+        )
+    mode = stat.S_IMODE(here.stat().st_mode)
+    if mode & 0o022 and not mode & stat.S_ISVTX:
+        return Finding(
+            "files",
+            "directory",
+            "warn",
+            f"{here.absolute()} may be written by other users (mode {mode:04o})",
+            advise("open directory", path=here.absolute()),
+        )
+    return Finding("files", "directory", "ok", f"{here.absolute()} is writable")
+
+
+def _modes(paths: Iterable[Path]) -> list[Finding]:
+    there = [p for p in paths if p.is_file()]
+    loose = [p for p in there if stat.S_IMODE(p.stat().st_mode) & 0o077]
+    if loose:
+        names = " ".join(str(p) for p in loose)
+        return [Finding("files", "modes", "warn", f"other users may read {names}", advise("open files", paths=names))]
+    return [Finding("files", "modes", "ok", f"{len(there)} files, for this user only" if there else "no files yet")]
+
+
+def _room(directory: Path, free_at: Callable[[Path], int], warehouse: Path | None) -> Finding:
+    here = directory if directory.exists() else directory.absolute().parent
+    free = free_at(here)
+    # A publish writes a whole copy beside the old one.
+    size = warehouse.stat().st_size if warehouse is not None and warehouse.exists() else 0
+    text = f"{free / 1e9:.1f} GB free"
+    if free < max(_NO_ROOM, size):
+        return Finding("files", "disk", "fail", f"{text}; the next publish needs {size / 1e9:.1f} GB", advise("room"))
+    if free < max(_ROOM, 3 * size):
+        return Finding("files", "disk", "warn", text, advise("room"))
+    return Finding("files", "disk", "ok", text)

@@ -1,0 +1,355 @@
+"""One service, by asking: does it answer, who is it, what does it really do. It costs a few calls, and nothing is written.
+
+What a service does is found out by asking, not by what it says about itself: a capability works when its fields are there. The
+quick look costs five calls; the whole one goes on to what `conformance` holds against what the copy would wish.
+"""
+
+import asyncio
+import json
+import socket
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from octo_sync.errors import AuthenticationRefused, OctoSyncError, ServiceError, ServiceUnavailable
+from octo_sync.flows.doctor.advice import NONE, Fix, advise
+from octo_sync.flows.doctor.conformance import (
+    NO_SUCH_PATH,
+    Check,
+    Kept,
+    Result,
+    Seen,
+    checks,
+    days_ahead,
+    fruitful_spelling,
+    ignored,
+    quick_checks,
+)
+from octo_sync.flows.doctor.machine import Finding, Level
+from octo_sync.flows.doctor.probe import KnownBooking, probe
+from octo_sync.model import Clock, Connection, Limits, Secret, Window
+from octo_sync.octo import checking, endpoints, quirks
+from octo_sync.octo.answer import Answer
+from octo_sync.octo.client import OctoClient
+from octo_sync.octo.endpoints import Call
+from octo_sync.pipeline.values import is_loopback
+
+__all__ = ["MOST_CALLS", "Examined", "as_finding", "certificate_finding", "service", "with_little_patience"]
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+Certificate = Callable[[str, int], Awaitable[datetime | str]]
+"""When the certificate of a host ends, or a sentence that says why none was shown."""
+
+MOST_CALLS = 16
+"""Of the whole look at one service; the quick one costs five, and two more where a capability seems to be ignored."""
+_STRANGER = Secret("octo-sync-doctor-asks", "doctor")
+"""A token that nobody was given."""
+_SKEW = 5.0
+_PATIENCE = 20.0
+_QUICK_DAYS, _WHOLE_DAYS = 14, 31
+_SOON = timedelta(days=14)
+
+
+@dataclass(slots=True)
+class Examined:
+    """What was found of one service. `checks` are empty after the quick look, or where it did not answer."""
+
+    connection: str
+    findings: list[Finding] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    calls: int = 0
+
+
+def with_little_patience(connection: Connection) -> Connection:
+    """The connection for a look: one try, and no long waits."""
+    limits: Limits = connection.limits
+    short = replace(limits, attempts=1, deadline=min(limits.deadline, _PATIENCE))
+    return replace(connection, limits=short)
+
+
+async def service(
+    client: OctoClient,
+    *,
+    clock: Clock,
+    kept: Kept,
+    quick: bool = False,
+    cancelled: KnownBooking | None = None,
+    resolve: Resolve | None = None,
+    certificate: Certificate | None = None,
+) -> Examined:
+    """Ask one service what it does.
+
+    Args:
+        client: Of the connection, with little patience.
+        clock: Now.
+        kept: What the pipeline keeps.
+        quick: Five calls mostly, and only whether it works.
+        cancelled: A booking that the copy knows as cancelled, to see whether lists show it.
+        resolve: The addresses of a host; the system's by default.
+        certificate: When the certificate of a host ends; None: it is not looked at.
+    """
+    look = _Look(client, clock, kept, quick=quick)
+    return await look.all(resolve or _resolve, certificate, cancelled)
+
+
+def certificate_finding(area: str, ends: datetime | str, now: datetime) -> Finding:
+    """How long a certificate is good for, as a finding. `ends` is a sentence where none was shown."""
+    if isinstance(ends, str):
+        return Finding(area, "certificate", "fail", ends, advise("certificate"))
+    left = ends - now
+    text = f"good until {ends:%Y-%m-%d}, {left.days} days"
+    if left < _SOON:
+        return Finding(area, "certificate", "warn", text, advise("certificate soon"))
+    return Finding(area, "certificate", "ok", text)
+
+
+def as_finding(area: str, check: Check) -> Finding:
+    """A check, as one line of the report."""
+    levels: dict[Result, Level] = {"passed": "ok", "differs": "warn", "unknown": "unknown"}
+    return Finding(area, check.name, levels[check.result], check.text, check.fix, consequence=check.consequence)
+
+
+async def _resolve(host: str, port: int) -> Sequence[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return sorted({str(each[4][0]) for each in found})
+
+
+class _Look:
+    """One connection's findings, in the order they are made."""
+
+    def __init__(self, client: OctoClient, clock: Clock, kept: Kept, *, quick: bool) -> None:
+        self._client, self._clock, self._kept, self._quick = client, clock, kept, quick
+        self._connection = client.connection
+        self._found: list[Finding] = []
+        self._seen = Seen()
+
+    def _say(self, name: str, level: Level, text: str, fix: Fix = NONE, *, refused: bool = False) -> None:
+        self._found.append(Finding(self._connection.name, name, level, text, fix, refused))
+
+    async def all(self, resolve: Resolve, certificate: Certificate | None, cancelled: KnownBooking | None) -> Examined:
+        """Every question, until one answer makes the next pointless."""
+        found: list[Check] = []
+        if await self._name(resolve, certificate) and await self._supplier():
+            products = await self._products()
+            if products is not None:
+                await self._another_spelling(products)
+                await self._availability(products)
+                await self._bookings()
+                await self._subscriptions()
+                if self._quick:
+                    some = quick_checks(self._seen, self._connection, self._kept)
+                    self._found += [as_finding(self._connection.name, check) for check in some]
+                else:
+                    today, left = self._clock.now().date(), MOST_CALLS - 1 - self._client.stats.requests
+                    reach = self._kept.availability
+                    await probe(self._ask, self._seen, today=today, calls=left, cancelled=cancelled, availability=reach)
+                    await self._stranger()
+                    found = checks(self._seen, self._connection, self._kept)
+        calls = self._client.stats.requests
+        self._say("calls", "ok", f"{calls} calls were made")
+        return Examined(self._connection.name, self._found, found, calls)
+
+    async def _ask(self, call: Call) -> Answer | ServiceError:
+        try:
+            return await self._client.send(call)
+        except ServiceError as error:
+            return error
+
+    async def _name(self, resolve: Resolve, certificate: Certificate | None) -> bool:
+        parts = urlsplit(self._connection.base_url)
+        host = parts.hostname or ""
+        try:
+            addresses = await resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
+        except OSError:
+            self._say("name", "fail", f"{host} has no address", advise("address", name=self._connection.name))
+            return False
+        self._say("name", "ok", host if host in addresses else f"{host} is {', '.join(addresses[:3])}")
+        if parts.scheme != "https" and not is_loopback(self._connection.base_url):
+            self._say("tls", "warn", "the token travels unencrypted", advise("https"))
+        if parts.scheme == "https" and certificate is not None:
+            ends = await certificate(host, parts.port or 443)
+            self._found.append(certificate_finding(self._connection.name, ends, self._clock.now()))
+        return True
+
+    async def _send(self, name: str, call: Call) -> Answer | None:
+        """The answer, or a finding that says why there is none."""
+        try:
+            return await self._client.send(call)
+        except AuthenticationRefused as error:
+            fix = advise("token", origin=self._connection.token.origin)
+            self._say(name, "fail", str(error), fix, refused=True)
+        except ServiceUnavailable as error:
+            self._say(name, "fail", str(error), advise("address, again", name=self._connection.name))
+        except ServiceError as error:
+            self._say(name, "fail", str(error))
+        return None
+
+    async def _supplier(self) -> bool:
+        before = self._clock.now()
+        answer = await self._send("answer", endpoints.supplier())
+        if answer is None:
+            return False
+        after = self._clock.now()
+        seconds = (after - before).total_seconds()
+        tls = "TLS, " if self._connection.base_url.startswith("https") else ""
+        name = _text(answer, "name")
+        self._say(
+            "answer", "ok", f"{tls}token accepted, {seconds * 1000:.0f} ms" + (f", supplier {name}" if name else "")
+        )
+        self._clock_skew(answer, before, after)
+        return True
+
+    def _clock_skew(self, answer: Answer, before: datetime, after: datetime) -> None:
+        try:
+            told = parsedate_to_datetime(answer.headers.get("date", ""))
+        except (ValueError, TypeError):
+            self._say("clock", "ok", "the service does not say what time it is")
+            return
+        told = told if told.tzinfo else told.replace(tzinfo=UTC)
+        # The header has whole seconds, and was written between the two.
+        skew = max((before - told).total_seconds() - 1, (told - after).total_seconds(), 0.0)
+        if skew > _SKEW:
+            ahead = "ahead of" if told < before else "behind"
+            self._say("clock", "warn", f"this machine is {skew:.0f} s {ahead} the service", advise("clock"))
+        else:
+            self._say("clock", "ok", "agrees with the service")
+
+    async def _products(self) -> Answer | None:
+        answer = await self._send("products", endpoints.products())
+        if answer is None:
+            return None
+        try:
+            checked = checking.check_products(answer.body)
+        except OctoSyncError as error:
+            self._say("products", "fail", str(error))
+            return None
+        bad = f", {len(checked.bad)} that do not fit" if checked.bad else ""
+        level: Level = "warn" if checked.bad or not checked.ids else "ok"
+        fix = advise("bad records") if checked.bad else NONE
+        if not checked.ids and not checked.bad:
+            fix = advise("no products")
+        self._seen.products = answer
+        self._cut("products", len(checked.ids))
+        self._say("products", level, f"{len(checked.ids)} products{bad}", fix)
+        offered = quirks.languages_offered(answer.headers)
+        if offered and "content" in self._connection.capabilities:
+            self._languages(offered)
+        return answer
+
+    def _languages(self, offered: Sequence[str]) -> None:
+        has = {language.split("-")[0] for language in offered}
+        lacking = [lang for lang in self._connection.languages if lang.split("-")[0] not in has]
+        text, name = f"offered: {', '.join(offered)}", self._connection.name
+        if not lacking:
+            self._say("languages", "ok", text)
+            return
+        left = [lang for lang in self._connection.languages if lang not in lacking] or [offered[0]]
+        fix = advise("languages", {f"connections.{name}.languages": left}, languages=json.dumps(left), name=name)
+        self._say("languages", "warn", f"{text}; not {', '.join(lacking)}", fix)
+
+    async def _another_spelling(self, products: Answer) -> None:
+        """Where a capability seems to be ignored: what the service says it has, and whether the other spelling brings it."""
+        if not ignored(products, self._connection):
+            return
+        offered = await self._ask(endpoints.capabilities())
+        self._seen.offered = offered if isinstance(offered, Answer) else None
+        other = quirks.other_spelling(self._connection.capability_spelling)
+        with self._spelled(other):
+            answer = await self._ask(endpoints.products())
+        self._seen.respelled = answer if isinstance(answer, Answer) else None
+
+    @contextmanager
+    def _spelled(self, spelling: str) -> Iterator[None]:
+        """Capabilities in another spelling."""
+        self._client.connection = replace(self._connection, capability_spelling=spelling)
+        try:
+            yield
+        finally:
+            self._client.connection = self._connection
+
+    async def _stranger(self) -> None:
+        """Last of all, whether a token is looked at; the client is used no more."""
+        token = self._client.token
+        self._client.use(_STRANGER)
+        self._seen.stranger = await self._ask(endpoints.supplier())
+        self._client.use(token)
+
+    async def _availability(self, products: Answer) -> None:
+        product, option = _first_option(products)
+        if not product or not option:
+            return
+        days = _QUICK_DAYS if self._quick else _WHOLE_DAYS
+        window = days_ahead(self._clock.now().date(), days)
+        answer = await self._send("availability", endpoints.availability(product, option, window.start, window.end))
+        if answer is None:
+            return
+        try:
+            checked = checking.check_availability(answer.body)
+        except OctoSyncError as error:
+            self._say("availability", "fail", str(error))
+            return
+        level: Level = "warn" if checked.bad else "ok"
+        self._seen.availability.append((answer, window))
+        self._say("availability", level, f"{len(checked.ids)} slots of product {product} in the next {days} days")
+
+    async def _bookings(self) -> None:
+        today = self._clock.now().date()
+        window = Window(today - timedelta(days=7), today + timedelta(days=7))
+        answer = await self._send("bookings", endpoints.bookings(start=window.start, end=window.end))
+        if answer is None:
+            return
+        try:
+            checked = checking.check_bookings(answer.body)
+        except OctoSyncError as error:
+            self._say("bookings", "fail", str(error))
+            return
+        self._seen.bookings.append((answer, window))
+        self._cut("bookings", len(checked.ids))
+        means = quirks.booking_dates_mean(zip(checked.travel_dates, checked.created_dates, strict=True), window)
+        told = {"travel": "; dates are travel dates", "creation": "; dates are creation dates"}.get(means, "")
+        self._say("bookings", "warn" if checked.bad else "ok", f"{len(checked.ids)} from {window}{told}")
+
+    def _cut(self, name: str, count: int) -> None:
+        if self._quick and quirks.looks_capped(count):
+            self._say(
+                f"{name} list",
+                "warn",
+                "exactly 100 records: the service may cut lists; sync asks for smaller windows then",
+                advise("page size"),
+            )
+
+    async def _subscriptions(self) -> None:
+        # In the spelling that was found to work, because it is told there what to do about the other one.
+        spelling = fruitful_spelling(self._seen, self._connection) or self._connection.capability_spelling
+        with self._spelled(spelling):
+            said = await self._ask(endpoints.list_subscriptions())
+        if isinstance(said, Answer):
+            self._seen.subscriptions = said
+            return
+        self._seen.no_subscriptions = said
+        if said.status in NO_SUCH_PATH and self._seen.offered is None and not self._quick:
+            offered = await self._ask(endpoints.capabilities())
+            self._seen.offered = offered if isinstance(offered, Answer) else None
+
+
+def _text(answer: Answer, key: str) -> str:
+    try:
+        body = answer.json()
+    except OctoSyncError:
+        return ""
+    value = body.get(key) if isinstance(body, dict) else None
+    return "".join(c for c in str(value or "") if c.isprintable())[:60]
+
+
+def _first_option(products: Answer) -> tuple[str, str]:
+    """The ids of some product's option."""
+    body = products.json()
+    for product in body if isinstance(body, list) else ():
+        options = product.get("options") if isinstance(product, dict) else None
+        for option in options if isinstance(options, list) else ():
+            if isinstance(option, dict) and option.get("id") and product.get("id"):
+                return str(product["id"]), str(option["id"])
+    return "", ""

@@ -1,0 +1,310 @@
+"""Export: rows into a file. Written beside it and renamed when whole, so there is never half a file.
+
+Rows come as Arrow batches and are gone when the next one comes, so memory does not grow with their number. What a file of
+each format says of a value:
+
+| | csv | json, jsonl | parquet | xlsx |
+|---|---|---|---|---|
+| amount | `12.5000` | `"12.5000"` | decimal | number, shown with its currency's decimals |
+| instant | `2026-01-02T03:04:05Z` | the same | timestamp in UTC | date and time in UTC |
+| missing | nothing | `null` | null | empty cell |
+| list, record | JSON | JSON | list, struct | JSON |
+"""
+
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from octo_sync.errors import ConfigError, OctoSyncError
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+    from _typeshed import ReadableBuffer
+
+__all__ = [
+    "FORMATS",
+    "ExportError",
+    "Exported",
+    "Writer",
+    "as_json",
+    "as_texts",
+    "export",
+    "formula_safe",
+    "pieces",
+    "writing",
+]
+
+FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class ExportError(OctoSyncError):
+    """The rows do not fit into a file of this format, or it cannot be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written: a file, its rows, its size in bytes."""
+
+    path: Path
+    rows: int
+    size: int
+
+
+class Writer(Protocol):
+    """Takes batches of one schema."""
+
+    def __call__(self, batch: "pa.RecordBatch") -> None:
+        """Write the rows of one batch."""
+        ...
+
+
+def export(
+    batches: "pa.RecordBatchReader",
+    target: Path,
+    form: str,
+    *,
+    raw: bool = False,
+    force: bool = False,
+    title: str = "",
+    decimals: Mapping[str, int] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Exported:
+    """Write all rows to `target` as one of `FORMATS`; with `raw` CSV texts as they are. Blocking.
+
+    `title` names the sheet of a workbook, `decimals` (currency → digits) says how its amounts are shown, and `progress`
+    is told the number of rows written so far.
+
+    Raises:
+        ConfigError: The target is there and `force` is not said, or it cannot be written.
+        ExportError: The rows do not fit into the format.
+        QueryError, WarehouseError: The rows cannot be read. The target is as it was in every case.
+    """
+    rows = 0
+    with writing(target, force=force) as fresh:
+        with _writer(fresh, form, batches.schema, raw=raw, title=title, decimals=decimals or {}) as write:
+            for batch in batches:
+                write(batch)
+                rows += batch.num_rows
+                progress(rows)
+        size = fresh.stat().st_size
+    return Exported(target, rows, size)
+
+
+@contextmanager
+def writing(target: Path, *, force: bool) -> Iterator[Path]:
+    """A file beside the target, readable by its owner only, that takes its place when the block ends well.
+
+    Folders on the way to the target are made.
+
+    Raises:
+        ConfigError: The target is there and `force` is not said, or no file can be made there.
+        ExportError: The disk is full, or fails.
+    """
+    _free(target, force=force)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except FileExistsError:
+        raise ConfigError(f"{target.parent} is a file and no folder; name another place than {target}.") from None
+    except OSError as error:
+        raise ConfigError(f"{target} cannot be written: {error.strerror or error}; name another place.") from None
+    os.close(handle)
+    fresh = Path(name)
+    try:
+        yield fresh
+        with fresh.open("rb") as file:
+            os.fsync(file.fileno())
+        _free(target, force=force)
+        fresh.replace(target)
+    except OSError as error:
+        why = error.strerror or error
+        raise ExportError(f"{target} cannot be written: {why}. What was there before is as it was.") from None
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _free(target: Path, *, force: bool) -> None:
+    if target.is_dir():
+        raise ConfigError(f"{target} is a folder; name a file in it.")
+    if target.exists() and not target.is_file():
+        # A file would take its place for everybody, /dev/stdout for example.
+        raise ConfigError(f"{target} is a device or a pipe, which no file may take the place of; name a file.")
+    if target.exists() and not force:
+        raise ConfigError(f"{target} is there already; --force overwrites it.")
+
+
+class _Sink(io.RawIOBase):
+    """A file that only grows, and is taken away while it does."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "ReadableBuffer") -> int:
+        piece = bytes(data)
+        self._pieces.append(piece)
+        self._size += len(piece)
+        return len(piece)
+
+    def tell(self) -> int:
+        """Where a Parquet file's parts begin is written at its end."""
+        return self._size
+
+    def take(self) -> bytes:
+        """What came since it was last asked."""
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
+def pieces(batches: "pa.RecordBatchReader", form: str) -> Iterator[bytes]:
+    """The bytes of the same file as they are made, for whoever sends it on; one of `FORMATS` but xlsx.
+
+    Raises:
+        QueryError, WarehouseError: While it is taken: the rows cannot be read to their end.
+    """
+    sink = _Sink()
+    with _streamed(sink, form, batches.schema, raw=False) as write:
+        for batch in batches:
+            write(batch)
+            yield sink.take()
+    yield sink.take()
+
+
+@contextmanager
+def _writer(
+    path: Path, form: str, schema: "pa.Schema", *, raw: bool, title: str, decimals: Mapping[str, int]
+) -> Iterator[Writer]:
+    if form == "xlsx":
+        from octo_sync.flows.export.workbook import workbook  # noqa: PLC0415 - an extra that few need
+
+        with workbook(path, schema, title=title, decimals=decimals) as write:
+            yield write
+    else:
+        with path.open("wb") as file, _streamed(file, form, schema, raw=raw) as write:
+            yield write
+
+
+def _streamed(file: IO[bytes] | _Sink, form: str, schema: "pa.Schema", *, raw: bool) -> AbstractContextManager[Writer]:
+    if form == "csv":
+        return _csv(file, schema, raw=raw)
+    if form == "parquet":
+        return _parquet(file, schema)
+    return _json(file, schema, lines=form == "jsonl")
+
+
+@contextmanager
+def _csv(file: IO[bytes] | _Sink, schema: "pa.Schema", *, raw: bool) -> Iterator[Writer]:
+    neutral = [not raw and _is_text(field.type) for field in schema]
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")  # type: ignore[type-var] # a file of bytes, or what acts as one
+    # RFC 4180; with a bare line feed Python 3.11 would leave a text's carriage return unquoted, a line of its own.
+    rows = csv.writer(text, lineterminator="\r\n")
+    rows.writerow(schema.names if raw else map(formula_safe, schema.names))
+
+    def write(batch: "pa.RecordBatch") -> None:
+        columns = zip(as_texts(batch), neutral, strict=True)
+        rows.writerows(zip(*(map(formula_safe, c) if safe else c for c, safe in columns), strict=True))
+
+    yield write
+    text.detach()  # all of it is written, and the file is left open to whoever opened it
+
+
+@contextmanager
+def _json(file: IO[bytes] | _Sink, schema: "pa.Schema", *, lines: bool) -> Iterator[Writer]:
+    names = _unique(schema.names)
+    encode = msgspec.json.Encoder().encode
+    between = b"\n" if lines else b",\n"
+    begun = False
+    file.write(b"" if lines else b"[\n")
+
+    def write(batch: "pa.RecordBatch") -> None:
+        nonlocal begun
+        found = [encode(dict(zip(names, row, strict=True))) for row in zip(*as_texts(batch, nested=False), strict=True)]
+        if found:
+            file.write((between if begun else b"") + between.join(found))
+            begun = True
+
+    yield write
+    file.write((b"\n" if begun else b"") + (b"" if lines else b"]\n"))
+
+
+@contextmanager
+def _parquet(file: IO[bytes] | _Sink, schema: "pa.Schema") -> Iterator[Writer]:
+    from pyarrow import parquet  # noqa: PLC0415 - half a second that other formats do without
+
+    # Names may occur twice in a query but not in a file that others are to read.
+    renamed = _unique(schema.names)
+    for i, name in enumerate(renamed):
+        schema = schema.set(i, schema.field(i).with_name(name))
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        yield lambda batch: writer.write_batch(batch.rename_columns(renamed))
+
+
+def formula_safe(text: str | None) -> str | None:
+    """A text that a spreadsheet would run as a formula gets an apostrophe before it, which spreadsheets take for "text"."""
+    return "'" + text if text and text.startswith(_FORMULA) else text
+
+
+def as_texts(batch: "pa.RecordBatch", *, nested: bool = True) -> list[list[Any]]:
+    """The columns as lists of what CSV and JSON say: amounts, dates and instants are texts, made in bulk.
+
+    With `nested` lists and records are JSON texts and yes/no is `true` or `false`; without, they are left to a JSON encoder.
+    """
+    return [_texts(column, nested=nested) for column in batch.columns]
+
+
+def _texts(column: "pa.Array", *, nested: bool) -> list[Any]:
+    import pyarrow as pa  # noqa: PLC0415 - commands start fast
+    import pyarrow.compute as pc  # type: ignore[import-untyped] # noqa: PLC0415 - the same
+
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        # `2026-01-02 03:04:05.000000Z` → `2026-01-02T03:04:05Z`, once for those that are the same: a microsecond each.
+        coded = column.dictionary_encode()
+        text = pc.replace_substring(coded.dictionary.cast(pa.string()), " ", "T", max_replacements=1)
+        values = pc.replace_substring(text, ".000000", "").take(coded.indices).to_pylist()
+    elif pa.types.is_decimal(kind) or pa.types.is_date(kind) or (nested and pa.types.is_boolean(kind)):
+        values = column.cast(pa.string()).to_pylist()
+    elif pa.types.is_binary(kind):
+        values = [value if value is None else value.hex() for value in column.to_pylist()]
+    elif pa.types.is_interval(kind) or pa.types.is_duration(kind):
+        values = [value if value is None else str(value) for value in column.to_pylist()]
+    elif nested and pa.types.is_nested(kind):
+        values = [value if value is None else as_json(value) for value in column.to_pylist()]
+    else:
+        values = column.to_pylist()
+    return list(values)
+
+
+def as_json(value: object) -> str:
+    """A list or a record as JSON text."""
+    return msgspec.json.encode(value).decode()
+
+
+def _is_text(kind: "pa.DataType") -> bool:
+    import pyarrow as pa  # noqa: PLC0415 - commands start fast
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind))
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """A second `a` is `a_2`."""
+    found: list[str] = []
+    for name in names:
+        unique, number = name, 1
+        while unique in found:
+            number += 1
+            unique = f"{name}_{number}"
+        found.append(unique)
+    return found

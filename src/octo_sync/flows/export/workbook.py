@@ -1,0 +1,251 @@
+"""A workbook, written row by row in constant memory; the only import of XlsxWriter.
+
+Nothing of the data becomes a formula or a link. Texts, ids among them, are text cells; what Excel's numbers (15 digits) and
+dates (1900 to 9999) cannot hold is a text too, never another value.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from octo_sync.errors import ConfigError
+from octo_sync.flows.export.files import ExportError, as_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+
+    from octo_sync.flows.export.files import Writer
+
+__all__ = ["opened", "workbook"]
+
+ROWS, COLUMNS, TEXT = 1_048_576, 16_384, 32_767
+"""What a sheet can hold: rows with the head, columns, characters of a cell."""
+_DIGITS, _EXACT = 15, 10**15
+"""What Excel keeps of a number."""
+_EPOCH, _FIRST_DAY, _LAST_DAY = 25_569, -25_202, 2_932_897
+"""1970-01-01 as Excel counts; 1901-01-01 and 10000-01-01 as days from there. 1900 is counted wrongly by Excel."""
+_WIDEST = 48
+
+
+@contextmanager
+def workbook(path: Path, schema: "pa.Schema", *, title: str, decimals: Mapping[str, int]) -> "Iterator[Writer]":
+    """One sheet called `title`: a bold head that stays in sight, filters, and the rows.
+
+    Raises:
+        ConfigError: XlsxWriter is not installed.
+        ExportError: There are more rows or columns, or a longer text, than a sheet can hold.
+        OSError: It cannot be written.
+    """
+    if len(schema) > COLUMNS:
+        raise ExportError(f"A sheet holds {COLUMNS:,} columns and this has {len(schema):,}; take csv or parquet.")
+    with opened(path) as book:
+        sheet = _Sheet(book, schema, title, decimals)
+        yield sheet.write
+        sheet.finish()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A workbook of XlsxWriter in which nothing becomes a formula or a link; the file is whole when the block ends well.
+
+    Raises:
+        ConfigError: XlsxWriter is not installed.
+        OSError: It cannot be written.
+    """
+    try:
+        import xlsxwriter  # noqa: PLC0415 - an extra that few need
+        from xlsxwriter.exceptions import XlsxFileError  # noqa: PLC0415 - the same
+    except ImportError:
+        raise ConfigError("Writing xlsx needs XlsxWriter: pip install 'octo-sync[xlsx]'.") from None
+    # Rows wait in a file of the library's until the end: in a folder that is the owner's alone, gone afterwards.
+    waiting = Path(tempfile.mkdtemp(prefix=f"{path.name}.", dir=path.parent))
+    try:
+        book = xlsxwriter.Workbook(
+            str(path),
+            {
+                "constant_memory": True,
+                "tmpdir": str(waiting),
+                "strings_to_formulas": False,
+                "strings_to_urls": False,
+                "strings_to_numbers": False,
+            },
+        )
+        try:
+            yield book
+        except BaseException:
+            # Closing would write what is half done, and fail in its turn where the disk is full.
+            book.fileclosed = True
+            for sheet in book.worksheets():
+                with suppress(OSError):
+                    sheet.row_data_fh.close()
+            raise
+        book.close()
+    except XlsxFileError as error:
+        # The library wraps what the system said.
+        raise OSError(*getattr(error.args[0], "args", (str(error),))) from None
+    finally:
+        shutil.rmtree(waiting, ignore_errors=True)
+
+
+class _Sheet:
+    def __init__(self, book: Any, schema: "pa.Schema", title: str, decimals: Mapping[str, int]) -> None:  # noqa: ANN401
+        self._book, self._decimals, self._formats = book, decimals, dict[str, Any]()
+        self._sheet = book.add_worksheet("".join("_" if c in "[]:*?/\\'" else c for c in title)[:31] or "rows")
+        self._names = schema.names
+        self._row = 0
+        self._widths = [len(name) for name in schema.names]
+        self._precision = _index(schema.names, "currency_precision")
+        self._currency = _index(schema.names, "currency")
+        for column, name in enumerate(schema.names):
+            self._put_text(column, name, self._format(bold=True))
+        self._sheet.freeze_panes(1, 0)
+
+    def write(self, batch: "pa.RecordBatch") -> None:
+        if self._row + batch.num_rows >= ROWS:
+            raise ExportError(
+                f"A sheet holds {ROWS:,} rows with its head, and there are more; take csv or parquet, or ask for fewer."
+            )
+        kinds = [_kind(field.type) for field in batch.schema]
+        columns = [_plain(column, kind) for column, kind in zip(batch.columns, kinds, strict=True)]
+        put = [self._putter(kind) for kind in kinds]
+        for row in zip(*columns, strict=True):
+            self._row += 1
+            for column, value in enumerate(row):
+                if value is not None:
+                    put[column](column, value, row)
+        if self._row == batch.num_rows:
+            for column, (values, kind) in enumerate(zip(columns, kinds, strict=True)):
+                wide = _WIDTHS.get(kind) or max(
+                    (len(str(value)) for value in values[:200] if value is not None), default=0
+                )
+                self._widths[column] = min(_WIDEST, max(self._widths[column], wide))
+
+    def finish(self) -> None:
+        if self._names:
+            self._sheet.autofilter(0, 0, self._row, len(self._names) - 1)
+        for column, width in enumerate(self._widths):
+            self._sheet.set_column(column, column, width + 2)
+
+    def _format(self, number: str = "", *, bold: bool = False) -> Any:  # noqa: ANN401 - the library's
+        key = f"{number}{bold}"
+        if key not in self._formats:
+            self._formats[key] = self._book.add_format({"bold": bold} | ({"num_format": number} if number else {}))
+        return self._formats[key]
+
+    def _putter(self, kind: str) -> "_Put":
+        """How values of a kind become cells."""
+        as_text, plain = self._format("@"), self._format()
+
+        def text(column: int, value: object, _: Sequence[Any]) -> None:
+            self._put_text(column, value if isinstance(value, str) else _said(value), as_text)
+
+        def yes_or_no(column: int, value: bool, _: Sequence[Any]) -> None:  # noqa: FBT001 - it is the value
+            self._sheet.write_boolean(self._row, column, value)
+
+        def number(column: int, value: float, _: Sequence[Any]) -> None:
+            if abs(value) < _EXACT:
+                self._sheet.write_number(self._row, column, value, plain)
+            else:  # an endless number, or more digits than Excel keeps
+                self._put_text(column, str(value), as_text)
+
+        def amount(column: int, value: Decimal, row: Sequence[Any]) -> None:
+            if len(value.normalize().as_tuple().digits) > _DIGITS:
+                self._put_text(column, str(value), as_text)
+            else:
+                self._sheet.write_number(self._row, column, float(value), self._format(self._shown(value, row)))
+
+        if kind in _MOMENTS:
+            return self._moments(kind)
+        putters: dict[str, _Put] = {"boolean": yes_or_no, "number": number, "amount": amount}
+        return putters.get(kind, text)
+
+    def _moments(self, kind: str) -> "_Put":
+        (number_format, per_day), as_text = _MOMENTS[kind], self._format("@")
+        shown = self._format(number_format)
+
+        def put(column: int, value: int, _: Sequence[Any]) -> None:
+            days = value / per_day
+            if kind == "time" or _FIRST_DAY <= days < _LAST_DAY:
+                self._sheet.write_number(self._row, column, days if kind == "time" else days + _EPOCH, shown)
+            else:
+                self._put_text(column, _iso(days), as_text)
+
+        return put
+
+    def _shown(self, value: Decimal, row: Sequence[Any]) -> str:
+        """An amount's number format: its row's currency decides about the decimals, else what the value has."""
+        digits = row[self._precision] if self._precision is not None else None
+        if digits is None and self._currency is not None:
+            digits = self._decimals.get(row[self._currency])
+        if digits is None:
+            exponent = value.normalize().as_tuple().exponent
+            digits = max(2, -exponent) if isinstance(exponent, int) else 2
+        return "#,##0" + ("." + "0" * min(int(digits), 10) if digits else "")
+
+    def _put_text(self, column: int, text: str, form: Any) -> None:  # noqa: ANN401 - the library's
+        if len(text) > TEXT:
+            raise ExportError(
+                f"A text of {self._names[column]} in row {self._row} has {len(text):,} characters, and a cell holds "
+                f"{TEXT:,}; take csv or parquet."
+            )
+        self._sheet.write_string(self._row, column, text, form)
+
+
+_Put = Callable[[int, Any, Sequence[Any]], None]
+_MOMENTS = {
+    "instant": ("yyyy-mm-dd hh:mm:ss", 86_400_000_000),
+    "date": ("yyyy-mm-dd", 1),
+    "time": ("hh:mm:ss", 86_400_000_000),
+}
+"""Number format, and units in a day: Excel counts days."""
+_WIDTHS = {"instant": 19, "date": 10, "time": 8, "amount": 14}
+
+
+def _kind(kind: "pa.DataType") -> str:
+    import pyarrow as pa  # noqa: PLC0415 - commands start fast
+
+    tests = {
+        "boolean": pa.types.is_boolean,
+        "number": lambda t: pa.types.is_integer(t) or pa.types.is_floating(t),
+        "amount": pa.types.is_decimal,
+        "instant": pa.types.is_timestamp,
+        "date": pa.types.is_date,
+        "time": pa.types.is_time,
+    }
+    return next((name for name, fits in tests.items() if fits(kind)), "text")
+
+
+def _plain(column: "pa.Array", kind: str) -> list[Any]:
+    """The values; instants and times as microseconds, dates as days, which is ten times faster than as objects."""
+    import pyarrow as pa  # noqa: PLC0415 - commands start fast
+
+    if kind == "instant":
+        column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    elif kind == "date":
+        column = column.cast(pa.date32()).cast(pa.int32())
+    elif kind == "time":
+        column = column.cast(pa.time64("us")).cast(pa.int64())
+    return list(column.to_pylist())
+
+
+def _iso(days: float) -> str:
+    """A date outside what Excel knows."""
+    try:
+        return (datetime(1970, 1, 1) + timedelta(days=days)).isoformat(" ")  # noqa: DTZ001 - days of UTC or of a wall
+    except OverflowError:
+        return f"{days:+.0f} days from 1970-01-01"
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    return as_json(value) if isinstance(value, list | dict) else str(value)
+
+
+def _index(names: Sequence[str], name: str) -> int | None:
+    return names.index(name) if name in names else None

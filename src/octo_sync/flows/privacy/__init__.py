@@ -1,0 +1,1 @@
+"""Find, export and erase what is held of a person."""

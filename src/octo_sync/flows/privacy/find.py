@@ -1,0 +1,129 @@
+"""Find what a project holds of a person: contacts by keyed hash, what repeats them, and payloads of any age."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from octo_sync.destinations.erasing import BookingKey, ContactKey, ContactRow, Scrubber, StoredPayload
+from octo_sync.flows.contacts import Privacy, texts_of
+from octo_sync.journal import Erasure
+
+__all__ = ["Found", "contact_of", "find", "people_in"]
+
+
+@dataclass(slots=True)
+class Found:
+    """What is somebody's. `contacts` are theirs; of the bookings these are in, free texts and payloads go too."""
+
+    contacts: set[ContactKey] = field(default_factory=set)
+    whole: set[BookingKey] = field(default_factory=set)
+    """Bookings that were asked for with everybody on them."""
+    names: dict[BookingKey, set[str]] = field(default_factory=dict)
+    """Hashes of the names that are theirs in a booking."""
+    live: int = 0
+    """Contacts that are still there."""
+    without_notes: list[ContactRow] = field(default_factory=list)
+    """Contacts of others in these bookings, as they are to be; a ticket's contact has notes of its own."""
+    mentioned: set[BookingKey] = field(default_factory=set)
+    """Bookings of others whose notes hold their e-mail address."""
+    payloads: set[ContactKey] = field(default_factory=set)
+    """Payloads of other bookings that hold them, or their e-mail address in a note: connection, uuid, hash."""
+    texts: list[str] = field(default_factory=list)
+    """What tells who it is."""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def bookings(self) -> list[BookingKey]:
+        """The bookings that say something of them."""
+        return sorted({(connection, uuid) for connection, uuid, _ in self.contacts} | self.mentioned)
+
+
+def find(scrubber: Scrubber, privacy: Privacy, asked: Erasure) -> Found:
+    """Everything that is to go. `asked` may have been carried out in part: what it found then is found again.
+
+    In one booking a contact of the same name is the same person; in another one it is not.
+    """
+    found = Found(contacts=set(asked.contacts or ()))
+    found.whole = set(scrubber.named(asked.bookings)) if asked.bookings else set()
+    found.contacts |= {(connection, uuid, "") for connection, uuid in found.whole}
+    found.contacts |= {(i.connection_id, i.booking_uuid, i.unit_item_uuid) for i in scrubber.items(sorted(found.whole))}
+    by_booking: dict[BookingKey, list[ContactRow]] = defaultdict(list)
+    for row in scrubber.contacts():
+        if row.erased_at_utc is None:
+            by_booking[row.key[:2]].append(row)
+    for booking, rows in by_booking.items():
+        theirs = [r for r in rows if booking in found.whole or r.key in found.contacts or _is_asked(privacy, asked, r)]
+        names = found.names[booking] = {privacy.name_key(r) for r in theirs} - {""}
+        theirs += [r for r in rows if r not in theirs and privacy.name_key(r) in names]
+        found.live += len(theirs)
+        found.contacts |= {r.key for r in theirs}
+        found.texts += [text for r in theirs for text in texts_of(r)]
+        if not theirs and any(privacy.mentions(r.notes) for r in rows):
+            found.mentioned.add(booking)
+    touched = set(found.bookings)
+    for booking in touched:
+        for row in by_booking.get(booking, ()):
+            if row.notes:
+                found.notes.append(row.notes)
+                if row.key not in found.contacts:
+                    found.without_notes.append(replace(row, notes=None))
+    _look_into_payloads(scrubber, privacy, asked, touched, found)
+    found.texts, found.notes = sorted(set(found.texts)), sorted(set(found.notes))
+    return found
+
+
+def _is_asked(privacy: Privacy, asked: Erasure, contact: ContactRow) -> bool:
+    return privacy.is_one_of(contact, asked.people, key=asked.key)
+
+
+def _look_into_payloads(
+    scrubber: Scrubber, privacy: Privacy, asked: Erasure, touched: set[BookingKey], found: Found
+) -> None:
+    """A booking may have been somebody else's once: payloads are kept for each change.
+
+    And they hold what no row does: the notes of a lead contact whose booking has notes of its own.
+    """
+    for stored in scrubber.payloads():
+        booking = stored.connection_id, stored.booking_uuid
+        record = json.loads(stored.payload)
+        contacts = list(people_in(stored, record))
+        theirs = [c for c in contacts if c.key in found.contacts or _is_asked(privacy, asked, c)]
+        notes = [text for text in (record.get("notes"), *(c.notes for c in contacts)) if isinstance(text, str)]
+        found.texts += [text for c in theirs for text in texts_of(c)]
+        if booking in touched or theirs or any(privacy.mentions(text) for text in notes):
+            found.notes += filter(None, notes)
+            if booking not in touched:
+                found.payloads.add((*booking, stored.payload_hash))
+
+
+def people_in(stored: StoredPayload, record: Mapping[str, Any]) -> Iterator[ContactRow]:
+    """The contacts in a booking as received; `record` is its payload, read."""
+    items = record.get("unitItems")
+    for owner in (record, *(items if isinstance(items, list) else ())):
+        contact = owner.get("contact") if isinstance(owner, dict) else None
+        if isinstance(contact, dict):
+            item = "" if owner is record else str(owner.get("uuid", ""))
+            yield contact_of((stored.connection_id, stored.booking_uuid, item), contact)
+
+
+def contact_of(key: ContactKey, contact: Mapping[str, Any]) -> ContactRow:
+    """A contact as received; what is no text is left out."""
+
+    def text(name: str) -> str | None:
+        value = contact.get(name)
+        return value if isinstance(value, str) else None
+
+    connection, booking, item = key
+    return ContactRow(
+        connection_id=connection,
+        booking_uuid=booking,
+        unit_item_uuid=item,
+        full_name=text("fullName"),
+        first_name=text("firstName"),
+        last_name=text("lastName"),
+        email_address=text("emailAddress"),
+        phone_number=text("phoneNumber"),
+        notes=text("notes"),
+    )

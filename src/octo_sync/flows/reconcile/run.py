@@ -1,0 +1,167 @@
+"""Reconcile: compare this copy with a ledger, CRM or other system.
+
+Both sides are read (`reconcile_here.py`, `reconcile_there.py`), `reconciliation/` compares them, the journal ages what
+differs (`reconcile_keeping.py`). Nothing of it needs to own the warehouse:
+here is the copy that readers have, and results are shown in `ops` and `marts.recon_open` with the next publish.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from octo_sync.destinations.reading import Reader
+from octo_sync.errors import ConfigError
+from octo_sync.flows.reconcile.copy_side import Facts, select, sides
+from octo_sync.flows.reconcile.ledger_side import read_there, wanted
+from octo_sync.journal import Journal
+from octo_sync.model import Window
+from octo_sync.pipeline import Pipeline, ReconcileTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
+
+    from octo_sync.flows.reconcile.page import Drill
+    from octo_sync.reconciliation import FieldRule, Item, Kind, Outcome, Rules
+
+__all__ = ["compare", "table_of", "write"]
+
+
+def table_of(pipeline: Pipeline, name: str) -> ReconcileTable:
+    """The reconciliation of that name.
+
+    Raises:
+        ConfigError: The pipeline has none.
+    """
+    if name not in pipeline.reconciliations:
+        known = ", ".join(pipeline.reconciliations) or "none; docs/reconciliation.md shows one of eight lines"
+        raise ConfigError(f"{pipeline.path} has no [reconcile.{name}]. It has: {known}.")
+    return pipeline.reconciliations[name]
+
+
+def compare(
+    pipeline: Pipeline,
+    name: str,
+    *,
+    reader: Reader,
+    journal: Journal | None,
+    now: datetime,
+    environ: Mapping[str, str],
+    window: Window | None = None,
+    there: "pa.Table | None" = None,
+) -> "Outcome":
+    """Read both sides and compare them; nothing is stored.
+
+    Args:
+        pipeline: Whose `[reconcile.NAME]` is meant.
+        name: Which.
+        reader: What was published.
+        journal: Knows what was accepted and what is owed; None where there is none.
+        now: The moment that the window and the grace are seen from.
+        environ: For `${NAME}` in the address of a database.
+        window: Other days than the pipeline file says.
+        there: Rows that stand for the other side, e.g. a frame of a notebook.
+
+    Raises:
+        ConfigError: There is no such reconciliation, or files of it are not there.
+        LedgerError, ReconcileError, QueryError: A side cannot be read, or the two not compared.
+    """
+    from octo_sync.reconciliation import (  # noqa: PLC0415 - only a comparison needs it
+        Acceptance,
+        Earlier,
+        breaches,
+        kinds,
+        reconcile,
+    )
+
+    table = table_of(pipeline, name)
+    days = window or table.window.window(now.astimezone(_zone(pipeline)).date())
+    rules = _rules(name, table, days, now)
+    rows = select(reader, table.query, {"from": days.start, "to": days.end})
+    types = kinds(rules, rows.schema)
+    rules = _with_day(rules, types)
+    ledger = read_there(pipeline, table, rules, wanted(rules, types, rows.schema), reader, environ, there)
+    facts = Facts(reader, journal, days, table.there.connection, table.date)
+    accepted = journal.acceptances(name) if journal is not None else ()
+    earlier = journal.open_differences(name) if journal is not None else ()
+    outcome = reconcile(
+        rules,
+        rows,
+        ledger.rows,
+        sides=sides(reader, facts, rows, ledger),
+        place=ledger.place,
+        facts=facts,
+        acceptances=[Acceptance(a.key, a.note, a.accepted_by, a.accepted_at, a.until) for a in accepted],
+        earlier={Earlier(one.key, one.booking_uuid, one.day) for one in earlier},
+    )
+    return replace(outcome, breached=breaches(outcome))
+
+
+def write(outcome: "Outcome", path: Path, *, detail: "Callable[[Item], Drill] | None" = None) -> None:
+    """Write an outcome as the file's name says: `.html`, `.xlsx` or `.csv`.
+
+    Raises:
+        ConfigError: It has another ending, or no file can be made there.
+        ExportError: The disk is full, or a sheet cannot hold it.
+    """
+    match path.suffix.lower():
+        case ".html":
+            from octo_sync.flows.reconcile.page import write_html  # noqa: PLC0415 - only when asked for
+
+            write_html(outcome, path, drill=detail)
+        case ".xlsx":
+            from octo_sync.flows.reconcile.workbook import write_xlsx  # noqa: PLC0415 - only when asked for
+
+            write_xlsx(outcome, path)
+        case ".csv":
+            from octo_sync.flows.reconcile.text import write_csv  # noqa: PLC0415 - only when asked for
+
+            write_csv(outcome, path)
+        case _:
+            raise ConfigError(f"{path} ends in none of .html, .xlsx and .csv, so nobody knows what to write.")
+
+
+# ── rules ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _rules(name: str, table: ReconcileTable, window: Window, now: datetime) -> "Rules":
+    from octo_sync.reconciliation import FieldRule, KeyRule, Limit, Rules, Tolerance  # noqa: PLC0415
+
+    absolute = dict(table.tolerance)
+    default = absolute.pop("default", None)
+    fields = tuple(FieldRule(here, there, table.map.get(here)) for here, there in table.fields.items())
+    return Rules(
+        name=name,
+        keys=tuple(KeyRule(here, there) for here, there in table.key_columns()),
+        fields=fields,
+        window=window,
+        now=now,
+        currency="currency" if "currency" in table.fields else None,
+        date=table.date,
+        date_there=table.fields.get(table.date),
+        changed_there=table.changed or None,
+        tolerance=Tolerance(absolute, default or Decimal(0), Decimal(str(table.relative))),
+        grace=timedelta(seconds=table.grace),
+        strip=table.strip or None,
+        limits=tuple(Limit(measure, above) for measure, above in table.limits()),
+    )
+
+
+def _with_day(rules: "Rules", types: "Mapping[str, Kind]") -> "Rules":
+    """Where no column there is the day of travel, a start says it: its day on the wall there. Other days have no stand-in."""
+    from octo_sync.reconciliation import wall  # noqa: PLC0415 - only a comparison needs it
+
+    if rules.date_there is None and rules.date == "travel_date":
+        start: FieldRule | None = next((f for f in rules.fields if types[f.here] == "instant"), None)
+        if start is not None:
+            return replace(rules, date_there=wall(start.there))
+    return rules
+
+
+def _zone(pipeline: Pipeline) -> ZoneInfo:
+    """Whose today the window is seen from: the business time zone, where all connections have the same."""
+    zones = {connection.business_time_zone for connection in pipeline.connections}
+    return ZoneInfo(zones.pop() if len(zones) == 1 else "UTC")

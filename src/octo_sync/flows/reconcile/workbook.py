@@ -1,0 +1,221 @@
+"""A reconciliation as a workbook: a summary, control totals, and a sheet for each bucket that has items.
+
+Nothing of the data becomes a formula or a link. Texts, ids among them, are text cells; what Excel's numbers (15 digits) and
+dates (from 1900) cannot hold is a text too, never another value. Instants are in UTC, as the heads say.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from octo_sync.flows.export.files import ExportError, writing
+from octo_sync.flows.export.workbook import ROWS, TEXT, opened
+from octo_sync.flows.reconcile.words import (
+    BUCKETS,
+    COLUMNS,
+    age_days,
+    cells,
+    controls,
+    currency_name,
+    exact,
+    open_pairs,
+    pairs,
+    verdict,
+)
+from octo_sync.reconciliation.model import Outcome, Side
+
+__all__ = ["write_xlsx"]
+
+_DIGITS = 15
+"""What Excel keeps of a number."""
+_FIRST = 1901
+"""Excel counts the days of 1900 wrongly."""
+_WIDEST = 60
+_NAMES = {
+    "first_seen": "first seen (UTC)",
+    "place_there": "place there",
+    "age_days": "age days",
+    "travel_date": "travel date",
+}
+_READ: Mapping[str, Callable[[str], Any]] = {
+    "amount": Decimal,
+    "whole": int,
+    "date": date.fromisoformat,
+    "instant": datetime.fromisoformat,
+}
+_OF_BUCKET = tuple(name for name in COLUMNS if name != "bucket")
+
+
+def write_xlsx(outcome: Outcome, path: Path) -> None:
+    """One row a difference, and one for each item that has none. An older file of the name is overwritten.
+
+    Raises:
+        ConfigError: XlsxWriter is not installed, or the path cannot be written.
+        ExportError: There are more rows, or a longer text, than a sheet can hold.
+    """
+    with writing(path, force=True) as fresh, opened(fresh) as book:
+        formats: dict[str, Any] = {}
+        _summary(book, formats, outcome)
+        _controls(book, formats, outcome)
+        for bucket in BUCKETS:
+            items = [item for item in outcome.items if item.bucket is bucket]
+            if items:
+                heads = [_NAMES.get(name, name) for name in _OF_BUCKET]
+                sheet = _Sheet(book, formats, bucket.value, heads, keep=1)
+                for item, difference in pairs(items):
+                    sheet.row(_typed(outcome, cells(outcome, item, difference)))
+                sheet.finish()
+
+
+def _summary(book: Any, formats: dict[str, Any], outcome: Outcome) -> None:  # noqa: ANN401 - the library's
+    rules, open_ones = outcome.rules, open_pairs(outcome)
+    sheet = _Sheet(book, formats, "Summary", ("Reconciliation", rules.name))
+    lines: list[tuple[Any, ...]] = [
+        ("Compared at (UTC)", rules.now),
+        ("From", rules.window.start),
+        ("To", rules.window.end),
+        ("Verdict", verdict(outcome)),
+        *_side("Here", outcome.here),
+        *_side("There", outcome.there),
+        ("Items with a difference", outcome.differences),
+        ("New differences", sum(d.is_new for _, d in open_ones)),
+        ("Oldest difference (days)", max((age_days(d, rules) or 0 for _, d in open_ones), default=0)),
+        ("No longer found", outcome.resolved),
+        (),
+        ("Bucket", "Items", "What it means"),
+        *((bucket.value, outcome.counts.get(bucket, 0), meaning) for bucket, (_, meaning) in BUCKETS.items()),
+    ]
+    for line in lines:
+        sheet.row(line, bold=line[:1] == ("Bucket",))
+    sheet.finish(filters=False)
+
+
+def _side(name: str, side: Side) -> list[tuple[Any, ...]]:
+    covered = {True: "yes", False: "no", None: "unknown"}[side.complete]
+    return [
+        (name, side.origin),
+        (f"{name}: rows", side.rows),
+        (f"{name}: as of (UTC)", side.as_of),
+        (f"{name}: seen at its source since (UTC)", side.verified_from),
+        (f"{name}: all of the window covered", covered),
+    ]
+
+
+def _controls(book: Any, formats: dict[str, Any], outcome: Outcome) -> None:  # noqa: ANN401 - the library's
+    heads = ("currency", "field", "of", "rows here", "rows there", "here", "there", "difference")
+    sheet = _Sheet(book, formats, "Control totals", heads)
+    for c in controls(outcome):
+        name = (currency_name(c.currency), c.field)
+
+        def shown(*amounts: Decimal, currency: str | None = c.currency) -> tuple["_Amount", ...]:
+            return tuple(_Amount(amount, currency) for amount in amounts)
+
+        sheet.row((*name, "total", c.rows_here, c.rows_there, *shown(c.here, c.there, c.difference)), bold=True)
+        for p in c.parts:
+            amounts = shown(p.amount_here, p.amount_there, p.difference)
+            sheet.row((*name, p.bucket.value, p.rows_here, p.rows_there, *amounts))
+        sheet.row((*name, "unexplained", None, None, None, None, *shown(c.unexplained)))
+    sheet.finish()
+
+
+class _Amount:
+    """An amount of one currency, which decides how many decimals are shown."""
+
+    def __init__(self, value: Decimal, currency: str | None) -> None:
+        self.value, self.text = value, exact(value, currency)
+
+    @property
+    def form(self) -> str:
+        """How Excel shows it: all its decimals, never fewer than the currency has."""
+        decimals = len(self.text.partition(".")[2])
+        return "#,##0" + ("." + "0" * decimals if decimals else "")
+
+
+def _typed(outcome: Outcome, found: dict[str, Any]) -> list[Any]:
+    """The cells of one difference: what a compared value is, its field says."""
+    currency = found["currency"]
+    field = found["field"]
+    kind = outcome.kinds.get(field, "text") if field else "amount"
+    for name in ("here", "there"):
+        found[name] = _value(kind, found[name], currency)
+    if found["difference"] is not None:
+        found["difference"] = _Amount(found["difference"], currency)
+    return [found[name] for name in _OF_BUCKET]
+
+
+def _value(kind: str, text: str | None, currency: str | None) -> Any:  # noqa: ANN401 - what a cell can be
+    if text is None or kind not in _READ:
+        return text
+    try:
+        return _Amount(Decimal(text), currency) if kind == "amount" else _READ[kind](text)
+    except (ValueError, InvalidOperation):
+        return text
+
+
+class _Sheet:
+    """Rows one after the other below a bold head that stays in sight."""
+
+    def __init__(self, book: Any, formats: dict[str, Any], title: str, heads: Sequence[str], keep: int = 0) -> None:  # noqa: ANN401 - the library's
+        self._book, self._formats = book, formats
+        self._sheet = book.add_worksheet(title)
+        self._title, self._columns, self._next = title, len(heads), 0
+        self._widths: dict[int, int] = {}
+        self._sheet.freeze_panes(1, keep)
+        self.row(heads, bold=True)
+
+    def row(self, values: Sequence[Any], *, bold: bool = False) -> None:
+        """One row; None leaves its cell empty."""
+        if self._next >= ROWS:
+            raise ExportError(
+                f"A sheet holds {ROWS:,} rows with its head, and {self._title} has more; take csv, or compare fewer days."
+            )
+        for column, value in enumerate(values):
+            if value is not None and value != "":
+                self._put(column, value, bold=bold)
+        self._next += 1
+
+    def finish(self, *, filters: bool = True) -> None:
+        """Filters and widths, once all rows are there."""
+        if filters:
+            self._sheet.autofilter(0, 0, max(self._next - 1, 0), self._columns - 1)
+        for column, width in self._widths.items():
+            self._sheet.set_column(column, column, min(_WIDEST, width) + 3)
+
+    def _put(self, column: int, value: Any, *, bold: bool) -> None:  # noqa: ANN401 - what a cell can be
+        where, text = (self._next, column), str(value)
+        if isinstance(value, _Amount):
+            text = value.text
+            if len(text.replace(".", "").lstrip("-0")) <= _DIGITS:
+                self._sheet.write_number(*where, float(value.value), self._form(value.form, bold=bold))
+            else:
+                self._text(where, text, bold=bold)
+        elif isinstance(value, bool):
+            self._sheet.write_boolean(*where, value)
+        elif isinstance(value, int) and abs(value) < 10**_DIGITS:
+            self._sheet.write_number(*where, value, self._form("0", bold=bold))
+        elif isinstance(value, date) and value.year >= _FIRST:
+            if isinstance(value, datetime):
+                text = f"{value:%Y-%m-%d %H:%M:%S}"
+                naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+                self._sheet.write_datetime(*where, naive, self._form("yyyy-mm-dd hh:mm:ss", bold=bold))
+            else:
+                self._sheet.write_datetime(*where, value, self._form("yyyy-mm-dd", bold=bold))
+        else:
+            self._text(where, text, bold=bold)
+        self._widths[column] = max(self._widths.get(column, 0), len(text))
+
+    def _text(self, where: tuple[int, int], text: str, *, bold: bool) -> None:
+        if len(text) > TEXT:
+            raise ExportError(
+                f"A text in row {where[0] + 1} of {self._title} has {len(text):,} characters, and a cell holds {TEXT:,}; "
+                "take csv."
+            )
+        self._sheet.write_string(*where, text, self._form("@", bold=bold))
+
+    def _form(self, number: str, *, bold: bool) -> Any:  # noqa: ANN401 - the library's
+        key = f"{number}{bold}"
+        if key not in self._formats:
+            self._formats[key] = self._book.add_format({"bold": bold, "num_format": number})
+        return self._formats[key]

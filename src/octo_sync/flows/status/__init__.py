@@ -1,0 +1,1 @@
+"""How the copy is: for people, for machines, and as notices."""

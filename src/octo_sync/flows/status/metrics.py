@@ -1,0 +1,232 @@
+"""What `/metrics` says of the copy and of what is owed: numbers by name and labels, from the journal and the files' sizes.
+
+`receiver/metrics.py` lists every metric with its meaning; here they get their values. Read with a journal connection of
+its own, so that a large journal keeps no delivery waiting.
+"""
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from math import inf
+from pathlib import Path
+
+from octo_sync.errors import OctoSyncError
+from octo_sync.flows.status.report import PULLED, ConnectionStatus, Status, status
+from octo_sync.flows.webhooks.silence import silences
+from octo_sync.journal import Journal
+from octo_sync.model import Clock, SubjectKind
+from octo_sync.octo.client import Stats
+from octo_sync.pipeline import Pipeline
+
+__all__ = ["Gauges", "Reading", "Requests"]
+
+Reading = Mapping[str, Mapping[tuple[str, ...], float]]
+"""Metric → label values, in the order of the metric's labels → value."""
+
+_SILENCE_FOR = timedelta(seconds=60)
+"""How long a look at the rhythm of deliveries is good for: it reads two weeks of them."""
+_SIZED_FOR = timedelta(seconds=60)
+"""How long the size of a warehouse on a server is good for, or that there is none to be had: asking opens a session."""
+_BACKLOG, _LAG = "octo_sync_backlog_subjects", "octo_sync_lag_seconds"
+_UNVERIFIED, _STALE = "octo_sync_unverified_subjects", "octo_sync_staleness_seconds"
+_SUCCESS = "octo_sync_last_success_timestamp_seconds"
+_NO_ANSWER = "none"
+"""The code of a request that got no answer."""
+_RESULTS = ("ok", "partial", "failed", "interrupted", "killed")
+_COMMANDS = ("sync", "pull")
+
+
+class Requests:
+    """Requests per connection and status code, over every client that this process ever had."""
+
+    def __init__(self) -> None:
+        self._gone: Counter[tuple[str, str]] = Counter()
+        self._clients: Mapping[str, Stats] = {}
+
+    def follow(self, clients: Mapping[str, Stats]) -> None:
+        """Count these from now on; those before are added up."""
+        self._gone, self._clients = self.counts(), dict(clients)
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """(Connection, status code) → requests that ended; `none` is one that got no answer."""
+        found = Counter(self._gone)
+        for name, stats in self._clients.items():
+            for code, count in dict(stats.by_status).items():
+                found[name, str(code)] += count
+            found[name, _NO_ANSWER] += stats.unanswered
+        return found
+
+
+class Gauges:
+    """Reads the numbers; one object for the life of a process, because runs are counted since it began.
+
+    Args:
+        pipeline: The pipeline.
+        journal: A connection of its own to the journal.
+        clock: Now.
+        build: Versions, by the labels of `octo_sync_build_info`.
+        requests: What was asked of services.
+        size: Bytes of a warehouse on a server; for a file it is not called.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        journal: Journal,
+        clock: Clock,
+        *,
+        build: tuple[str, ...],
+        requests: Requests,
+        size: Callable[[], int] | None = None,
+    ) -> None:
+        self._pipeline, self._journal, self._clock = pipeline, journal, clock
+        self._build, self._requests, self._size = build, requests, size
+        self._runs: Counter[tuple[str, str]] = Counter({(c, r): 0 for c in _COMMANDS for r in _RESULTS})
+        self._last_run: int | None = None
+        self._open_runs: frozenset[int] = frozenset()
+        self._silences: tuple[datetime, Mapping[str, timedelta]] | None = None
+        self._server_size: tuple[datetime, int | None] | None = None
+
+    def read(self) -> Reading:
+        """All of them, as of now. Blocking.
+
+        Raises:
+            JournalError: The journal cannot be read.
+        """
+        pipeline, journal, now = self._pipeline, self._journal, self._clock.now()
+        found = status(pipeline, journal, None, clock=self._clock, alive=lambda *_: True, silent=self._silent(now))
+        return {
+            "octo_sync_build_info": {self._build: 1},
+            "octo_sync_journal_bytes": {(): journal.size()},
+            "octo_sync_warehouse_bytes": self._bytes(now),
+            "octo_sync_published_timestamp_seconds": _published(pipeline),
+            "octo_sync_quarantine_entries": self._quarantine(),
+            "octo_sync_runs": self._count_runs(),
+            "octo_sync_requests": self._count_requests(),
+            **_owed_and_verified(found, now),
+            **_webhooks(pipeline, found),
+            **self._differences(found),
+        }
+
+    def _count_requests(self) -> Mapping[tuple[str, ...], float]:
+        nothing: dict[tuple[str, ...], float] = {(c.name, "200"): 0 for c in self._pipeline.connections}
+        return nothing | {(name, code): count for (name, code), count in self._requests.counts().items()}
+
+    def _silent(self, now: datetime) -> Mapping[str, timedelta]:
+        if self._silences is None or not timedelta() <= now - self._silences[0] < _SILENCE_FOR:
+            names = [c.name for c in self._pipeline.connections]
+            after = self._pipeline.webhooks.silence_after
+            self._silences = now, silences(self._journal, names, self._clock, after=after)
+        return self._silences[1]
+
+    def _count_runs(self) -> Mapping[tuple[str, ...], float]:
+        """Runs that ended since this object was made, whoever made them: `sync` of another process too."""
+        if self._last_run is None:
+            self._last_run = self._journal.last_run_id()
+        still_open = set()
+        for number, command, result in self._journal.runs_after(self._last_run, self._open_runs):
+            self._last_run = max(self._last_run, number)
+            if result == "running":
+                still_open.add(number)
+            else:
+                self._runs[command, result] += 1
+        self._open_runs = frozenset(still_open)
+        return {(command, result): count for (command, result), count in self._runs.items()}
+
+    def _quarantine(self) -> Mapping[tuple[str, ...], float]:
+        names = {c.name for c in self._pipeline.connections}
+        nothing: dict[tuple[str, ...], float] = {(name, str(kind)): 0 for name in names for kind in PULLED}
+        counts = self._journal.quarantine_counts()
+        return nothing | {(c.connection, c.resource): c.entries for c in counts if c.connection in names}
+
+    def _differences(self, found: Status) -> Reading:
+        last: dict[tuple[str, ...], float] = {}
+        for name in self._pipeline.reconciliations:
+            for run in self._journal.reconciliation_runs(name, 1):
+                last[name,] = run.ended_at.timestamp()
+        # Nothing open is a zero for every reconciliation, so that alerts have something to look at.
+        open_: dict[tuple[str, ...], float] = {(name, "mismatched"): 0 for name in self._pipeline.reconciliations}
+        open_ |= {(d.name, d.bucket): d.open - d.accepted for d in found.differences}
+        return {"octo_sync_reconcile_open": open_, "octo_sync_reconcile_last_run_timestamp_seconds": last}
+
+    def _bytes(self, now: datetime) -> Mapping[tuple[str, ...], float]:
+        pipeline = self._pipeline
+        if self._size is not None:
+            if self._server_size is None or not timedelta() <= now - self._server_size[0] < _SIZED_FOR:
+                found = None
+                with contextlib.suppress(OctoSyncError):  # a server that is away hides nothing of the journal
+                    found = self._size()
+                self._server_size = now, found
+            size = self._server_size[1]
+            return {} if size is None else {("warehouse",): size}
+        files = {
+            "warehouse": pipeline.destination,
+            "private": pipeline.private_path,
+            "read copy": pipeline.publish.path,
+        }
+        sizes = {name: _file_size(path) for name, path in files.items() if isinstance(path, Path)}
+        return {(name,): size for name, size in sizes.items() if size is not None}
+
+
+def _file_size(path: Path) -> int | None:
+    """Bytes of a database file and its log; only the directory is asked, no file is opened."""
+    found = None
+    for each in (path, path.with_name(f"{path.name}.wal")):
+        with contextlib.suppress(OSError):
+            found = (found or 0) + each.stat().st_size
+    return found
+
+
+def _published(pipeline: Pipeline) -> Mapping[tuple[str, ...], float]:
+    if isinstance(pipeline.destination, Path):
+        with contextlib.suppress(OSError):
+            return {(): pipeline.publish.path.stat().st_mtime}
+    return {}
+
+
+def _owed_and_verified(found: Status, now: datetime) -> Reading:
+    """Nothing owed is a zero for every kind, so that alerts and graphs have something to look at."""
+    read: dict[str, dict[tuple[str, ...], float]] = {
+        name: {} for name in (_BACKLOG, _LAG, _UNVERIFIED, _SUCCESS, _STALE)
+    }
+    for connection in found.connections:
+        for kind in map(str, SubjectKind):
+            labels, here = (connection.name, kind), connection.kinds.get(kind)
+            read[_BACKLOG][labels] = here.owed if here else 0
+            mark = here.oldest_mark if here else None
+            read[_LAG][labels] = max(0.0, (now - mark).total_seconds()) if mark else 0.0
+            if here and here.subjects:
+                read[_UNVERIFIED][labels] = here.subjects - here.verified
+            if here and here.newest:
+                read[_SUCCESS][labels] = here.newest.timestamp()
+            if kind not in PULLED:
+                continue
+            age = here.staleness(now) if here else None
+            if age is not None:
+                read[_STALE][labels] = max(0.0, age)
+            elif not _was_asked(connection) and kind != SubjectKind.AVAILABILITY:
+                read[_STALE][labels] = inf
+    return read
+
+
+def _was_asked(connection: ConnectionStatus) -> bool:
+    return any(kind.subjects for kind in connection.kinds.values())
+
+
+def _webhooks(pipeline: Pipeline, found: Status) -> Reading:
+    held: dict[tuple[str, ...], float] = {}
+    silent: dict[tuple[str, ...], float] = {}
+    last: dict[tuple[str, ...], float] = {}
+    for connection in found.connections:
+        hooks = connection.webhooks
+        if pipeline.webhooks.url and connection.was_told and connection.webhooks_removed_at is None:
+            held[connection.name,] = not connection.has_lost_subscription
+            silent[connection.name,] = hooks.silent or 0.0 if hooks else 0.0
+        if hooks and hooks.last_delivery_at:
+            last[connection.name,] = hooks.last_delivery_at.timestamp()
+    return {
+        "octo_sync_subscription_held": held,
+        "octo_sync_webhook_silence_seconds": silent,
+        "octo_sync_last_delivery_timestamp_seconds": last,
+    }

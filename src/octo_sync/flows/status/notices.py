@@ -1,0 +1,135 @@
+"""Notices: what a person has to know is told once, and again only after it was over.
+
+Pure: what is so now (`conditions`), held against what was told (`Memory`), gives what is to be told (`events`). The journal
+keeps the memory, so that neither a restart nor another process tells it twice.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from octo_sync.flows.status.report import ConnectionStatus, Status
+from octo_sync.journal import Journal, QuarantineEntry
+
+__all__ = ["KINDS", "Condition", "Event", "Memory", "conditions", "events", "recall", "remember"]
+
+Kind = Literal["stale", "quarantine", "subscription_lost"]
+KINDS: tuple[Kind, ...] = ("stale", "quarantine", "subscription_lost")
+"""The hook of each is called `on_` and its name."""
+
+Memory = Mapping[tuple[Kind, str], frozenset[str]]
+"""What was told of each kind, per connection, and is not over."""
+
+_MOST = 1000
+"""Entries of a quarantine that are told apart; a quarantine of more has one reason, and is told once."""
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is so at one connection: of which things, in a sentence. `is_sure` that what is not among them is over."""
+
+    things: frozenset[str]
+    text: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    is_sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that became so and was not told yet."""
+
+    kind: Kind
+    connection: str
+    text: str
+    details: Mapping[str, Any]
+
+
+def conditions(found: Status, *, stale_after: float, has_webhooks: bool) -> dict[tuple[Kind, str], Condition]:
+    """What is so, of every kind and connection; nothing, too. `stale_after` in seconds."""
+    now: dict[tuple[Kind, str], Condition] = {}
+    for connection in found.connections:
+        name = connection.name
+        now["stale", name] = _stale(connection, stale_after)
+        entries = [entry for entry in found.quarantine if entry.connection == name]
+        now["quarantine", name] = _quarantine(connection, entries)
+        now["subscription_lost", name] = _lost(connection) if has_webhooks else Condition(frozenset(), "")
+    return now
+
+
+def _stale(connection: ConnectionStatus, stale_after: float) -> Condition:
+    age = connection.staleness
+    if age is None or age <= stale_after:
+        return Condition(frozenset(), "")
+    text = f"{connection.name}: a part of the horizon was last verified {_hours(age)} ago, longer than {_hours(stale_after)}."
+    return Condition(frozenset({"stale"}), text, {"staleness_seconds": round(age), "backlog": connection.backlog})
+
+
+def _hours(seconds: float) -> str:
+    for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size * 2:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _quarantine(connection: ConnectionStatus, entries: list[QuarantineEntry]) -> Condition:
+    things = frozenset(_digest(entry) for entry in entries) if len(entries) <= _MOST else frozenset({"many"})
+    # What is tried again has left the list and comes back to it: only when nothing is owed is it over.
+    text = f"{connection.name}: {len(entries)} in quarantine; octo-sync quarantine lists them with their reasons."
+    details = {
+        "entries": len(entries),
+        "newest": [
+            {"resource": e.resource, "key": e.key, "path": e.path, "reason": e.reason}
+            for e in sorted(entries, key=lambda e: e.first_at, reverse=True)[:_SHOWN]
+        ],
+    }
+    return Condition(things, text, details, is_sure=connection.backlog == 0)
+
+
+def _digest(entry: QuarantineEntry) -> str:
+    text = json.dumps([entry.what, entry.resource, entry.key, entry.path])
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
+
+
+def _lost(connection: ConnectionStatus) -> Condition:
+    if not connection.has_lost_subscription:
+        return Condition(frozenset(), "")
+    text = (
+        f"{connection.name}: the subscription for webhooks is gone and could not be made again; pulls go on alone. "
+        "octo-sync subscriptions ensure says why."
+    )
+    return Condition(frozenset({"lost"}), text, {"mended": False})
+
+
+def events(
+    before: Memory, now: Mapping[tuple[Kind, str], Condition]
+) -> tuple[list[Event], dict[tuple[Kind, str], frozenset[str]]]:
+    """What is to be told, and what was told then. A connection that is no longer there is forgotten."""
+    told: list[Event] = []
+    after: dict[tuple[Kind, str], frozenset[str]] = {}
+    for (kind, connection), condition in now.items():
+        known = before.get((kind, connection), frozenset())
+        if condition.things - known and not (kind == "quarantine" and "many" in known):
+            told.append(Event(kind, connection, condition.text, condition.details))
+        after[kind, connection] = condition.things if condition.is_sure else condition.things | known
+    return told, after
+
+
+def recall(journal: Journal, connections: list[str]) -> dict[tuple[Kind, str], frozenset[str]]:
+    """What was told, from the journal. Blocking."""
+    found: dict[tuple[Kind, str], frozenset[str]] = {}
+    for connection in connections:
+        for kind in KINDS:
+            value = journal.setting(f"told {kind}", connection=connection)
+            found[kind, connection] = frozenset(json.loads(value)) if value else frozenset()
+    return found
+
+
+def remember(journal: Journal, before: Memory, after: Memory) -> None:
+    """Keep what changed. Blocking."""
+    for (kind, connection), things in after.items():
+        if things != before.get((kind, connection), frozenset()):
+            value = json.dumps(sorted(things)[: _MOST * 2]) if things else None
+            journal.set_setting(f"told {kind}", value, connection=connection)

@@ -1,0 +1,439 @@
+"""How the copy is: fresh, covered, owed, held. Reads the journal and the read copy only, so it never waits for a sync.
+
+Fresh means: everything in the horizon was verified within a time. Months that have left the horizon do not count, nor does
+what is in quarantine, which is told apart.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from octo_sync.flows.ports import booking_dates_mean, booking_days
+from octo_sync.flows.privacy.rule import Rule, rule
+from octo_sync.flows.sync.drift import KEPT
+from octo_sync.flows.sync.due import THINNED
+from octo_sync.flows.sync.paces import known_pace
+from octo_sync.flows.sync.settle import HELD
+from octo_sync.flows.webhooks.silence import silences
+from octo_sync.flows.webhooks.steps import REMOVED
+from octo_sync.flows.webhooks.subscribe import TOLD_AT
+from octo_sync.journal import DifferenceCount, Journal, QuarantineEntry, Run
+from octo_sync.model import Clock, Horizon, SubjectKind, Window
+from octo_sync.pipeline import Horizons, Pipeline
+
+__all__ = [
+    "PULLED",
+    "SCHEDULED",
+    "ConnectionStatus",
+    "KindStatus",
+    "NextRun",
+    "Running",
+    "Status",
+    "WebhookStatus",
+    "as_document",
+    "run_document",
+    "status",
+]
+
+PULLED = (SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
+"""The kinds a full pull marks; the others are asked for one by one, when something says so."""
+UNLISTED = ("open_dated", "unlisted")
+"""Bookings that no list by day of travel speaks for, as `marts.sync_freshness` calls them."""
+SCHEDULED = ("full", "near", "products", "availability", "bookings", "publish")
+"""What `[schedule]` may name, in the order in which it is shown."""
+_DEFAULT = Horizons(bookings=Horizon(-90, 365), availability=Horizon(0, 365), near=Horizon(0, 30))
+
+Ask = Callable[[str], Sequence[tuple[Any, ...]]]
+NextTime = Callable[[str, str, datetime], datetime | None]
+"""The first instant after another one that a cron expression means, seen from a time zone."""
+
+
+@dataclass(slots=True)
+class KindStatus:
+    """One kind of subject of one connection. `oldest` and `newest` are when subjects of the horizon were last verified."""
+
+    kind: str
+    subjects: int = 0
+    verified: int = 0
+    owed: int = 0
+    due: int = 0
+    quarantined: int = 0
+    oldest: datetime | None = None
+    newest: datetime | None = None
+    covered: Window | None = None
+    booked: Window | None = None
+    """Days of booking that were asked for, where the service lists bookings by those."""
+    incomplete: int = 0
+    unverified_since: datetime | None = None
+    """Since when the oldest of those that were never verified is wanted."""
+    oldest_mark: datetime | None = None
+    """Since when the oldest of what is owed is wanted."""
+
+    def staleness(self, now: datetime) -> float | None:
+        """How old this may be, in seconds: since the oldest verification, and since what has none yet is wanted."""
+        since = [at for at in (self.oldest, self.unverified_since) if at is not None]
+        return (now - min(since)).total_seconds() if since else None
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookStatus:
+    """How a connection's webhooks are. `silent` is how long it has been quieter than usual, in seconds, or None."""
+
+    subscription_id: str | None
+    last_delivery_at: datetime | None
+    last_day: int
+    """Deliveries of the last 24 hours."""
+    odd: int
+    """Those of them that were not as agreed."""
+    silent: float | None
+    thinned_at: datetime | None
+    """When the call budget was last too short for all confirming looks."""
+
+
+@dataclass(slots=True)
+class ConnectionStatus:
+    """One connection. `age` is how long ago the oldest part of its horizon was verified, in seconds; None = never."""
+
+    name: str
+    kinds: dict[str, KindStatus] = field(default_factory=dict)
+    age: float | None = None
+    verified: bool = False
+    """Whether everything in the horizon was verified at least once, as far as it is not in quarantine."""
+    open: int = 0
+    """What `marts.sync_freshness` says is open, incomplete or missed in what readers have."""
+    held: list[str] = field(default_factory=list)
+    """Deletions that wait for a person's word."""
+    kept: list[str] = field(default_factory=list)
+    """Fields that answers have no more; their values wait for it."""
+    webhooks: "WebhookStatus | None" = None
+    """None where no address is open, so that pulls do the work alone."""
+    webhooks_removed_at: datetime | None = None
+    """When a person removed the subscription; until `subscriptions ensure` none is made again."""
+    was_told: bool = False
+    """Whether it ever had a subscription."""
+    permits: str | None = None
+    """The pace that its service permits, as far as that is known."""
+    staleness: float | None = None
+    """How old anything of the horizon may be, in seconds; what was never verified counts since it is wanted. None: nothing
+    was ever asked for."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was verified, and nothing of what readers have is open: as `marts.sync_freshness` has it."""
+        return self.verified and not self.open
+
+    @property
+    def backlog(self) -> int:
+        """Subjects that are owed, without the quarantined."""
+        return sum(k.owed for k in self.kinds.values())
+
+    @property
+    def quarantined(self) -> int:
+        """Subjects and records that were left alone."""
+        return sum(k.quarantined for k in self.kinds.values())
+
+    @property
+    def has_lost_subscription(self) -> bool:
+        """Whether it had a subscription and has none, though nobody removed it; what cannot be asked now counts as there."""
+        has_one = self.webhooks is not None and self.webhooks.subscription_id is not None
+        return self.was_told and not has_one and self.webhooks_removed_at is None
+
+    def stale(self, limit: float) -> bool:
+        """Whether something in the horizon was not verified within `limit` seconds."""
+        return not self.verified or self.age is None or self.age > limit
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Who works on the project now."""
+
+    owner: str
+    pid: int
+    host: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """One schedule: when `serve` runs it next (None: never), when it ran last, and whether a time has passed since then."""
+
+    name: str
+    expression: str
+    at: datetime | None
+    last_at: datetime | None
+    late: bool
+
+
+@dataclass(slots=True)
+class Status:
+    """The whole project."""
+
+    connections: list[ConnectionStatus]
+    last_run: Run | None
+    running: Running | None
+    quarantine: list[QuarantineEntry]
+    pii: Rule | None
+    """None where there is no pipeline file to say it."""
+    next_runs: list[NextRun] = field(default_factory=list)
+    differences: list[DifferenceCount] = field(default_factory=list)
+    """What comparisons with other systems found and is open, per reconciliation and bucket."""
+
+
+def status(
+    pipeline: Pipeline | None,
+    journal: Journal | None,
+    ask: Ask | None,
+    *,
+    clock: Clock,
+    alive: Callable[[int, str], bool],
+    next_time: NextTime | None = None,
+    silent: Mapping[str, timedelta] | None = None,
+) -> Status:
+    """Look at everything.
+
+    Args:
+        pipeline: The pipeline; None where only its files are there: then connections are those the journal knows.
+        journal: None before the first run.
+        ask: Runs SQL on the read copy; None when there is none.
+        clock: Now.
+        alive: Whether a process (id, host) still runs; an owner that was killed is none.
+        next_time: What cron expressions mean; None leaves out when schedules run next.
+        silent: Which webhooks are quiet and for how long, where somebody knows; None: it is looked up, in two weeks of
+            deliveries.
+    """
+    found: dict[str, ConnectionStatus] = {}
+    if pipeline is not None:
+        found = {c.name: ConnectionStatus(c.name) for c in pipeline.connections}
+    quarantine = journal.quarantined() if journal else []
+    if journal is not None:
+        _subjects(pipeline, journal, found, clock)
+        _quarantine(quarantine, found)
+        _webhooks(pipeline, journal, found, clock, silent)
+    if ask is not None:
+        _coverage(ask, found, clock.now())
+    runs = journal.runs(1) if journal else []
+    lease = journal.lease() if journal else None
+    running = None
+    if lease and lease.released_at is None and alive(lease.pid, lease.host):
+        running = Running(lease.owner, lease.pid, lease.host, lease.acquired_at)
+    pii = rule(pipeline, journal) if pipeline else None
+    next_runs = _next_runs(pipeline, journal, clock.now(), next_time) if pipeline and next_time else []
+    differences = journal.difference_counts() if journal else []
+    return Status(list(found.values()), runs[0] if runs else None, running, quarantine, pii, next_runs, differences)
+
+
+def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, ConnectionStatus], clock: Clock) -> None:
+    now = clock.now()
+    if pipeline is None:
+        found.update({name: ConnectionStatus(name) for name in journal.connection_names()})
+    for name, connection in found.items():
+        pace = known_pace(journal, name, clock)
+        connection.permits = str(pace) if pace else None
+        availability, bookings = (_months(window) for window in _windows(pipeline, journal, name, now))
+        keeps = pipeline.products.get(name) if pipeline else None
+        counts = journal.kind_counts(
+            name,
+            now,
+            availability=availability,
+            bookings=bookings,
+            include=keeps.include if keeps else (),
+            exclude=keeps.exclude if keeps else (),
+        )
+        for count in counts:
+            connection.kinds[str(count.kind)] = KindStatus(
+                str(count.kind),
+                count.subjects,
+                count.verified,
+                count.owed,
+                count.due,
+                oldest=count.oldest,
+                newest=count.newest,
+                unverified_since=count.unverified_since,
+                oldest_mark=count.oldest_mark,
+            )
+        pulled = [connection.kinds[k] for k in PULLED if k in connection.kinds]
+        oldest = [k.oldest for k in pulled if k.oldest]
+        connection.age = (now - min(oldest)).total_seconds() if oldest else None
+        connection.verified = bool(oldest) and all(k.verified == k.subjects for k in pulled)
+        connection.staleness = max((s for k in pulled if (s := k.staleness(now)) is not None), default=None)
+
+
+def _next_runs(pipeline: Pipeline, journal: Journal | None, now: datetime, next_time: NextTime) -> list[NextRun]:
+    found, zone = [], pipeline.schedule.time_zone
+    for name in SCHEDULED:
+        expression = getattr(pipeline.schedule, name)
+        if not expression:
+            continue
+        noted = journal.setting(f"schedule {name}") if journal else None
+        last = datetime.fromisoformat(noted) if noted else None
+        after = next_time(expression, zone, last) if last else None
+        found.append(
+            NextRun(name, expression, next_time(expression, zone, now), last, late=after is not None and after <= now)
+        )
+    return found
+
+
+def _webhooks(
+    pipeline: Pipeline | None,
+    journal: Journal,
+    found: Mapping[str, ConnectionStatus],
+    clock: Clock,
+    silent: Mapping[str, timedelta] | None,
+) -> None:
+    now = clock.now()
+    if silent is None:
+        silent = silences(journal, list(found), clock, after=pipeline.webhooks.silence_after if pipeline else 0.0)
+    for name, each in found.items():
+        removed = journal.setting(REMOVED, connection=name)
+        each.webhooks_removed_at = datetime.fromisoformat(removed) if removed else None
+        each.was_told = journal.setting(TOLD_AT, connection=name) is not None
+    subscriptions: dict[str, str | None] = {}
+    for row in journal.endpoints():
+        # While a subscription moves to a new address, the former one still has its number.
+        subscriptions[row.connection] = row.subscription_id or subscriptions.get(row.connection)
+    for name in found.keys() & subscriptions.keys():
+        counts = journal.delivery_counts(now - timedelta(days=1), connection=name)
+        thinned = journal.setting(THINNED, connection=name)
+        pause = silent.get(name)
+        found[name].webhooks = WebhookStatus(
+            subscription_id=subscriptions[name],
+            last_delivery_at=journal.last_delivery_at(name),
+            last_day=sum(c.deliveries for c in counts),
+            odd=sum(c.odd for c in counts),
+            silent=pause.total_seconds() if pause else None,
+            thinned_at=datetime.fromisoformat(thinned) if thinned else None,
+        )
+
+
+def _windows(pipeline: Pipeline | None, journal: Journal, name: str, now: datetime) -> tuple[Window, Window]:
+    """The horizons of availability and of bookings, as days that are asked for."""
+    connection = next((c for c in pipeline.connections if c.name == name), None) if pipeline else None
+    zone = connection.business_time_zone if connection else "UTC"
+    means = booking_dates_mean(connection, journal) if connection else "travel"
+    try:
+        today: date = now.astimezone(ZoneInfo(zone)).date()
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        today = now.date()
+    horizons = pipeline.horizons if pipeline else _DEFAULT
+    return horizons.availability.window(today), booking_days(horizons.bookings, today, means)
+
+
+def _months(window: Window) -> tuple[str, str]:
+    return f"{window.start:%Y-%m}", f"{window.end:%Y-%m}"
+
+
+def _quarantine(entries: Sequence[QuarantineEntry], found: dict[str, ConnectionStatus]) -> None:
+    for entry in entries:
+        connection = found.get(entry.connection)
+        if connection is None:
+            continue
+        if entry.resource in (HELD, KEPT):
+            (connection.held if entry.resource == HELD else connection.kept).append(entry.reason)
+        else:
+            connection.kinds.setdefault(entry.resource, KindStatus(entry.resource)).quarantined += 1
+
+
+def _coverage(ask: Ask, found: dict[str, ConnectionStatus], now: datetime) -> None:
+    """What the marts of the read copy say, in their words: what lists speak for, what no list speaks for, what is open."""
+    rows = ask(
+        "select c.connection_id, c.resource, min(case when l.key is null then c.window_start else l.window_start end), "
+        "max(case when l.key is null then c.window_end else l.window_end end), min(l.booked_start), max(l.booked_end), "
+        "count(*) filter (where not c.is_complete) from ops.coverage c left join marts.booking_lists l "
+        "on l.connection_id = c.connection_id and c.resource = 'bookings' and l.key = c.key "
+        "where c.resource <> 'open_dated' group by 1, 2"
+    )
+    for name, resource, first, last, booked_first, booked_last, incomplete in rows:
+        connection = found.get(name)
+        if connection is None:
+            continue
+        kind = connection.kinds.setdefault(resource, KindStatus(resource))
+        kind.covered = Window(first, last) if first else None
+        kind.booked = Window(booked_first, booked_last) if booked_first else None
+        kind.incomplete = incomplete
+    rows = ask(
+        "select connection_id, resource, subjects, incomplete_subjects, open_subjects + missed_rows, oldest_verified_at, "
+        "last_verified_at, is_complete from marts.sync_freshness"
+    )
+    for name, resource, subjects, incomplete, more, oldest, newest, is_complete in rows:
+        connection = found.get(name)
+        if connection is None:
+            continue
+        connection.open += 0 if is_complete else max(1, incomplete, more)
+        if resource in UNLISTED:
+            connection.kinds[resource] = KindStatus(
+                resource, subjects, subjects - incomplete, oldest=oldest, newest=newest, incomplete=incomplete
+            )
+            if oldest and connection.age is not None:
+                connection.age = max(connection.age, (now - oldest).total_seconds())
+
+
+def as_document(found: Status) -> dict[str, Any]:
+    """The status for machines; times are instants, ages seconds."""
+    run = found.last_run
+    return {
+        "connections": [
+            {
+                "name": c.name,
+                "age_seconds": c.age,
+                "staleness_seconds": c.staleness,
+                "complete": c.complete,
+                "open": c.open,
+                "permits": c.permits,
+                "backlog": c.backlog,
+                "quarantined": c.quarantined,
+                "held_deletions": c.held,
+                "missing_fields": c.kept,
+                "webhooks": None if c.webhooks is None else asdict(c.webhooks),
+                "webhooks_removed_at": c.webhooks_removed_at,
+                "kinds": [
+                    {
+                        "kind": k.kind,
+                        "subjects": k.subjects,
+                        "verified": k.verified,
+                        "owed": k.owed,
+                        "due": k.due,
+                        "quarantined": k.quarantined,
+                        "oldest_verified_at": k.oldest,
+                        "newest_verified_at": k.newest,
+                        "unverified_since": k.unverified_since,
+                        "covered_from": k.covered.start if k.covered else None,
+                        "covered_to": k.covered.end if k.covered else None,
+                        "booked_from": k.booked.start if k.booked else None,
+                        "booked_to": k.booked.end if k.booked else None,
+                        "incomplete": k.incomplete,
+                    }
+                    for k in c.kinds.values()
+                ],
+            }
+            for c in found.connections
+        ],
+        "next_runs": [
+            {"schedule": n.name, "cron": n.expression, "next_at": n.at, "last_at": n.last_at, "late": n.late}
+            for n in found.next_runs
+        ],
+        "open_differences": [
+            {"name": d.name, "bucket": d.bucket, "open": d.open, "accepted": d.accepted, "oldest_found_at": d.oldest}
+            for d in found.differences
+        ],
+        "pii": None if found.pii is None else asdict(found.pii),
+        "last_run": None if run is None else run_document(run),
+        "running": None if found.running is None else asdict(found.running),
+    }
+
+
+def run_document(run: Run) -> dict[str, Any]:
+    """One run for machines."""
+    return {
+        "run_id": run.run_id,
+        "command": run.command,
+        "pipeline": run.pipeline,
+        "status": run.status,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "options": json.loads(json.dumps(dict(run.options), default=str)),
+        "counts": dict(run.counts),
+        "error": run.error,
+    }

@@ -1,0 +1,1 @@
+"""Pulling and keeping: what is due is marked, fetched, landed, settled."""

@@ -1,0 +1,112 @@
+"""Fields that a service sends no more: told until they are back, or a person lets them go.
+
+The warehouse knows what is missing (`ops.schema_drift`), the journal says it: as what is held back, so that exit codes,
+`status` and notices need to know nothing new. A person's word goes the other way, through the journal, because somebody else
+may be writing the warehouse.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import date, datetime
+
+from octo_sync.destinations.landing.losses import accepting, ending
+from octo_sync.flows.ports import Ports
+from octo_sync.journal import Journal, QuarantineEntry
+from octo_sync.tables import all_tables
+
+__all__ = ["KEPT", "accept", "end_missing", "let_through", "tell_missing"]
+
+KEPT = "values-kept"
+_ACCEPTED = "drift_accepted"
+_MANY = 3
+"""Fields of one object that are missing together are told as one."""
+
+
+def tell_missing(ports: Ports, quarantined: Sequence[QuarantineEntry]) -> None:
+    """Have quarantine say which fields are missing now. Blocking."""
+    rows = ports.warehouse.query(
+        "select connection_id, resource, name, first_seen_at_utc from ops.schema_drift "
+        "where kind = 'missing' and accepted_at_utc is null order by 1, 2, 3"
+    ).rows
+    wanted: dict[tuple[str, str], str] = {}
+    for connection, noun, paths, since in _grouped(rows):
+        wanted[connection, f"{noun}.{paths}"] = (
+            f"`{connection}` sends no `{paths}` of {noun} any more, since {since:%Y-%m-%d}. The values from before are kept. "
+            f"If they are to go, run `octo-sync drift accept {noun}.{paths}`"
+        )
+    noted = {(q.connection, q.key): q.reason for q in quarantined if q.resource == KEPT}
+    for connection, key in noted.keys() - wanted.keys():
+        ports.journal.clear_records(connection, KEPT, key)
+    for (connection, key), reason in wanted.items():
+        if noted.get((connection, key)) != reason:
+            ports.journal.quarantine_record(connection, KEPT, key, "", reason, "", ports.run_id)
+
+
+def end_missing(ports: Ports) -> None:
+    """Tell no more of fields that nothing lacks which is still asked for. Blocking."""
+    rows = ports.warehouse.query(
+        "select connection_id, resource, name from ops.schema_drift where kind = 'missing'"
+    ).rows
+    own = [row for row in rows if row[0] in ports.clients]
+    if own:
+        statements = [
+            ending(all_tables(), *row, since=_asked_since(ports, *row[:2]), private=ports.warehouse.private)
+            for row in own
+        ]
+        ports.warehouse.run_script(statements)
+
+
+def _asked_since(ports: Ports, connection: str, noun: str) -> date:
+    if noun == "bookings":
+        return ports.bookings_window(connection).start
+    # Wherever the product is.
+    return ports.pipeline.horizons.availability.window(ports.today("Etc/GMT+12")).start
+
+
+def _grouped(rows: Sequence[tuple[str, str, str, datetime]]) -> list[tuple[str, str, str, datetime]]:
+    """The same with the fields of one object as that object."""
+    objects: dict[tuple[str, str, str], list[datetime]] = defaultdict(list)
+    for connection, noun, path, since in rows:
+        objects[connection, noun, path.rpartition(".")[0]].append(since)
+    found = []
+    for connection, noun, path, since in rows:
+        parent = path.rpartition(".")[0]
+        together = objects[connection, noun, parent]
+        found.append(
+            (connection, noun, parent, min(together))
+            if parent and len(together) >= _MANY
+            else (connection, noun, path, since)
+        )
+    return list(dict.fromkeys(found))
+
+
+def accept(journal: Journal, path: str, connection: str | None = None) -> list[QuarantineEntry]:
+    """Note that what is kept at a path may go: `bookings.utcUpdatedAt`, or without the noun. What is let through. Blocking."""
+    chosen = [
+        entry
+        for entry in journal.quarantined()
+        if entry.resource == KEPT
+        and connection in (None, entry.connection)
+        and path in (entry.key, entry.key.partition(".")[2])
+    ]
+    for entry in chosen:
+        noted = json.loads(journal.setting(_ACCEPTED, connection=entry.connection) or "[]")
+        journal.set_setting(_ACCEPTED, json.dumps(sorted({*noted, entry.key})), connection=entry.connection)
+        journal.clear_records(entry.connection, KEPT, entry.key)
+    return chosen
+
+
+def let_through(ports: Ports) -> None:
+    """Do what persons have accepted: answers are read again, and then the values go. Blocking."""
+    for connection in ports.clients:
+        noted = json.loads(ports.journal.setting(_ACCEPTED, connection=connection) or "[]")
+        if not noted:
+            continue
+        statements = [
+            statement
+            for noun, _, path in (key.partition(".") for key in noted)
+            for statement in accepting(connection, noun, path, ports.clock.now())
+        ]
+        ports.warehouse.run_script(statements)
+        ports.journal.set_setting(_ACCEPTED, None, connection=connection)

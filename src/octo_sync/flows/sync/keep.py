@@ -1,0 +1,509 @@
+"""Keep: the copy is kept fresh for as long as the program runs. Timers, worker, settling, publishing, in one loop.
+
+There is no second road: receiver, schedules and upkeep only mark, and the loop works until nothing is due, then sleeps until
+somebody wakes it or something becomes due.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import inf
+
+from octo_sync.errors import OctoSyncError, ServiceError
+from octo_sync.flows.mark import availability_subjects, booking_windows, documents, mark
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.privacy.erase import Eraser
+from octo_sync.flows.sync.compaction import Caretaker, thin_deliveries
+from octo_sync.flows.sync.drift import end_missing
+from octo_sync.flows.sync.due import THINNED, calls_within, due_holds, due_verifications, known_bookings
+from octo_sync.flows.sync.mirror import mirror_and_publish
+from octo_sync.flows.sync.run import how_it_went
+from octo_sync.flows.sync.settle import settle
+from octo_sync.flows.sync.work import Trouble, Worker
+from octo_sync.flows.webhooks.silence import note_rhythms, silences
+from octo_sync.model import Claim, Source, Subject, SubjectKind
+
+__all__ = ["PARTS", "Keeper"]
+
+log = logging.getLogger("octo_sync")
+
+PARTS = ("full", "near", "products", "availability", "bookings")
+"""What a schedule may ask for."""
+_ALL_BOOKINGS = ("full", "bookings")
+"""After which of them all bookings that the pipeline keeps were asked for."""
+_MINUTE = 60.0
+_PULL_WHILE_SILENT = 900.0
+_LONGEST_SLEEP = 60.0
+_LOOK_AFTER_EVERY = 60.0
+"""Seconds between two looks at what nobody notifies about; holds have their own moment."""
+_LEAST_SLEEP = 0.01
+_LEAST_PUBLISH_PAUSE, _LONGEST_PUBLISH_PAUSE = 0.5, 300.0
+"""After a failure: a mart that does not run is mended by a person, and each attempt at it copies the whole file first."""
+_RUNS = 200
+
+
+@dataclass(slots=True)
+class _Pull:
+    """A pull of a schedule that is under way, for the list of runs."""
+
+    run_id: str
+    part: str
+    number: int
+    """Of its marks."""
+    before: Mapping[str, int]
+    """What was counted when it began."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What there is to tell of pulls that are over."""
+
+    well: bool = False
+    """A full pull has ended, and every service answered to its end."""
+    all_bookings: bool = False
+    """All bookings were pulled, and no month of them is owed."""
+
+    def __or__(self, other: "_Ended") -> "_Ended":
+        return _Ended(self.well or other.well, self.all_bookings or other.all_bookings)
+
+
+class Keeper:
+    """Keeps one project's copy fresh.
+
+    Args:
+        ports: What it works with; it owns the warehouse.
+        wake: Set by whoever has marked something.
+        new_run_id: Names the pulls of schedules.
+        actions: Make subjects clean that have no rows, such as the subscription.
+        say: Told in a sentence what a person wants to know: which services do not answer, which pulls are over.
+        published: Called, blocking, when a pull of all bookings has ended without a month of them still owed, and readers have
+            what it brought: what compares it with others.
+        all_is_well: Called when that was a full pull to whose end every service answered; it must not block.
+
+    `idle` is set while nothing is due.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        wake: asyncio.Event,
+        new_run_id: Callable[[], str],
+        actions: Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]] | None = None,
+        say: Callable[[str], object] = lambda _: None,
+        published: Callable[[], object] | None = None,
+        all_is_well: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.ports, self.wake, self.idle = ports, wake, asyncio.Event()
+        self._new_run_id, self._actions, self._say = new_run_id, actions or {}, say
+        self._time = asyncio.get_running_loop().time
+        self._worker = Worker(
+            ports, on_products=self._products_landed, wake=wake, actions=self._actions, meanwhile=self._meanwhile
+        )
+        self._caretaker = Caretaker(ports)
+        self._eraser = Eraser(ports)
+        self._pulls: list[_Pull] = []
+        self._rows_looked_after = 0
+        self._buried = self._pulls_ended = 0
+        self._tried: tuple[int, ...] | None = None
+        """What there was to show when a copy was last made or stopped by a check. None: readers are owed one at the start
+        too, because whoever was killed after a landing has not published it."""
+        self._was_pulled = False
+        self._published, self._all_is_well = published, all_is_well
+        self._ended = _Ended()
+        """Of pulls that readers do not have yet."""
+        self._shown = _Ended()
+        """Of pulls that readers have, and nobody was told of."""
+        self._publishing: asyncio.Task[None] | None = None
+        """A copy in the making; landings go on beside it."""
+        self._published_at = self._looked_after_at = -inf
+        self._publish_pause = self._pause_after_publishing
+        """Seconds from the beginning of a copy to that of the next; longer after each that failed."""
+        self._is_copy_asked_for = False
+        self._next_hold: datetime | None = None
+        self._waited: dict[Subject, float] = {}
+        """What is asked for a second proof of a deletion, and how long that was waited for last, seconds."""
+        self._silent: dict[str, float] = {}
+        """Connections whose webhooks have gone quiet, and when they were pulled last because of it."""
+        self._unwell: dict[str, type[ServiceError]] = {}
+        """Connections that did not answer when it was last said, and why."""
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """Connections that are given up for the moment."""
+        return self._worker.troubles
+
+    @property
+    def landed(self) -> int:
+        """Subjects made clean so far."""
+        return self._worker.lander.totals.subjects
+
+    def counts(self) -> dict[str, int]:
+        """What was done so far, as runs say it."""
+        totals, clients = self._worker.lander.totals, self.ports.clients.values()
+        return {
+            "subjects": totals.subjects,
+            "unchanged": totals.unchanged,
+            "rows_written": totals.rows,
+            "requests": sum(client.stats.requests for client in clients),
+        }
+
+    def stop_pulls(self) -> None:
+        """The pulls that are under way end here, with what they did; what they asked for stays marked. Blocking."""
+        for pull in self._pulls:
+            self.ports.journal.end_run(pull.run_id, "interrupted", self._counts_of(pull), "stopped with serve")
+        self._pulls.clear()
+
+    def _counts_of(self, pull: _Pull) -> dict[str, int]:
+        return {name: count - pull.before[name] for name, count in self.counts().items()}
+
+    @property
+    def owes(self) -> bool:
+        """Whether anything is marked, or will be by a timer that is set."""
+        journal = self.ports.journal
+        return journal.next_timer_at() is not None or any(b.dirty for b in journal.backlog())
+
+    # -- marking ------------------------------------------------------------------------------------------------
+
+    def pull(self, part: str, connections: Collection[str] | None = None) -> int:
+        """Mark what a schedule asks for, of all connections or of some, as a run of its own; how many subjects. Blocking.
+
+        Raises:
+            ValueError: No such part; see `PARTS`.
+        """
+        if part not in PARTS:
+            raise ValueError(f"{part} is none of {', '.join(PARTS)}")
+        ports = self.ports
+        near = part == "near"
+        subjects: list[Subject] = []
+        chosen = ports.clients.keys() if connections is None else connections
+        for connection in chosen:
+            if part in ("full", "products"):
+                subjects += documents(connection)
+            if part in ("full", "bookings", "near"):
+                window = ports.bookings_window(connection)
+                if near:
+                    today = ports.today(ports.connection(connection).business_time_zone)
+                    window = window.clip(ports.pipeline.horizons.near.window(today)) or window
+                subjects += booking_windows(connection, [window])
+        if part in ("full", "availability", "near"):
+            horizon = ports.pipeline.horizons.near if near else None
+            subjects += availability_subjects(ports, chosen, horizon=horizon)
+        if part == "full":
+            # What failed on another day gets its tries again: the trouble may have been the day.
+            ports.journal.quarantine_retry("all")
+        run_id = self._new_run_id()
+        ports.journal.start_run(
+            "pull", ports.pipeline.name, run_id=run_id, fence=ports.fence, options={"part": part, "by": ports.run_id}
+        )
+        before = self.counts()
+        number = ports.journal.mark(subjects, Source.SCHEDULE)
+        self._pulls.append(_Pull(run_id, part, number, before))
+        log.info("action=pull run=%s part=%s subjects=%d", run_id, part, len(subjects))
+        return len(subjects)
+
+    def never_pulled(self) -> bool:
+        """Whether nothing was ever asked for here, so that nobody waits for a schedule. Blocking."""
+        return all(f.kind is SubjectKind.SUBSCRIPTION for f in self.ports.journal.freshness())
+
+    def check_subscriptions(self, connections: Collection[str] | None = None) -> None:
+        """Mark the subscriptions of all connections, or of some. Blocking."""
+        if SubjectKind.SUBSCRIPTION in self._actions:
+            names = self.ports.clients.keys() if connections is None else connections
+            mark(self.ports, [Subject(c, SubjectKind.SUBSCRIPTION) for c in names], Source.SCHEDULE)
+
+    async def look_again(self, connection: str) -> None:
+        """Try a connection at once that may have been given up for a reason that is gone."""
+        self._worker.revive(0.0, [connection])
+        await asyncio.to_thread(self.check_subscriptions, [connection])
+        self.wake.set()
+
+    def publish_soon(self) -> None:
+        """Have a read copy made as soon as none is in the making, also when nothing has landed."""
+        self._is_copy_asked_for = True
+        self.wake.set()
+
+    # -- the loop -----------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Work and sleep until cancelled. A failing service or a failed publish is written down and tried again.
+
+        Raises:
+            WriterFenced: A newer writer took over.
+            WarehouseError, JournalError: A file failed; what had landed stays, the rest stays marked.
+        """
+        # Also what a former process had landed and did not come to mark.
+        await asyncio.to_thread(self._products_landed, set(self.ports.clients))
+        try:
+            while True:
+                self.wake.clear()
+                self._worker.revive(self.ports.pipeline.sync.backoff_cap)
+                rest = await self._worker.drain(patient=False)
+                if await self._meanwhile():
+                    continue
+                if self._publishing is None:
+                    await self._caretaker.when_quiet()
+                again = self._worker.given_up_for(self.ports.pipeline.sync.backoff_cap)
+                await self._sleep([wait for wait in (rest, again) if wait is not None])
+        except (asyncio.CancelledError, Exception):
+            if self._publishing is not None:
+                self._publishing.cancel()
+            raise
+
+    async def _meanwhile(self) -> bool:
+        """What must not wait for a quiet moment, because there may be none; whether anything is due because of it."""
+        await self._eraser.when_due(self._published_to_the_end)
+        fired = await asyncio.to_thread(self._fire)
+        marked = await asyncio.to_thread(self._look_after)
+        sentences, ended = await asyncio.to_thread(self._end_pulls)
+        self._ended |= ended
+        for sentence in sentences:
+            self._say(sentence)
+        self._say_who_answers()
+        if self._publishing is not None and self._publishing.done():
+            await self._published_to_the_end()
+        if self._publishing is None:
+            # Before the next one begins: there may be one at all times.
+            await self._caretaker.when_overdue()
+            await self._publish_when_due()
+        await self._tell_what_is_shown()
+        return fired or marked
+
+    def _fire(self) -> bool:
+        """Timers that are due become marks; whether there were any. Blocking."""
+        journal, now = self.ports.journal, self.ports.clock.now()
+        for name, client in self.ports.clients.items():
+            if pace := client.budget.permits:
+                self._thin(name, pace.requests * _MINUTE / pace.seconds, now)
+        fired = False
+        while journal.fire_timers(now):
+            fired = True
+        return fired
+
+    def _thin(self, connection: str, budget: float, now: datetime) -> None:
+        """When the next minute's calls are not enough for all confirming looks, earlier ones go until the rest fits.
+
+        Those of the subjects that are due first go first; the last one of each subject stays.
+        """
+        journal = self.ports.journal
+        owed = sum(b.dirty for b in journal.backlog() if b.connection == connection)
+        soon = [
+            t
+            for t in journal.timers(connection=connection, limit=int(budget) + 1)
+            if t.due_at <= now + timedelta(seconds=_MINUTE)
+        ]
+        if owed + len(soon) <= budget:
+            return
+        names = [f"confirm-{place}" for place in range(1, len(self.ports.pipeline.sync.confirm_after))]
+        dropped = sum(journal.drop_timers([t.subject for t in soon if t.name == n], n) for n in names)
+        if dropped:
+            journal.set_setting(THINNED, now.isoformat(), connection=connection)
+            log.info("action=thin_confirmations connection=%s dropped=%d", connection, dropped)
+
+    def _look_after(self) -> bool:
+        """Settle absences, mark holds and old bookings; whether anything is due because of it. Blocking."""
+        ports = self.ports
+        settled = settle(ports, stopped=[t.connection for t in self._worker.troubles], waited=self._waited)
+        marked, self._buried = settled.marked, self._buried + settled.buried
+        now, rows = ports.clock.now(), self._worker.lander.totals.rows
+        is_time = self._time() - self._looked_after_at >= _LOOK_AFTER_EVERY
+        if is_time or rows != self._rows_looked_after or (self._next_hold and now >= self._next_hold):
+            self._rows_looked_after = rows
+            # A connection that was taken out of the pipeline keeps its rows, and nobody can ask for them.
+            known = [b for b in known_bookings(ports.warehouse, ["ON_HOLD"]) if b.subject.connection in ports.clients]
+            holds, self._next_hold = due_holds(known, now)
+            marked = bool(mark(ports, holds, Source.TIMER)) or marked
+        if is_time:
+            self._looked_after_at = self._time()
+            note_rhythms(ports.journal, list(ports.clients), ports.clock)
+            thin_deliveries(ports, now)
+            end_missing(ports)
+            marked = self._verify_old(now) or marked
+            self._mind_silence()
+        return (marked or is_time) and self._is_due()
+
+    def _mind_silence(self) -> None:
+        """Where webhooks have gone quiet, look at the subscription, and pull what is near more often. Blocking."""
+        ports = self.ports
+        silent = silences(ports.journal, list(ports.clients), ports.clock, after=ports.pipeline.webhooks.silence_after)
+        for name, pause in silent.items():
+            if name not in self._silent:
+                log.warning("action=silence connection=%s seconds=%d", name, pause.total_seconds())
+                if SubjectKind.SUBSCRIPTION in self._actions:
+                    mark(ports, [Subject(name, SubjectKind.SUBSCRIPTION)], Source.REPAIR)
+            if self._time() - self._silent.get(name, -inf) >= _PULL_WHILE_SILENT:
+                self._silent[name] = self._time()
+                self.pull("near", [name])
+        for name in self._silent.keys() - silent.keys():
+            del self._silent[name]
+
+    def _verify_old(self, now: datetime) -> bool:
+        settings = self.ports.pipeline.sync
+        budget = {
+            name: calls_within(self.ports.verify_budget(name), timedelta(seconds=_LOOK_AFTER_EVERY), now)
+            for name in self.ports.clients
+        }
+        if not settings.verify_bookings_within or not any(budget.values()):
+            return False
+        within = timedelta(seconds=settings.verify_bookings_within)
+        # Most bookings stay confirmed for ever after travel: one that is over is left to pulls and notifications.
+        known = known_bookings(self.ports.warehouse, since=(now - timedelta(days=1)).date())
+        due = due_verifications(known, now, within=within, at_most=lambda name: budget.get(name, 0))
+        subjects = [s for found in due.values() for s in found]
+        return bool(mark(self.ports, subjects, Source.TIMER))
+
+    def _is_due(self) -> bool:
+        working = self.ports.clients.keys() - {t.connection for t in self._worker.troubles}
+        return any(b.due and b.connection in working for b in self.ports.journal.backlog())
+
+    def _products_landed(self, connections: set[str]) -> None:
+        """New options and new months of known products: whatever has no subject yet is marked. Blocking, from the worker."""
+        wanted = availability_subjects(self.ports, connections)
+        known = {
+            row.subject
+            for connection in connections
+            for row in self.ports.journal.subjects(connection, SubjectKind.AVAILABILITY)
+        }
+        mark(self.ports, [s for s in wanted if s not in known], Source.SCHEDULE)
+
+    def _say_who_answers(self) -> None:
+        """Services that do not answer, or refuse us, are news once; that they answer again too."""
+        unwell = self._worker.unwell
+        for name, error in unwell.items():
+            # Which of its requests it was this time is no news.
+            if self._unwell.get(name) is not type(error):
+                self._say(f"{name}: {str(error).rstrip('.')}. What is owed stays marked and is tried again.")
+        for name in self._unwell.keys() - unwell.keys():
+            self._say(f"{name}: answers again.")
+        self._unwell = {name: type(error) for name, error in unwell.items()}
+
+    def _end_pulls(self) -> tuple[list[str], _Ended]:
+        """The pulls of schedules of which nothing is left are over, well or with something owed; what to say. Blocking."""
+        ended = _Ended()
+        stopped = {t.connection for t in self._worker.troubles}
+        working = [name for name in self.ports.clients if name not in stopped]
+        over = [p for p in self._pulls if not self.ports.journal.unlanded_since(p.number, working)]
+        self._pulls_ended += len(over)
+        backlog = self.ports.journal.backlog() if over else []
+        is_held = bool(over and self.ports.journal.quarantined())
+        months_owed = any(b.quarantined for b in backlog if b.kind is SubjectKind.BOOKINGS and b.connection in working)
+        sentences = []
+        for pull in over:
+            self._pulls.remove(pull)
+            counts = self._counts_of(pull)
+            error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
+            word = how_it_went(
+                counts["subjects"],
+                is_owed=bool(stopped),
+                is_held=is_held,
+                is_every_service_gone=self.ports.clients.keys() <= self._worker.failed_services,
+            )
+            all_bookings = pull.part in _ALL_BOOKINGS and not stopped and not months_owed
+            well = pull.part == "full" and not stopped and not self._worker.without_products
+            ended |= _Ended(well=well, all_bookings=all_bookings)
+            self.ports.journal.end_run(pull.run_id, word, {**counts, "part": pull.part}, error)
+            sentences.append(
+                f"pull ({pull.part}) {word}: {counts['subjects']:,} subjects, {counts['rows_written']:,} rows written"
+            )
+        return sentences, ended
+
+    async def _publish_when_due(self) -> None:
+        """Begin a new read copy when it was asked for, or there is something to show and the last one is long enough ago."""
+        is_due = self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled)
+        if is_due or self._is_copy_asked_for:
+            self._is_copy_asked_for = False
+            self._publishing = asyncio.create_task(self._publish())
+            self._publishing.add_done_callback(lambda _: self.wake.set())
+
+    async def _tell_what_is_shown(self) -> None:
+        """Tell those who wait for readers to have what pulls brought."""
+        shown, self._shown = self._shown, _Ended()
+        if not self.ports.pipeline.publish.enabled:
+            # There is nobody to wait for, and nothing that could be compared.
+            shown, self._ended = _Ended(well=self._ended.well), _Ended()
+        if shown.well:
+            self._all_is_well()
+        if shown.all_bookings and self._published is not None:
+            await asyncio.to_thread(self._published)
+
+    async def _published_to_the_end(self) -> None:
+        """Have the copy in the making made, where there is one; what broke it other than a failure breaks us, too."""
+        if self._publishing is not None:
+            await asyncio.wait([self._publishing])
+            self._publishing.result()
+            self._publishing = None
+
+    def _ever_pulled(self) -> bool:
+        """Whether any pull has ended here: before that a copy would be a small part of the whole. Blocking.
+
+        The run may have been killed after its last landing, or lie behind many others: that nothing is owed says it too.
+        """
+        if not self._was_pulled:
+            journal = self.ports.journal
+            ended = any(run.status in ("ok", "partial") and run.command != "serve" for run in journal.runs(_RUNS))
+            nothing_owed = not (self.never_pulled() or any(b.dirty for b in journal.backlog()))
+            # A pull ends also where no service answers: a copy of nothing helps nobody.
+            self._was_pulled = (ended or nothing_owed) and any(self.ports.warehouse.live_rows().values())
+        return self._was_pulled
+
+    @property
+    def _owes_readers(self) -> bool:
+        return self.ports.pipeline.publish.enabled and self._to_show() != self._tried
+
+    def _to_show(self) -> tuple[int, ...]:
+        """Differs when readers would see something else: rows, deletions, what a pull verified, comparisons of any process."""
+        revision = self.ports.journal.reconciliation_revision()
+        return self._worker.lander.totals.rows, self._buried, self._pulls_ended, revision
+
+    async def _publish(self) -> None:
+        """Build marts, run checks, swap the read copy. A failure is written down and tried again, the old copy stays."""
+        self._published_at, to_show = self._time(), self._to_show()
+        ended, self._ended = self._ended, _Ended()
+        try:
+            published = await asyncio.to_thread(mirror_and_publish, self.ports)
+        except OctoSyncError as error:
+            log.warning("action=publish_failed run=%s error=%s", self.ports.run_id, error)
+            self._ended |= ended
+            longest = max(self._pause_after_publishing, _LONGEST_PUBLISH_PAUSE)
+            self._publish_pause = min(2 * max(self._publish_pause, _LEAST_PUBLISH_PAUSE), longest)
+            return
+        self._publish_pause = self._pause_after_publishing
+        for failed in published.failed:
+            log.warning("action=check_failed run=%s check=%s", self.ports.run_id, failed.check.name)
+        log.info("action=publish run=%s bytes=%s", self.ports.run_id, published.size)
+        # What a check has stopped is stopped again until something changes.
+        self._tried = to_show
+        if published.failed:
+            self._ended |= ended
+        else:
+            self._shown |= ended
+
+    def _publish_in(self) -> float:
+        return self._published_at + self._publish_pause - self._time()
+
+    @property
+    def _pause_after_publishing(self) -> float:
+        return self.ports.pipeline.serve.publish_every
+
+    async def _sleep(self, waits: list[float]) -> None:
+        """Until somebody wakes us, or the next thing is due."""
+        now = self.ports.clock.now()
+        # The clock may have been put back since the worker looked.
+        looked_at = min(now, self._worker.looked_at)
+        moments = [self.ports.journal.next_due_at(looked_at), self.ports.journal.next_timer_at(), self._next_hold]
+        waits += [(m - now).total_seconds() for m in moments if m is not None]
+        waits += [self._looked_after_at + _LOOK_AFTER_EVERY - self._time(), _LONGEST_SLEEP]
+        if self._owes_readers and self._was_pulled and self._publishing is None:
+            waits.append(self._publish_in())
+        if self.wake.is_set():
+            return
+        if self._publishing is None:
+            self.idle.set()
+        try:
+            async with asyncio.timeout(max(_LEAST_SLEEP, min(waits))):
+                await self.wake.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self.idle.clear()

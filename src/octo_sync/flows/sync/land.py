@@ -1,0 +1,222 @@
+"""Land what was fetched: batches into one warehouse transaction each, then the journal.
+
+The order is the promise. The warehouse commits rows and watermark together (R8); only then does the journal learn that the
+subjects are clean (R2). A kill between the two costs one repeated fetch whose answer changes nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from octo_sync.destinations.base import Landing, LandingReport
+from octo_sync.destinations.gate import Guard
+from octo_sync.errors import RowsRefused
+from octo_sync.flows.mark import mark
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.sync.fetch import Fetched
+from octo_sync.flows.sync.losses import note_values_lost, values_lost
+from octo_sync.model import Source, Subject, SubjectKind
+
+__all__ = ["Lander", "Totals"]
+
+log = logging.getLogger("octo_sync")
+
+
+_LONG = 5.0
+"""Seconds after which an answer is landed, however small the batch."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a run has landed so far."""
+
+    subjects: int = 0
+    unchanged: int = 0
+    rows: int = 0
+    bad_records: int = 0
+    stale: int = 0
+    by_table: dict[str, int] = field(default_factory=dict)
+
+
+class Lander:
+    """Collects fetched subjects and lands them, one batch at a time, in a thread of its own."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._waiting: list[Fetched] = []
+        self._size, self._since = 0, 0.0
+        self._landing: asyncio.Task[None] | None = None
+        self.totals = Totals()
+        self.refused: dict[Subject, str] = {}
+        """Subjects with a value that the warehouse cannot hold."""
+        self.products_changed: set[str] = set()
+        """Connections whose product documents landed since it was last cleared."""
+
+    @property
+    def full(self) -> bool:
+        """Whether the batch is worth a transaction of its own."""
+        settings = self._ports.pipeline.sync
+        return self._size >= settings.batch_bytes or len(self._waiting) >= settings.batch_bodies
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether to land now if nothing else is being landed: enough for one transaction, waiting for long, or waited for."""
+        return (
+            self.full
+            or self._waits_for_long
+            or any(
+                f.claim.subject.kind is SubjectKind.PRODUCTS or f.claim.source is not Source.SCHEDULE
+                for f in self._waiting
+            )
+        )
+
+    @property
+    def _waits_for_long(self) -> bool:
+        """A service that permits little would fill a batch in hours, and who is stopped meanwhile asks for it all again."""
+        return bool(self._waiting) and asyncio.get_running_loop().time() - self._since >= _LONG
+
+    @property
+    def busy(self) -> bool:
+        """Whether a batch is being landed right now."""
+        return self._landing is not None and not self._landing.done()
+
+    @property
+    def landing(self) -> "asyncio.Task[None] | None":
+        """The batch being landed, to wait for."""
+        return self._landing
+
+    def add(self, fetched: Fetched) -> None:
+        """Put a checked answer into the batch."""
+        if not self._waiting:
+            self._since = asyncio.get_running_loop().time()
+        self._waiting.append(fetched)
+        self._size += fetched.answered.size
+
+    def start(self) -> None:
+        """Begin to land what waits; call only when not busy."""
+        self.check()
+        if self._waiting:
+            batch, self._waiting, self._size = self._waiting, [], 0
+            self._landing = asyncio.create_task(self._land(batch))
+
+    def check(self) -> None:
+        """Raise what the last landing raised."""
+        if self._landing is not None and self._landing.done():
+            done, self._landing = self._landing, None
+            done.result()
+
+    async def _land(self, batch: Sequence[Fetched]) -> None:
+        try:
+            report = await asyncio.to_thread(land, self._ports, batch)
+        except RowsRefused as error:
+            await self._find_refused(batch, error)
+            return
+        self.totals.subjects += len(batch)
+        self.totals.unchanged += sum(f.answered.unchanged for f in batch)
+        self.totals.bad_records += sum(len(f.records.bad) for f in batch)
+        self.totals.stale += len(report.stale)
+        self.totals.rows += report.rows
+        for table, rows in report.written.items():
+            self.totals.by_table[table] = self.totals.by_table.get(table, 0) + rows
+        for f in batch:
+            self._ports.progress.landed(str(f.claim.subject.kind), 1, f.answered.row_count)
+            if f.claim.subject.kind in (SubjectKind.PRODUCTS, SubjectKind.PRODUCT):
+                self.products_changed.add(f.claim.subject.connection)
+
+    async def _find_refused(self, batch: Sequence[Fetched], error: RowsRefused) -> None:
+        """A value that no column holds: land the others without it, and say which subject it is in (R11)."""
+        if len(batch) > 1:
+            middle = len(batch) // 2
+            await self._land(batch[:middle])
+            await self._land(batch[middle:])
+            return
+        log.warning("action=rows_refused run=%s subject=%s", self._ports.run_id, batch[0].claim.subject)
+        self.refused[batch[0].claim.subject] = str(error)
+        await asyncio.to_thread(
+            self._ports.journal.failed,
+            batch[0].claim,
+            error_code=type(error).__name__,
+            message=str(error),
+            retry_at=None,
+            quarantine=True,
+            run_id=self._ports.run_id,
+        )
+
+
+def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
+    """Commit one batch: warehouse first, journal after. Blocking.
+
+    Raises:
+        WriterFenced: A newer writer took over; the subjects stay dirty for it.
+        WarehouseError: Nothing was kept; the subjects stay dirty.
+    """
+    with ports.privacy.lock:
+        batch = _without_erased(ports, batch)
+        now = ports.clock.now()
+        settings = ports.pipeline.sync
+        landing = Landing(
+            run_id=ports.run_id,
+            fence=ports.fence,
+            now=now,
+            answered=[f.answered for f in batch],
+            guard=Guard(settings.deletion_rows, settings.deletion_share),
+            lost_lately=lambda: values_lost(ports),
+        )
+        report = ports.warehouse.land(landing)
+    if report.lost:
+        note_values_lost(ports, report.lost)
+    for f in batch:
+        connection = f.claim.subject.connection
+        for bad in f.records.bad:
+            ports.journal.quarantine_record(
+                connection,
+                f.records.resource,
+                bad.key,
+                bad.path,
+                bad.reason,
+                "",
+                ports.run_id,
+                subject=f.claim.subject,
+            )
+        bad_keys = {bad.key for bad in f.records.bad}
+        mended = [key for key in f.records.good if key not in bad_keys]
+        if mended:
+            ports.journal.clear_records(connection, f.records.resource, mended)
+    _let_out(ports, batch)
+    # Before the others are clean: a kill in between must not lose it.
+    mark(ports, report.differing, Source.REPAIR)
+    ports.journal.landed([f.claim for f in batch], run_id=ports.run_id)
+    log.info(
+        "action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d differing=%d",
+        ports.run_id,
+        len(batch),
+        sum(f.answered.unchanged for f in batch),
+        report.rows,
+        len(report.stale),
+        len(report.differing),
+    )
+    return report
+
+
+def _without_erased(ports: Ports, batch: Sequence[Fetched]) -> list[Fetched]:
+    """Without answers that were screened before an erasure: they may hold the erased, and are asked for again."""
+    number = ports.privacy.number
+    late = [f for f in batch if f.answered.noun == "bookings" and f.answered.lines and f.screened != number]
+    if not late:
+        return list(batch)
+    ports.journal.release([f.claim for f in late])
+    released = {f.claim.subject for f in late}
+    return [f for f in batch if f.claim.subject not in released]
+
+
+def _let_out(ports: Ports, batch: Sequence[Fetched]) -> None:
+    """A record whose id could not be read is in quarantine under a key of its own: it leaves with its subject."""
+    bad = {f.claim.subject: {b.key for b in f.records.bad} for f in batch if not f.answered.unchanged}
+    mended = [
+        entry.id
+        for entry in ports.journal.quarantined()
+        if entry.what == "record" and entry.subject in bad and entry.key not in bad[entry.subject]
+    ]
+    if mended:
+        ports.journal.quarantine_drop(mended)

@@ -1,0 +1,114 @@
+"""What the journal knows, copied into the warehouse for those who look in SQL, and shown to them."""
+
+from typing import Any
+
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.publish import Published, publish
+from octo_sync.flows.reconcile.tables import mirror_reconciliations
+from octo_sync.model import SubjectKind
+
+__all__ = ["mirror", "mirror_and_publish"]
+
+
+def mirror_and_publish(ports: Ports) -> Published:
+    """Copy what the journal knows, then build marts, run checks and swap the read copy that the pipeline names. Blocking.
+
+    Raises:
+        JournalError, WarehouseError: One could not be read or written; the old read copy stays.
+    """
+    mirror(ports)
+    settings = ports.pipeline.publish
+    contacts = settings.contacts_path if settings.contacts else None
+    return publish(ports.warehouse, ports.pipeline.directory, settings.path, contacts=contacts)
+
+
+def mirror(ports: Ports) -> None:
+    """Copy what the journal knows about runs, quarantine, debts, connections and comparisons into `ops`, for SQL."""
+    journal, warehouse = ports.journal, ports.warehouse
+    runs: list[dict[str, Any]] = []
+    for run in journal.runs(200):
+        counts = dict(run.counts)
+        runs.append(
+            {
+                "run_id": run.run_id,
+                "command": run.command,
+                "pipeline": run.pipeline,
+                "status": run.status,
+                "started_at_utc": run.started_at,
+                "ended_at_utc": run.ended_at,
+                "requests": counts.get("requests"),
+                "subjects": counts.get("subjects"),
+                "unchanged": counts.get("unchanged"),
+                "rows_written": counts.get("rows_written"),
+                "error": run.error,
+            }
+        )
+    warehouse.write_log("ops.runs", runs)
+    warehouse.write_log(
+        "ops.quarantine",
+        [
+            {
+                "connection_id": q.connection,
+                "resource": q.resource,
+                "key": q.key,
+                "path": q.path or "",
+                "reason": q.reason,
+                "seen_count": q.count,
+                "first_at_utc": q.first_at,
+                "last_at_utc": q.last_at,
+            }
+            for q in journal.quarantined()
+        ],
+        replace=True,
+    )
+    warehouse.write_log("ops.unanswered", _unanswered(ports), replace=True)
+    mirror_reconciliations(ports)
+    suppliers = warehouse.query(
+        "select connection_id, max(supplier_id) from core.suppliers where not is_deleted group by 1"
+    )
+    supplier = dict(suppliers.rows)
+    known = {row[0] for row in warehouse.query("select connection_id from core.connections").rows}
+    rows = []
+    for name, client in ports.clients.items():
+        c = client.connection
+        rows.append(
+            {
+                "connection_id": name,
+                "role": c.role,
+                "channel": c.channel or name,
+                "base_url": c.base_url,
+                "supplier_id": supplier.get(name),
+                "business_time_zone": c.business_time_zone,
+                "capabilities": ",".join(c.capabilities),
+                "is_active": True,
+            }
+        )
+    gone = known - set(ports.clients)
+    if gone:
+        old = warehouse.query("select * from core.connections")
+        rows += [{**dict(zip(old.columns, row, strict=True)), "is_active": False} for row in old.rows if row[0] in gone]
+    warehouse.write_log("core.connections", rows, replace=True)
+
+
+def _unanswered(ports: Ports) -> list[dict[str, Any]]:
+    """What is owed and has no row in `ops.coverage`: what no answer ever spoke of would otherwise pass for complete."""
+    owed = [
+        row.subject
+        for backlog in ports.journal.backlog()
+        if backlog.connection in ports.clients and backlog.kind is not SubjectKind.SUBSCRIPTION
+        for row in ports.journal.subjects(backlog.connection, backlog.kind)
+        if row.dirty
+    ]
+    answered = ports.warehouse.covered(owed)
+    return [
+        {
+            "connection_id": s.connection,
+            "resource": str(s.kind),
+            "key": s.key,
+            "product_id": s.product_id,
+            "option_id": s.option_id,
+            "travel_month": s.travel_month,
+        }
+        for s in owed
+        if s not in answered
+    ]

@@ -1,0 +1,233 @@
+"""The gate for deletions: rows that the service no longer shows, by whichever road that was noticed (R7).
+
+Ask, ask again, and only then mark them deleted. A row leaves only when two different requests that started one after the
+other both proved it gone: for a product or a booking two typed "not found" for its own id while the list that speaks for it
+does not show it either, for a departure or an option two complete answers of its own window or document without it.
+
+When more would be lost within a day than is plausible, by all roads together, nothing is marked and a person is asked. That
+holds deletions only: who is missed is still asked for, as far as the budget of calls goes.
+"""
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+
+from octo_sync.destinations.base import Absence
+from octo_sync.destinations.gate import Guard, is_too_much
+from octo_sync.errors import MassDeletionHeld
+from octo_sync.flows.mark import mark
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.sync.drift import let_through, tell_missing
+from octo_sync.flows.sync.due import known_bookings
+from octo_sync.flows.sync.losses import note_rows_lost, rows_lost
+from octo_sync.model import Source, Subject, SubjectKind
+
+__all__ = ["HELD", "Plan", "Settled", "decide", "settle"]
+
+log = logging.getLogger("octo_sync")
+
+_PROOFS = 2
+HELD = "deletions-held"
+_PRODUCTS = "core.products"
+_LISTS = (SubjectKind.BOOKINGS, SubjectKind.PRODUCTS)
+_ASKED = "asked_while_held"
+
+
+@dataclass(slots=True)
+class Plan:
+    """What to do about what is missed."""
+
+    ask: list[Subject] = field(default_factory=list)
+    ask_again: list[Subject] = field(default_factory=list)
+    """Missed once: the second look comes a while later, because a service may lag behind itself."""
+    bury: list[Absence] = field(default_factory=list)
+    held: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    """(connection, table) → rows missed and deleted lately, rows that lived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a step brought: whether there is work again, and how many rows were marked deleted."""
+
+    marked: bool = False
+    buried: int = 0
+
+
+def decide(
+    absences: Sequence[Absence],
+    live: Mapping[tuple[str, str], int],
+    *,
+    guard: Guard,
+    allow: bool,
+    lost: Mapping[tuple[str, str], int] | None = None,
+    replaced: Collection[str] = (),
+) -> Plan:
+    """Decide, purely. `guard` bounds what one table of one connection may lose without a person's word.
+
+    `lost` is how many rows of each table were deleted lately, `replaced` the connections of which no product is left that
+    was there before: however few they are, that is no withdrawal.
+    """
+    plan, lost = Plan(), lost or {}
+    groups: dict[tuple[str, str], list[Absence]] = defaultdict(list)
+    for absence in absences:
+        groups[absence.connection, absence.table].append(absence)
+    for key, group in sorted(groups.items()):
+        gone = len(group) + lost.get(key, 0)
+        lived = live.get(key, 0) + lost.get(key, 0)
+        is_replaced = key[1] == _PRODUCTS and key[0] in replaced
+        if not allow and (is_replaced or is_too_much(gone, lived, guard)):
+            plan.held[key] = gone, lived
+        else:
+            plan.bury += [a for a in group if a.misses >= _PROOFS and a.ask.kind not in _LISTS]
+        plan.ask += [a.ask for a in group if a.misses == 0]
+        # Its own id was not found, and the list that speaks for it has not been asked since.
+        plan.ask_again += [a.ask for a in group if 0 < a.misses < _PROOFS or a.ask.kind in _LISTS]
+    plan.ask = sorted(set(plan.ask))
+    plan.ask_again = sorted(set(plan.ask_again) - set(plan.ask))
+    return plan
+
+
+def settle(
+    ports: Ports, *, stopped: Sequence[str] = (), waited: MutableMapping[Subject, float] | None = None
+) -> Settled:
+    """Take one step. Blocking.
+
+    What is held goes to quarantine as `deletions-held` and stays missed, so that `--allow-deletions` can go on from there.
+
+    `waited` is the caller's, for who takes steps without an end: how long each second proof was waited for last. A look that
+    proves nothing, because its answer is never whole, is then repeated ever more seldom.
+    """
+    settings = ports.pipeline.sync
+    let_through(ports)
+    quarantined = ports.journal.quarantined()
+    tell_missing(ports, quarantined)
+    absences = [a for a in ports.warehouse.absences() if a.connection not in stopped and a.connection in ports.clients]
+    if not absences and not any(q.resource == HELD for q in quarantined):
+        return Settled()
+    plan = decide(
+        absences,
+        ports.warehouse.live_rows() if absences else {},
+        guard=Guard(settings.deletion_rows, settings.deletion_share),
+        allow=ports.allow_deletions,
+        lost=rows_lost(ports),
+        replaced=_replaced(ports, absences),
+    )
+    _hold(ports, plan, {(q.connection, q.key): q.reason for q in quarantined if q.resource == HELD})
+    buried = 0
+    if plan.bury:
+        # Before it is done: a kill in between makes the gate stricter, never laxer.
+        note_rows_lost(ports, Counter((a.connection, a.table) for a in plan.bury))
+        buried = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
+        gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
+        _forget(ports, gone)
+        log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), buried)
+    # What is owed already is not asked twice, and what is quarantined is left alone.
+    owed = ports.journal.dirty_among([*plan.ask, *plan.ask_again])
+    now = _within_budget(ports, [s for s in plan.ask if s not in owed], plan.held)
+    later = [s for s in plan.ask_again if s not in owed]
+    mark(ports, now, Source.REPAIR)
+    waited = {} if waited is None else waited
+    for subject in waited.keys() - set(plan.ask_again):
+        del waited[subject]
+    first = next(iter(settings.confirm_after), 0.0)
+    groups: dict[float, list[Subject]] = defaultdict(list)
+    for subject in later:
+        before = waited.get(subject)
+        longer = first if before is None else min(max(2 * before, settings.backoff), settings.backoff_cap)
+        waited[subject] = max(first, longer)
+        groups[waited[subject]].append(subject)
+    for delay, subjects in groups.items():
+        mark(ports, subjects, Source.REPAIR, delay=delay)
+    return Settled(marked=bool(now or later), buried=buried)
+
+
+def _within_budget(ports: Ports, subjects: Sequence[Subject], held: Collection[tuple[str, str]]) -> list[Subject]:
+    """Bookings of which too many are missed are asked for within `verify_budget`, those that may still change first."""
+    many = {connection for connection, table in held if table == "core.bookings"}
+    some = [s for s in subjects if s.connection not in many or s.kind is not SubjectKind.BOOKING]
+    if not many:
+        return some
+    hour = ports.clock.now().strftime("%Y-%m-%dT%H")
+    is_open = {b.subject for b in known_bookings(ports.warehouse)}
+    for connection in sorted(many):
+        before = (ports.journal.setting(_ASKED, connection=connection) or "").partition(" ")
+        asked = int(before[2]) if before[0] == hour else 0
+        own = [s for s in subjects if s.connection == connection and s.kind is SubjectKind.BOOKING]
+        own = sorted(own, key=lambda s: (s not in is_open, s))[: max(0, ports.verify_budget(connection) - asked)]
+        if own:
+            ports.journal.set_setting(_ASKED, f"{hour} {asked + len(own)}", connection=connection)
+        some += own
+    return some
+
+
+def _replaced(ports: Ports, absences: Sequence[Absence]) -> list[str]:
+    """The connections whose products are all missed but those that came with the list that misses them."""
+    missed = {a.connection for a in absences if a.table == _PRODUCTS}
+    if not missed:
+        return []
+    since = {
+        (connection, key): at
+        for connection, key, at in ports.warehouse.query(
+            "select connection_id, key, first_missed_at_utc from ops.absences where table_name = 'core.products'"
+        ).rows
+    }
+    found = []
+    products = ports.warehouse.query(
+        "select connection_id, product_id, first_seen_at_utc from core.products where not is_deleted"
+    ).rows
+    for name in sorted(missed):
+        first = min(at for (connection, _), at in since.items() if connection == name)
+        keys = {key for connection, key in since if connection == name}
+        left = [
+            p
+            for c, p, at in products
+            if c == name and at < first and Subject(c, SubjectKind.PRODUCT, (p,)).key not in keys
+        ]
+        if len(keys) > 1 and not left:
+            found.append(name)
+    return found
+
+
+def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> None:
+    """Say in quarantine what is held and why; `noted` is what it says already, and nothing is written again."""
+    settings = ports.pipeline.sync
+    for connection in ports.clients:
+        over = [table for name, table in noted if name == connection and (name, table) not in plan.held]
+        if over:
+            ports.journal.clear_records(connection, HELD, over)
+    for (connection, table), (missed, lived) in plan.held.items():
+        few = table == _PRODUCTS and not is_too_much(
+            missed, lived, Guard(settings.deletion_rows, settings.deletion_share)
+        )
+        if few:
+            error = MassDeletionHeld(
+                f"All {missed} products that were there before are missing from the product list: the service may have given "
+                f"them other ids. Nothing was marked deleted. If they are gone, run `octo-sync sync --allow-deletions`"
+            )
+        else:
+            error = MassDeletionHeld(
+                f"{missed} of {lived} rows of {table} are missing from complete answers or were deleted within a day; more "
+                f"than max({settings.deletion_rows}, {settings.deletion_share:.0%}). No more were marked deleted. If it is "
+                f"right, run `octo-sync sync --allow-deletions`"
+            )
+        if noted.get((connection, table)) != str(error):
+            ports.journal.quarantine_record(connection, HELD, table, "", str(error), "", ports.run_id)
+
+
+def _forget(ports: Ports, gone: Sequence[Absence]) -> None:
+    """Availability of what is proven gone is not asked for any more."""
+    products = {(a.connection, a.ask.parts[0]) for a in gone if a.table == "core.products"}
+    options = {
+        (a.connection, *Subject.from_key(a.connection, "availability", a.key).parts)
+        for a in gone
+        if a.table == "core.options"
+    }
+    stale = [
+        row.subject
+        for connection in {a.connection for a in gone}
+        for row in ports.journal.subjects(connection, SubjectKind.AVAILABILITY)
+        if (connection, row.subject.parts[0]) in products or (connection, *row.subject.parts[:2]) in options
+    ]
+    if stale:
+        ports.journal.forget(stale)

@@ -1,0 +1,402 @@
+"""The worker: make dirty subjects clean. Claim → fetch → check → land → landed; the same for every road that marks.
+
+Fetches run side by side within each connection's limits while one batch lands; a full batch waits for the landing before
+it, so memory is bounded. Whatever fails is written down with its reason and tried again later; it never stops the others.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from math import inf
+from typing import Any
+
+from octo_sync.destinations.base import Covered
+from octo_sync.errors import (
+    AuthenticationRefused,
+    NotFound,
+    OctoSyncError,
+    RateLimited,
+    RequestRefused,
+    ServiceError,
+    ServiceUnavailable,
+)
+from octo_sync.flows.ports import Ports
+from octo_sync.flows.sync.fetch import Fetched, Fetcher
+from octo_sync.flows.sync.land import Lander
+from octo_sync.flows.sync.paces import Paces
+from octo_sync.flows.sync.throttle import Rests
+from octo_sync.model import Claim, Source, Subject, SubjectKind
+
+__all__ = ["Trouble", "Worker"]
+
+log = logging.getLogger("octo_sync")
+
+_CLAIMS = 64
+"""Subjects claimed at a time: few enough that what is urgent soon has its turn."""
+_HEAVY = 2
+"""Lists of bookings fetched at a time per connection: memory is bounded by them (R12)."""
+_LEAST_WAIT = 0.01
+_MEANWHILE_EVERY = 1.0
+_DOUBLINGS = 30
+"""From a tenth of a second to years; what is tried for ever would otherwise wait longer than a float can say."""
+_NOTHING_THERE = frozenset({301, 302, 303, 307, 308, 404, 405, 410})
+_REFUSED_TRIES = 2
+"""A request that was refused twice as it is will be refused a third time; some services block whoever insists (Q2)."""
+
+
+@dataclass(slots=True)
+class Trouble:
+    """What went wrong with a connection as a whole, and why its subjects were given back."""
+
+    connection: str
+    error: ServiceError
+    refused: bool = False
+
+
+@dataclass(slots=True)
+class _Health:
+    """A connection's run of failures; one success ends it."""
+
+    failures: int = 0
+    stopped: Trouble | None = None
+    stopped_at: float = 0.0
+    unwell: ServiceError | None = None
+    """Why it was given up last; None since it answered."""
+    answered: bool = False
+    """Whether anything came of a first request; until then it goes alone, and is for the products where they are owed."""
+    in_flight: int = 0
+    heavy: int = 0
+    """Lists of bookings in flight: megabytes each, and no faster for being many."""
+    claimed: deque[tuple[Claim, Covered | None]] = field(default_factory=deque)
+
+    @property
+    def waits(self) -> bool:
+        """Whether only heavy claims are left, which must wait; lighter ones may be claimed meanwhile."""
+        return self.heavy >= _HEAVY and all(c.subject.kind is SubjectKind.BOOKINGS for c, _ in self.claimed)
+
+    def next(self) -> tuple[Claim, Covered | None] | None:
+        """The next claim to fetch, or None while only heavy ones are left and enough of them are in flight."""
+        if not self.answered:
+            if self.in_flight:
+                return None
+            # An address that is none of a service shows there: other paths need not exist.
+            first = next((c for c in self.claimed if c[0].subject.kind is SubjectKind.PRODUCTS), None)
+            if first:
+                self.claimed.remove(first)
+                return first
+        for index, (claim, covered) in enumerate(self.claimed):
+            if self.heavy < _HEAVY or claim.subject.kind is not SubjectKind.BOOKINGS:
+                del self.claimed[index]
+                return claim, covered
+        return None
+
+
+class Worker:
+    """Works through the journal's dirty subjects of the given kinds.
+
+    `failed` holds the subjects whose last try in this run failed, and why. `on_products` is called, in a thread, with the
+    connections whose product documents have landed. `wake` is set by whoever marked something urgent: what has not been
+    begun yet is then chosen anew, by priority. `actions` make subjects clean that have no rows to land. `meanwhile` is
+    called about once a second however long a drain takes.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        kinds: Collection[SubjectKind] | None = None,
+        *,
+        on_products: Callable[[set[str]], object] | None = None,
+        wake: asyncio.Event | None = None,
+        actions: Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]] | None = None,
+        meanwhile: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        self.ports = ports
+        self._meanwhile, self._meanwhile_at = meanwhile, -inf
+        self._actions = actions or {}
+        self.kinds = [k for k in kinds or SubjectKind if k is not SubjectKind.SUBSCRIPTION or k in self._actions]
+        self._wake = wake or asyncio.Event()
+        self._rests = Rests(ports.pipeline.webhooks.rest)
+        self._on_products = on_products
+        self.failed: dict[Subject, str] = {}
+        self.lander = Lander(ports)
+        self._fetcher = Fetcher(ports)
+        self._health = {name: _Health() for name in ports.clients}
+        self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
+        self.without_products: set[str] = set()
+        """Connections whose product list was refused."""
+        self._paces = Paces(ports)
+        self.looked_at = ports.clock.now()
+        """When it last looked whether anything is due."""
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """Connections that were given up for this run."""
+        return [h.stopped for h in self._health.values() if h.stopped]
+
+    @property
+    def failed_services(self) -> set[str]:
+        """Connections that were given up or refused their product list. One that permits no more for now did answer."""
+        gone = {t.connection for t in self.troubles if not isinstance(t.error, RateLimited)}
+        return gone | self.without_products
+
+    @property
+    def unwell(self) -> dict[str, ServiceError]:
+        """Connections that were given up and have not answered since, with what went wrong."""
+        return {name: health.unwell for name, health in self._health.items() if health.unwell}
+
+    async def drain(self, *, patient: bool = True) -> float | None:
+        """Work until nothing is dirty, or what is left cannot be done now.
+
+        Args:
+            patient: Wait also for what is due later. Without it, come back as soon as nothing is due now.
+
+        Returns:
+            Seconds until a subject has rested enough to be fetched again; None when none rests.
+
+        Raises:
+            WarehouseError: The warehouse failed; what had landed stays, the rest stays dirty.
+            JournalError: The journal failed.
+        """
+        self._fetcher.forget_refused()
+        try:
+            while True:
+                await self._tell()
+                await self._do_meanwhile()
+                self._paces.note(self.kinds)
+                await self._claim()
+                if not self._tasks and not self.lander.busy:
+                    self.lander.start()
+                if self._tasks or self.lander.busy:
+                    # Not for the landing alone: what is marked meanwhile is fetched beside it.
+                    await self._wait()
+                elif not self.lander.products_changed and await self._nothing_left(patient=patient):
+                    self._paces.note(self.kinds, at_once=True)
+                    return self._rests.first(asyncio.get_running_loop().time())
+        finally:
+            await self._abandon()
+
+    async def _do_meanwhile(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._meanwhile and now - self._meanwhile_at >= _MEANWHILE_EVERY:
+            self._meanwhile_at = now
+            await self._meanwhile()
+
+    async def _claim(self) -> None:
+        """Take as many claims as the connections have room for; none while memory is full."""
+        if self.lander.full and self.lander.busy:
+            return
+        if self._wake.is_set():
+            self._wake.clear()
+            for health in self._health.values():
+                self.ports.journal.release([claim for claim, _ in health.claimed])
+                health.claimed.clear()
+        now = asyncio.get_running_loop().time()
+        for name, health in self._health.items():
+            room = self.ports.connection(name).limits.concurrency * 2 - health.in_flight
+            if health.stopped or room <= 0:
+                continue
+            if not health.claimed or health.waits:
+                claims = self.ports.journal.claim(
+                    _CLAIMS,
+                    run_id=self.ports.run_id,
+                    kinds=self.kinds,
+                    connections=[name],
+                    exclude=self._rests.resting(now),
+                )
+                known = await self._covered(claims)
+                health.claimed.extend((claim, known.get(claim.subject)) for claim in claims)
+            for _ in range(min(room, len(health.claimed))):
+                chosen = health.next()
+                if chosen is None:
+                    break
+                claim, covered = chosen
+                self._rests.begun(claim, now)
+                self._tasks[asyncio.create_task(self._fetch(claim, covered))] = claim
+                health.in_flight += 1
+                health.heavy += claim.subject.kind is SubjectKind.BOOKINGS
+
+    async def _covered(self, claims: Sequence[Claim]) -> Mapping[Subject, Covered]:
+        """What was landed of them last. In a thread: a server that is away must not hold up who receives deliveries."""
+        try:
+            return await asyncio.to_thread(self.ports.warehouse.covered, [c.subject for c in claims])
+        except BaseException:
+            self.ports.journal.release(claims)
+            raise
+
+    async def _fetch(self, claim: Claim, covered: Covered | None) -> Fetched | None:
+        """The answer to land; None for a subject that an action has made clean."""
+        action = self._actions.get(claim.subject.kind)
+        if action is None:
+            return await self._fetcher.fetch(claim, covered)
+        await action(claim)
+        await asyncio.to_thread(self.ports.journal.landed, [claim], run_id=self.ports.run_id)
+        return None
+
+    async def _wait(self) -> None:
+        """Until a fetch or the landing is done, or something urgent was marked; then take care of what it brought."""
+        waiting: set[asyncio.Task[Any]] = {*self._tasks, woken := asyncio.create_task(self._wake.wait())}
+        if self.lander.landing is not None:
+            waiting.add(self.lander.landing)
+        try:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED, timeout=_MEANWHILE_EVERY)
+        finally:
+            woken.cancel()
+        self.lander.check()
+        for task in done:
+            claim = self._tasks.pop(task, None)
+            if claim is not None:
+                self._took(claim, task)
+        if self.lander.full:
+            if self.lander.busy and self.lander.landing is not None:
+                await asyncio.wait([self.lander.landing])
+            self.lander.start()
+        elif self.lander.worthwhile and not self.lander.busy:
+            self.lander.start()
+
+    def _took(self, claim: Claim, task: "asyncio.Task[Any]") -> None:
+        """A fetch is over: its answer goes to the lander, its error is written down."""
+        health = self._health[claim.subject.connection]
+        health.in_flight -= 1
+        health.heavy -= claim.subject.kind is SubjectKind.BOOKINGS
+        error = task.exception()
+        if error is None:
+            health.failures, health.unwell, health.answered = 0, None, True
+            self.failed.pop(claim.subject, None)
+            if claim.subject.kind is SubjectKind.PRODUCTS:
+                self.without_products.discard(claim.subject.connection)
+            if (fetched := task.result()) is not None:
+                self.lander.add(fetched)
+        elif isinstance(error, OctoSyncError):
+            self._failed(claim, error)
+        elif isinstance(error, Exception):
+            # A mistake of ours about one answer must not stop the night either (R11); the trace is for --debug.
+            log.debug("action=fetch_broke subject=%s", claim.subject, exc_info=error)
+            name = type(error).__name__
+            self._failed(claim, OctoSyncError(f"The answer could not be read ({name}); please report this."))
+        else:
+            raise error
+
+    async def _tell(self) -> None:
+        """Say which connections' products have landed: there may be more to mark."""
+        changed, self.lander.products_changed = self.lander.products_changed, set()
+        if changed and self._on_products:
+            await asyncio.to_thread(self._on_products, changed)
+
+    def given_up_for(self, after: float) -> float | None:
+        """Seconds until the next connection may be tried again that was given up; None when none was."""
+        now = asyncio.get_running_loop().time()
+        left = [h.stopped_at + after - now for h in self._health.values() if h.stopped]
+        return max(0.0, min(left)) if left else None
+
+    def revive(self, after: float, connections: Collection[str] | None = None) -> None:
+        """Try connections again, all or some, that were given up at least `after` seconds ago."""
+        now = asyncio.get_running_loop().time()
+        for name, health in self._health.items():
+            if health.stopped and (connections is None or name in connections) and now - health.stopped_at >= after:
+                log.info("action=revive run=%s connection=%s", self.ports.run_id, name)
+                # One failure more and it is given up again; one success and it is as good as new.
+                health.stopped, health.failures, health.answered = None, max(0, health.failures - 1), False
+                self.ports.clients[name].readmit()
+
+    def _give_up(self, connection: str, error: ServiceError, *, refused: bool = False) -> None:
+        health = self._health[connection]
+        if not health.stopped:
+            health.stopped, health.unwell = Trouble(connection, error, refused=refused), error
+            health.stopped_at = asyncio.get_running_loop().time()
+
+    def _failed(self, claim: Claim, error: OctoSyncError) -> None:
+        ports, settings, subject = self.ports, self.ports.pipeline.sync, claim.subject
+        health = self._health[subject.connection]
+        log.warning(
+            "action=fetch_failed run=%s connection=%s subject=%s error=%s",
+            ports.run_id,
+            subject.connection,
+            subject,
+            type(error).__name__,
+        )
+        self.failed[subject] = str(error)
+        if isinstance(error, AuthenticationRefused):
+            ports.journal.release([claim])
+            self._give_up(subject.connection, error, refused=True)
+            return
+        if isinstance(error, RequestRefused) and subject.kind is SubjectKind.PRODUCTS:
+            self.without_products.add(subject.connection)
+            if not health.answered and error.status in _NOTHING_THERE:
+                # Whatever else were asked for below this address would not be there either.
+                ports.journal.release([claim])
+                self._give_up(subject.connection, error)
+                return
+        health.answered = True
+        if isinstance(error, RateLimited) and ports.clients[subject.connection].budget.gave_up is not None:
+            ports.journal.release([claim])
+            self._give_up(subject.connection, error)
+            return
+        if isinstance(error, ServiceUnavailable):
+            health.failures += 1
+            if health.failures >= max(settings.attempts, ports.connection(subject.connection).limits.concurrency):
+                # Not this subject: the service. Its subjects keep their tries for a better day.
+                self._give_up(subject.connection, error)
+            if health.stopped:
+                ports.journal.release([claim])
+                return
+        if isinstance(error, NotFound) and subject.kind is SubjectKind.AVAILABILITY:
+            # The product or option is said not to exist; its own document decides.
+            ports.journal.mark([Subject(subject.connection, SubjectKind.PRODUCT, subject.parts[:1])], Source.REPAIR)
+        refused = isinstance(error, RequestRefused | NotFound)
+        tries = min(_REFUSED_TRIES, settings.attempts) if refused else settings.attempts
+        delay = min(settings.backoff * 2 ** min(claim.attempts, _DOUBLINGS), settings.backoff_cap)
+        if isinstance(error, RateLimited) and error.retry_after:
+            delay = max(delay, min(error.retry_after, ports.connection(subject.connection).limits.retry_after_cap))
+        delay *= (
+            1 + 0.5 * ports.random.random() if isinstance(error, RateLimited) else 0.75 + 0.5 * ports.random.random()
+        )
+        ports.journal.failed(
+            claim,
+            error_code=type(error).__name__,
+            message=str(error),
+            retry_at=ports.clock.now() + timedelta(seconds=delay),
+            # A subscription has nothing that could be wrong with it for good, and without one nothing is told.
+            quarantine=claim.attempts + 1 >= tries and subject.kind is not SubjectKind.SUBSCRIPTION,
+            run_id=ports.run_id,
+        )
+
+    async def _nothing_left(self, *, patient: bool) -> bool:
+        """Whether to stop: nothing is dirty, or only what no connection can do now. The patient wait for what is due later."""
+        looked_at = self.looked_at = self.ports.clock.now()
+        open_connections = [name for name, health in self._health.items() if not health.stopped]
+        if not open_connections:
+            return True
+        owed = [b for b in self.ports.journal.backlog() if b.connection in open_connections and b.kind in self.kinds]
+        if any(b.due for b in owed):
+            rest = self._rests.first(asyncio.get_running_loop().time())
+            if rest and not patient:
+                return True
+            await asyncio.sleep(rest or _LEAST_WAIT)
+            return False
+        if not patient:
+            return True
+        first = self.ports.journal.next_due_at(looked_at)
+        if first is None or not any(b.dirty for b in owed):
+            return True
+        # What failed is due later. A least wait keeps this from spinning, whatever the clock and the journal say.
+        await asyncio.sleep(max(_LEAST_WAIT, (first - self.ports.clock.now()).total_seconds()))
+        return False
+
+    async def _abandon(self) -> None:
+        """Stop fetching, finish the landing in hand, give the rest back."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        untouched = [claim for health in self._health.values() for claim, _ in health.claimed]
+        self.ports.journal.release([*self._tasks.values(), *untouched])
+        self._tasks.clear()
+        for health in self._health.values():
+            health.claimed.clear()
+        if self.lander.landing is not None:
+            await asyncio.wait([self.lander.landing])
+            if (error := self.lander.landing.exception()) is not None:
+                log.warning("action=land_failed run=%s error=%s", self.ports.run_id, type(error).__name__)

@@ -1,0 +1,1 @@
+"""Webhook subscriptions, deliveries, and noticing when they have gone quiet."""

@@ -1,0 +1,261 @@
+"""Carrying out the steps of `subscription_plan` at a service whose every answer may get lost."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from octo_sync.errors import (
+    AnswerInvalid,
+    AuthenticationRefused,
+    NotFound,
+    RateLimited,
+    RequestRefused,
+    ServiceError,
+    ServiceUnavailable,
+)
+from octo_sync.flows.webhooks import plan as planning
+from octo_sync.flows.webhooks.plan import Adopt, Create, Delete, Found, Patch, Step, Wanted
+from octo_sync.journal import EndpointRow, Journal
+from octo_sync.model import Secret
+from octo_sync.octo.client import OctoClient
+from octo_sync.octo.quirks import looks_capped
+from octo_sync.octo.records import Subscription
+
+__all__ = ["REMOVED", "ROUNDS", "NotWantedError", "Steps", "Tokens", "Turn"]
+
+log = logging.getLogger("octo_sync")
+
+Tokens = Callable[[int], str]
+"""A source of url-safe random texts from so many bytes: `secrets.token_urlsafe`."""
+
+REMOVED = "subscription_removed_at"
+"""The journal's setting that a person has removed a connection's subscription, and when."""
+ROUNDS = 10
+"""Looks at a service that does not come to rest."""
+
+_HEADERS_SHOWN = "subscription_headers_shown"
+_TAKEN = "subscription_taken_as_shown"
+"""The journal's setting with the `shape` of what a service makes of the endpoint in use, where it is not what was sent."""
+_TRIES = 2
+_LOOKED_UP = 5
+"""Subscriptions asked for by their id at most, when a list does not show them."""
+_GONE = frozenset({404, 410})
+_PIECE = 8
+"""So much of a secret in an error's text is too much."""
+
+
+class NotWantedError(ServiceError):
+    """A person has removed the subscription while a scheduled check was at it."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one run has tried so far."""
+
+    written: set[str] = field(default_factory=set)
+    unwanted: set[str] = field(default_factory=set)
+    stuck: set[str] = field(default_factory=set)
+    tried: Counter[tuple[str, str]] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+    doubt: ServiceError | None = None
+    """Why nobody knows whether the last change was made."""
+    complete: bool = True
+    """Whether the last list was."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """One connection's service, and the journal that knows what was asked of it."""
+
+    journal: Journal
+    client: OctoClient
+    address: str
+    tokens: Tokens
+    automatic: bool
+
+    @property
+    def connection(self) -> str:
+        """The connection's name."""
+        return self.client.connection.name
+
+    async def settle(self, turn: Turn) -> tuple[Found, EndpointRow]:
+        """Steps and looks in turn, until a look asks for no more steps; the subscription and its row."""
+        for _ in range(ROUNDS):
+            listed = await self.listed(turn)
+            plan = planning.plan(self.journal.endpoints(retired=True), listed, self.wanted(turn))
+            for step in plan.steps:
+                await self.act(step, turn)
+            if plan.acts or plan.keep is None or plan.keep.row is None:
+                continue
+            rows = {row.endpoint: row for row in self.journal.endpoints(self.connection)}
+            if (row := rows.get(plan.keep.row.endpoint)) is not None:  # or somebody has retired it meanwhile
+                self._note_shape(plan.keep.subscription, row, turn)
+                return plan.keep, row
+        raise turn.doubt or self.restless()
+
+    def wanted(self, turn: Turn) -> Wanted:
+        """What the plan has to know."""
+        return Wanted(
+            connection=self.connection,
+            base=self.address,
+            written=turn.written,
+            taken=self.journal.setting(_TAKEN, connection=self.connection) or "",
+            unwanted=turn.unwanted,
+            stuck=turn.stuck,
+            headers_shown=self.journal.setting(_HEADERS_SHOWN, connection=self.connection) is not None,
+        )
+
+    def _note_shape(self, subscription: Subscription, row: EndpointRow, turn: Turn) -> None:
+        """Let the next run know what this one was content with. Forgotten as soon as the service shows what it was sent."""
+        wanted = self.wanted(turn)
+        usual = planning.is_usual(subscription, row, wanted)
+        shape = "" if usual else planning.shape(subscription, row, self.address)
+        if shape != wanted.taken:
+            self.journal.set_setting(_TAKEN, shape or None, connection=self.connection)
+
+    async def listed(self, turn: Turn) -> list[Subscription]:
+        """What the service has, with those of ours that its list leaves out (lists may be cut, or lag)."""
+        listed = (await self.client.list_subscriptions()).record
+        turn.complete = listed.complete and not looks_capped(len(listed.subscriptions))
+        found = {str(each.id): each for each in listed.subscriptions}
+        rows = self.journal.endpoints(self.connection)
+        known = {row.subscription_id: None for row in reversed(rows) if row.subscription_id}
+        for name in [name for name in known if name not in found][:_LOOKED_UP]:
+            try:
+                one = (await self.client.get_subscription(name)).record
+            except (RequestRefused, NotFound):
+                self.journal.subscription_gone(self.connection, name)
+                self._say("gone", name)
+            except AnswerInvalid:
+                continue
+            else:
+                found[str(one.id)] = one
+        if any(planning.has_secret(one, row) for one in found.values() for row in rows):
+            self._remember_shown()
+        return list(found.values())
+
+    def _remember_shown(self) -> None:
+        if self.journal.setting(_HEADERS_SHOWN, connection=self.connection) is None:
+            self.journal.set_setting(_HEADERS_SHOWN, "yes", connection=self.connection)
+
+    async def act(self, step: Step, turn: Turn) -> None:
+        """Carry out one step. What is in doubt after it, the next look tells."""
+        match step:
+            case Adopt(endpoint, subscription_id):
+                self.journal.activate_endpoint(endpoint, subscription_id)
+                turn.changed["adopted"] += 1
+            case Create():
+                await self._create(turn)
+            case Patch(subscription_id):
+                await self._patch(subscription_id, turn)
+            case Delete(subscription_id):
+                await self.delete(subscription_id, turn)
+
+    async def _create(self, turn: Turn) -> None:
+        if self.automatic and self.journal.setting(REMOVED, connection=self.connection) is not None:
+            raise NotWantedError("removed on request")
+        # What may not be found again must not be made again.
+        if turn.tried["create", ""] >= (_TRIES if turn.complete else 1):
+            raise turn.doubt or self.restless()
+        turn.tried["create", ""] += 1
+        endpoint, secret = self._new_endpoint(turn)
+        try:
+            made = (await self.client.create_subscription(*self._body(endpoint, secret))).record
+        except ServiceError as caught:
+            error = _harmless(caught, secret)
+        else:
+            self.journal.activate_endpoint(endpoint, made.id)
+            turn.changed["created"] += 1
+            self._say("created", made.id)
+            return
+        self._refused_or_in_doubt(error, endpoint, turn)
+        if isinstance(error, RequestRefused):
+            raise error
+
+    async def _patch(self, subscription_id: str, turn: Turn) -> None:
+        if turn.tried["patch", subscription_id] >= _TRIES:
+            turn.unwanted.add(subscription_id)
+            return
+        turn.tried["patch", subscription_id] += 1
+        endpoint, secret = self._new_endpoint(turn)
+        try:
+            await self.client.update_subscription(subscription_id, *self._body(endpoint, secret))
+        except ServiceError as caught:
+            error = _harmless(caught, secret)
+        else:
+            self.journal.activate_endpoint(endpoint, subscription_id)
+            turn.changed["changed"] += 1
+            self._say("changed", subscription_id)
+            return
+        self._refused_or_in_doubt(error, endpoint, turn)
+        if isinstance(error, RequestRefused):
+            turn.unwanted.add(subscription_id)
+
+    def _refused_or_in_doubt(self, error: ServiceError, endpoint: str, turn: Turn) -> None:
+        """What was refused was not done, so nothing will ever come to its endpoint. Raises a refused token."""
+        if isinstance(error, RequestRefused | AuthenticationRefused):
+            self.journal.retire_endpoints([endpoint])
+        else:
+            turn.doubt = error
+            log.warning("action=subscription_in_doubt connection=%s error=%s", self.connection, type(error).__name__)
+        if isinstance(error, AuthenticationRefused):
+            raise error
+
+    async def delete(self, subscription_id: str, turn: Turn) -> None:
+        """End a subscription. One that the service does not let go is `stuck` after some tries."""
+        turn.tried["delete", subscription_id] += 1
+        last = turn.tried["delete", subscription_id] > _TRIES
+        try:
+            await self.client.delete_subscription(subscription_id)
+        except RequestRefused as error:
+            if error.status in _GONE:
+                self.journal.subscription_gone(self.connection, subscription_id)
+            if last:
+                turn.stuck.add(subscription_id)
+        except AuthenticationRefused:
+            raise
+        except ServiceError as error:
+            if last:
+                raise
+            turn.doubt = error
+        else:
+            self.journal.subscription_gone(self.connection, subscription_id)
+            turn.changed["deleted"] += 1
+            self._say("deleted", subscription_id)
+
+    def _new_endpoint(self, turn: Turn) -> tuple[str, Secret]:
+        """A new address and its secret, accepted from now on."""
+        endpoint, secret = self.tokens(24), Secret(self.tokens(32), "a subscription's header")
+        digest = planning.hash_of(secret.reveal())
+        self.journal.add_endpoint(endpoint, connection=self.connection, secret_hash=digest)
+        turn.written.add(endpoint)
+        return endpoint, secret
+
+    def _body(self, endpoint: str, secret: Secret) -> tuple[str, tuple[str, ...], dict[str, str]]:
+        url = planning.hook_url(self.address, endpoint)
+        return url, planning.TYPES, {planning.HEADER: secret.reveal()}
+
+    def restless(self) -> ServiceUnavailable:
+        """The error for a service that never shows what it was asked for."""
+        return ServiceUnavailable(
+            f'The subscriptions at "{self.connection}" do not come to rest: each look shows something else than was asked '
+            "for; nothing is lost, try again later"
+        )
+
+    def _say(self, what: str, subscription_id: str) -> None:
+        log.info("action=subscription_%s connection=%s subscription=%s", what, self.connection, subscription_id)
+
+
+def _harmless(error: ServiceError, secret: Secret) -> ServiceError:
+    """The error; without its text when a service repeats the secret in it, whole or in part."""
+    text, hidden = str(error), secret.reveal()
+    if not any(hidden[at : at + _PIECE] in text for at in range(len(hidden) - _PIECE + 1)):
+        return error.with_traceback(None)
+    text = (
+        f"The service did not take the subscription ({error.status or 'no answer'}); its words are left out, because they "
+        "repeat the secret"
+    )
+    if isinstance(error, RateLimited):
+        return RateLimited(text, status=error.status, retry_after=error.retry_after)
+    return type(error)(text, status=error.status)

@@ -1,0 +1,90 @@
+"""A published copy, and the dashboard over it without a server."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import shutil
+from pathlib import Path
+
+import duckdb
+import httpx
+import pytest
+from tests.flows.harness import NOON, Project
+
+from octo_sync.dashboard import Source, dashboard_app
+from octo_sync.flows.sync.mirror import mirror_and_publish
+
+READ = "octo.read.duckdb"
+MARTS = Path(__file__).parents[3] / "warehouse/marts"
+
+
+@pytest.fixture(scope="session")
+def published(_synced, _service, tmp_path_factory):
+    """The folder of a project that was pulled and published once; to be copied, not changed."""
+    folder = tmp_path_factory.mktemp("published") / "project"
+    shutil.copytree(_synced, folder)
+    project = Project(folder, _service)
+
+    async def publish():
+        async with project.opened() as opened:
+            await asyncio.to_thread(mirror_and_publish, opened.ports)
+
+    asyncio.run(publish())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def variant(published, tmp_path_factory):
+    """Makes a folder with the published copy changed by statements: `variant("huge", "insert …")`.
+
+    Marts are views but for those that a publish keeps as tables; `remake` makes these again.
+    """
+
+    def make(name, *statements, remake=False):
+        folder = tmp_path_factory.mktemp(name)
+        shutil.copy(published / READ, folder / READ)
+        with duckdb.connect(folder / READ) as copy:
+            copy.execute("set timezone = 'UTC'")
+            for statement in statements:
+                copy.execute(statement)
+            kept = "select table_name from duckdb_tables() where schema_name = 'marts'"
+            for (mart,) in copy.execute(kept).fetchall() if remake else ():
+                select = (MARTS / f"{mart}.sql").read_text(encoding="utf-8").rstrip().rstrip(";")
+                copy.execute(f"create or replace table marts.{mart} as {select}")
+        return folder
+
+    return make
+
+
+class Shown:
+    """The dashboard of a folder, asked without a socket."""
+
+    def __init__(self, folder, now, **more):
+        self.source = Source(folder / READ, folder, now=now, **more)
+        self._app = dashboard_app(self.source, host="127.0.0.1")
+
+    async def get(self, path, **headers):
+        transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8788") as client:
+            return await client.get(path, headers=headers)
+
+    async def text(self, path):
+        answer = await self.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def close(self):
+        self._app.close()
+
+
+@pytest.fixture
+def shown(published):
+    """Opens the dashboard: `shown()` of the published copy, `shown(folder)` of another; an hour after the pull."""
+    with contextlib.ExitStack() as stack:
+
+        def make(folder=published, *, now=lambda: NOON + dt.timedelta(hours=1), **more):
+            made = Shown(folder, now, **more)
+            stack.callback(made.close)
+            return made
+
+        yield make

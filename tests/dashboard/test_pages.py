@@ -1,0 +1,658 @@
+"""Every page, whatever the copy is like: whole, empty, gone, on a server, with 500 products, with hostile titles."""
+
+import asyncio
+import csv
+import datetime as dt
+import html
+import io
+import json
+import re
+
+import duckdb
+import httpx
+import pytest
+from pyarrow import parquet
+from tests.dashboard.conftest import READ
+from tests.flows.harness import NOON, Project
+
+from octo_sync.dashboard import Source, dashboard_app, words
+from octo_sync.dashboard.app import all_pages
+from octo_sync.dashboard.downloads import FORMATS
+from octo_sync.dashboard.view import Column, Money
+
+PAGES = [f"/{page.path}" for page in all_pages()]
+OURS = ["/", "/occupancy", "/pickup", "/cancellations", "/revenue", "/availability"]
+HOSTILE = "</script><script>alert(1)</script> {b|x} \u2028 '\"& \u202egnp"
+
+
+def ask(folder, sql, *parameters):
+    with duckdb.connect(folder / READ, read_only=True) as copy:
+        copy.execute("set timezone = 'UTC'")
+        return copy.execute(sql, parameters or None).fetchall()
+
+
+def plain(page):
+    """What a reader sees of a page, without its marks and scripts."""
+    return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.DOTALL)))
+
+
+def tiles(page):
+    """name → (value, note), as a reader sees them."""
+    found = {}
+    for name, inner in re.findall(r'<li class="tile[^"]*" data-tile="([^"]+)">(.*?)</li>', page, re.DOTALL):
+        texts = [html.unescape(re.sub("<[^>]+>", "", part)) for part in re.findall(r"<bdi>(.*?)</bdi>", inner)]
+        found[name] = (texts[0], texts[1] if len(texts) > 1 else "")
+    return found
+
+
+def table(page, caption):
+    """The rows of the table of that caption, each a list of texts, as a reader sees them."""
+    every = re.findall(r"<caption[^>]*>(.*?)</caption>(.*?)</table>", page, re.DOTALL)
+    (inner,) = [inner for name, inner in every if html.unescape(name) == caption]
+    return [
+        [
+            html.unescape(re.sub("<[^>]+>", "", each))
+            for each in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        ]
+        for row in re.findall(r"<tr>(.*?)</tr>", inner.partition("<tbody>")[2], re.DOTALL)
+    ]
+
+
+def charts(page):
+    (text,) = re.findall(r'<script type="application/json" id="charts">(.*?)</script>', page, re.DOTALL)
+    return {chart["id"]: chart for chart in json.loads(text)}
+
+
+def test_the_pages_are_those_that_were_promised():
+    assert [page.name for page in all_pages()] == [
+        "overview", "occupancy", "pickup", "cancellations", "revenue", "availability", "reconcile", "sync", "sql",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_of_a_whole_copy(shown, path):
+    page = await shown().text(path)
+    assert page.count('aria-current="page"') == 1
+    assert "Last verified" in page
+    assert "is stale" not in page
+    assert " style=" not in page, "the policy permits no inline style"
+    assert re.findall(r"\son\w+=", page) == [], "nor an inline script"
+    assert all("src=" in found or "application/json" in found for found in re.findall(r"<script[^>]*>", page))
+
+
+@pytest.mark.deep(0.5, everyday=["/", "/revenue", "/availability"])
+@pytest.mark.parametrize("path", PAGES)
+async def test_behind_each_chart_is_its_mart_as_csv_json_and_parquet(shown, published, path):
+    dashboard, asked = shown(), {}
+    figures = re.findall(r"<figure .*?</figure>", await dashboard.text(path), re.DOTALL)
+    assert bool(figures) == (path in OURS)
+    for figure in figures:
+        links = re.findall(r'<a href="\./(data/(\w+)\.(\w+))" download>', figure)
+        assert [form for _, _, form in links] == ["csv", "json", "parquet"], figure[:200]
+        asked |= {link: (mart, form) for link, mart, form in links}
+    for link, (mart, form) in asked.items():
+        answer = await dashboard.get(f"/{link}")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, FORMATS[form]), link
+        assert ROWS[form](answer.content) == ask(published, f"select count(*) from marts.{mart}")[0][0] > 0, link
+
+
+ROWS = {
+    "csv": lambda content: len(list(csv.reader(io.StringIO(content.decode(), newline="")))) - 1,
+    "json": lambda content: len(json.loads(content)),
+    "parquet": lambda content: parquet.read_table(io.BytesIO(content)).num_rows,
+}
+
+
+@pytest.mark.deep(0.2, everyday=3)
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_where_nothing_was_pulled(shown, variant, path):
+    tables = "select schema_name || '.' || table_name from duckdb_tables() where schema_name in ('core', 'ops')"
+    folder = variant("empty")
+    with duckdb.connect(folder / READ) as copy:
+        for (table,) in copy.execute(tables).fetchall():
+            copy.execute(f"delete from {table}")
+        for mart in ("agg_occupancy_daily", "dim_date"):
+            copy.execute(f"delete from marts.{mart}")
+    page = await shown(folder).text(path)
+    assert "Nothing was pulled yet" in page
+
+
+@pytest.fixture(scope="session")
+def tiny(variant):
+    """One product with one departure and one booking."""
+    product = "prod_sushi"
+    return variant(
+        "tiny",
+        f"delete from core.products where product_id <> '{product}'",
+        f"delete from core.options where product_id <> '{product}'",
+        f"delete from core.availability where product_id <> '{product}' or availability_id <> (select min(availability_id) "
+        f"from core.availability where product_id = '{product}' and local_date > '2026-11-20' and status = 'AVAILABLE')",
+        "delete from core.bookings where booking_uuid <> (select min(booking_uuid) from core.bookings "
+        f"where product_id = '{product}' and status = 'CONFIRMED' and not is_test and not is_deleted)",
+        f"delete from ops.coverage where resource = 'availability' and product_id <> '{product}'",
+        remake=True,
+    )
+
+
+@pytest.mark.deep(0.2, everyday=2)
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_of_one_product_one_departure_and_one_booking(shown, tiny, path):
+    assert ask(tiny, "select count(*) from core.availability union all select count(*) from core.bookings") == [
+        (1,),
+        (1,),
+    ]
+    page = await shown(tiny).text(path)
+    assert not re.search(r"\b(nan|inf|None)\b", plain(page))
+    assert "Nothing was pulled yet" not in page
+    drawn = charts(page) if path in OURS else {}
+    assert bool(drawn) == (path in OURS)
+    for chart in drawn.values():
+        assert not re.search(r"\b(NaN|Infinity)\b", json.dumps(chart)), chart["id"]
+
+
+@pytest.mark.deep(0.2, everyday=["/", "/revenue", "/availability"])
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_of_a_copy_that_is_old_says_so(shown, path):
+    dashboard = shown(now=lambda: NOON + dt.timedelta(days=12, hours=1))
+    assert "This copy is stale: its oldest part was verified 12 days ago" in await dashboard.text(path)
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_of_a_damaged_copy_says_so_and_shows_nothing_of_it(shown, published, tmp_path, path):
+    (tmp_path / READ).write_bytes((published / READ).read_bytes()[:8192])
+    page = await shown(tmp_path).text(path)
+    assert "is damaged or cut off" in page
+    assert tiles(page) == {}
+    assert "<figure" not in page
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_where_nothing_was_published(shown, tmp_path, path):
+    page = await shown(tmp_path).text(path)
+    assert "octo.read.duckdb does not exist yet; run `octo-sync sync`" in page
+
+
+@pytest.fixture(scope="session")
+def huge(variant):
+    """500 products, each with departures."""
+    with_id = "t.product_id || '-' || n as product_id"
+    times = "(select unnest(range(1, 64)) as n)"
+    return variant(
+        "huge",
+        f"insert into core.products select t.* replace ({with_id}, t.title || ' ' || n as title) from core.products t, {times}",
+        f"insert into core.options select t.* replace ({with_id}) from core.options t, {times}",
+        "insert into marts.agg_occupancy_daily select t.* replace "
+        f"(t.product_key || '-' || n as product_key, {with_id}, t.product_name || ' ' || n as product_name) "
+        f"from marts.agg_occupancy_daily t, {times}",
+    )
+
+
+@pytest.mark.deep(0.2, everyday=["/", "/revenue", "/availability"])
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_with_500_products(shown, huge, path):
+    page = await shown(huge).text(path)
+    assert len(page) < 2_000_000
+
+
+async def test_of_500_products_40_are_drawn_and_the_page_says_so(shown, huge):
+    assert ask(huge, "select count(*) from marts.dim_product") == [(512,)]
+    page = await shown(huge).text("/occupancy")
+    assert len(charts(page)["fill-map"]["option"]["yAxis"]["data"]) == 40
+    (found,) = ask(
+        huge, "select count(distinct product_key) from marts.agg_occupancy_daily where travel_date between "
+        "date '2026-11-20' and date '2026-11-20' + 41",
+    )  # fmt: skip
+    assert f"The 40 products with the most departures, of {found[0]}" in page
+    assert page.count("<option") == 513
+
+
+@pytest.mark.deep(0.2, everyday=3)
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_of_hostile_titles_says_them_and_runs_nothing(shown, variant, path):
+    said = HOSTILE.replace("'", "''")
+    folder = variant(
+        "hostile",
+        f"update core.products set title = '{said}', internal_name = '{said}'",
+        f"update core.connections set channel = '{said}'",
+        f"update marts.agg_occupancy_daily set product_name = '{said}'",
+    )
+    page = await shown(folder).text(path)
+    assert "<script>alert" not in page
+    assert "alert(1)</script>" not in page
+    if path in ("/occupancy", "/availability"):
+        (shown_as, *_) = charts(page).values()
+        assert any(HOSTILE in str(name) for name in shown_as["option"]["yAxis"]["data"])
+        assert "&lt;script&gt;alert(1)" in page
+
+
+@pytest.fixture(scope="session")
+def on_a_server(_synced, _service, postgres_server, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("on-a-server") / "project"
+    folder.mkdir()
+    _service.reset()
+    name = postgres_server.make()
+    project = Project(folder, _service, publish=True, destination=postgres_server.dsn(name))
+    asyncio.run(project.sync())
+    yield postgres_server.dsn(name)
+    postgres_server.drop(name)
+
+
+def _numbers(page):
+    """What a page says, without when it was made and what the copy is called."""
+    body = page[page.index("<main") : page.index("<footer")]
+    body = re.sub(r'<dl class="standing">.*?</dl>', "", body, flags=re.DOTALL)
+    return html.unescape(re.sub(r"<[^>]+>", " ", body)).split()
+
+
+@pytest.mark.deep(0.3, everyday=["/", "/revenue", "/availability"])
+@pytest.mark.parametrize("path", PAGES)
+async def test_each_page_of_a_copy_on_a_server(on_a_server, tmp_path, path):
+    source = Source(on_a_server, tmp_path, now=lambda: NOON + dt.timedelta(hours=1))
+    app = dashboard_app(source, host="127.0.0.1")
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        answer = await client.get(path)
+    app.close()
+    assert answer.status_code == 200, answer.text[-600:]
+    assert "Last verified" in answer.text
+    assert "postgres@" not in answer.text
+
+
+@pytest.mark.deep(0.2, everyday=2)
+@pytest.mark.parametrize("path", OURS)
+async def test_a_server_and_a_file_say_the_same(on_a_server, shown, tmp_path, path):
+    source = Source(on_a_server, tmp_path, now=lambda: NOON + dt.timedelta(hours=1))
+    app = dashboard_app(source, host="127.0.0.1")
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        there = (await client.get(path)).text
+    app.close()
+    here = await shown().text(path)
+    assert _numbers(there) == _numbers(here)
+    assert charts(there) == charts(here)
+
+
+# -- numbers ------------------------------------------------------------------------------------------------------------
+
+TODAY = dt.date(2026, 11, 20)
+
+
+async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, published):
+    found = tiles(await shown().text("/"))
+    made = "cast(utc_created_at at time zone 'UTC' as date)"
+    at_venue = "cast(utc_created_at at time zone time_zone as date)"
+    sold = "status in ('CONFIRMED', 'REDEEMED', 'NOSHOW')"
+    ever = f"({sold} or (status = 'CANCELLED' and utc_confirmed_at is not null))"
+    live = "not is_deleted and not is_test"
+    ((bookings, guests),) = ask(
+        published,
+        f"select count(*) filter (where {ever}), sum(pax_count) filter (where {sold}) from core.bookings "
+        f"where {live} and {made} = $1",
+        TODAY - dt.timedelta(days=1),
+    )
+    before = ask(
+        published,
+        f"select count(*) filter (where {ever}) from core.bookings where {live} and {made} in ($1, $2, $3, $4) "
+        f"group by {made}",
+        *(TODAY - dt.timedelta(days=1 + 7 * n) for n in range(1, 5)),
+    )
+    ((was, gone, lead, leads),) = ask(
+        published,
+        f"select count(*) filter (where {ever}), count(*) filter (where {ever} and status = 'CANCELLED'), "
+        f"median(local_date - {at_venue}) filter (where {sold}), count(local_date) filter (where {sold}) "
+        f"from core.bookings where {live} and {made} between $1 and $2",
+        TODAY - dt.timedelta(days=30),
+        TODAY - dt.timedelta(days=1),
+    )
+    ((days, out),) = ask(
+        published,
+        "select count(*), count(*) filter (where gone) from (select product_id, local_date, "
+        "bool_and(status in ('SOLD_OUT', 'CLOSED')) and bool_or(status = 'SOLD_OUT') as gone from core.availability "
+        "where not is_deleted and local_date between $1 and $2 group by 1, 2)",
+        TODAY,
+        TODAY + dt.timedelta(days=29),
+    )
+    known = sorted([count for (count,) in before] + [0] * (4 - len(before)))
+
+    assert bookings > 0
+    assert was > gone > 0
+    assert found["bookings"][0] == str(bookings)
+    assert f"median of 4 weeks before: {(known[1] + known[2]) / 2:g}" in found["bookings"][1]
+    assert found["guests"][0] == str(guests)
+    assert found["cancelled"] == (f"{gone / was * 100:.0f} %", f"{gone} of {was} sold in the 30 days before")
+    assert found["lead-time"][0] == f"{lead:g} days"
+    assert f"of {leads} sold" in found["lead-time"][1]
+    assert found["sold-out"][0] == str(out)
+    assert f"of {days} product-days" in found["sold-out"][1]
+    assert found["differences"] == ("—", "nothing was compared with another system yet")
+
+
+async def test_the_cancelled_tile_says_what_plain_sql_on_the_core_tables_says(shown, published):
+    ever = "status in ('CONFIRMED', 'REDEEMED', 'NOSHOW') or (status = 'CANCELLED' and utc_confirmed_at is not null)"
+    ((sold, gone),) = ask(
+        published,
+        f"select count(*), count(*) filter (where status = 'CANCELLED') from core.bookings where not is_deleted "
+        f"and not is_test and ({ever}) and cast(utc_created_at at time zone 'UTC' as date) between $1 and $2",
+        dt.date(2026, 10, 1),
+        TODAY,
+    )
+
+    assert sold > gone > 0
+    found = tiles(await shown().text("/cancellations?first=2026-10-01&last=2026-11-20"))
+    assert found["cancelled"] == (f"{gone / sold * 100:.0f} %", f"{gone:,} of {sold:,} bookings that were ever sold")
+
+
+DAYS_AHEAD = """
+with departures as (
+  select p.product_id, p.title, a.local_date as day, a.status, a.capacity,
+    case when a.status <> 'CLOSED' and a.capacity > 0 and a.vacancies <= a.capacity then a.capacity - a.vacancies end as taken
+  from core.products p
+  left join core.availability a on a.product_id = p.product_id and not a.is_deleted
+    and a.local_date >= cast(timestamptz '2026-11-20 12:00:00+00' at time zone p.time_zone as date)
+  where not p.is_deleted
+), days as (
+  select product_id, title, day, bool_and(status = 'CLOSED') as closed,
+    bool_and(status in ('SOLD_OUT', 'CLOSED')) and bool_or(status = 'SOLD_OUT') as gone,
+    sum(taken) / sum(capacity) filter (where taken is not null) as fill
+  from departures group by all
+)
+select title, count(day), count(*) filter (where gone), count(*) filter (where closed),
+  count(*) filter (where fill < 0.2 and not gone), min(day) filter (where gone), max(day)
+from days group by product_id, title
+"""
+
+
+async def test_the_availability_tiles_and_next_sold_out_days_are_those_of_plain_sql(shown, variant):
+    folder = variant(
+        "health",
+        "update core.availability set status = 'SOLD_OUT', vacancies = 0 where local_date in ('2026-11-27', '2026-12-01') "
+        "and product_id = 'prod_sushi'",
+        "update core.availability set status = 'CLOSED' where local_date = '2026-11-27' and product_id = 'prod_sushi' "
+        "and availability_id = (select min(availability_id) from core.availability where local_date = '2026-11-27' "
+        "and product_id = 'prod_sushi')",
+        "update core.availability set status = 'SOLD_OUT' where local_date = '2026-11-23' and product_id = '42'",
+        "delete from core.availability where product_id = 'prod_dhow' and local_date > '2026-12-01'",
+        "delete from core.availability where product_id = '8'",
+        "insert into core.availability select * replace (availability_id || '-later' as availability_id, "
+        "local_date + 40 as local_date, local_start_at + interval '40 days' as local_start_at) from core.availability "
+        "where product_id = '42' and local_date = '2026-11-24'",
+        remake=True,
+    )
+    rows = ask(folder, DAYS_AHEAD)
+    days, gone, closed, weak = (sum(row[n] for row in rows) for n in range(1, 5))
+    soon = sum(last is None or last < TODAY + dt.timedelta(days=30) for *_, last in rows)
+    page = await shown(folder).text("/availability")
+    found = tiles(page)
+
+    assert min(gone, closed, weak) > 0
+    assert 0 < soon < len(rows)
+    of = f"of {days:,} product-days with departures"
+    assert found["sold-out-days"] == (f"{gone:,}", of)
+    assert found["closed-days"] == (f"{closed:,}", of)
+    assert found["weak-days"] == (f"{weak:,}", f"less than 20 % full, {of}")
+    assert found["ending-soon"][0] == str(soon)
+    health = {line[0]: line[1:7] for line in table(page, "Health of each product's availability")}
+    assert health == {
+        title: [*(f"{number:,}" for number in numbers), *(str(day) if day else "none" for day in (sold_out, last))]
+        for title, *numbers, sold_out, last in rows
+    }
+    assert {line[4] for line in health.values()} > {"none"}
+
+
+async def test_an_old_copy_speaks_of_its_own_yesterday_and_says_that_it_is_old(shown):
+    fresh = tiles(await shown().text("/"))
+    page = await shown(now=lambda: NOON + dt.timedelta(days=12, hours=1)).text("/")
+    assert tiles(page) == fresh, "a stale copy is not a business without bookings"
+    assert "This copy is stale: its oldest part was verified 12 days ago" in page
+    assert "As of Fri 20 Nov 2026, the day of the last verification" in page
+
+
+async def test_a_copy_with_an_unanswered_month_is_called_incomplete_and_its_days_in_doubt(shown, variant):
+    folder = variant(
+        "unanswered",
+        "insert into ops.unanswered select connection_id, resource, key, product_id, option_id, travel_month "
+        "from ops.coverage where resource = 'bookings' and travel_month = '2026-11'",
+        "update ops.coverage set is_complete = false where resource = 'bookings' and travel_month = '2026-11'",
+    )
+    page = await shown(folder).text("/")
+    assert "This copy is not complete: " in page
+    assert "the day is not known wholly" in tiles(page)["bookings"][1]
+
+
+@pytest.mark.deep(1)
+async def test_the_cells_of_the_map_are_the_product_days_of_the_mart(shown, variant):
+    folder = variant(
+        "sold-out",
+        "update marts.agg_occupancy_daily set sold_out_departures = departures - closed_departures "
+        "where travel_date = date '2026-11-22' and closed_departures < departures",
+    )
+    rows = ask(
+        folder,
+        "select product_name, travel_date, fill_rate, departures, closed_departures, sold_out_departures "
+        "from marts.agg_occupancy_daily where travel_date between $1 and $2",
+        TODAY,
+        TODAY + dt.timedelta(days=41),
+    )
+    option = charts(await shown(folder).text("/"))["fill-map"]["option"]
+    drawn = {
+        (option["yAxis"]["data"][y], x): value for x, y, value in (d["value"] for d in option["series"][0]["data"])
+    }
+    wanted = {}
+    for name, day, fill, departures, closed, sold_out in rows:
+        state = fill if fill is not None else -1.0
+        if closed == departures:
+            state = -2.0
+        elif sold_out and sold_out + closed == departures:
+            state = 2.0
+        wanted[name, (day - TODAY).days] = state
+    assert len(wanted) > 100
+    assert {state for state in wanted.values() if not 0 <= state <= 1} == {-2.0, -1.0, 2.0}
+    assert drawn == wanted
+
+
+async def test_unknown_capacity_is_called_unknown(shown):
+    page = await shown().text("/occupancy")
+    assert re.search(r'<th scope="row"><bdi>City day pass</bdi></th><td class="number">unknown</td>', page)
+    assert ">0 %<" not in page
+
+
+@pytest.mark.deep(2)
+async def test_people_of_whom_nobody_says_how_many_are_called_unknown(shown, variant):
+    folder = variant("uncounted", "update core.bookings set pax_count = null", "delete from core.booking_unit_items")
+    dashboard = shown(folder)
+    assert tiles(await dashboard.text("/"))["guests"][0] == "unknown"
+    page = await dashboard.text("/pickup")
+    assert re.search(r'<th scope="row"><bdi>Oct 2026</bdi></th><td class="number">unknown</td>', page)
+    assert "do not say how many people; they are left out" in page
+
+
+@pytest.mark.deep(0.6)
+async def test_a_currency_has_a_chart_of_its_own_and_no_total_is_of_two(shown, published):
+    totals = dict(
+        ask(
+            published,
+            "select currency, sum(retail_amount) from marts.fct_bookings where is_sold and travel_date "
+            "between date '2026-06-01' and date '2027-05-31' group by 1",
+        )
+    )
+    page = await shown().text("/revenue?first=2026-06-01&last=2027-05-31")
+    drawn = charts(page)
+    assert len(totals) >= 4
+    assert len(drawn) == 4
+    for chart in drawn.values():
+        (currency,) = [c for c in totals if chart["id"] == f"revenue-{c.lower()}"]
+        amount = sum(
+            value if not isinstance(value, dict) else value["value"]
+            for series in chart["option"]["series"]
+            for value in series["data"]
+        )
+        assert round(amount, 3) == float(totals[currency])
+        assert words.cell(Money(totals[currency], currency), Column("", "money")) in page
+    for currency in totals.keys() - {c["id"][-3:].upper() for c in drawn.values()}:
+        assert f"{currency} (" in page, "what is not drawn is named"
+
+
+@pytest.mark.deep(0.6)
+async def test_the_pick_up_curve_stops_where_the_month_is_still_to_come(shown):
+    option = charts(await shown().text("/pickup"))["pick-up"]["option"]
+    series = {s["name"]: dict(zip(option["xAxis"]["data"], s["data"], strict=True)) for s in option["series"]}
+    november = series["Nov 2026"]
+    assert november["14 d"] is not None, "the last day is ten days away"
+    assert november["7 d"] is None
+    assert all(value is not None for value in series["Oct 2026"].values())
+    styles = {s["name"]: s["lineStyle"]["type"] for s in option["series"]}
+    assert (styles["Oct 2026"], styles["Nov 2026"]) == ("solid", "dashed")
+
+
+@pytest.mark.deep(2)
+async def test_what_is_known_in_part_is_said_of_the_channels_that_are_chosen(shown, variant):
+    """Not of the one that is known farthest back."""
+    folder = variant(
+        "late",
+        "insert into core.connections select * replace ('late' as connection_id, 'Late' as channel) from core.connections",
+        "insert into ops.coverage select * replace ('late' as connection_id, greatest(window_start, date '2026-11-10') as "
+        "window_start) from ops.coverage where resource = 'bookings' and travel_month >= '2026-11'",
+    )
+    ((early,),) = ask(folder, "select bookings_from from marts.dim_channel where connection_id = 'main'")
+    dashboard = shown(folder)
+    for path in ("/", "/revenue", "/cancellations"):
+        assert "Those before Tue 10 Nov 2026 are not known wholly" in await dashboard.text(path), path
+    for path in ("/revenue", "/cancellations"):
+        page = await dashboard.text(f"{path}?channel=main")
+        assert f"Those before {words.day(early)} are not known wholly" in page
+
+
+@pytest.mark.deep(0.4, everyday=1)
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("last=2026-03-31", "Dec 2025 to Mar 2026"),
+        ("first=2027-06-10", "Jun 2027 to Oct 2027"),
+        ("", "Aug 2026 to Mar 2027"),
+    ],
+)
+async def test_pick_up_with_one_day_given_counts_from_it(shown, asked, said):
+    assert f"Months of travel {said}" in await shown().text(f"/pickup?{asked}")
+
+
+@pytest.mark.deep(1)
+async def test_two_connections_of_one_channel_are_one_line_of_both(shown, variant):
+    folder = variant(
+        "same-name",
+        "insert into core.connections select * replace ('twin' as connection_id) from core.connections",
+        "update core.connections set channel = 'Web'",
+        "insert into core.bookings select * replace ('twin' as connection_id) from core.bookings "
+        "where status <> 'CANCELLED' and utc_created_at < timestamptz '2026-11-01 00:00:00+00'",
+    )
+    wanted = ask(
+        folder,
+        "select count(*) filter (where is_cancelled) / count(*) from marts.fct_bookings where was_sold "
+        "group by booking_month order by 1".replace("booking_month", "substr(cast(booking_date as text), 1, 7)"),
+    )
+    drawn = charts(await shown(folder).text("/cancellations"))["rate-by-month"]["option"]["series"]
+    assert [series["name"] for series in drawn] == ["Web"]
+    values = sorted(value for value in drawn[0]["data"] if value is not None)
+    assert values == pytest.approx([share for (share,) in wanted])
+
+
+@pytest.mark.deep(1)
+async def test_sold_bookings_without_a_day_of_travel_are_told_apart_per_currency(shown, variant):
+    folder = variant(
+        "undated",
+        "update core.bookings set local_date = null where currency = 'EUR' and status = 'CONFIRMED' "
+        "and local_date > date '2026-12-01'",
+    )
+    found = ask(
+        folder,
+        "select currency, count(*), sum(retail_amount) from marts.fct_bookings where is_sold and travel_date is null "
+        "group by 1",
+    )
+    dashboard = shown(folder)
+    for path in ("/", "/revenue", "/revenue?currency=EUR"):
+        page = html.unescape(await dashboard.text(path))
+        for currency, count, amount in found:
+            money = words.cell(Money(amount, currency), Column("", "money"))
+            told = f"{count} sold in {currency}" if amount is None else f"{count} sold for {money}"
+            assert (told in page) is (currency == "EUR" or "=" not in path), (path, told)
+    assert "EUR" in {currency for currency, *_ in found}
+
+
+async def test_test_bookings_are_listed_where_asked_for_and_counted_nowhere(shown, published):
+    ((tests,),) = ask(published, "select count(*) from core.bookings where is_test and not is_deleted")
+    assert tests > 0
+    dashboard = shown()
+    plain, listed = await dashboard.text("/"), await dashboard.text("/?tests=1")
+    assert f"{tests} test bookings are left out" in plain
+    assert 'id="tests"' not in plain
+    section = listed[listed.index('id="tests"') :]
+    assert sum(int(n) for n in re.findall(r'<td class="number">(\d+)</td>', section)) == tests
+    assert tiles(plain) == tiles(listed)
+
+
+# -- filters ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_filter_shows_only_what_it_says(shown, published):
+    (key, name), *_ = ask(published, "select product_key, product_name from marts.dim_product order by 2 desc")
+    page = await shown().text(f"/occupancy?product={key}&first=2026-11-25&last=2026-11-30")
+    option = charts(page)["fill-map"]["option"]
+    assert option["yAxis"]["data"] == [name]
+    assert option["xAxis"]["data"] == [
+        "Wed 25 Nov",
+        "Thu 26 Nov",
+        "Fri 27 Nov",
+        "Sat 28 Nov",
+        "Sun 29 Nov",
+        "Mon 30 Nov",
+    ]
+    assert f'<option value="{key}" selected>' in page
+    assert 'name="first" value="2026-11-25"' in page
+
+
+NONSENSE = {
+    "/occupancy?first=tomorrow": "expected a day such as 2026-11-20",
+    "/occupancy?first=2026-12-01&last=2026-11-01": "is after the last one",
+    "/occupancy?first=2026-01-01&last=2026-12-01": "too many for a map",
+    "/occupancy?first=0001-01-01": "expected a day between 1990 and 2200",
+    "/revenue?first=2020-01-01&last=2026-01-01": "choose fewer",
+    "/pickup?first=2024-01-01&last=2026-01-01": "more than 15 months",
+    "/occupancy?product=nothing": "has no product",
+    "/revenue?currency=EUR%00": "no text",
+    "/revenue?currency=XXX": "has no currency",
+    "/cancellations?channel=<script>": "has no channel",
+    "/occupancy?channel=main": "has no filter",
+    "/?colour=blue": "has no filter",
+    "/?tests=yes": "is 1 or nothing",
+    f"/revenue?product={'x' * 400}": "at most 300 characters",
+}
+
+
+@pytest.mark.deep(0.1, everyday=4)
+@pytest.mark.parametrize("path", NONSENSE)
+async def test_nonsense_is_refused_with_a_sentence(shown, path):
+    answer = await shown().get(path)
+    assert answer.status_code == 400
+    assert NONSENSE[path] in html.unescape(answer.text)
+    assert "<script>" not in answer.text.replace('<script src="', "")
+
+
+async def test_a_page_that_is_none_names_those_that_are(shown):
+    answer = await shown().get("/no/such/page")
+    assert answer.status_code == 404
+    assert 'href="../../occupancy"' in answer.text
+
+
+@pytest.mark.deep(2)
+async def test_the_same_page_is_made_once_a_minute_and_copy(shown, monkeypatch):
+    at = NOON + dt.timedelta(hours=1)
+    dashboard = shown(now=lambda: at)
+    first = await dashboard.text("/")
+    dashboard.source.forget()
+    asked = []
+    real = dashboard.source.rows
+    monkeypatch.setattr(dashboard.source, "rows", lambda name, **more: asked.append(name) or real(name, **more))
+    assert await dashboard.text("/") == first
+    assert asked == []
+    at += dt.timedelta(minutes=1)
+    assert "Oldest part" in await dashboard.text("/")
+    assert "standing" in asked
