@@ -248,7 +248,7 @@ PLANTED = [
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from octo_sync.journal import x",
         "siblings",
     ),
-    ("octo/client.py", "from octo_sync.flows.work import Worker", "one way"),
+    ("octo/client.py", "from octo_sync.flows.sync.work import Worker", "one way"),
     ("octo/client.py", "from octo_sync.pipeline import Pipeline", "siblings"),
     ("flows/sync/work.py", "from octo_sync.app import main", "one way"),
     ("flows/sync/work.py", "from octo_sync.cli import main", "one way"),

@@ -160,7 +160,7 @@ def test_an_installed_wheel_finds_its_pipelines_and_its_warehouse(wheel, tmp_pat
     code = (
         "from pathlib import Path\n"
         "from octo_sync.pipeline import find\n"
-        "from octo_sync.shipped import local_or_shipped, shipped\n"
+        "from octo_sync.pipeline.shipped import local_or_shipped, shipped\n"
         "print(shipped('pipelines'), shipped('warehouse'), find('sandbox', Path.cwd()), sep='\\n')\n"
         "print(*local_or_shipped('warehouse', Path.cwd(), 'marts/planted.sql').values())\n"
         "print(shipped('deploy'))\n"

@@ -19,7 +19,7 @@ def shipped(kind: Kind) -> Path:
 
     Raises `ConfigError` when the installation lacks it.
     """
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parent.parent
     inside = package / f"_{kind}"
     if inside.is_dir():
         return inside

@@ -84,7 +84,7 @@ def write_html(outcome: Outcome, path: Path, *, drill: Callable[[Item], Drill] |
         "currency_name": currency_name,
     }
     with writing(path, force=True) as fresh, fresh.open("w", encoding="utf-8") as file:
-        file.writelines(pages.get_template("reconcile.html.j2").generate(view))
+        file.writelines(pages.get_template("page.html.j2").generate(view))
 
 
 @dataclass(frozen=True, slots=True)
