@@ -1,10 +1,14 @@
 """A hook of mkdocs.yml: links to files outside of docs/, which a site does not have, become their text."""
 
 import re
+from typing import Any
 
-_OUTSIDE = re.compile(r"\[((?:[^\]`]|`[^`]*`)+)\]\((?:\.\./)[^)]*\)")
+
+def inside(markdown: str, depth: int) -> str:
+    """The page, which stands `depth` folders below docs/, without links that leave docs/; tests/docs follows those."""
+    return re.sub(rf"\[((?:[^\]`]|`[^`]*`)+)\]\((?:\.\./){{{depth + 1}}}[^)]*\)", r"\1", markdown)
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """The page without links that leave the folder; tests/docs follows those in the repository."""
-    return _OUTSIDE.sub(r"\1", markdown)
+def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:  # noqa: ANN401 - mkdocs is not installed here
+    """What mkdocs calls for each page."""
+    return inside(markdown, page.file.src_uri.count("/"))

@@ -1,4 +1,4 @@
-"""Write the time of each test file into docs/tests.md, from what pytest wrote about a run.
+"""Write the time of each test file into docs/internals/tests.md, from what pytest wrote about a run.
 
 `uv run pytest --junitxml everyday.xml`, then `uv run python scripts/test_times.py everyday.xml`. A file that the run did not
 meet has deep tests only.
@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "tests.md"
+PAGE = ROOT / "docs/internals/tests.md"
 HEAD = "| file | tests | seconds |\n|---|---|---|\n"
 
 

@@ -58,7 +58,7 @@ class Home:
     late: bool = False
 
 
-# docs/dependencies.md says the same; a test compares the two.
+# docs/internals/dependencies.md says the same; a test compares the two.
 HOMES: Mapping[str, Home] = {
     "aiohttp": Home(("octo/transport.py",)),
     "apscheduler": Home(("pipeline/schedule.py",)),
@@ -166,7 +166,7 @@ def _outside(path: str, top: str, each: Import) -> str | None:
         return None
     home = HOMES.get(top)
     if home is None:
-        return f"{top} has no home. Do without it, or give it one in HOMES and docs/dependencies.md."
+        return f"{top} has no home. Do without it, or give it one in HOMES and docs/internals/dependencies.md."
     if not any(path.startswith(place) if place.endswith("/") else path == place for place in home.places):
         places = ", ".join(home.places)
         return f"{top} is imported only in {places}. Call what is there, or pass it in as an argument (R14)."

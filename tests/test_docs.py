@@ -20,9 +20,9 @@ EXAMPLE = ROOT / "pipelines/example.toml"
 
 
 def _rows():
-    """library → cells of its row in docs/dependencies.md."""
+    """library → cells of its row in docs/internals/dependencies.md."""
     rows = {}
-    for line in (ROOT / "docs/dependencies.md").read_text().splitlines():
+    for line in (ROOT / "docs/internals/dependencies.md").read_text().splitlines():
         if match := re.match(r"\| `([a-z0-9-]+)` \|", line):
             assert match[1] not in rows, f"{match[1]} has two lines"
             rows[match[1]] = [cell.strip() for cell in line.strip("|").split("|")]
@@ -33,7 +33,7 @@ def test_every_command_of_the_track_record_runs_a_test(request):
     if request.config.args != ["tests"]:
         pytest.skip("only a run of the whole suite knows every test")
     found, empty = request.config.stash[COLLECTED], []
-    for command in re.findall(r"`pytest ([^`]+)`", (ROOT / "docs/track-record.md").read_text()):
+    for command in re.findall(r"`pytest ([^`]+)`", (ROOT / "docs/internals/track-record.md").read_text()):
         path, *options = shlex.split(command)
         options = dict(zip(options[::2], options[1::2], strict=True))
         assert options.keys() <= {"-k", "--tier"}, command
@@ -62,7 +62,7 @@ def test_every_direct_dependency_has_its_line_and_every_line_its_dependency():
 
 def test_every_line_about_a_dependency_says_everything():
     for name, cells in _rows().items():
-        assert all(cells), f"docs/dependencies.md: {name} has an empty cell"
+        assert all(cells), f"docs/internals/dependencies.md: {name} has an empty cell"
 
 
 def test_the_page_and_the_import_rules_agree_where_a_library_may_be_imported():

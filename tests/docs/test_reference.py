@@ -102,12 +102,12 @@ def test_every_variable_that_is_read_is_on_the_page_and_every_one_there_is_read(
 
 
 def test_the_tests_that_promises_name_exist():
-    page = (DOCS / "guarantees.md").read_text(encoding="utf-8")
+    page = (DOCS / "internals/guarantees.md").read_text(encoding="utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)`", page)
 
     assert len(named) > 20
     assert [name for name in named if not (ROOT / name).exists()] == []
-    for row in _rows("guarantees.md")[1:]:
+    for row in _rows("internals/guarantees.md")[1:]:
         assert "`tests/" in row[2], f"nothing proves: {row[0]}"
 
 
@@ -128,5 +128,7 @@ def test_what_runs_more_faults_is_said_where_they_are_promised():
 
     assert options
     assert options == set(
-        re.findall(r"^uv run pytest tests/faults/.* (--[\w-]+)", (DOCS / "guarantees.md").read_text(), re.MULTILINE)
+        re.findall(
+            r"^uv run pytest tests/faults/.* (--[\w-]+)", (DOCS / "internals/guarantees.md").read_text(), re.MULTILINE
+        )
     )

@@ -10,7 +10,7 @@ from scripts import site
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("**/*.md"))]
 LINK = re.compile(r"(!?)\[((?:[^\]`]|`[^`]*`)*)\]\(([^)\s]+)\)")
 
 
@@ -51,19 +51,22 @@ def test_every_page_is_in_the_navigation_once():
     configuration = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     listed = list(_nav(configuration["nav"]))
 
-    assert sorted(listed) == sorted(path.name for path in DOCS.glob("**/*.md"))
+    assert sorted(listed) == sorted(path.relative_to(DOCS).as_posix() for path in DOCS.glob("**/*.md"))
 
 
-def test_the_navigation_has_its_four_parts():
+def test_the_navigation_keeps_three_kinds_of_reader_apart():
     configuration = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 
     assert [next(iter(entry)) for entry in configuration["nav"]] == [
         "octo-sync",
         "Tutorial",
-        "How-to",
-        "Reference",
-        "Discussions",
+        "Run it",
+        "Query it",
+        "Look it up",
+        "Maintain it",
     ]
+    maintained = set(_nav(next(entry["Maintain it"] for entry in configuration["nav"] if "Maintain it" in entry)))
+    assert maintained == {path.relative_to(DOCS).as_posix() for path in (DOCS / "internals").glob("*.md")}
 
 
 def test_the_site_fetches_nothing():
@@ -88,11 +91,19 @@ def test_every_relative_link_of_a_page_leads_somewhere(page):
             assert anchor in {_site(h) for h in headings}, f"{page.name}: the site names {target} otherwise"
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
+@pytest.mark.parametrize("page", sorted(DOCS.glob("**/*.md")), ids=lambda path: path.name)
 def test_the_site_keeps_no_link_that_leaves_the_folder(page):
-    text = page.read_text(encoding="utf-8")
+    depth = len(page.relative_to(DOCS).parts) - 1
+    text = site.inside(page.read_text(encoding="utf-8"), depth)
 
-    assert "](../" not in site.on_page_markdown(text)
+    assert "](" + "../" * (depth + 1) not in text
+
+
+def test_the_site_keeps_links_between_its_folders():
+    text = "[a](../why.md) [b](../../README.md)"
+
+    assert site.inside(text, 1) == "[a](../why.md) b"
+    assert site.inside("[a](internals/why.md) [b](../README.md)", 0) == "[a](internals/why.md) b"
 
 
 def test_every_page_begins_with_its_title():

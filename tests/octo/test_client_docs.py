@@ -1,10 +1,10 @@
-"""docs/client.md is kept true."""
+"""docs/internals/client.md is kept true."""
 
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "client.md").read_text()
+PAGE = (ROOT / "docs/internals/client.md").read_text()
 
 
 def test_every_quirk_names_tests_that_exist():

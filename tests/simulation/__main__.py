@@ -1,4 +1,4 @@
-"""Run virtual days: `python -m tests.simulation --seeds 200`; see `docs/track-record.md` for what they found."""
+"""Run virtual days: `python -m tests.simulation --seeds 200`; see `docs/internals/track-record.md` for what they found."""
 
 # ruff: noqa: T201 - a program prints
 

@@ -1,4 +1,4 @@
-"""What real services do differently, as pure functions; each names its quirk, docs/client.md explains them all."""
+"""What real services do differently, as pure functions; each names its quirk, docs/internals/client.md explains them all."""
 
 import re
 from collections.abc import Iterable, Mapping
