@@ -1,9 +1,9 @@
 """httpx's transport interface on aiohttp's connections: request in, response out, httpx's errors and no others.
 
 aiohttp because its parser is C: an answer costs about half of what it costs with httpx's own transport, which sets how
-many answers one event loop can take (docs/internals/decisions.md). Nothing here decides anything: no redirect is followed, nothing
-is inflated, kept, logged or sent again, and no variable of the environment is read. Importing this module takes about
-0.15 s, so it is imported when the first request goes out.
+many answers one event loop can take (docs/internals/decisions.md). Nothing here decides anything: no redirect is followed,
+nothing is inflated, kept, logged or sent again, and no variable of the environment is read. Importing this module takes
+about 0.15 s, so it is imported when the first request goes out.
 """
 
 import asyncio
