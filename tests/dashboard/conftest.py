@@ -15,7 +15,7 @@ from octo_sync.dashboard import Source, dashboard_app
 from octo_sync.flows.sync.mirror import mirror_and_publish
 
 READ = "octo.read.duckdb"
-MARTS = Path(__file__).parents[3] / "warehouse/marts"
+MARTS = Path(__file__).parents[2] / "warehouse/marts"
 
 
 @pytest.fixture(scope="session")
