@@ -43,7 +43,7 @@ CLEAN = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "LANG"
 
 FORKS = """
 import importlib, json, os, sys, traceback
-for name in ("api", "app", "cli", "flows.sync", "flows.status", "flows.doctor", "flows.verify", "journal", "pipeline"):
+for name in ("app.project", "app.reading", "flows.status.report", "flows.doctor.service", "journal", "pipeline"):
     importlib.import_module("octo_sync." + name)
 from octo_sync.cli import main
 

@@ -269,38 +269,22 @@ def open_files(pipeline: Pipeline, *, command: str) -> Iterator[Project]:
 
 
 def rebuild_files(pipeline: Pipeline) -> tuple[Rebuilt, list[Path]]:
-    """Make the warehouse anew from the payloads that are kept and mark everything; what was made, and the former files."""
-    here, clock, random = files(pipeline, journal=False), SystemClock(), SystemRandom()
+    """Make the warehouse's files anew from what can be read of them, and mark everything; what it is, and the former files."""
+    here, clock = files(pipeline, journal=False), SystemClock()
     os.umask(0o077)
     order, targets = placing.order_path(here.journal), [here.warehouse, here.private]
-
-    async def run() -> tuple[Rebuilt, list[Path]]:
-        with contextlib.ExitStack() as stack:
-            journal = stack.enter_context(open_journal(pipeline, clock))
-            lease = stack.enter_context(
-                Lease.acquire(journal, lock_path(pipeline), owner=owner("db rebuild"), clock=clock)
-            )
-            sweep(pipeline)
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"octo-verify-{os.getpid()}-")))
-            scratch = stack.enter_context(Journal.open(folder / "journal.sqlite", clock=clock))
-            with contextlib.closing(
-                DuckDBWarehouse(*map(placing.staged, targets), tables=all_tables(), nouns=nouns(), now=clock.now())
-            ) as fresh:
-                fresh.claim_writer(lease.fence, owner("db rebuild"))
-                fresh.take_over(*targets, landed=False)  # whoever was erased is known from it
-                ports = Ports(
-                    pipeline=pipeline, clock=clock, random=random, journal=journal, warehouse=fresh, clients={},
-                    run_id=new_run_id(clock, random), fence=lease.fence, numbers=Numbers(journal),
-                    privacy=_privacy(pipeline, journal, random, fresh, lease.fence),
-                )  # fmt: skip
-                made = await rebuild(ports, fresh, scratch, (here.warehouse, here.private))
-            mark_everything(journal, pipeline, clock)
-            placing.give_order(order, targets, f"before-{clock.now():%Y%m%dT%H%M%S}")
-            kept = placing.place(order)
-            placing.sweep(order, targets)  # the working storage of where they were made
-            return made, kept
-
-    return run_until_done(run())
+    with contextlib.ExitStack() as stack:
+        journal = stack.enter_context(open_journal(pipeline, clock))
+        stack.enter_context(Lease.acquire(journal, lock_path(pipeline), owner=owner("db rebuild"), clock=clock))
+        sweep(pipeline)
+        with contextlib.closing(
+            DuckDBWarehouse(*map(placing.staged, targets), tables=all_tables(), nouns=nouns(), now=clock.now())
+        ) as fresh:
+            made = rebuild(fresh, (here.warehouse, here.private), journal, pipeline, clock)
+        placing.give_order(order, targets, f"before-{clock.now():%Y%m%dT%H%M%S}")
+        kept = placing.place(order)
+        placing.sweep(order, targets)  # the working storage of where they were made
+        return made, kept
 
 
 def restore_files(pipeline: Pipeline, source: Path, *, force: bool) -> tuple[Manifest, list[Path]]:

@@ -214,38 +214,26 @@ def restore(source: Path, pipeline: str | None, directory: Path, *, force: bool,
 @options.reading_options
 @options.as_json
 def rebuild(pipeline: str | None, directory: Path, *, json_: bool) -> int:
-    """Make the warehouse anew from the payloads that are kept, without asking a service, and mark everything.
+    """Make the warehouse's files anew from every row that can be read, and mark everything, so that the next sync fetches it.
 
-    What no payload holds, such as departures, comes with the next sync. The former files are kept beside.
+    It asks no service. The former files are kept beside.
     """
     from octo_sync.app.project import rebuild_files  # noqa: PLC0415 - commands start fast
 
     made, kept = rebuild_files(_pipeline(directory, pipeline))
-    failed = {str(subject): why for subject, why in (made.failed or {}).items()}
     if json_:
-        console.document(
-            "db_rebuild",
-            {
-                "subjects": made.subjects,
-                "rows": made.rows,
-                "failed": failed,
-                "former_read": not made.unread,
-                "unread": made.unread,
-                "kept": [str(path) for path in kept],
-            },
-        )
-        return 5 if failed else 0
+        document = {"rows": made.rows, "marked": made.marked, "unread": made.unread, "kept": [str(p) for p in kept]}
+        console.document("db_rebuild", document)
+        return 0
     click.echo(
-        f"{console.styled('rebuilt', fg='green', bold=True)}  {made.subjects:,} subjects and {made.rows:,} rows from kept "
-        f"payloads; everything is marked"
+        f"{console.styled('rebuilt', fg='green', bold=True)}  {made.rows:,} rows taken over; everything is marked "
+        f"({made.marked:,} subjects)"
     )
     for name in made.unread:
         click.echo(f"  unread   {name}: missing or damaged; the next sync fetches what the service still has", err=True)
     if made.unread:
         console.note("Histories, or what was proven deleted, begin anew where they could not be read.")
-    for subject, why in failed.items():
-        click.echo(f"  {subject}: {why}", err=True)
     for path in kept:
         click.echo(f"  kept     {path}")
-    console.note("Fetch what no payload holds: octo-sync sync")
-    return 5 if failed else 0
+    console.note("Fetch everything anew: octo-sync sync")
+    return 0

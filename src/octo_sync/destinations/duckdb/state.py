@@ -1,4 +1,4 @@
-"""What the flows ask a warehouse in DuckDB about itself: numbers, coverage, what is known, missed, offered and kept."""
+"""What the flows ask a warehouse in DuckDB about itself: numbers, coverage, what is known, missed and live."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -8,15 +8,7 @@ from octo_sync.destinations.base import Absence, Covered, KnownBookings
 from octo_sync.model import Subject, Window
 from octo_sync.tables.schema import Merge, Table
 
-__all__ = [
-    "absences",
-    "covered",
-    "highest_numbers",
-    "known_bookings",
-    "live_rows",
-    "newest_payloads",
-    "travel_dates",
-]
+__all__ = ["absences", "covered", "highest_numbers", "known_bookings", "live_rows"]
 
 
 def highest_numbers(db: duckdb.DuckDBPyConnection) -> tuple[int, int]:
@@ -70,28 +62,3 @@ def live_rows(db: duckdb.DuckDBPyConnection, tables: Sequence[Table]) -> Mapping
         f"select connection_id, '{t}', count(*) from {t} where not is_deleted group by all" for t in chosen
     )
     return {(c, t): n for c, t, n in db.execute(sql).fetchall()}
-
-
-def newest_payloads(
-    db: duckdb.DuckDBPyConnection, private: str, connection: str, resource: str, keys: Collection[str] | None
-) -> dict[str, str]:
-    """The newest payload of each key as received, or of those in `keys`; `private` is what their file is called in SQL."""
-    only = "" if keys is None else "and key in (select unnest($3::varchar[]))"
-    return dict(
-        db.execute(
-            f"select key, arg_max(payload, fetched_at_utc) from {private}.raw.records "
-            f"where connection_id = $1 and resource = $2 {only} group by key order by key",
-            [connection, resource, *([] if keys is None else [list(keys)])],
-        ).fetchall()
-    )
-
-
-def travel_dates(db: duckdb.DuckDBPyConnection, private: str, connection: str) -> dict[str, str | None]:
-    """Travel date, as written, of each booking whose payload is kept."""
-    return dict(
-        db.execute(
-            "select key, left(arg_max(payload, fetched_at_utc)->'availability'->>'localDateTimeStart', 10) "
-            f"from {private}.raw.records where connection_id = $1 and resource = 'booking' group by key",
-            [connection],
-        ).fetchall()
-    )

@@ -26,11 +26,11 @@ from octo_sync.destinations.base import (
     Rows,
     TableDigest,
 )
-from octo_sync.destinations.duckdb import carry_over as carrying
 from octo_sync.destinations.duckdb import compaction as caring
 from octo_sync.destinations.duckdb import files as duckdb_files
 from octo_sync.destinations.duckdb import logs
 from octo_sync.destinations.duckdb import state as duckdb_state
+from octo_sync.destinations.duckdb.carry_over import carry_over, make_up
 from octo_sync.destinations.duckdb.migrations import migrate
 from octo_sync.destinations.duckdb.pair import is_torn, look_anew, note, number
 from octo_sync.destinations.duckdb.publish import DuckDBDraft, copy_beside, discard, rows_of
@@ -335,40 +335,20 @@ class DuckDBWarehouse:
             for (name,) in self._db.execute("select table_name from duckdb_tables() where temporary").fetchall():
                 self._db.execute(f"drop table if exists temp.{name}")
 
-    def take_over(self, warehouse: Path, private: Path, *, landed: bool) -> list[str]:
-        """Take from former files what answers do not bring, before or after they are `landed`.
+    def take_over(self, warehouse: Path, private: Path) -> tuple[int, list[str]]:
+        """Take every row that can be read from former files into these, which are new; how many, and what cannot be read.
 
-        Returned are the tables, or the names of whole files, that are missing or cannot be read.
+        Those are named by table, or by file where nothing of it can be read. Every answer is written anew from then on.
         """
-        unread: list[str] = []
         with self._lock, translated(self.path):
-            for name, file in ((_MAIN, warehouse), (_PRIVATE, private)):
-                with carrying.attached(self._db, file) as former:
-                    if former is None:
-                        unread.append(file.name)
-                    else:
-                        late = carrying.after_landing if name == _MAIN else carrying.without_payload
-                        take = late if landed else carrying.before_landing
-                        unread += take(self._db, former, name, self._tables_of(name))
-                    if landed and name == _MAIN:
-                        coverage = next(t for t in self._tables if t.full_name == "ops.coverage")
-                        unread += carrying.date_coverage(self._db, former, _MAIN, _PRIVATE, coverage)
-        return unread
-
-    def deleted_keys(self, warehouse: Path, table: str, key: str) -> set[tuple[str, str]]:
-        """Connection and key of the rows that a former file has as proven deleted; none when it cannot be read."""
-        with self._lock, translated(self.path), carrying.attached(self._db, warehouse) as former:
-            return set() if former is None else carrying.deleted_keys(self._db, former, table, key)
-
-    def newest_payloads(self, connection: str, resource: str, keys: Collection[str] | None = None) -> dict[str, str]:
-        """The newest payload of each key as received, or of those in `keys`."""
-        with self._lock, translated(self.path):
-            return duckdb_state.newest_payloads(self._db, _PRIVATE, connection, resource, keys)
-
-    def travel_dates(self, connection: str) -> dict[str, str | None]:
-        """Travel date, as written, of each booking whose payload is kept."""
-        with self._lock, translated(self.path):
-            return duckdb_state.travel_dates(self._db, _PRIVATE, connection)
+            rows, lost = carry_over(self._db, warehouse, _MAIN, self._tables_of(_MAIN))
+            more, private_lost = carry_over(self._db, private, _PRIVATE, self._tables_of(_PRIVATE))
+            if lost or private_lost:
+                make_up(self._db, _MAIN, self._tables_of(_MAIN), lost)
+        return rows + more, [
+            *([warehouse.name] if lost and not rows else lost),
+            *([private.name] if private_lost and not more else private_lost),
+        ]
 
     # -- publishing ---------------------------------------------------------------------------------------------
 

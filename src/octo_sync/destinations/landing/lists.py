@@ -4,7 +4,7 @@ Some services take the days of a list for days of booking instead of travel. The
 `ops.schema_drift` remembers it. `marts.booking_lists` says the same to readers. Pure: texts that both engines run.
 """
 
-__all__ = ["booked_on", "by_booking", "speaks_for"]
+__all__ = ["booked_on", "by_booking", "speaks_for", "unlisted"]
 
 
 def by_booking(connection: str, ops: str = "ops") -> str:
@@ -25,4 +25,19 @@ def speaks_for(row: str, answer: str, ops: str = "ops") -> str:
     return (
         f"case when {by_booking(f'{row}.connection_id', ops)} then {booked_on(row)} else {row}.local_date end "
         f"between {answer}.window_start and {answer}.window_end"
+    )
+
+
+def unlisted(private: str) -> str:
+    """Query for the bookings of connection $1, known by their rows or by their payloads, that no list of days $2 to $3 shows.
+
+    `private` is what stands before the names of private tables. On DuckDB.
+    """
+    return (
+        f"with known as (select booking_uuid as uuid, case when {by_booking('t.connection_id')} then {booked_on('t')} "
+        "else local_date end as day from core.bookings t where connection_id = $1 and not is_deleted union all "
+        "select key, try_cast(left(arg_max(payload, fetched_at_utc)->'availability'->>'localDateTimeStart', 10) as date) "
+        f"from {private}raw.records r where connection_id = $1 and resource = 'booking' and not exists "
+        "(select 1 from core.bookings t where t.connection_id = $1 and t.booking_uuid = r.key) group by key) "
+        "select uuid from known where day is null or day not between $2 and $3 order by uuid"
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from octo_sync.tables.schema import Table
 
-__all__ = ["PRUNE", "beside", "close", "former", "insert_changed", "insert_first"]
+__all__ = ["PRUNE", "begin_anew", "beside", "close", "former", "insert_changed", "insert_first", "make_rows"]
 
 Run = Callable[[str], int]
 """Run a statement; rows it touched."""
@@ -105,4 +105,29 @@ def close(run: Run, history: Table, followed: str, buried: str) -> int:
         f"update {history.full_name} t set valid_to_utc = greatest(landing_now(), t.valid_from_utc), is_current = false "
         f"from buried b where {buried} and t.is_current and exists "
         f"(select 1 from {followed} p where {same} and p.is_deleted)"
+    )
+
+
+def begin_anew(run: Run, history: Table, target: str, followed: str) -> int:
+    """The first version of every row of the table `followed`, for a history that was lost; how many.
+
+    What a row was before it was last written is not known, so the version begins there.
+    """
+    if history.from_first_change:
+        return 0
+    names, keys = ", ".join(history.followed), ", ".join(_key(history))
+    return run(
+        f"{_into(history, target)} select {keys}, 1, last_seen_at_utc, "
+        f"case when is_deleted then greatest(deleted_at_utc, last_seen_at_utc) end, not is_deleted, '', '', {names} "
+        f"from {followed}"
+    )
+
+
+def make_rows(run: Run, history: Table, target: str, followed: str) -> int:
+    """Rows of the table `followed`, which were lost, from their newest versions; how many. They say that they are older."""
+    names, keys = ", ".join(history.followed), ", ".join(_key(history))
+    return run(
+        f"insert into {followed} ({keys}, {names}, first_seen_at_utc, last_seen_at_utc, is_deleted, deleted_at_utc, "
+        f"stale_columns) select {keys}, {names}, valid_from_utc, valid_from_utc, not is_current, valid_to_utc, '*' "
+        f"from {target} qualify version_no = max(version_no) over (partition by {keys})"
     )

@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows.backup import place as placing
 from octo_sync.flows.mark import booking_windows, documents
 from octo_sync.journal import Erased, Journal, copy_journal, is_in_use
-from octo_sync.model import Clock, Source, Subject
+from octo_sync.model import Clock, Source, SubjectKind
 from octo_sync.pipeline import Pipeline
 
 __all__ = ["MANIFEST", "Files", "Manifest", "back_up", "mark_everything", "read_manifest", "restore"]
@@ -235,9 +235,13 @@ def _catch_up(restored: Path, former: Path, pipeline: Pipeline, clock: Clock) ->
         mark_everything(journal, pipeline, clock)
 
 
-def mark_everything(journal: Journal, pipeline: Pipeline, clock: Clock) -> int:
-    """Say "look again" at all that is known, at each connection's documents, and at the horizon's bookings; how many."""
-    wanted: set[Subject] = {row.subject for c in pipeline.connections for row in journal.subjects(c.name)}
+def mark_everything(journal: Journal, pipeline: Pipeline, clock: Clock, *, but: Collection[SubjectKind] = ()) -> int:
+    """Say "look again" at all that is known, at each connection's documents, and at the horizon's bookings; how many.
+
+    `but` are kinds of which nothing is marked.
+    """
+    known = (row.subject for c in pipeline.connections for row in journal.subjects(c.name))
+    wanted = {subject for subject in known if subject.kind not in but}
     for connection in pipeline.connections:
         today = clock.now().astimezone(ZoneInfo(connection.business_time_zone)).date()
         wanted |= {*documents(connection.name)}
