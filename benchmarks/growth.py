@@ -17,9 +17,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from octo_sync.flows.mark import mark
+
 import common
 from octo_sync.app.project import environ, open_project
-from octo_sync.flows.mark import mark
 from octo_sync.flows.sync.compaction import care
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync

@@ -17,10 +17,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from octo_sync.flows.mark import mark
+
 import common
 from common import Service, median
 from octo_sync.app.project import environ, open_project
-from octo_sync.flows.mark import mark
 from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import load

@@ -13,9 +13,10 @@ import calendar
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import Literal, Protocol, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 __all__ = [
     "Claim",
@@ -29,6 +30,8 @@ __all__ = [
     "SubjectKind",
     "ValueKind",
     "Window",
+    "day_at",
+    "zone_of",
 ]
 
 
@@ -38,6 +41,19 @@ class Clock(Protocol):
     def now(self) -> datetime:
         """The current instant, timezone-aware, UTC."""
         ...
+
+
+def zone_of(name: str) -> ZoneInfo | None:
+    """The time zone of this name; None when this machine knows none of it."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+def day_at(time_zone: str | None, now: datetime) -> date:
+    """Which day it is at a place; an unknown time zone counts as UTC."""
+    return now.astimezone(zone_of(time_zone or "UTC") or UTC).date()
 
 
 ValueKind = Literal["text", "amount", "whole", "instant", "date", "flag"]

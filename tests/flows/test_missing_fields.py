@@ -8,7 +8,7 @@ from tests.flows.harness import Project
 
 from octo_sync.app.project import open_journal
 from octo_sync.destinations.gate import Guard, Loss, judge
-from octo_sync.flows.mark import booking_windows, mark
+from octo_sync.flows import horizon
 from octo_sync.flows.status.report import status
 from octo_sync.flows.sync.drift import accept
 from octo_sync.flows.sync.work import Worker
@@ -117,7 +117,7 @@ async def test_a_booking_that_is_asked_for_alone_keeps_its_price_until_a_list_de
     service.quirks(fields_set={f"booking[{uuid}].pricing": None})
     own = Subject("main", SubjectKind.BOOKING, (uuid,))
     async with copy.opened() as opened:
-        mark(opened.ports, [own], Source.NOTIFICATION)
+        opened.ports.mark([own], Source.NOTIFICATION)
         await Worker(opened.ports).drain()
     priced = "select retail_amount is null, contains(stale_columns, 'retail_amount') from core.bookings where booking_uuid = $1"
     assert copy.query(priced, uuid) == [(False, True)]
@@ -152,7 +152,7 @@ async def test_many_small_losses_of_a_day_are_a_large_one(tmp_path, service, lan
     async with copy.opened() as opened:
         for uuid, fields in ((first, []), (second, [("id",)])):
             service.quirks(fields_dropped=[f"booking[{uuid}].id"])
-            mark(opened.ports, booking_windows("main", [opened.ports.bookings_window("main")]), Source.SCHEDULE)
+            opened.ports.mark(horizon.subjects(opened.ports, ["main"], {"bookings"}), Source.SCHEDULE)
             await Worker(opened.ports).drain()
             assert opened.ports.warehouse.query(told).rows == fields
 

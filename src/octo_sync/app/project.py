@@ -17,7 +17,6 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from zoneinfo import ZoneInfo
 
 from octo_sync.app import reading as api
 from octo_sync.app.logs import hide
@@ -29,7 +28,7 @@ from octo_sync.flows.backup import place as placing
 from octo_sync.flows.backup.rebuild import Rebuilt, rebuild
 from octo_sync.flows.backup.save import Files, Manifest, mark_everything, read_manifest, restore
 from octo_sync.flows.contacts import Privacy
-from octo_sync.flows.mark import booking_windows, documents
+from octo_sync.flows.horizon import booking_months, documents
 from octo_sync.flows.ports import Numbers, Ports, Progress, adopt_meanings, booking_dates_mean, booking_days
 from octo_sync.flows.privacy.erase import erase, is_due
 from octo_sync.flows.publish import Checked, check_draft, run_checks
@@ -39,7 +38,7 @@ from octo_sync.flows.sync.paces import restore_paces
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.verify import Claims, LiveResult, claims, verify_live
 from octo_sync.journal import Journal, Lease, locked
-from octo_sync.model import Clock, Connection, Window
+from octo_sync.model import Clock, Connection, Window, day_at
 from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables, nouns
@@ -459,10 +458,10 @@ def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str
     rows: list[tuple[str, str, int]] = []
     for connection in pipeline.connections:
         rows += [(connection.name, str(s.kind), 1) for s in documents(connection.name)]
-        today = clock.now().astimezone(ZoneInfo(connection.business_time_zone)).date()
-        windows = booking_days(pipeline.horizons.bookings, today, means[connection.name], scope.travel)
+        today = day_at(connection.business_time_zone, clock.now())
+        window = booking_days(pipeline.horizons.bookings, today, means[connection.name], scope.travel)
         if scope.wants("bookings"):
-            rows.append((connection.name, "bookings", len(booking_windows(connection.name, [windows]))))
+            rows.append((connection.name, "bookings", len(booking_months(connection.name, window))))
         if scope.wants("availability"):
             days = scope.travel or pipeline.horizons.availability.window(clock.now().date())
             keeps = pipeline.products.get(connection.name)
@@ -478,7 +477,7 @@ def stdin_is_terminal() -> bool:
 
 def today_at(time_zone: str) -> date:
     """Today at a place, by the machine's clock."""
-    return SystemClock().now().astimezone(ZoneInfo(time_zone)).date()
+    return day_at(time_zone, SystemClock().now())
 
 
 def verify_claims(pipeline: Pipeline) -> Claims:

@@ -6,12 +6,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.dashboard.source import Source
 from octo_sync.errors import QueryError
 from octo_sync.flows import ask
 from octo_sync.flows.ask import Parameter, Question, Value
+from octo_sync.model import zone_of
 
 __all__ = ["FIELD", "LONGEST", "Asked", "asked"]
 
@@ -87,8 +87,4 @@ def _time_zone(source: Source) -> str:
     """Where `today` is: the business time zone, if all connections have the same one."""
     zones = {row["business_time_zone"] for row in source.rows("sync_connections") if row["is_active"]}
     zone = str(zones.pop() or "UTC") if len(zones) == 1 else "UTC"
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return "UTC"
-    return zone
+    return zone if zone_of(zone) else "UTC"

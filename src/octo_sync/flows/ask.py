@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from octo_sync.errors import QueryError
 from octo_sync.flows.publish import SqlFile, sql_files
+from octo_sync.model import day_at
 
 __all__ = ["TYPES", "Parameter", "Question", "Value", "filled", "find", "parameters_of", "questions", "values"]
 
@@ -174,7 +174,7 @@ _EXAMPLES = {
 
 def _value(kind: str, text: str, *, now: datetime, time_zone: str) -> Value:
     if kind == "date":
-        return _day(text, now.astimezone(ZoneInfo(time_zone)).date())
+        return _day(text, day_at(time_zone, now))
     if kind == "instant":
         return _moment(text, now)
     if kind == "integer":

@@ -1,15 +1,15 @@
 """What the flows are given (R14): the pipeline, clock, randomness, journal, warehouse and one client per connection."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from random import Random
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.destinations.base import Destination
 from octo_sync.flows.contacts import Privacy
 from octo_sync.journal import Journal
-from octo_sync.model import Clock, Connection, Horizon, Window
+from octo_sync.model import Clock, Connection, Horizon, Source, Subject, Window, day_at
 from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
 
@@ -119,6 +119,15 @@ class Ports:
         """The connection called `name`."""
         return self.clients[name].connection
 
+    def mark(self, subjects: Collection[Subject], source: Source, *, delay: float = 0.0) -> int:
+        """Say "look again" and count it as planned; with `delay` it is due that many seconds from now. How many. Blocking."""
+        if subjects:
+            due = self.clock.now() + timedelta(seconds=delay) if delay else None
+            self.journal.mark(subjects, source, due_at=due)
+            for kind, count in Counter(str(subject.kind) for subject in subjects).items():
+                self.progress.plan(kind, count)
+        return len(subjects)
+
     def verify_budget(self, connection: str) -> int:
         """Calls an hour that looking again at its bookings may cost: of what the service permits half, the rest is for news."""
         budget = self.pipeline.sync.verify_budget
@@ -127,11 +136,7 @@ class Ports:
 
     def today(self, time_zone: str | None) -> date:
         """Today at a place; an unknown zone counts as UTC."""
-        try:
-            zone = ZoneInfo(time_zone or "UTC")
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            zone = ZoneInfo("UTC")
-        return self.clock.now().astimezone(zone).date()
+        return day_at(time_zone, self.clock.now())
 
     def availability_window(self, connection: str, product_id: str) -> Window:
         """The days of a product's availability to keep, in the product's time zone."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.compare import Comparison, bookings_in, bookings_unlisted, compare, windows_asked
-from octo_sync.flows.mark import documents, mark
+from octo_sync.flows import horizon
 from octo_sync.flows.ports import Numbers, Ports, adopt_meanings
 from octo_sync.flows.sync.due import unshown
 from octo_sync.flows.sync.pull import Pull, Scope
@@ -70,7 +70,7 @@ async def verify_live(
     # As a pull asks for what its lists no longer show: by its own id.
     unlisted = await asyncio.to_thread(_unlisted, own, here, scope, is_sample=sample is not None)
     if unlisted and not worker.troubles:
-        mark(own, unlisted, Source.REPAIR)
+        own.mark(unlisted, Source.REPAIR)
         await worker.drain()
     requests = sum(c.stats.requests for c in ports.clients.values()) - before
     failed = await asyncio.to_thread(_left_out, own) | {str(s): why for s, why in worker.failed.items()}
@@ -82,13 +82,13 @@ async def verify_live(
 async def _sampled(own: Ports, scope: Scope, sample: int) -> Worker:
     """The documents, and `sample` windows drawn by the injected randomness."""
     worker = Worker(own, kinds=scope.kinds)
-    mark(own, [subject for name in own.clients for subject in documents(name)], Source.SCHEDULE)
+    own.mark(horizon.subjects(own, own.clients, {"products"}), Source.SCHEDULE)
     await worker.drain()
     if not worker.troubles:
         # Only now are the options known, and with them the months of each.
-        wanted = await asyncio.to_thread(Pull(own, scope).everything)
+        wanted = await asyncio.to_thread(horizon.subjects, own, own.clients, scope.parts, travel=scope.travel)
         windows = sorted(s for s in wanted if s.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS))
-        mark(own, own.random.sample(windows, min(sample, len(windows))), Source.SCHEDULE)
+        own.mark(own.random.sample(windows, min(sample, len(windows))), Source.SCHEDULE)
         await worker.drain()
     worker.failed |= worker.lander.refused
     return worker
@@ -155,8 +155,7 @@ def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: floa
             "select connection_id, resource, name from ops.schema_drift where kind = 'missing' and accepted_at_utc is null"
         ).rows
     }
-    pull = Pull(ports, Scope())
-    wanted = pull.everything()
+    wanted = horizon.subjects(ports, ports.clients)
     found.subjects = len(wanted)
     for subject in wanted:
         at = covered.get((subject.connection, str(subject.kind), subject.key))

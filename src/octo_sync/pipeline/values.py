@@ -13,7 +13,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
-from octo_sync.model import Horizon
+from octo_sync.model import Horizon, zone_of
 
 __all__ = [
     "cron",
@@ -161,11 +161,9 @@ def language(value: object) -> str:
 def time_zone(value: object) -> str:
     """The IANA name of a time zone this machine knows."""
     text = plain_text(value)
-    try:
-        zoneinfo.ZoneInfo(text)
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+    if zone_of(text) is None:
         hint = suggest(text, zoneinfo.available_timezones())
-        raise ValueError(f'expected an IANA time zone such as "Europe/Lisbon"{hint}') from None
+        raise ValueError(f'expected an IANA time zone such as "Europe/Lisbon"{hint}')
     return text
 
 

@@ -15,14 +15,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows.backup import place as placing
-from octo_sync.flows.mark import booking_windows, documents
+from octo_sync.flows.horizon import booking_months, documents
 from octo_sync.journal import Erased, Journal, copy_journal, is_in_use
-from octo_sync.model import Clock, Source, SubjectKind
+from octo_sync.model import Clock, Source, SubjectKind, day_at
 from octo_sync.pipeline import Pipeline
 
 __all__ = ["MANIFEST", "Files", "Manifest", "back_up", "mark_everything", "read_manifest", "restore"]
@@ -243,9 +242,9 @@ def mark_everything(journal: Journal, pipeline: Pipeline, clock: Clock, *, but: 
     known = (row.subject for c in pipeline.connections for row in journal.subjects(c.name))
     wanted = {subject for subject in known if subject.kind not in but}
     for connection in pipeline.connections:
-        today = clock.now().astimezone(ZoneInfo(connection.business_time_zone)).date()
+        today = day_at(connection.business_time_zone, clock.now())
         wanted |= {*documents(connection.name)}
-        wanted |= {*booking_windows(connection.name, [pipeline.horizons.bookings.window(today)])}
+        wanted |= {*booking_months(connection.name, pipeline.horizons.bookings.window(today))}
     journal.mark(sorted(wanted), Source.REPAIR)
     # A pull that was under way is not taken up: what it had landed may be what was lost.
     journal.set_setting("pull", None)

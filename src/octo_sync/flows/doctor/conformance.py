@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.errors import (
     AuthenticationRefused,
@@ -23,7 +22,7 @@ from octo_sync.errors import (
     ServiceUnavailable,
 )
 from octo_sync.flows.doctor.advice import NONE, Fix, advise
-from octo_sync.model import Connection, Horizon, Window
+from octo_sync.model import Connection, Horizon, Window, zone_of
 from octo_sync.octo import checking, quirks
 from octo_sync.octo.answer import Answer
 
@@ -594,7 +593,7 @@ def _zones(seen: Seen, connection: Connection, kept: Kept) -> Iterable[Check]:
     if not rows:
         return
     named = {zone for row in rows if isinstance(zone := row.get("timeZone"), str)}
-    strange = sorted(zone for zone in named if not _exists(zone))
+    strange = sorted(zone for zone in named if zone_of(zone) is None)
     lacking = sum(not row.get("timeZone") for row in rows)
     meaning = "Their days are counted in UTC: months and today may be off by hours."
     if strange:
@@ -609,14 +608,6 @@ def _zones(seen: Seen, connection: Connection, kept: Kept) -> Iterable[Check]:
             "passed",
             f"{len(rows)} products in {', '.join(sorted(named)[:_SHOWN])}{' …' if len(named) > _SHOWN else ''}",
         )
-
-
-def _exists(zone: str) -> bool:
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return True
 
 
 def days_ahead(today: date, days: int) -> Window:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.flows.doctor.advice import NONE, Fix, advise
 from octo_sync.flows.doctor.unpriced import sentence
 from octo_sync.journal import LeaseRow
+from octo_sync.model import zone_of
 
 __all__ = ["Finding", "Level", "copy", "files", "machine"]
 
@@ -43,18 +43,16 @@ def machine(python: tuple[int, ...], versions: Mapping[str, str], *, zones: str 
     """Python, libraries, time-zone data. `versions` by library, `zones` what is known of the time-zone data's version."""
     text = ".".join(map(str, python[:3]))
     good = python >= (3, 11)
-    found = [
+    has_zones = zone_of("Europe/Lisbon") is not None
+    return [
         Finding("machine", "python", "ok" if good else "fail", text, NONE if good else advise("python")),
         Finding("machine", "octo-sync", "ok", versions["octo-sync"]),
         _duckdb(versions["duckdb"]),
         Finding("machine", "sqlite", "ok", versions["sqlite"]),
+        Finding("machine", "time zones", "ok", zones or "time-zone data is there")
+        if has_zones
+        else Finding("machine", "time zones", "fail", "no time-zone data", advise("zones missing")),
     ]
-    try:
-        ZoneInfo("Europe/Lisbon")
-        found.append(Finding("machine", "time zones", "ok", zones or "time-zone data is there"))
-    except (ZoneInfoNotFoundError, OSError):
-        found.append(Finding("machine", "time zones", "fail", "no time-zone data", advise("zones missing")))
-    return found
 
 
 def _duckdb(version: str) -> Finding:

@@ -7,9 +7,8 @@ what is in quarantine, which is told apart.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.flows.ports import booking_dates_mean, booking_days
 from octo_sync.flows.privacy.rule import Rule, rule
@@ -21,7 +20,7 @@ from octo_sync.flows.webhooks.silence import silences
 from octo_sync.flows.webhooks.steps import REMOVED
 from octo_sync.flows.webhooks.subscribe import TOLD_AT
 from octo_sync.journal import DifferenceCount, Journal, QuarantineEntry, Run
-from octo_sync.model import Clock, Horizon, SubjectKind, Window
+from octo_sync.model import Clock, Horizon, SubjectKind, Window, day_at
 from octo_sync.pipeline import Horizons, Pipeline
 
 __all__ = [
@@ -311,12 +310,8 @@ def _webhooks(
 def _windows(pipeline: Pipeline | None, journal: Journal, name: str, now: datetime) -> tuple[Window, Window]:
     """The horizons of availability and of bookings, as days that are asked for."""
     connection = next((c for c in pipeline.connections if c.name == name), None) if pipeline else None
-    zone = connection.business_time_zone if connection else "UTC"
     means = booking_dates_mean(connection, journal) if connection else "travel"
-    try:
-        today: date = now.astimezone(ZoneInfo(zone)).date()
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        today = now.date()
+    today = day_at(connection.business_time_zone if connection else None, now)
     horizons = pipeline.horizons if pipeline else _DEFAULT
     return horizons.availability.window(today), booking_days(horizons.bookings, today, means)
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from math import inf
 
 from octo_sync.errors import OctoSyncError, ServiceError
-from octo_sync.flows.mark import availability_subjects, booking_windows, documents, mark
+from octo_sync.flows import horizon
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.privacy.erase import Eraser
 from octo_sync.flows.sync.compaction import Caretaker, thin_deliveries
@@ -175,21 +175,9 @@ class Keeper:
         if part not in PARTS:
             raise ValueError(f"{part} is none of {', '.join(PARTS)}")
         ports = self.ports
-        near = part == "near"
-        subjects: list[Subject] = []
         chosen = ports.clients.keys() if connections is None else connections
-        for connection in chosen:
-            if part in ("full", "products"):
-                subjects += documents(connection)
-            if part in ("full", "bookings", "near"):
-                window = ports.bookings_window(connection)
-                if near:
-                    today = ports.today(ports.connection(connection).business_time_zone)
-                    window = window.clip(ports.pipeline.horizons.near.window(today)) or window
-                subjects += booking_windows(connection, [window])
-        if part in ("full", "availability", "near"):
-            horizon = ports.pipeline.horizons.near if near else None
-            subjects += availability_subjects(ports, chosen, horizon=horizon)
+        parts = {"full": horizon.EVERYTHING, "near": {"bookings", "availability"}}.get(part, {part})
+        subjects = horizon.subjects(ports, chosen, parts, near=part == "near")
         if part == "full":
             # What failed on another day gets its tries again: the trouble may have been the day.
             ports.journal.quarantine_retry("all")
@@ -211,7 +199,7 @@ class Keeper:
         """Mark the subscriptions of all connections, or of some. Blocking."""
         if SubjectKind.SUBSCRIPTION in self._actions:
             names = self.ports.clients.keys() if connections is None else connections
-            mark(self.ports, [Subject(c, SubjectKind.SUBSCRIPTION) for c in names], Source.SCHEDULE)
+            self.ports.mark([Subject(c, SubjectKind.SUBSCRIPTION) for c in names], Source.SCHEDULE)
 
     async def look_again(self, connection: str) -> None:
         """Try a connection at once that may have been given up for a reason that is gone."""
@@ -313,7 +301,7 @@ class Keeper:
             # A connection that was taken out of the pipeline keeps its rows, and nobody can ask for them.
             known = [b for b in known_bookings(ports.warehouse, ["ON_HOLD"]) if b.subject.connection in ports.clients]
             holds, self._next_hold = due_holds(known, now)
-            marked = bool(mark(ports, holds, Source.TIMER)) or marked
+            marked = bool(ports.mark(holds, Source.TIMER)) or marked
         if is_time:
             self._looked_after_at = self._time()
             note_rhythms(ports.journal, list(ports.clients), ports.clock)
@@ -331,7 +319,7 @@ class Keeper:
             if name not in self._silent:
                 log.warning("action=silence connection=%s seconds=%d", name, pause.total_seconds())
                 if SubjectKind.SUBSCRIPTION in self._actions:
-                    mark(ports, [Subject(name, SubjectKind.SUBSCRIPTION)], Source.REPAIR)
+                    ports.mark([Subject(name, SubjectKind.SUBSCRIPTION)], Source.REPAIR)
             if self._time() - self._silent.get(name, -inf) >= _PULL_WHILE_SILENT:
                 self._silent[name] = self._time()
                 self.pull("near", [name])
@@ -351,7 +339,7 @@ class Keeper:
         known = known_bookings(self.ports.warehouse, since=(now - timedelta(days=1)).date())
         due = due_verifications(known, now, within=within, at_most=lambda name: budget.get(name, 0))
         subjects = [s for found in due.values() for s in found]
-        return bool(mark(self.ports, subjects, Source.TIMER))
+        return bool(self.ports.mark(subjects, Source.TIMER))
 
     def _is_due(self) -> bool:
         working = self.ports.clients.keys() - {t.connection for t in self._worker.troubles}
@@ -359,13 +347,13 @@ class Keeper:
 
     def _products_landed(self, connections: set[str]) -> None:
         """New options and new months of known products: whatever has no subject yet is marked. Blocking, from the worker."""
-        wanted = availability_subjects(self.ports, connections)
+        wanted = horizon.availability(self.ports, connections)
         known = {
             row.subject
             for connection in connections
             for row in self.ports.journal.subjects(connection, SubjectKind.AVAILABILITY)
         }
-        mark(self.ports, [s for s in wanted if s not in known], Source.SCHEDULE)
+        self.ports.mark([s for s in wanted if s not in known], Source.SCHEDULE)
 
     def _say_who_answers(self) -> None:
         """Services that do not answer, or refuse us, are news once; that they answer again too."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from octo_sync.destinations.base import Landing, LandingReport
 from octo_sync.destinations.gate import Guard
 from octo_sync.errors import RowsRefused
-from octo_sync.flows.mark import mark
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.sync.fetch import Fetched
 from octo_sync.flows.sync.losses import note_values_lost, values_lost
@@ -185,7 +184,7 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
             ports.journal.clear_records(connection, f.records.resource, mended)
     _let_out(ports, batch)
     # Before the others are clean: a kill in between must not lose it.
-    mark(ports, report.differing, Source.REPAIR)
+    ports.mark(report.differing, Source.REPAIR)
     ports.journal.landed([f.claim for f in batch], run_id=ports.run_id)
     log.info(
         "action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d differing=%d",

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from octo_sync.flows.mark import availability_subjects, booking_windows, documents, known_options, mark
+from octo_sync.flows import horizon
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.sync.drift import end_missing, let_through
 from octo_sync.flows.sync.due import known_bookings, unshown
@@ -37,9 +37,14 @@ class Scope:
     full: bool = False
     """Start anew even if a pull was cut off."""
 
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts of the horizon to pull; the documents always, because the others are known from them."""
+        return self.only | {"products"} if self.only else horizon.EVERYTHING
+
     def wants(self, part: str) -> bool:
         """Whether this part is to be pulled."""
-        return not self.only or part in self.only
+        return part in self.parts
 
     @property
     def kinds(self) -> frozenset[SubjectKind] | None:
@@ -97,7 +102,7 @@ class Pull:
     def begin(self) -> None:
         """Mark the documents and the booking windows, unless a pull is to be taken up."""
         let_through(self.ports)
-        known_options(self.ports)  # for what is owed from before
+        horizon.offered_options(self.ports)  # for what is owed from before
         while self.ports.journal.fire_timers(self.ports.clock.now()):
             pass  # what a receiver left to be confirmed, and nobody did
         self.owed = {
@@ -121,11 +126,8 @@ class Pull:
                 return
         # What failed on another day gets its tries again: the trouble may have been the day.
         self.ports.journal.quarantine_retry("all")
-        for connection in self.ports.clients:
-            mark(self.ports, documents(connection), Source.SCHEDULE)
-            if self.scope.wants("bookings"):
-                window = self.ports.bookings_window(connection, self.scope.travel)
-                mark(self.ports, booking_windows(connection, [window]), Source.SCHEDULE)
+        parts, travel = self.scope.parts - {"availability"}, self.scope.travel
+        self.ports.mark(horizon.subjects(self.ports, self.ports.clients, parts, travel=travel), Source.SCHEDULE)
         self._remember(self.started, wanted)
 
     def plan_availability(self, connections: Collection[str]) -> bool:
@@ -135,10 +137,10 @@ class Pull:
         new = set(connections) - self.planned
         if not new:
             return False
-        subjects = availability_subjects(self.ports, new)
+        subjects = horizon.availability(self.ports, new)
         # After a restore everything is marked: what was fetched since would be asked for a second time.
         unmarked = [subject for subject in subjects if subject not in self.owed]
-        mark(self.ports, unmarked, Source.SCHEDULE)
+        self.ports.mark(unmarked, Source.SCHEDULE)
         if not self.resumed:
             self.ports.progress.plan(str(SubjectKind.AVAILABILITY), len(subjects) - len(unmarked))
         self.planned |= new
@@ -172,19 +174,8 @@ class Pull:
         marked = 0
         for name in connections:
             own = list(dict.fromkeys(subject for subject in found if subject.connection == name))
-            marked += mark(self.ports, own if days else own[: self.ports.verify_budget(name)], Source.SCHEDULE)
+            marked += self.ports.mark(own if days else own[: self.ports.verify_budget(name)], Source.SCHEDULE)
         return marked > 0
-
-    def everything(self) -> list[Subject]:
-        """Every subject of the scope, as far as the products are known; nothing is marked."""
-        names = list(self.ports.clients)
-        found = [subject for name in names for subject in documents(name)]
-        if self.scope.wants("bookings"):
-            for name in names:
-                found += booking_windows(name, [self.ports.bookings_window(name, self.scope.travel)])
-        if self.scope.wants("availability"):
-            found += availability_subjects(self.ports, names)
-        return found
 
     def _signature(self) -> list[str]:
         addresses = sorted(f"{name} {client.connection.base_url}" for name, client in self.ports.clients.items())

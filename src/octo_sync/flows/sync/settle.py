@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from octo_sync.destinations.base import Absence
 from octo_sync.destinations.gate import Guard, is_too_much
 from octo_sync.errors import MassDeletionHeld
-from octo_sync.flows.mark import mark
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.sync.drift import let_through, tell_missing
 from octo_sync.flows.sync.due import known_bookings
@@ -126,7 +125,7 @@ def settle(
     owed = ports.journal.dirty_among([*plan.ask, *plan.ask_again])
     now = _within_budget(ports, [s for s in plan.ask if s not in owed], plan.held)
     later = [s for s in plan.ask_again if s not in owed]
-    mark(ports, now, Source.REPAIR)
+    ports.mark(now, Source.REPAIR)
     waited = {} if waited is None else waited
     for subject in waited.keys() - set(plan.ask_again):
         del waited[subject]
@@ -138,7 +137,7 @@ def settle(
         waited[subject] = max(first, longer)
         groups[waited[subject]].append(subject)
     for delay, subjects in groups.items():
-        mark(ports, subjects, Source.REPAIR, delay=delay)
+        ports.mark(subjects, Source.REPAIR, delay=delay)
     return Settled(marked=bool(now or later), buried=buried)
 
 

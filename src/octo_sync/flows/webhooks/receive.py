@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import Journal, Months, Received
-from octo_sync.model import Clock, Horizon, Subject, SubjectKind, Window
+from octo_sync.model import Clock, Horizon, Subject, SubjectKind, Window, day_at
 from octo_sync.octo.notifications import About, Notification, parted
 from octo_sync.pipeline import Pipeline, ProductFilter
 
@@ -117,12 +116,7 @@ class Routing:
         """What a notification says to look at again, seen from `now`."""
         product = notification.product or ""
         keeps = self._products.get(connection)
-        zone = self._time_zones.get((connection, product), "UTC")
-        try:
-            today = now.astimezone(ZoneInfo(zone)).date()
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            today = now.date()
-        horizon = self._horizon.window(today)
+        horizon = self._horizon.window(day_at(self._time_zones.get((connection, product)), now))
         return routed(notification, connection, horizon=horizon, keeps=keeps is None or keeps.keeps(product))
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from octo_sync.errors import AuthenticationRefused, RequestRefused, ServiceError
-from octo_sync.flows.mark import everything, mark
+from octo_sync.flows import horizon
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.webhooks import plan as planning
 from octo_sync.flows.webhooks.plan import Found, Patch
@@ -285,6 +285,6 @@ def close_gap(ports: Ports, connection: str, endpoint: str) -> bool:
         return False
     # In this order: who is killed in between asks for it all once more.
     # Marked as a schedule does, so that a pull under way is not over before what it asked for has landed.
-    mark(ports, everything(ports, [connection]), Source.SCHEDULE)
+    ports.mark(horizon.subjects(ports, [connection]), Source.SCHEDULE)
     ports.journal.set_setting(TOLD_AT, endpoint, connection=connection)
     return before is not None

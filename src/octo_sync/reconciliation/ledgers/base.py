@@ -9,12 +9,12 @@ from itertools import accumulate
 from os.path import commonprefix
 from pathlib import Path
 from typing import Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.errors import LedgerError
-from octo_sync.model import ValueKind
+from octo_sync.model import ValueKind, zone_of
 
 __all__ = ["Format", "Ledger", "Stretch", "Wanted"]
 
@@ -48,12 +48,11 @@ class Format:
 
     def zone(self) -> ZoneInfo:
         """`time_zone` as a zone; a `LedgerError` when there is none of that name."""
-        try:
-            return ZoneInfo(self.time_zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
+        if (zone := zone_of(self.time_zone)) is None:
             raise LedgerError(
                 f'There is no time zone "{self.time_zone[:_SHOWN]}"; set time_zone to a name such as "Europe/Lisbon".'
-            ) from None
+            )
+        return zone
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,93 @@
+"""The horizon: what a pipeline keeps of its connections, as subjects. Nothing is marked here."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from octo_sync.flows.ports import Ports
+from octo_sync.model import Subject, SubjectKind, Window
+
+__all__ = ["EVERYTHING", "availability", "booking_months", "documents", "offered_options", "subjects"]
+
+EVERYTHING = frozenset({"products", "availability", "bookings"})
+"""The parts that can be asked for apart: `products` are all documents, the supplier's too."""
+
+
+def subjects(
+    ports: Ports,
+    connections: Collection[str],
+    parts: Collection[str] = EVERYTHING,
+    *,
+    travel: Window | None = None,
+    near: bool = False,
+) -> list[Subject]:
+    """All that the pipeline keeps of connections, as far as their products are known. Blocking.
+
+    Bookings of `travel` where a user named days of travel; with `near` only months that `horizon.near` touches.
+    """
+    found = []
+    for name in connections:
+        if "products" in parts:
+            found += documents(name)
+        if "bookings" in parts:
+            window = ports.bookings_window(name, travel)
+            if near:
+                window = window.clip(_near(ports, ports.connection(name).business_time_zone)) or window
+            found += booking_months(name, window)
+    return found + (availability(ports, connections, near=near) if "availability" in parts else [])
+
+
+def documents(connection: str) -> list[Subject]:
+    """What is one document per connection: the supplier and the product list."""
+    return [Subject(connection, SubjectKind.SUPPLIER), Subject(connection, SubjectKind.PRODUCTS)]
+
+
+def booking_months(connection: str, window: Window) -> list[Subject]:
+    """One subject per calendar month that a window of bookings touches."""
+    return [Subject(connection, SubjectKind.BOOKINGS, (month,)) for month in window.months()]
+
+
+def _near(ports: Ports, time_zone: str | None) -> Window:
+    return ports.pipeline.horizons.near.window(ports.today(time_zone))
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """An option that is offered now, with its product's time zone."""
+
+    connection: str
+    product_id: str
+    option_id: str
+    time_zone: str | None
+
+
+_OFFERED = (
+    "select o.connection_id, o.product_id, o.option_id, p.time_zone from core.options o "
+    "join core.products p using (connection_id, product_id) where not o.is_deleted and not p.is_deleted"
+)
+
+
+def offered_options(ports: Ports) -> list[Offered]:
+    """The options that are offered now; from then on `ports` knows their products' time zones. Blocking."""
+    # Sorted here: databases do not agree on the order of texts.
+    catalog = [Offered(*row) for row in sorted(ports.warehouse.query(_OFFERED).rows, key=lambda row: row[:3])]
+    ports.time_zones.update({(o.connection, o.product_id): o.time_zone for o in catalog if o.time_zone})
+    return catalog
+
+
+def availability(ports: Ports, connections: Collection[str], *, near: bool = False) -> list[Subject]:
+    """One subject per option and calendar month of its horizon, for products the pipeline keeps. Blocking.
+
+    Time zones are learned before anything can be fetched by them.
+    """
+    found = []
+    for option in offered_options(ports):
+        keeps = ports.pipeline.products.get(option.connection)
+        if option.connection not in connections or (keeps and not keeps.keeps(option.product_id)):
+            continue
+        days: Window | None = ports.travel or ports.availability_window(option.connection, option.product_id)
+        if near and days:
+            days = days.clip(_near(ports, option.time_zone))
+        parts = option.product_id, option.option_id
+        months = days.months() if days else ()
+        found += [Subject(option.connection, SubjectKind.AVAILABILITY, (*parts, month)) for month in months]
+    return found
