@@ -16,12 +16,13 @@ from tests.dashboard.test_pages import table
 from tests.flows.harness import NOON
 from tests.warehouse.test_recon_open import _insert, _rows
 
-from octo_sync.dashboard import app, source, words
+from octo_sync.dashboard import app, source
 from octo_sync.dashboard.pages import sql as sql_page
 from octo_sync.dashboard.query import LONGEST
 from octo_sync.dashboard.source import PAGE_SECONDS
 from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.errors import JournalError
+from octo_sync.flows import wording
 from octo_sync.flows.status.report import ConnectionStatus, KindStatus, NextRun, Running, Status, WebhookStatus
 
 
@@ -68,7 +69,7 @@ async def test_the_coverage_map_says_what_is_in_none_of_its_months(shown, publis
             "select subjects, oldest_verified_at from marts.sync_freshness where resource = 'open_dated'"
         ).fetchall()
 
-    said = f"Bookings without a day of travel: {count}, verified since {words.instant(since)}; in no month."
+    said = f"Bookings without a day of travel: {count}, verified since {wording.instant(since)}; in no month."
     assert count > 0
     assert said in section(await shown().text("/sync"), "coverage-1")
 

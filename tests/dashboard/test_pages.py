@@ -15,10 +15,10 @@ from pyarrow import parquet
 from tests.dashboard.conftest import READ
 from tests.flows.harness import NOON, Project
 
-from octo_sync.dashboard import Source, dashboard_app, words
+from octo_sync.dashboard import Source, dashboard_app
 from octo_sync.dashboard.app import all_pages
 from octo_sync.dashboard.downloads import FORMATS
-from octo_sync.dashboard.view import Column, Money
+from octo_sync.flows import wording
 
 PAGES = [f"/{page.path}" for page in all_pages()]
 OURS = ["/", "/occupancy", "/pickup", "/cancellations", "/revenue", "/availability"]
@@ -487,7 +487,7 @@ async def test_a_currency_has_a_chart_of_its_own_and_no_total_is_of_two(shown, p
             for value in series["data"]
         )
         assert round(amount, 3) == float(totals[currency])
-        assert words.cell(Money(totals[currency], currency), Column("", "money")) in page
+        assert wording.money_text(totals[currency], currency) in page
     for currency in totals.keys() - {c["id"][-3:].upper() for c in drawn.values()}:
         assert f"{currency} (" in page, "what is not drawn is named"
 
@@ -519,7 +519,7 @@ async def test_what_is_known_in_part_is_said_of_the_channels_that_are_chosen(sho
         assert "Those before Tue 10 Nov 2026 are not known wholly" in await dashboard.text(path), path
     for path in ("/revenue", "/cancellations"):
         page = await dashboard.text(f"{path}?channel=main")
-        assert f"Those before {words.day(early)} are not known wholly" in page
+        assert f"Those before {wording.day(early)} are not known wholly" in page
 
 
 @pytest.mark.deep(0.4, everyday=1)
@@ -571,7 +571,7 @@ async def test_sold_bookings_without_a_day_of_travel_are_told_apart_per_currency
     for path in ("/", "/revenue", "/revenue?currency=EUR"):
         page = html.unescape(await dashboard.text(path))
         for currency, count, amount in found:
-            money = words.cell(Money(amount, currency), Column("", "money"))
+            money = wording.money_text(amount, currency)
             told = f"{count} sold in {currency}" if amount is None else f"{count} sold for {money}"
             assert (told in page) is (currency == "EUR" or "=" not in path), (path, told)
     assert "EUR" in {currency for currency, *_ in found}

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 from tests.flows.reconcile_outcome import SEEN, UUID, difference, here_row, item, items, outcome, there_row
 
-from octo_sync.flows.reconcile.page import ITEMS, Drill, write_html
+from octo_sync.flows.reconcile.page import ITEMS, write_html
 from octo_sync.reconciliation.model import Bucket
 
 VOID = {"meta", "link", "br"}
@@ -156,9 +156,10 @@ def test_history_and_notifications_are_asked_for_once_for_each_item(tmp_path):
     def drill(wanted):
         asked.append(wanted.key)
         versions = [{"valid_from_utc": SEEN, "retail_amount": Decimal("120.0000"), "source": "notification"}]
-        return Drill(versions, [{"received_at": SEEN + dt.timedelta(seconds=9), "type": "BOOKING_UPDATE"}])
+        told = [{"received_at": SEEN + dt.timedelta(seconds=9), "type": "BOOKING_UPDATE"}]
+        return {"Versions of the booking here": versions, "Notifications": told}
 
-    page = page_of(tmp_path / "l.html", outcome(list(items())[:2]), drill=drill)
+    page = page_of(tmp_path / "l.html", outcome(list(items())[:2]), remembered=drill)
 
     assert sorted(asked) == ["JP-1", f"booking_uuid={UUID.format(1)}"]
     assert "valid_from_utc retail_amount source 2026-11-22 03:10 UTC 120.00 notification" in page.texts("table")
@@ -196,8 +197,8 @@ HOSTILE = [
 @pytest.mark.deep(0.1, everyday=3)
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_whatever_the_data_says_is_text(tmp_path, text):
-    plain = page_of(tmp_path / "plain.html", _saying("harmless"), drill=_telling("harmless"))
-    page = page_of(tmp_path / "l.html", _saying(text), drill=_telling(text))
+    plain = page_of(tmp_path / "plain.html", _saying("harmless"), remembered=_telling("harmless"))
+    page = page_of(tmp_path / "l.html", _saying(text), remembered=_telling(text))
     shown = re.sub(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]", "�", text)
 
     def shape(page):
@@ -242,7 +243,7 @@ def _saying(text):
 
 
 def _telling(text):
-    return lambda _: Drill([{"status": text, "source": text}], [{"type": text}])
+    return lambda _: {"Versions": [{"status": text, "source": text}], "Notifications": [{"type": text}]}
 
 
 def test_the_page_fetches_nothing_and_runs_nothing(tmp_path):
@@ -291,7 +292,7 @@ def test_a_page_is_its_owners_only_and_a_failure_leaves_the_older_one(tmp_path):
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        write_html(outcome(), target, drill=fails)
+        write_html(outcome(), target, remembered=fails)
 
     assert target.read_bytes() == before
     assert stat.S_IMODE(target.stat().st_mode) == 0o600

@@ -20,7 +20,7 @@ from tests.journal.helpers import HandClock, fail
 
 from octo_sync.app import reading as api
 from octo_sync.errors import ConfigError, LedgerError
-from octo_sync.flows.reconcile.copy_side import drill
+from octo_sync.flows.reconcile.copy_side import remembered
 from octo_sync.flows.reconcile.run import compare, write
 from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind
@@ -246,9 +246,9 @@ def test_the_page_shows_the_versions_that_the_copy_has(copy, tmp_path):
 
     with looking(copy, tmp_path, LEDGER) as (pipeline, reader):
         outcome = compare(pipeline, "ledger", reader=reader, journal=None, now=NOW, environ={})
-        detail = drill(reader, None, {"ours-B1"})
-        write(outcome, tmp_path / "ledger.html", detail=detail)
-        [version] = detail(outcome.items[0]).versions
+        detail = remembered(reader, None, {"ours-B1"})
+        write(outcome, tmp_path / "ledger.html", remembered=detail)
+        [version] = detail(outcome.items[0])["Versions of the booking here"]
 
     assert (version["retail_amount"], version["changed_fields"]) == (Decimal("12.5000"), "retail_amount")
     assert version["valid_to_utc"] == dt.datetime(2026, 11, 15, 9, 30, tzinfo=dt.UTC)
@@ -294,11 +294,11 @@ def test_what_was_told_is_held_of_the_shown_bookings_alone(copy, tmp_path):
     item, other = (SimpleNamespace(booking_uuid=uuid, connection="ours") for uuid in ("u1", "u2"))
     with contextlib.closing(api.reader(tmp_path / "copy.duckdb")) as reader:
         tracemalloc.start()
-        detail = drill(reader, SimpleNamespace(all_deliveries=deliveries), {"u1", "u2"})
+        detail = remembered(reader, SimpleNamespace(all_deliveries=deliveries), {"u1", "u2"})
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert [told["received_at"] for told in detail(item).deliveries] == list(range(2980, 3000))
-        assert list(detail(other).deliveries) == []
+        assert [told["received_at"] for told in detail(item)["Notifications"]] == list(range(2980, 3000))
+        assert list(detail(other)["Notifications"]) == []
     assert held < 5_000_000
 
 

@@ -13,16 +13,14 @@ from octo_sync.flows.reconcile.words import (
     age_days,
     by_importance,
     controls,
-    exact,
-    instant_text,
     items_by_importance,
-    money,
     open_pairs,
     pairs,
     proven,
     value_text,
     verdict,
 )
+from octo_sync.flows.wording import exact, instant, money
 from octo_sync.reconciliation.model import Bucket
 
 
@@ -63,7 +61,7 @@ def test_a_value_is_shown_as_what_its_field_is(field, value, shown):
 
 
 def test_a_wall_clock_time_has_no_zone():
-    assert instant_text(dt.datetime(2026, 11, 20, 9, 0)) == "2026-11-20 09:00"  # noqa: DTZ001 - a wall clock time
+    assert instant(dt.datetime(2026, 11, 20, 9, 0)) == "2026-11-20 09:00"  # noqa: DTZ001 - a wall clock time
 
 
 def test_days_of_age_are_days_of_utc_and_have_four_classes():
@@ -104,7 +102,7 @@ def test_the_control_totals_are_explained_bucket_by_bucket_to_exactly_0():
     euros, nothing = found[2], found[-2]
     assert (euros.rows_here, euros.rows_there, euros.difference) == (8, 10, Decimal("-23.97"))
     assert sum(p.difference for p in euros.parts) == Decimal("-23.97")
-    assert [p.bucket for p in euros.parts][:2] == [Bucket.MISMATCHED, Bucket.MISSING_HERE]
+    assert [p.of for p in euros.parts][:2] == [Bucket.MISMATCHED, Bucket.MISSING_HERE]
     assert nothing.currency is None
     assert proven(found)
 

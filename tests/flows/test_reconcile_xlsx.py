@@ -127,8 +127,8 @@ def test_the_summary_says_what_was_compared_and_the_verdict(tmp_path):
     assert sheet["A1"].font.bold
     assert said["Reconciliation"] == "ledger"
     assert said["Verdict"] == "over the limits: mismatched>0 (3)"
-    assert (said["Here"], said["There: rows"]) == ("octo.read.duckdb", 1198)
-    assert said["There: all of the window covered"] == "unknown"
+    assert (said["Here: source"], said["There: rows"]) == ("octo.read.duckdb", 1198)
+    assert said["There: all of the window covered"] == "not known"
     assert said["From"] == dt.datetime(2026, 10, 18)  # noqa: DTZ001 - a day
     assert (said["Items with a difference"], said["New differences"], said["No longer found"]) == (8, 2, 4)
     assert said["Oldest difference (days)"] == 40

@@ -24,7 +24,7 @@ from octo_sync.app.project import (
     run_until_done,
 )
 from octo_sync.errors import LeaseHeld, OctoSyncError, WarehouseError
-from octo_sync.flows.reconcile.copy_side import drill
+from octo_sync.flows.reconcile.copy_side import remembered
 from octo_sync.flows.reconcile.frames import Reconciled
 from octo_sync.flows.reconcile.history import news, store
 from octo_sync.flows.reconcile.run import compare, table_of, write
@@ -130,9 +130,9 @@ def _make(
             *(pipeline.directory / each for each in (table.html, table.xlsx, table.csv) if each and run_id),
         ]
         uuids = {item.booking_uuid for item in outcome.items if item.booking_uuid}
-        detail = drill(reader, journal, uuids) if any(path.suffix.lower() == ".html" for path in wanted) else None
+        known = remembered(reader, journal, uuids) if any(path.suffix.lower() == ".html" for path in wanted) else None
         for path in wanted:
-            write(outcome, path, detail=detail)
+            write(outcome, path, remembered=known)
     problem = None
     if run_id is not None and table.notify and (document := news(outcome)) is not None:
         problem = tell(table.notify, document)

@@ -11,18 +11,15 @@ from octo_sync.flows.reconcile.words import (
     BUCKETS,
     Control,
     age_days,
-    age_text,
     by_importance,
     controls,
-    currency_name,
-    instant_text,
     main_amount,
-    money,
     open_pairs,
     proven,
     value_text,
     verdict,
 )
+from octo_sync.flows.wording import currency_name, days_old, instant, money, money_text, plural
 from octo_sync.reconciliation.model import Difference, Item, Outcome, Side
 
 __all__ = ["print_summary"]
@@ -52,11 +49,11 @@ def print_summary(outcome: Outcome, *, written: Sequence[Path] = ()) -> None:
 
 
 def _side(side: Side) -> str:
-    parts = [console.clean(side.origin), f"{side.rows:,} row{'' if side.rows == 1 else 's'}"]
+    parts = [console.clean(side.origin), plural(side.rows, "row")]
     if side.verified_from:
-        parts.append(f"seen at its source since {instant_text(side.verified_from)}")
+        parts.append(f"seen at its source since {instant(side.verified_from, seconds=True)}")
     elif side.as_of:
-        parts.append(f"as of {instant_text(side.as_of)}")
+        parts.append(f"as of {instant(side.as_of, seconds=True)}")
     else:
         parts.append("of unknown age")
     if side.complete is not None:
@@ -149,7 +146,7 @@ def _short(key: str) -> str:
 
 def _what(outcome: Outcome, item: Item, difference: Difference) -> str:
     currency, delta = difference.currency or item.currency, difference.delta_amount
-    amount = "" if delta is None else f"{money(delta, currency, sign=True)} {currency or ''}".strip()
+    amount = money_text(delta, currency, sign=True)
     if not difference.field:
         return f"{BUCKETS[item.bucket][0]} {amount}".strip()
     here, there = (
@@ -161,7 +158,7 @@ def _what(outcome: Outcome, item: Item, difference: Difference) -> str:
 
 def _age(outcome: Outcome, difference: Difference) -> str:
     days = age_days(difference, outcome.rules)
-    return "new" if difference.is_new or days is None else age_text(days)
+    return "new" if difference.is_new or days is None else days_old(days)
 
 
 def _table(

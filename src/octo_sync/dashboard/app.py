@@ -27,7 +27,6 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from octo_sync.dashboard import pages as pages_package
-from octo_sync.dashboard import words
 from octo_sync.dashboard.downloads import Downloads
 from octo_sync.dashboard.filters import filters_of
 from octo_sync.dashboard.guard import Guard, names_of
@@ -36,6 +35,7 @@ from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Filters, Page, Section, View
 from octo_sync.errors import OctoSyncError, QueryError
+from octo_sync.flows import wording
 from octo_sync.model import Secret
 
 __all__ = ["Dashboard", "all_pages", "dashboard_app", "nothing_yet"]
@@ -179,7 +179,7 @@ class Dashboard:
     def _told(self, request: Request, status: HTTPStatus, sentence: str) -> Response:
         """An error as a page like the others."""
         up = "../" * max(0, request.url.path.count("/") - 1)
-        frame = Frame(self._source.name, words.instant(self._source.now()), all_pages(), root=up or "./")
+        frame = Frame(self._source.name, wording.instant(self._source.now()), all_pages(), root=up or "./")
         return HTMLResponse(error_page(status.phrase, sentence, frame), status)
 
 
@@ -206,7 +206,7 @@ def nothing_yet(title: str, sentence: str) -> View:
 
 def _html(source: Source, page: Page, filters: Filters) -> bytes:
     """A page, whatever state the copy is in. Blocking."""
-    now, told = words.instant(source.now()), all_pages()
+    now, told = wording.instant(source.now()), all_pages()
     if (trouble := source.trouble) is not None:
         return page_html(nothing_yet(page.title, trouble), Frame(source.name, now, told, page))
     found = standing(source)

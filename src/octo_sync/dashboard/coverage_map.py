@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from octo_sync.dashboard import words
-from octo_sync.flows.reconcile.words import NOTHING
+from octo_sync.flows import wording
+from octo_sync.flows.wording import NOTHING
 
 __all__ = ["LEGEND", "ROWS", "Cell", "CoverageMap", "Line", "coverage_map"]
 
@@ -158,16 +158,16 @@ def _cell(name: str, month: str, row: Mapping[str, Any] | None, now: datetime, *
     age = now - row["verified_at_utc"]
     level = next((level for level, _, bound in _BOUNDS if age <= bound), _OLDER if counts else _OVER)
     is_complete = bool(row["is_complete"])
-    text = words.age(age).replace(" days", " d")
+    text = wording.age(age).replace(" days", " d")
     text = text if is_complete else f"! {text}"
     return Cell(month, level, text, _title(name, month, row, age), is_complete=is_complete, counts=counts)
 
 
 def _title(name: str, month: str, row: Mapping[str, Any], age: timedelta) -> str:
     """When, by which road, what was asked for, and whether wholly."""
-    at = words.instant(row["verified_at_utc"])
+    at = wording.instant(row["verified_at_utc"])
     road = row["verified_by"] or "an unknown road"
-    said = [f"{name}, {month}: verified {at}, {words.age(age)} before the copy's now, by {road}"]
+    said = [f"{name}, {month}: verified {at}, {wording.age(age)} before the copy's now, by {road}"]
     if first := row["window_start"] or row.get("booked_start"):
         said.append(f"asked for {first} to {row['window_end'] or row.get('booked_end')}")
     said.append(f"{row['row_count'] or 0:,} records")
@@ -216,7 +216,7 @@ def _said(lines: Sequence[Line], now: datetime, noun: str, unit: str) -> str:
     levels = Counter(cell.level for cell in verified)
     within = next((name for level, name, _ in reversed(_BOUNDS) if levels[level]), "1 h")
     if levels[_OLDER]:
-        head += f" verified, the oldest {words.age(now - oldest)} ago"
+        head += f" verified, the oldest {wording.age(now - oldest)} ago"
     else:
         head += f" verified within {within}"
     remarks = [

@@ -6,10 +6,11 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from octo_sync.dashboard import charts, words
+from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY, month_end, months
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Chart, Column, Money, Table
+from octo_sync.flows import wording
 
 __all__ = ["ahead", "bookings_by_channel", "fill_map", "in_part", "pick_up", "revenue", "share_of"]
 
@@ -37,7 +38,7 @@ def in_part(first: date, known_from: date | None) -> str:
     """The sentence that a time has which begins before everything is known; '' for any other."""
     if known_from == date.max:
         return " None of them is known wholly: a service lists its bookings by day of booking."
-    return f" Those before {words.day(known_from)} are not known wholly." if known_from and first < known_from else ""
+    return f" Those before {wording.day(known_from)} are not known wholly." if known_from and first < known_from else ""
 
 
 def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
@@ -47,7 +48,7 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     names: dict[str, str] = {}
     for row in rows:
         totals[row["connection_id"]] += row["bookings"]
-        names[row["connection_id"]] = words.plain(row["channel_name"])
+        names[row["connection_id"]] = wording.plain(row["channel_name"])
     largest = [c for c in sorted(totals, key=lambda c: (-totals[c], c)) if totals[c]][:_CHANNELS]
     days = sorted({row["booking_date"] for row in rows})
     place = {each: number for number, each in enumerate(days)}
@@ -63,7 +64,7 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     return Chart(
         id="bookings-by-channel",
         title="Bookings made per day, by channel",
-        option=charts.bars([words.short_day(day) for day in days], series),
+        option=charts.bars([wording.short_day(day) for day in days], series),
         table=Table(
             "Bookings made per day and channel",
             [
@@ -101,7 +102,7 @@ def _doubt(days: Sequence[date]) -> str:
     if not days:
         return said
     if len(days) == 1:
-        return f"{said} {words.short_day(days[0])} is not complete."
+        return f"{said} {wording.short_day(days[0])} is not complete."
     return f"{said} {len(days)} days are not known wholly, {days[0]} to {days[-1]}."
 
 
@@ -112,8 +113,8 @@ def fill_map(source: Source, first: date, last: date, product: str | None = None
     keys = list(dict.fromkeys(row["product_key"] for row in rows))
     across = {each: number for number, each in enumerate(days)}
     down = {each: number for number, each in enumerate(keys)}
-    names = {row["product_key"]: words.plain(row["product_name"]) for row in rows}
-    labels = [words.short_day(day) for day in days]
+    names = {row["product_key"]: wording.plain(row["product_name"]) for row in rows}
+    labels = [wording.short_day(day) for day in days]
     cells = []
     table = [[names[key], *[""] * len(days)] for key in keys]
     for row in rows:
@@ -127,7 +128,7 @@ def fill_map(source: Source, first: date, last: date, product: str | None = None
     )
     return Chart(
         id="fill-map",
-        title=f"How full each day is, {words.short_day(first)} to {words.short_day(last)}",
+        title=f"How full each day is, {wording.short_day(first)} to {wording.short_day(last)}",
         option=charts.heat_map(labels, [names[key] for key in keys], cells),
         table=Table(
             "How full each product is on each day; an empty cell: no departure",
@@ -154,8 +155,12 @@ def _fill(row: Mapping[str, Any]) -> tuple[float, str, str]:
         return charts.SOLD_OUT, "sold out", "sold out"
     if row["fill_rate"] is None:
         return charts.UNKNOWN, "capacity unknown", "unknown"
-    share = words.share(row["fill_rate"])
-    return min(1.0, max(0.0, row["fill_rate"])), f"{share} full ({words.of(row['taken'], row['capacity'])})", share
+    share = wording.share(row["fill_rate"])
+    return (
+        min(1.0, max(0.0, row["fill_rate"])),
+        f"{share} full ({wording.count(row['taken'])} of {wording.count(row['capacity'])})",
+        share,
+    )
 
 
 def share_of(part: int | None, whole: int | None) -> float | None:
@@ -182,7 +187,7 @@ def pick_up(source: Source, first: date, last: date, today: date, product: str |
             if row is not None and known:
                 table.append(
                     (
-                        words.month(month),
+                        wording.month(month),
                         out,
                         row["pax_on_books"],
                         row["cancelled_since_pax"],
@@ -192,9 +197,9 @@ def pick_up(source: Source, first: date, last: date, today: date, product: str |
                         row["is_complete"],
                     )
                 )
-        shown[words.month(month)] = values
+        shown[wording.month(month)] = values
     without = sum(row["bookings_without_pax"] for row in rows if row["days_out"] == 0)
-    over = {words.month(m) for m in travelled if (row := found.get((m, 0))) is not None and row["is_final"]}
+    over = {wording.month(m) for m in travelled if (row := found.get((m, 0))) is not None and row["is_final"]}
     return Chart(
         id="pick-up",
         title="Pick-up: guests on the books, by days before travel",
@@ -249,9 +254,9 @@ def revenue(
 def _undated(rows: Sequence[Mapping[str, Any]]) -> str:
     """What no month of travel can show, as a sentence."""
     told = [
-        f"{row['bookings']:,} sold in {words.plain(row['currency'] or 'no currency told')}"
+        f"{row['bookings']:,} sold in {wording.plain(row['currency'] or 'no currency told')}"
         if row["retail_amount"] is None or row["currency"] is None
-        else f"{row['bookings']:,} sold for {words.cell(Money(row['retail_amount'], row['currency']), Column('', 'money'))}"
+        else f"{row['bookings']:,} sold for {wording.money_text(row['retail_amount'], row['currency'])}"
         for row in rows
     ]
     return f"Without a day of travel, and so in no number here: {', '.join(told)}." if told else ""
@@ -261,20 +266,20 @@ def _revenue_of(currency: str, rows: Sequence[Mapping[str, Any]], across: Sequen
     place = {month: number for number, month in enumerate(across)}
     totals: dict[str, Decimal] = defaultdict(Decimal)
     for row in rows:
-        totals[words.plain(row["channel_name"])] += row["retail_amount"] or 0
+        totals[wording.plain(row["channel_name"])] += row["retail_amount"] or 0
     largest = sorted(totals, key=lambda name: (-totals[name], name))[:_CHANNELS]
     others = f"{len(totals) - len(largest)} others"
     series: dict[str, list[Decimal]] = {name: [Decimal(0)] * len(across) for name in largest}
     if len(totals) > len(largest):
         series[others] = [Decimal(0)] * len(across)
     for row in rows:
-        name = words.plain(row["channel_name"])
+        name = wording.plain(row["channel_name"])
         series[name if name in series else others][place[row["travel_month"]]] += row["retail_amount"] or 0
     total = sum(totals.values(), Decimal(0))
     without = sum(row["without_retail"] for row in rows)
     table = [
         (
-            words.month(row["travel_month"]),
+            wording.month(row["travel_month"]),
             row["channel_name"],
             row["bookings"],
             row["guests"],
@@ -287,14 +292,14 @@ def _revenue_of(currency: str, rows: Sequence[Mapping[str, Any]], across: Sequen
     count = sum(row["bookings"] for row in rows)
     return Chart(
         id=f"revenue-{''.join(c for c in currency.lower() if c.isascii() and c.isalnum()) or 'other'}",
-        title=f"Revenue in {words.plain(currency)}, by month of travel",
+        title=f"Revenue in {wording.plain(currency)}, by month of travel",
         option=charts.bars(
-            [words.month(month) for month in across],
+            [wording.month(month) for month in across],
             {name: [float(amount) for amount in amounts] for name, amounts in series.items()},
             faint_from=next((n for n, month in enumerate(across) if month > f"{today:%Y-%m}"), None),
         ),
         table=Table(
-            f"Sold bookings in {words.plain(currency)}, by month of travel and channel",
+            f"Sold bookings in {wording.plain(currency)}, by month of travel and channel",
             [
                 Column("Travel month"),
                 Column("Channel"),
@@ -308,7 +313,7 @@ def _revenue_of(currency: str, rows: Sequence[Mapping[str, Any]], across: Sequen
         ),
         download="fct_bookings",
         height=260,
-        note=f"{words.cell(Money(total, currency), Column('', 'money'))} retail in {count:,} sold bookings"
+        note=f"{wording.money_text(total, currency)} retail in {count:,} sold bookings"
         + (f"; {without:,} of them have no price" if without else "")
         + ". Months to come are fainter.",
     )

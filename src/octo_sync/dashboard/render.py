@@ -9,15 +9,17 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from octo_sync.dashboard import words
 from octo_sync.dashboard.standing import Standing
-from octo_sync.dashboard.view import Chart, Column, Item, Page, Section, Table, Tiles, View
+from octo_sync.dashboard.view import Chart, Column, Item, Money, Page, Section, Table, Tiles, View
+from octo_sync.flows import wording
 
 __all__ = ["STATIC", "Choices", "Frame", "error_page", "page_html", "report_page", "static_address"]
 
@@ -145,6 +147,27 @@ def _kinds(columns: Sequence[Column]) -> list[tuple[Column, str]]:
     return [(column, classes.get(column.kind, "")) for column in columns]
 
 
+def cell(value: object, column: Column) -> str:  # noqa: PLR0911 - one line for each kind of value
+    """A value of a table as text."""
+    if value is None:
+        return column.none
+    if isinstance(value, Money):
+        return wording.money_text(value.amount, value.currency)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if column.kind == "share" and isinstance(value, float | int):
+        return wording.share(value)
+    if isinstance(value, int):
+        return wording.count(value)
+    if isinstance(value, float):
+        return f"{value:,.1f}".removesuffix(".0")
+    if isinstance(value, Decimal):
+        return f"{value:,f}"
+    if isinstance(value, datetime):
+        return wording.instant(value)
+    return value.isoformat() if isinstance(value, date) else wording.plain(value)
+
+
 def _groups(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
     """Items in order, charts that follow each other together: they stand side by side."""
     found: list[tuple[str, list[Item]]] = []
@@ -168,13 +191,13 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     filters: dict[str, Any] = {
-        "cell": words.cell,
-        "plain": words.plain,
+        "cell": cell,
+        "plain": wording.plain,
         "groups": _groups,
         "kinds": _kinds,
         "static": static_address,
-        "instant": words.instant,
-        "age": words.age,
+        "instant": wording.instant,
+        "age": wording.age,
     }
     made.filters |= filters
     return made

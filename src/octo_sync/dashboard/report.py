@@ -1,11 +1,11 @@
 """The Overview as one file: style, scripts and data are in it, and its own policy lets it ask nobody for anything."""
 
-from octo_sync.dashboard import words
 from octo_sync.dashboard.app import all_pages, nothing_yet
 from octo_sync.dashboard.render import Frame, report_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Filters
+from octo_sync.flows import wording
 
 __all__ = ["report_html"]
 
@@ -18,7 +18,7 @@ def report_html(source: Source) -> bytes:
     """
     page = all_pages()[0]
     found = standing(source)
-    frame = Frame(source.name, words.instant(source.now()), (), page, found)
+    frame = Frame(source.name, wording.instant(source.now()), (), page, found)
     if found.is_empty:
         return report_page(nothing_yet(page.title, "There is nothing on this page yet."), frame)
     return report_page(page.build(source, Filters()), frame)

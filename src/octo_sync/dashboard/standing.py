@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from octo_sync.dashboard import words
 from octo_sync.dashboard.source import Source
+from octo_sync.flows import wording
 
 __all__ = ["Standing", "known_from", "standing"]
 
@@ -50,8 +50,8 @@ class Standing:
         said = []
         if self.is_stale and self.oldest_verified and self.age is not None:
             said.append(
-                f"This copy is stale: its oldest part was verified {words.age(self.age)} ago, "
-                f"{words.instant(self.oldest_verified)}. What changed since may be missing."
+                f"This copy is stale: its oldest part was verified {wording.age(self.age)} ago, "
+                f"{wording.instant(self.oldest_verified)}. What changed since may be missing."
             )
         if not self.is_complete:
             parts = [

@@ -1,7 +1,7 @@
 """What a page of the dashboard is made of: values only. Templates turn them into HTML, and every text is escaped there.
 
 A page is a function `build(source, filters) -> View`. Numbers come as the types they have (`Decimal`, `date`, `Money`, …)
-and are written out in one place (`words.py`), so that the same value reads the same on every page.
+and are written out in one place (`render.py`), so that the same value reads the same on every page.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from octo_sync.dashboard import charts, words
+from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View
+from octo_sync.flows import wording
 
 __all__ = ["PAGE", "build"]
 
@@ -42,17 +43,19 @@ def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
         if row["last_day_loaded"] is None or row["last_day_loaded"] < row["as_of_date"] + DAY * _SOON
     ]
     return [
-        Tile("Sold-out days", words.count(sum(r["sold_out_days"] for r in rows)), _of_days(days), name="sold-out-days"),
-        Tile("Closed days", words.count(sum(r["closed_days"] for r in rows)), _of_days(days), name="closed-days"),
+        Tile(
+            "Sold-out days", wording.count(sum(r["sold_out_days"] for r in rows)), _of_days(days), name="sold-out-days"
+        ),
+        Tile("Closed days", wording.count(sum(r["closed_days"] for r in rows)), _of_days(days), name="closed-days"),
         Tile(
             "Weak days",
-            words.count(sum(r["weak_days"] for r in rows)),
+            wording.count(sum(r["weak_days"] for r in rows)),
             f"less than 20 % full, {_of_days(days)}",
             name="weak-days",
         ),
         Tile(
             f"Without departures {_SOON} days from now",
-            words.count(len(soon)),
+            wording.count(len(soon)),
             f"of {len(rows):,} products: their last known departure is sooner, or there is none",
             "mark" if soon else "good",
             name="ending-soon",
@@ -76,7 +79,7 @@ def _chart(rows: list[dict[str, Any]]) -> Chart:
         id="health",
         title="Days ahead, by product",
         option=charts.shares_across(
-            [words.plain(row["product_name"]) for row in drawn],
+            [wording.plain(row["product_name"]) for row in drawn],
             {
                 "sold out": ("var(--sold-out)", column("sold_out_days")),
                 "closed": ("var(--closed)", column("closed_days")),

@@ -4,11 +4,12 @@ from collections import defaultdict
 from datetime import date
 from typing import Any
 
-from octo_sync.dashboard import charts, pictures, words
+from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import month_start, months
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View
+from octo_sync.flows import wording
 
 __all__ = ["PAGE", "build"]
 
@@ -30,13 +31,13 @@ def build(source: Source, filters: Filters) -> View:
     sold, cancelled = (sum(row[name] for row in by_month) for name in ("was_sold", "cancelled"))
     tile = Tile(
         "Cancelled",
-        words.share(cancelled / sold) if sold else "—",
-        f"{words.of(cancelled, sold)} bookings that were ever sold",
+        wording.share(cancelled / sold) if sold else "—",
+        f"{wording.count(cancelled)} of {wording.count(sold)} bookings that were ever sold",
         name="cancelled",
     )
     return View(
         "Cancellations",
-        f"Bookings made {words.day(first)} to {words.day(last)} that were ever sold, and those of them cancelled since. "
+        f"Bookings made {wording.day(first)} to {wording.day(last)} that were ever sold, and those of them cancelled since. "
         "A hold that was let go is no cancellation."
         + pictures.in_part(first, known_from(source, filters.channel, made=True)),
         [
@@ -55,7 +56,7 @@ def _by_month(rows: list[dict[str, Any]], across: list[str]) -> Chart:
     sold: dict[str, int] = defaultdict(int)
     counted: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
-        name = words.plain(row["channel_name"])  # of more than one connection, perhaps
+        name = wording.plain(row["channel_name"])  # of more than one connection, perhaps
         sold[name] += row["was_sold"]
         month = counted[name, row["booking_month"]]
         month[0] += row["cancelled"]
@@ -69,7 +70,7 @@ def _by_month(rows: list[dict[str, Any]], across: list[str]) -> Chart:
     return Chart(
         id="rate-by-month",
         title="Share cancelled, by month of booking and channel",
-        option=charts.lines([words.month(month) for month in across], series, percent=True),
+        option=charts.lines([wording.month(month) for month in across], series, percent=True),
         table=Table(
             "Share cancelled, by month of booking and channel",
             [
@@ -81,7 +82,7 @@ def _by_month(rows: list[dict[str, Any]], across: list[str]) -> Chart:
             ],
             [
                 (
-                    words.month(row["booking_month"]),
+                    wording.month(row["booking_month"]),
                     row["channel_name"],
                     row["was_sold"],
                     row["cancelled"],

@@ -3,12 +3,13 @@
 from datetime import date
 from typing import Any
 
-from octo_sync.dashboard import charts, pictures, words
+from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, View
 from octo_sync.errors import QueryError
+from octo_sync.flows import wording
 
 __all__ = ["PAGE", "build"]
 
@@ -26,7 +27,7 @@ def build(source: Source, filters: Filters) -> View:
     days = source.rows("occupancy_days", **asked)
     return View(
         "Occupancy",
-        f"Travel dates {words.day(first)} to {words.day(last)}. Everyone's sales are counted, not only ours.",
+        f"Travel dates {wording.day(first)} to {wording.day(last)}. Everyone's sales are counted, not only ours.",
         [
             Section("", [pictures.fill_map(source, first, last, filters.product)]),
             Section("", [_days(days)]),
@@ -41,7 +42,7 @@ def _days(rows: list[dict[str, Any]]) -> Chart:
         id="fill-by-day",
         title="How full each day is, all of it together",
         option=charts.lines(
-            [words.short_day(row["travel_date"]) for row in rows],
+            [wording.short_day(row["travel_date"]) for row in rows],
             {"Full": [row["fill_rate"] for row in rows]},
             percent=True,
         ),

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import date
 from statistics import median
 
-from octo_sync.dashboard import pictures, words
+from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import DAY, month_end, month_start
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import Standing, known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, Tile, Tiles, View
+from octo_sync.flows import wording
 
 __all__ = ["PAGE", "build"]
 
@@ -44,7 +45,7 @@ def build(source: Source, filters: Filters) -> View:
         sections.append(_tests(source))
     return View(
         "Overview",
-        f"As of {words.day(today)}, the day of the last verification ({now.time_zone}).",
+        f"As of {wording.day(today)}, the day of the last verification ({now.time_zone}).",
         sections,
         filters,
     )
@@ -83,7 +84,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
     days = _by_day(source, today - DAY * (_WEEKS * 7 - 1), today)
     lead_time = source.rows("lead_time", first=today - DAY * _RECENT, last=today - DAY)[0]
     ahead = source.rows("overview_ahead", first=today, last=today + DAY * (_RECENT - 1))[0]
-    name, yesterday = words.short_day(today - DAY), days[today - DAY]
+    name, yesterday = wording.short_day(today - DAY), days[today - DAY]
     before = [days[today - DAY * (1 + 7 * weeks)] for weeks in range(1, 5)]
     known = [day.bookings for day in before if day.is_complete]
     usual = f"median of {len(known)} weeks before: {median(known):g}" if known else "the weeks before are not known"
@@ -100,14 +101,14 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
     return [
         Tile(
             f"Bookings made on {name}",
-            words.count(yesterday.bookings),
+            wording.count(yesterday.bookings),
             f"ever sold; same weekday, {usual}{held}{doubt}",
             "mark" if doubt or now.is_stale else "",
             name="bookings",
         ),
         Tile(
             f"Guests booked on {name}",
-            words.count(
+            wording.count(
                 yesterday.guests if yesterday.sold_without_pax < yesterday.sold or not yesterday.sold else None
             ),
             guests,
@@ -115,8 +116,8 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
         ),
         Tile(
             "Cancelled",
-            words.share(cancelled / sold) if sold else "—",
-            f"{words.of(cancelled, sold)} sold in the {_RECENT} days before",
+            wording.share(cancelled / sold) if sold else "—",
+            f"{wording.count(cancelled)} of {wording.count(sold)} sold in the {_RECENT} days before",
             href="cancellations",
             name="cancelled",
         ),
@@ -128,7 +129,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
         ),
         Tile(
             f"Sold-out product-days, next {_RECENT} days",
-            words.count(ahead["sold_out"]),
+            wording.count(ahead["sold_out"]),
             f"of {ahead['product_days']:,} product-days with departures{closed}{unknown}",
             href="availability",
             name="sold-out",
@@ -149,7 +150,7 @@ def _differences(source: Source) -> Tile:
         )
     return Tile(
         "Open differences",
-        words.count(found["differences"]),
+        wording.count(found["differences"]),
         f"{found['new_differences']:,} of them new, in {found['reconciliations']:,} "
         f"{'comparison' if found['reconciliations'] == 1 else 'comparisons'}",
         "mark" if found["differences"] else "good",

@@ -3,12 +3,13 @@
 from datetime import date
 from typing import Any
 
-from octo_sync.dashboard import pictures, words
+from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_end, month_start, months
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View
 from octo_sync.errors import QueryError
+from octo_sync.flows import wording
 
 __all__ = ["PAGE", "build"]
 
@@ -26,7 +27,7 @@ def build(source: Source, filters: Filters) -> View:
         raise QueryError(f"{first:%Y-%m} to {last:%Y-%m} are more than {_MOST} months; choose fewer.")
     return View(
         "Pick-up",
-        f"Months of travel {words.month(f'{first:%Y-%m}')} to {words.month(f'{last:%Y-%m}')}: how many guests were on the "
+        f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: how many guests were on the "
         "books so many days before they travel.",
         [
             Section("", [pictures.pick_up(source, first, last, today, filters.product)]),
@@ -47,7 +48,7 @@ def _shares(rows: list[dict[str, Any]]) -> Table:
         final = found[month, 0]["final_pax"]
         shares = [pictures.share_of(found[month, out]["pax_on_books"], final) for out in _OUT]
         return (
-            words.month(month),
+            wording.month(month),
             final,
             *shares,
             found[month, 0]["bookings_without_pax"],

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from octo_sync.dashboard import words
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Money, Page, Section, Table, Tile, Tiles, View
-from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS, NOTHING, age_text, currency_name, money
+from octo_sync.flows import wording
+from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS
+from octo_sync.flows.wording import NOTHING, currency_name, days_old, money, money_text
 from octo_sync.reconciliation.model import Bucket
 
 __all__ = ["PAGE"]
@@ -80,7 +81,7 @@ def _summary(
     name: str, runs: Sequence[Mapping[str, Any]], ages: Sequence[Mapping[str, Any]], accepted: int, place: str
 ) -> Section:
     last, compared = runs[0], _compared(runs)
-    note = f"{_VERDICTS.get(last['verdict'], last['verdict'])}; ran {words.instant(last['ended_at_utc'])}"
+    note = f"{_VERDICTS.get(last['verdict'], last['verdict'])}; ran {wording.instant(last['ended_at_utc'])}"
     if compared is None:
         return Section(name, ["It could not compare yet; octo-sync reconcile says why."], note, id=place)
     note += (
@@ -107,7 +108,7 @@ def _summary(
     ]
     items: list[Item] = [Tiles(tiles)]
     if last is not compared:
-        items.insert(0, f"The last run failed; what is below was compared {words.instant(compared['ended_at_utc'])}.")
+        items.insert(0, f"The last run failed; what is below was compared {wording.instant(compared['ended_at_utc'])}.")
     return Section(name, items, note, id=place)
 
 
@@ -208,9 +209,9 @@ def _difference(row: Mapping[str, Any]) -> Mapping[str, Any]:
         ("Day", row["day"]),
         ("Connection", row["connection_id"]),
         ("Booking uuid", row["booking_uuid"]),
-        ("First seen", words.instant(row["first_seen_at_utc"])),
-        ("Last seen", words.instant(row["last_seen_at_utc"])),
-        ("Age", f"{age_text(row['age_days'])} ({_AGES[row['age_class']]} days)"),
+        ("First seen", wording.instant(row["first_seen_at_utc"])),
+        ("Last seen", wording.instant(row["last_seen_at_utc"])),
+        ("Age", f"{days_old(row['age_days'])} ({_AGES[row['age_class']]} days)"),
     ]
     return {
         "key": row["recon_key"],
@@ -218,9 +219,9 @@ def _difference(row: Mapping[str, Any]) -> Mapping[str, Any]:
         "field": row["field"] or "whole row",
         "here": _value(row["here_value"], row),
         "there": _value(row["there_value"], row),
-        "delta": "" if delta is None else f"{money(delta, currency, sign=True)} {currency or ''}".strip(),
+        "delta": money_text(delta, currency, sign=True),
         "reason": row["reason"],
-        "age": age_text(row["age_days"]),
+        "age": days_old(row["age_days"]),
         "is_new": row["is_new"],
         "about": [(label, str(value)) for label, value in about if value],
     }

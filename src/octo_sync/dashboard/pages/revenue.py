@@ -4,11 +4,12 @@ from datetime import date
 from itertools import groupby
 from typing import Any
 
-from octo_sync.dashboard import pictures, words
+from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_end, month_start
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Money, Page, Section, Table, View
+from octo_sync.flows import wording
 
 __all__ = ["PAGE", "build"]
 
@@ -28,7 +29,7 @@ def build(source: Source, filters: Filters) -> View:
     charts, left_out = pictures.revenue(source, first, last, today, **chosen)
     return View(
         "Revenue",
-        f"Sold bookings that travel {words.day(first)} to {words.day(last)}."
+        f"Sold bookings that travel {wording.day(first)} to {wording.day(last)}."
         + pictures.in_part(first, known_from(source, filters.channel)),
         [
             Section("", charts or ["No sold booking travels in this time."], left_out),
@@ -48,7 +49,7 @@ def _tables(rows: list[dict[str, Any]]) -> list[Table]:
         left = len(lines) - _ROWS
         found.append(
             Table(
-                f"Sold bookings in {words.plain(currency) if currency else 'no currency told'}, the largest first",
+                f"Sold bookings in {wording.plain(currency) if currency else 'no currency told'}, the largest first",
                 [
                     Column("Product"),
                     Column("Channel"),

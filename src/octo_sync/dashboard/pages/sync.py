@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from octo_sync.dashboard import words
 from octo_sync.dashboard.coverage_map import LEGEND, CoverageMap, coverage_map
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Table, View
 from octo_sync.errors import OctoSyncError
+from octo_sync.flows import wording
 from octo_sync.flows.status.report import ConnectionStatus, Status
 
 __all__ = ["PAGE"]
@@ -70,7 +70,9 @@ def _undated(rows: Sequence[Mapping[str, Any]]) -> list[Item]:
     if not verified:
         return []
     count = sum(row["subjects"] for row in rows)
-    return [f"Bookings without a day of travel: {count:,}, verified since {words.instant(min(verified))}; in no month."]
+    return [
+        f"Bookings without a day of travel: {count:,}, verified since {wording.instant(min(verified))}; in no month."
+    ]
 
 
 def _back(today: date) -> date:
@@ -82,7 +84,7 @@ def _map(found: CoverageMap, now: datetime) -> list[Item]:
     if not found.lines:
         return ["Nothing was asked for yet."]
     note = (
-        f"Ages are counted to {words.instant(now)}, when anything was last verified; a cell is as old as "
+        f"Ages are counted to {wording.instant(now)}, when anything was last verified; a cell is as old as "
         "the part of it that was verified longest ago. Hold the pointer over one to see by which road."
     )
     more = ""
@@ -94,7 +96,7 @@ def _map(found: CoverageMap, now: datetime) -> list[Item]:
             "coverage_map.html.j2",
             {
                 "map": found,
-                "months": [words.month(month) for month in found.months],
+                "months": [wording.month(month) for month in found.months],
                 "legend": LEGEND,
                 "note": note,
                 "more": more,
@@ -184,7 +186,9 @@ def _backlog(found: Status, connections: Iterable[ConnectionStatus]) -> Section:
         for each in connections
         for kind in each.kinds.values()
     ]
-    working = f"{found.running.owner} works on it since {words.instant(found.running.since)}." if found.running else ""
+    working = (
+        f"{found.running.owner} works on it since {wording.instant(found.running.since)}." if found.running else ""
+    )
     table = Table(
         "What is owed a look",
         [

@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,11 @@ from octo_sync.model import Subject, SubjectKind, Window
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-    from octo_sync.flows.reconcile.page import Drill
+    from octo_sync.flows.reconcile.page import Remembered
     from octo_sync.reconciliation import Item, Side
     from octo_sync.reconciliation.ledgers import Ledger
 
-__all__ = ["Facts", "drill", "select", "sides"]
+__all__ = ["Facts", "remembered", "select", "sides"]
 
 _PARAMETER = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?<![:\w]):(from|to)\b", re.DOTALL)
 _QUOTED = re.compile(rb'"([^"\\]{1,100})"')
@@ -143,13 +143,12 @@ def sides(reader: Reader, facts: Facts, here: "pa.Table", ledger: "Ledger") -> "
     return ours, Side(origin=ledger.origin, rows=ledger.rows.num_rows, as_of=ledger.as_of)
 
 
-def drill(reader: Reader, journal: Journal | None, uuids: Collection[str]) -> "Callable[[Item], Drill]":
+def remembered(reader: Reader, journal: Journal | None, uuids: Collection[str]) -> "Remembered":
     """What the copy remembers of an item's booking, one of `uuids`: its versions and the last notifications about it."""
-    from octo_sync.flows.reconcile.page import Drill  # noqa: PLC0415 - only when asked for
 
-    def detail(item: "Item") -> "Drill":
+    def detail(item: "Item") -> Mapping[str, Sequence[Mapping[str, Any]]]:
         if item.booking_uuid is None:
-            return Drill(versions=(), deliveries=())
+            return {}
         rows = reader.query(
             "select valid_from_utc, valid_to_utc, status, local_date, retail_amount, net_amount, currency, pax_count, "
             "changed_fields, source from core.booking_history where booking_uuid = $uuid and connection_id = $connection "
@@ -158,7 +157,7 @@ def drill(reader: Reader, journal: Journal | None, uuids: Collection[str]) -> "C
             limit=_MOST,
         )
         versions = [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
-        return Drill(versions=versions, deliveries=list(told[item.booking_uuid.encode()]))
+        return {"Versions of the booking here": versions, "Notifications": list(told[item.booking_uuid.encode()])}
 
     # Deliveries may be millions.
     told: dict[bytes, deque[Mapping[str, Any]]] = {uuid.encode(): deque(maxlen=_MOST) for uuid in uuids}

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from octo_sync.flows.reconcile.words import COLUMNS, cells, pairs
+
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped] # it ships no types
 
@@ -10,10 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Reconciled"]
 
-_DIFFERENCES = (
-    "key", "bucket", "field", "here_value", "there_value", "delta_amount", "currency", "reason", "code", "rule", "normalised",
-    "booking_uuid", "connection_id", "day", "place_there", "first_seen_at_utc", "is_new", "accepted_note",
-)  # fmt: skip
 _TOTALS = ("side", "currency", "rows", "field", "amount")
 _EXPLAINED = ("bucket", "currency", "field", "rows_here", "rows_there", "amount_here", "amount_there", "difference")
 
@@ -35,20 +33,12 @@ class Reconciled:
         return not self.outcome.breached
 
     def differences(self) -> "pd.DataFrame":
-        """One row per difference: what a person has to look at, and what was accepted or is too fresh; amounts are Decimals."""
-        return _frame(
-            _DIFFERENCES,
-            [
-                (
-                    item.key, str(item.bucket), d.field, d.here_value, d.there_value, d.delta_amount, d.currency, d.reason,
-                    d.code,
-                    item.rule, item.normalised, item.booking_uuid, item.connection, item.day, "; ".join(item.places) or None,
-                    d.first_seen_at, d.is_new, item.acceptance.note if item.acceptance else None,
-                )
-                for item in self.outcome.items
-                for d in item.differences
-            ],
-        )  # fmt: skip
+        """One row per difference: what a person has to look at, and what was accepted or is too fresh; amounts are Decimals.
+
+        The columns are those of the CSV.
+        """
+        found = pairs(item for item in self.outcome.items if item.differences)
+        return _frame(COLUMNS, [tuple(cells(self.outcome, *each).values()) for each in found])
 
     def totals(self) -> "pd.DataFrame":
         """Rows and money on both sides, per currency and amount."""

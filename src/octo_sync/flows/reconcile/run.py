@@ -1,11 +1,11 @@
 """Reconcile: compare this copy with a ledger, CRM or other system.
 
-Both sides are read (`reconcile_here.py`, `reconcile_there.py`), `reconciliation/` compares them, the journal ages what
-differs (`reconcile_keeping.py`). Nothing of it needs to own the warehouse:
+Both sides are read (`copy_side.py`, `ledger_side.py`), `reconciliation/` compares them, the journal ages what
+differs (`history.py`). Nothing of it needs to own the warehouse:
 here is the copy that readers have, and results are shown in `ops` and `marts.recon_open` with the next publish.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -24,8 +24,8 @@ from octo_sync.pipeline import Pipeline, ReconcileTable
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-    from octo_sync.flows.reconcile.page import Drill
-    from octo_sync.reconciliation import FieldRule, Item, Kind, Outcome, Rules
+    from octo_sync.flows.reconcile.page import Remembered
+    from octo_sync.reconciliation import FieldRule, Kind, Outcome, Rules
 
 __all__ = ["compare", "table_of", "write"]
 
@@ -100,7 +100,7 @@ def compare(
     return replace(outcome, breached=breaches(outcome))
 
 
-def write(outcome: "Outcome", path: Path, *, detail: "Callable[[Item], Drill] | None" = None) -> None:
+def write(outcome: "Outcome", path: Path, *, remembered: "Remembered | None" = None) -> None:
     """Write an outcome as the file's name says: `.html`, `.xlsx` or `.csv`.
 
     Raises:
@@ -111,7 +111,7 @@ def write(outcome: "Outcome", path: Path, *, detail: "Callable[[Item], Drill] | 
         case ".html":
             from octo_sync.flows.reconcile.page import write_html  # noqa: PLC0415 - only when asked for
 
-            write_html(outcome, path, drill=detail)
+            write_html(outcome, path, remembered=remembered)
         case ".xlsx":
             from octo_sync.flows.reconcile.workbook import write_xlsx  # noqa: PLC0415 - only when asked for
 

@@ -9,13 +9,15 @@
 
 import csv
 from collections.abc import Mapping
-from datetime import date, datetime
+from dataclasses import fields
+from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from octo_sync.flows.export.files import formula_safe, writing
-from octo_sync.flows.reconcile.words import COLUMNS, age_days, cells, controls, exact, instant, pairs, proven
+from octo_sync.flows.reconcile.words import COLUMNS, Sums, age_days, cells, controls, pairs, proven
+from octo_sync.flows.wording import exact
 from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, Item, Outcome, Side
 
 __all__ = ["as_document", "write_csv"]
@@ -65,9 +67,9 @@ def as_document(outcome: Outcome) -> dict[str, Any]:
     return {
         "name": rules.name,
         "window": {"from": rules.window.start.isoformat(), "to": rules.window.end.isoformat()},
-        "compared_at": instant(rules.now),
-        "here": _side(outcome.here),
-        "there": _side(outcome.there),
+        "compared_at": _plain(rules.now),
+        "here": _plain(outcome.here),
+        "there": _plain(outcome.there),
         "within_limits": not outcome.breached,
         "limits": [str(limit) for limit in rules.limits],
         "breached": list(outcome.breached),
@@ -79,95 +81,67 @@ def as_document(outcome: Outcome) -> dict[str, Any]:
             {
                 "currency": c.currency,
                 "field": c.field or None,
-                "rows_here": c.rows_here,
-                "rows_there": c.rows_there,
-                "here": exact(c.here, c.currency),
-                "there": exact(c.there, c.currency),
-                "difference": exact(c.difference, c.currency),
+                **_sums(c, c.currency),
                 "unexplained": exact(c.unexplained, c.currency),
-                "buckets": [
-                    {
-                        "bucket": part.bucket.value,
-                        "rows_here": part.rows_here,
-                        "rows_there": part.rows_there,
-                        "here": exact(part.amount_here, c.currency),
-                        "there": exact(part.amount_there, c.currency),
-                        "difference": exact(part.difference, c.currency),
-                    }
-                    for part in c.parts
-                ],
+                "buckets": [{"bucket": part.of, **_sums(part, c.currency)} for part in c.parts],
             }
             for c in totals
         ],
-        "items": [_item(outcome, item) for item in outcome.items],
+        "items": [
+            {
+                **_plain(item, item.currency),
+                "differences": [_difference(outcome, item, difference) for difference in item.differences],
+            }
+            for item in outcome.items
+        ],
     }
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _sums(sums: Sums, currency: str | None) -> dict[str, Any]:
     return {
-        "origin": side.origin,
-        "rows": side.rows,
-        "as_of": instant(side.as_of) if side.as_of else None,
-        "verified_from": instant(side.verified_from) if side.verified_from else None,
-        "complete": side.complete,
-    }
-
-
-def _item(outcome: Outcome, item: Item) -> dict[str, Any]:
-    return {
-        "key": item.key,
-        "bucket": item.bucket.value,
-        "found": item.found.value,
-        "rule": item.rule,
-        "normalised": item.normalised,
-        "remark": item.remark,
-        "connection": item.connection,
-        "booking_uuid": item.booking_uuid,
-        "day": item.day.isoformat() if item.day else None,
-        "currency": item.currency,
-        "places": list(item.places),
-        "acceptance": _acceptance(item.acceptance) if item.acceptance else None,
-        "differences": [_difference(outcome, item, difference) for difference in item.differences],
-        "here": [_row(row, item.currency) for row in item.here],
-        "there": [_row(row, item.currency) for row in item.there],
+        "rows_here": sums.rows_here,
+        "rows_there": sums.rows_there,
+        "here": exact(sums.here, currency),
+        "there": exact(sums.there, currency),
+        "difference": exact(sums.difference, currency),
     }
 
 
 def _difference(outcome: Outcome, item: Item, difference: Difference) -> dict[str, Any]:
-    currency, delta = difference.currency or item.currency, difference.delta_amount
+    currency = difference.currency or item.currency
     return {
         "field": difference.field,
         "here": difference.here_value,
         "there": difference.there_value,
-        "difference": None if delta is None else exact(delta, currency),
+        "difference": _plain(difference.delta_amount, currency),
         "currency": currency,
         "reason": difference.reason,
         "code": difference.code,
-        "first_seen_at": instant(difference.first_seen_at) if difference.first_seen_at else None,
+        "first_seen_at": _plain(difference.first_seen_at),
         "age_days": age_days(difference, outcome.rules),
         "new": difference.is_new,
     }
 
 
-def _acceptance(acceptance: Acceptance) -> dict[str, Any]:
-    return {
-        "note": acceptance.note,
-        "accepted_by": acceptance.accepted_by,
-        "accepted_at": instant(acceptance.accepted_at),
-        "until": acceptance.until.isoformat() if acceptance.until else None,
-    }
-
-
-def _row(row: Mapping[str, Any], currency: str | None) -> dict[str, Any]:
-    return {name: _plain(value, currency) for name, value in row.items()}
-
-
-def _plain(value: object, currency: str | None) -> object:
-    """What JSON can say of a value of a row; a wall clock time has no Z."""
-    if isinstance(value, Decimal):
-        return exact(value, currency)
-    if isinstance(value, datetime):
-        return instant(value) if value.tzinfo else value.isoformat()
-    if isinstance(value, date):
-        return value.isoformat()
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+def _plain(value: object, currency: str | None = None) -> Any:  # noqa: ANN401, PLR0911 - JSON; a line for each kind of value
+    """What JSON can say of a value; a wall clock time has no Z."""
+    match value:
+        case Decimal():
+            return exact(value, currency)
+        case datetime():
+            at = value.astimezone(UTC) if value.tzinfo else value
+            return at.isoformat().replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case Mapping():
+            return {name: _plain(each, currency) for name, each in value.items()}
+        case tuple():
+            return [_plain(each, currency) for each in value]
+        case Side() | Item() | Acceptance():
+            # An acceptance stands in its item, whose key it has.
+            names = (each.name for each in fields(value) if isinstance(value, Item) or each.name != "key")
+            return {name: _plain(getattr(value, name), currency) for name in names}
+        case None | bool() | int() | str():
+            return value
+        case _:
+            return str(value)

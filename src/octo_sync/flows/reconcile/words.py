@@ -1,9 +1,6 @@
-"""What the terminal, the page, the workbook and the files say alike of a reconciliation: names, money, ages, order, proof.
+"""What the terminal, the page, the workbook and the files say alike of a reconciliation: names, ages, order, proof."""
 
-Every amount is exact: it has the decimals of its currency, and more where the value has more. It is never rounded.
-"""
-
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -11,28 +8,24 @@ from decimal import Decimal, InvalidOperation
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
-from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, ExplainedMoney, Item, Outcome, Rules
+from octo_sync.flows.wording import NOTHING, instant, money
+from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, Item, Outcome, Rules, Side, SideTotal
 
 __all__ = [
     "AGE_CLASSES",
     "BUCKETS",
     "COLUMNS",
-    "NOTHING",
     "Control",
+    "Sums",
     "accepted_text",
     "age_class",
     "age_days",
-    "age_text",
     "by_importance",
     "cells",
     "controls",
-    "currency_name",
-    "exact",
-    "instant",
-    "instant_text",
+    "facts",
     "items_by_importance",
     "main_amount",
-    "money",
     "open_pairs",
     "pairs",
     "proven",
@@ -60,46 +53,8 @@ BUCKETS: Mapping[Bucket, tuple[str, str]] = {
 }
 """Bucket → its name for people, and what it means; those that somebody has to look at come first."""
 
-# ISO 4217: the active currencies whose minor unit is not two digits.
-_DECIMALS = {
-    currency: digits
-    for digits, currencies in {
-        0: ("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF",
-            "XPF"),
-        3: ("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"),
-        4: ("CLF", "UYW"),
-    }.items()
-    for currency in currencies
-}  # fmt: skip
-NOTHING = "–"  # noqa: RUF001 - stands for nothing
 AGE_CLASSES = ("0–1", "2–7", "8–30", ">30")  # noqa: RUF001 - a dash between numbers
 """Days since a difference was first found."""
-
-
-def exact(amount: Decimal, currency: str | None) -> str:
-    """All digits, with at least the decimals of the currency: `1204.50`, `1200` for JPY, `0.0005`."""
-    # abs() would round to what Python's decimal context keeps.
-    whole, _, fraction = f"{amount.copy_abs():f}".partition(".")
-    fraction = fraction.rstrip("0").ljust(_DECIMALS.get(currency or "", 2), "0")
-    return f"{'-' if amount < 0 else ''}{whole}{'.' + fraction if fraction else ''}"
-
-
-def money(amount: Decimal, currency: str | None, *, sign: bool = False) -> str:
-    """The same for people, with thousands set apart: `1,204.50`; with `sign` `+12.00`."""
-    text = exact(amount.copy_abs(), currency)
-    whole, dot, fraction = text.partition(".")
-    before = "-" if amount < 0 else "+" if sign and amount > 0 else ""
-    return f"{before}{int(whole):,}{dot}{fraction}"
-
-
-def currency_name(currency: str | None) -> str:
-    """The currency's code; rows without one are named so."""
-    return currency or "no currency"
-
-
-def instant(at: datetime) -> str:
-    """An instant for machines: `2026-11-22T03:10:00Z`."""
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def value_text(outcome: Outcome, field: str, value: str | None, currency: str | None) -> str:
@@ -113,15 +68,9 @@ def value_text(outcome: Outcome, field: str, value: str | None, currency: str | 
     try:
         if kind == "amount":
             return money(Decimal(value), currency)
-        return instant_text(datetime.fromisoformat(value)) if kind == "instant" else value
+        return instant(datetime.fromisoformat(value), seconds=True) if kind == "instant" else value
     except (InvalidOperation, ValueError):
         return value
-
-
-def instant_text(at: datetime) -> str:
-    """An instant for people: `2026-11-22 03:10 UTC`, with seconds where it has any; a wall clock time has no zone."""
-    text = f"{at.astimezone(UTC) if at.tzinfo else at:%Y-%m-%d %H:%M:%S}".removesuffix(":00")
-    return f"{text} UTC" if at.tzinfo else text
 
 
 def age_days(difference: Difference, rules: Rules) -> int | None:
@@ -136,11 +85,6 @@ def age_class(days: int) -> str:
     return next((name for name, last in zip(AGE_CLASSES, (1, 7, 30), strict=False) if days <= last), AGE_CLASSES[-1])
 
 
-def age_text(days: int) -> str:
-    """`today`, `1 day`, `40 days`."""
-    return "today" if days <= 0 else f"{days} day{'' if days == 1 else 's'}"
-
-
 def verdict(outcome: Outcome) -> str:
     """Whether limits were passed, and which."""
     if outcome.breached:
@@ -151,7 +95,23 @@ def verdict(outcome: Outcome) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class Sums:
+    """Rows and money of both sides: all of them (`of` "total"), or those of one bucket."""
+
+    of: str
+    rows_here: int
+    rows_there: int
+    here: Decimal
+    there: Decimal
+
+    @property
+    def difference(self) -> Decimal:
+        """There minus here."""
+        return self.there - self.here
+
+
+@dataclass(frozen=True, slots=True)
+class Control(Sums):
     """The control total of one currency and amount field, and what each bucket adds to its difference.
 
     Where no amount is compared, `field` is '' and only the rows count.
@@ -159,16 +119,7 @@ class Control:
 
     currency: str | None
     field: str
-    rows_here: int
-    rows_there: int
-    here: Decimal
-    there: Decimal
-    parts: tuple[ExplainedMoney, ...]
-
-    @property
-    def difference(self) -> Decimal:
-        """There minus here."""
-        return self.there - self.here
+    parts: tuple[Sums, ...]
 
     @property
     def unexplained(self) -> Decimal:
@@ -184,25 +135,19 @@ class Control:
 
 def controls(outcome: Outcome) -> list[Control]:
     """Control totals: currencies by the alphabet, rows without one last; in each the amounts as the rules name them."""
+    parts: dict[tuple[str | None, str], list[Sums]] = defaultdict(list)
+    for e in sorted(outcome.explained, key=lambda e: _PLACE[e.bucket]):
+        parts[e.currency, e.field].append(Sums(e.bucket, e.rows_here, e.rows_there, e.amount_here, e.amount_there))
     sides = {(t.side, t.currency): t for t in outcome.totals}
-    fields = _amounts(outcome) or [""]
     currencies = {t.currency for t in outcome.totals} | {e.currency for e in outcome.explained}
-    found = []
+    zero, found = Decimal(0), []
     for currency in sorted(currencies, key=lambda c: (c is None, c or "")):
-        here, there = sides.get(("here", currency)), sides.get(("there", currency))
-        for name in fields:
-            parts = [e for e in outcome.explained if e.currency == currency and e.field == name]
-            found.append(
-                Control(
-                    currency,
-                    name,
-                    here.rows if here else 0,
-                    there.rows if there else 0,
-                    here.amounts.get(name, Decimal(0)) if here else Decimal(0),
-                    there.amounts.get(name, Decimal(0)) if there else Decimal(0),
-                    tuple(sorted(parts, key=lambda e: _PLACE[e.bucket])),
-                )
-            )
+        here = sides.get(("here", currency), SideTotal("here", currency, 0, {}))
+        there = sides.get(("there", currency), SideTotal("there", currency, 0, {}))
+        for name in _amounts(outcome) or [""]:
+            amounts = here.amounts.get(name, zero), there.amounts.get(name, zero)
+            explained = tuple(parts[currency, name])
+            found.append(Control("total", here.rows, there.rows, *amounts, currency, name, explained))
     return found
 
 
@@ -212,6 +157,18 @@ _PLACE = {bucket: place for place, bucket in enumerate(BUCKETS)}
 def proven(found: Iterable[Control]) -> bool:
     """Whether every difference of the control totals is explained to exactly 0."""
     return not any(c.unexplained or c.unexplained_rows for c in found)
+
+
+def facts(side: Side) -> dict[str, str | int | datetime]:
+    """What is known of a side as a whole."""
+    covered = {True: "yes", False: "no, not all of it", None: "not known"}
+    return {
+        "source": side.origin,
+        "rows": side.rows,
+        "as of": side.as_of or "not known",
+        "seen at its source since": side.verified_from or "not known",
+        "all of the window covered": covered[side.complete],
+    }
 
 
 def main_amount(outcome: Outcome) -> str | None:
@@ -283,7 +240,7 @@ COLUMNS = (
     "bucket", "key", "field", "here", "there", "difference", "currency", "reason", "code", "first_seen", "age_days", "new",
     "rule", "normalised", "place_there", "booking_uuid", "connection", "travel_date", "remark", "acceptance",
 )  # fmt: skip
-"""What a file says of each difference."""
+"""What files and frames say of each difference."""
 
 
 def cells(outcome: Outcome, item: Item, difference: Difference | None) -> dict[str, Any]:

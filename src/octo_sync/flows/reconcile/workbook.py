@@ -18,13 +18,13 @@ from octo_sync.flows.reconcile.words import (
     age_days,
     cells,
     controls,
-    currency_name,
-    exact,
+    facts,
     open_pairs,
     pairs,
     verdict,
 )
-from octo_sync.reconciliation.model import Outcome, Side
+from octo_sync.flows.wording import currency_name, exact
+from octo_sync.reconciliation.model import Outcome
 
 __all__ = ["write_xlsx"]
 
@@ -77,8 +77,12 @@ def _summary(book: Any, formats: dict[str, Any], outcome: Outcome) -> None:  # n
         ("From", rules.window.start),
         ("To", rules.window.end),
         ("Verdict", verdict(outcome)),
-        *_side("Here", outcome.here),
-        *_side("There", outcome.there),
+    ]
+    for name, side in (("Here", outcome.here), ("There", outcome.there)):
+        lines += [
+            (f"{name}: {fact}{' (UTC)' * isinstance(known, datetime)}", known) for fact, known in facts(side).items()
+        ]
+    lines += [
         ("Items with a difference", outcome.differences),
         ("New differences", sum(d.is_new for _, d in open_ones)),
         ("Oldest difference (days)", max((age_days(d, rules) or 0 for _, d in open_ones), default=0)),
@@ -92,31 +96,15 @@ def _summary(book: Any, formats: dict[str, Any], outcome: Outcome) -> None:  # n
     sheet.finish(filters=False)
 
 
-def _side(name: str, side: Side) -> list[tuple[Any, ...]]:
-    covered = {True: "yes", False: "no", None: "unknown"}[side.complete]
-    return [
-        (name, side.origin),
-        (f"{name}: rows", side.rows),
-        (f"{name}: as of (UTC)", side.as_of),
-        (f"{name}: seen at its source since (UTC)", side.verified_from),
-        (f"{name}: all of the window covered", covered),
-    ]
-
-
 def _controls(book: Any, formats: dict[str, Any], outcome: Outcome) -> None:  # noqa: ANN401 - the library's
     heads = ("currency", "field", "of", "rows here", "rows there", "here", "there", "difference")
     sheet = _Sheet(book, formats, "Control totals", heads)
     for c in controls(outcome):
         name = (currency_name(c.currency), c.field)
-
-        def shown(*amounts: Decimal, currency: str | None = c.currency) -> tuple["_Amount", ...]:
-            return tuple(_Amount(amount, currency) for amount in amounts)
-
-        sheet.row((*name, "total", c.rows_here, c.rows_there, *shown(c.here, c.there, c.difference)), bold=True)
-        for p in c.parts:
-            amounts = shown(p.amount_here, p.amount_there, p.difference)
-            sheet.row((*name, p.bucket.value, p.rows_here, p.rows_there, *amounts))
-        sheet.row((*name, "unexplained", None, None, None, None, *shown(c.unexplained)))
+        for sums in (c, *c.parts):
+            amounts = [_Amount(amount, c.currency) for amount in (sums.here, sums.there, sums.difference)]
+            sheet.row((*name, sums.of, sums.rows_here, sums.rows_there, *amounts), bold=sums is c)
+        sheet.row((*name, "unexplained", None, None, None, None, _Amount(c.unexplained, c.currency)))
     sheet.finish()
 
 
