@@ -332,6 +332,7 @@ def test_a_file_that_cannot_be_written_anew_is_left_and_the_other_is_taken_care_
 
 def test_old_payloads_and_runs_go_and_the_newest_payload_of_each_key_stays(ports):
     journal, warehouse = ports.journal, ports.warehouse
+    warehouse.claim_writer(1, "test")
     warehouse.run_script(["delete from ops.runs"])
     for key, ages in {"a": (500, 450, 10), "b": (900, 800), "c": (3,)}.items():
         for age in ages:

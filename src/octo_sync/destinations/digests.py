@@ -7,20 +7,43 @@ their count. Deleted rows and bookkeeping columns are left out, so that two ware
 digest, whichever engine holds them and whenever their rows arrived.
 """
 
-import duckdb
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from octo_sync.destinations.base import TableDigest
 from octo_sync.tables.schema import Column, Merge, Table
 
-__all__ = ["canonical", "of"]
+__all__ = ["DUCKDB", "POSTGRES", "Spelling", "live", "of_all"]
 
 
-def _value(c: Column) -> str:
-    kinds = {
-        "timestamptz": f"strftime({c.name} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')",
-        "timestamp": f"strftime({c.name}, '%Y-%m-%dT%H:%M:%S.%f')",
-    }
-    return f"coalesce({kinds.get(c.type, f'{c.name}::varchar')}, chr(30))"
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How an engine writes an instant, a local time, and hexadecimal digits as a number."""
+
+    timestamptz: str
+    timestamp: str
+    hex: str
+    number: str
+
+    def value(self, c: Column) -> str:
+        """A column's canonical text."""
+        kinds = {"timestamptz": self.timestamptz, "timestamp": self.timestamp}
+        return f"coalesce({kinds.get(c.type, '{}::varchar').format(c.name)}, chr(30))"
+
+
+DUCKDB = Spelling(
+    "strftime({} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')",
+    "strftime({}, '%Y-%m-%dT%H:%M:%S.%f')",
+    "0x",
+    "bigint::hugeint",
+)
+POSTGRES = Spelling(
+    """to_char({} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')""",
+    """to_char({}, 'YYYY-MM-DD"T"HH24:MI:SS.US')""",
+    "x",
+    "bit(60)::bigint",
+)
 
 
 def live(table: Table) -> str:
@@ -30,15 +53,21 @@ def live(table: Table) -> str:
     return "is_current" if table.merge in (Merge.VERSIONS, Merge.HISTORY) else "true"
 
 
-def canonical(table: Table) -> str:
-    """Select of the live rows' canonical texts, one column `row`."""
-    values = ", chr(31), ".join(_value(c) for c in table.tracked)
-    return f"select concat({values}) as row from {table.full_name} where {live(table)}"
-
-
-def of(connection: duckdb.DuckDBPyConnection, table: Table) -> TableDigest:
-    """Count and digest one table."""
-    row = connection.execute(
-        f"select count(*), coalesce(sum(('0x' || left(md5(row), 15))::bigint::hugeint), 0) from ({canonical(table)})"
-    ).fetchone() or (0, 0)
-    return TableDigest(table.full_name, int(row[0]), f"{int(row[1]) % (1 << 64):016x}")
+def of_all(
+    run: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]],
+    tables: Sequence[Table],
+    chosen: Collection[str] | None,
+    spelling: Spelling,
+) -> list[TableDigest]:
+    """Count and digest the core tables, or those of them that are chosen."""
+    found = []
+    for table in tables:
+        if table.schema == "core" and table.noun and (chosen is None or table.full_name in chosen):
+            text = " || chr(31) || ".join(spelling.value(c) for c in table.tracked)
+            ((rows, total),) = run(
+                f"select count(*), coalesce(sum(('{spelling.hex}' || left(md5({text}), 15))::{spelling.number}), 0) "
+                f"from {table.full_name} where {live(table)}",
+                (),
+            )
+            found.append(TableDigest(table.full_name, int(rows), f"{int(total) % (1 << 64):016x}"))
+    return found

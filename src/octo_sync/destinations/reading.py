@@ -4,7 +4,7 @@ A reader sees what was published (`marts`, `core`, `ops`) and nothing else, writ
 ops tables without their schema.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,7 +13,7 @@ from octo_sync.destinations.base import Rows, TableDigest
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-__all__ = ["BATCH_ROWS", "SCHEMAS", "ColumnInfo", "Parameters", "Reader", "TableInfo"]
+__all__ = ["BATCH_ROWS", "SCHEMAS", "ColumnInfo", "Parameters", "Reader", "TableInfo", "tables_of"]
 
 BATCH_ROWS = 50_000
 """Rows of one batch where nobody asks for another number: some 10 MB of bookings."""
@@ -49,6 +49,14 @@ class TableInfo:
 
     def __str__(self) -> str:
         return self.full_name
+
+
+def tables_of(rows: Iterable[tuple[str, ...]]) -> list[TableInfo]:
+    """Rows of schema, table, kind, description, column, type and meaning as tables, in the order of their first columns."""
+    grouped: dict[tuple[str, str, str, str], list[ColumnInfo]] = {}
+    for schema, name, kind, description, *column in rows:
+        grouped.setdefault((schema, name, kind, description), []).append(ColumnInfo(*column))
+    return [TableInfo(*key, columns=tuple(columns)) for key, columns in grouped.items()]
 
 
 class Reader(Protocol):

@@ -16,8 +16,9 @@ import duckdb
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Rows, TableDigest
 from octo_sync.destinations.duckdb.attach import attach_published
+from octo_sync.destinations.duckdb.publish import rows_of
 from octo_sync.destinations.duckdb.transactions import translated
-from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, ColumnInfo, Parameters, TableInfo
+from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, Parameters, TableInfo, tables_of
 from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 from octo_sync.tables.schema import Table
 
@@ -133,11 +134,7 @@ class DuckDBReader:
             db = self._open()
             with _running(db, self.path, sql, timeout):
                 db.execute(_statement(db, sql), parameters or None)
-                columns = tuple(d[0] for d in db.description or ())
-                types = tuple(str(d[1]) for d in db.description or ())
-                rows = db.fetchall() if limit is None else db.fetchmany(limit + 1)
-        cut = limit is not None and len(rows) > limit
-        return Rows(columns, rows[:limit] if cut else rows, types, cut)
+                return rows_of(db, limit)
 
     def batches(
         self, sql: str, parameters: Parameters = (), *, size: int = BATCH_ROWS, timeout: float | None = None
@@ -183,18 +180,14 @@ class DuckDBReader:
             "where c.database_name = 'octo' and not c.internal "
             "order by list_position(['marts', 'core', 'ops'], c.schema_name) nulls last, 1, 2, c.column_index"
         ).rows
-        grouped: dict[tuple[str, str, str, str], list[ColumnInfo]] = {}
-        for schema, name, kind, description, *column in found:
-            grouped.setdefault((schema, name, kind, description), []).append(ColumnInfo(*column))
-        return [TableInfo(*key, columns=tuple(columns)) for key, columns in grouped.items()]
+        return tables_of(found)
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Row count and digest of each core table; see `Reader`."""
-        chosen = [t for t in self._tables if t.schema == "core" and t.noun and not t.private]
         with self._lock:
             db = self._open()
             with _running(db, self.path, "", None):
-                return [digests.of(db, t) for t in chosen if tables is None or t.full_name in tables]
+                return digests.of_all(lambda sql, _: db.execute(sql).fetchall(), self._tables, tables, digests.DUCKDB)
 
     def close(self) -> None:
         """Let go of the file. Twice is fine."""

@@ -8,42 +8,37 @@ landings twenty times slower, so uniqueness is the landing's duty and a check's 
 
 import contextlib
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import (
     Absence,
-    Covered,
     FileSize,
-    KnownBookings,
     Landing,
     LandingReport,
     Rows,
-    TableDigest,
 )
 from octo_sync.destinations.duckdb import compaction as caring
 from octo_sync.destinations.duckdb import files as duckdb_files
-from octo_sync.destinations.duckdb import logs
-from octo_sync.destinations.duckdb import state as duckdb_state
 from octo_sync.destinations.duckdb.carry_over import carry_over, make_up
 from octo_sync.destinations.duckdb.migrations import migrate
 from octo_sync.destinations.duckdb.pair import is_torn, look_anew, note, number
 from octo_sync.destinations.duckdb.publish import DuckDBDraft, copy_beside, discard, rows_of
 from octo_sync.destinations.duckdb.transactions import transaction, translated
 from octo_sync.destinations.erasing import Scrubber
-from octo_sync.destinations.landing import versions
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
-from octo_sync.errors import WriterFenced
-from octo_sync.model import Subject, Window
+from octo_sync.destinations.state import Run, SharedWarehouse, check_fence
 from octo_sync.tables.schema import Noun, Table
 
 __all__ = ["DuckDBWarehouse"]
+
+T = TypeVar("T")
 
 _MAIN, _PRIVATE = duckdb_files.MAIN, duckdb_files.PRIVATE
 _PATIENCE = 0.05
@@ -52,7 +47,7 @@ _SHED_WITHIN = 3600.0
 """Seconds that writing a file anew may take after an erasure: it has to be done, however long it takes."""
 
 
-class DuckDBWarehouse:
+class DuckDBWarehouse(SharedWarehouse):
     """A warehouse in one DuckDB file beside one private file.
 
     Args:
@@ -65,6 +60,7 @@ class DuckDBWarehouse:
     """
 
     private = f"{_PRIVATE}."
+    _spelling = digests.DUCKDB
 
     def __init__(
         self,
@@ -77,7 +73,7 @@ class DuckDBWarehouse:
         memory: str = "192MB",
         threads: int = 2,
     ) -> None:
-        self.path, self.private_path = path, private_path
+        self.path, self.private_path, self.name = path, private_path, path.name
         self._tables, self._nouns = tuple(tables), nouns
         self._lock = threading.RLock()
         self._drafting = threading.RLock()
@@ -121,20 +117,7 @@ class DuckDBWarehouse:
         self._db.execute("create or replace temp macro landing_now() as getvariable('landing_now')::timestamptz")
         self.migrated = migrate(self._db, self._tables, main=_MAIN, private=_PRIVATE, now=now, name=self.path.name)
         """The steps of the schema that were taken when it was opened."""
-        self._drop_former_marts()
         self._mend()
-
-    def _drop_former_marts(self) -> None:
-        """They were made in this file once, and now are in the copies for readers."""
-        found = self._db.execute(
-            "select 1 from duckdb_tables() where database_name = $1 and schema_name = 'marts' union all "
-            "select 1 from duckdb_views() where database_name = $1 and schema_name = 'marts'",
-            [_MAIN],
-        ).fetchone()
-        if found is not None:
-            with transaction(self._db):
-                self._db.execute(f"drop schema {_MAIN}.marts cascade")
-                self._db.execute(f"create schema {_MAIN}.marts")
 
     def close(self) -> None:
         """Let go of both files; everything committed is in them. What is being checked is not published."""
@@ -150,21 +133,23 @@ class DuckDBWarehouse:
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def claim_writer(self, fence: int, owner: str) -> None:
-        """Take over as the writer; see `Destination`."""
+    def _run(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._db.execute(sql, list(parameters)).fetchall()
+
+    def _read(self, work: Callable[[Run], T]) -> T:
+        def run(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+            return self._reader.execute(sql, list(parameters)).fetchall()
+
+        with self._reader_lock, translated(self.path):
+            return work(run)
+
+    def _write(self, fence: int, work: Callable[[Run], T]) -> T:
         with self._lock, translated(self.path), transaction(self._db):
             self._check_fence(fence)
-            landed = self._db.execute("select max(landed) from ops.writer").fetchone() or (None,)
-            self._db.execute("delete from ops.writer")
-            self._db.execute("insert into ops.writer values ($1, $2, $3)", [fence, owner, landed[0]])
+            return work(self._run)
 
     def _check_fence(self, fence: int) -> None:
-        row = self._db.execute("select max(fence) from ops.writer").fetchone()
-        if row and row[0] is not None and row[0] > fence:
-            raise WriterFenced(
-                f"A newer writer (token {row[0]}) took over {self.path.name}; this one (token {fence}) stops. "
-                f"Nothing of its landing was kept."
-            )
+        check_fence(self._run, fence, self.name)
 
     def land(self, landing: Landing) -> LandingReport:
         """Land everything or nothing; see `Destination`."""
@@ -232,38 +217,7 @@ class DuckDBWarehouse:
             self._half_landed = False
         return marked
 
-    def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
-        """Upsert rows of a log table; see `Destination`."""
-        target = next(t for t in self._tables if t.full_name == table)
-        with self._lock, translated(self.path), transaction(self._db):
-            logs.write_log(self._db, target, rows, replace=replace)
-
     # -- reading ------------------------------------------------------------------------------------------------
-
-    def highest_numbers(self) -> tuple[int, int]:
-        """The highest request number and fence seen; see `Destination`."""
-        with self._lock, translated(self.path):
-            return duckdb_state.highest_numbers(self._db)
-
-    def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
-        """The last landing of each subject; see `Destination`."""
-        with self._reader_lock, translated(self.path):
-            return duckdb_state.covered(self._reader, subjects)
-
-    def known_bookings(self, connection: str, window: Window) -> KnownBookings:
-        """What live bookings of a window were landed from; see `Destination`."""
-        with self._reader_lock, translated(self.path):
-            return duckdb_state.known_bookings(self._reader, connection, window)
-
-    def absences(self) -> list[Absence]:
-        """Rows missed at present; see `Destination`."""
-        with self._lock, translated(self.path):
-            return duckdb_state.absences(self._db)
-
-    def live_rows(self) -> Mapping[tuple[str, str], int]:
-        """Live rows per connection and merged table; see `Destination`."""
-        with self._lock, translated(self.path):
-            return duckdb_state.live_rows(self._db, self._tables)
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement; see `Destination`."""
@@ -271,28 +225,7 @@ class DuckDBWarehouse:
             given = parameters if isinstance(parameters, Mapping) else list(parameters)
             return rows_of(self._db.execute(sql, given), limit)
 
-    def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
-        """Count and hash live rows; see `Destination`."""
-        chosen = [t for t in self._tables if t.schema == "core" and (tables is None or t.full_name in tables)]
-        with self._lock, translated(self.path):
-            return [digests.of(self._db, t) for t in chosen if t.noun]
-
     # -- care ---------------------------------------------------------------------------------------------------
-
-    def prune(
-        self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
-    ) -> int:
-        """Remove old payloads, runs and versions; see `Destination`."""
-        same = "n.connection_id = r.connection_id and n.resource = r.resource and n.key = r.key"
-        newer = f"from {_PRIVATE}.raw.records n where {same} and n.fetched_at_utc > r.fetched_at_utc"
-        payloads = f"delete from {_PRIVATE}.raw.records r where fetched_at_utc < $1 and exists (select 1 {newer})"
-        runs = "delete from ops.runs where started_at_utc < $1 and ended_at_utc is not null"
-        gone = 0
-        for statement, before in ((payloads, raw_before), (runs, runs_before), (versions.PRUNE, history_before)):
-            if before is not None:
-                with self._lock, translated(self.path), transaction(self._db):
-                    gone += int((self._db.execute(statement, [before]).fetchone() or (0,))[0])
-        return gone
 
     def _tables_of(self, name: str) -> list[Table]:
         return [t for t in self._tables if t.private is (name == _PRIVATE)]
@@ -310,13 +243,9 @@ class DuckDBWarehouse:
     @contextlib.contextmanager
     def scrubbing(self, fence: int) -> Iterator[Scrubber]:
         """A transaction in one of the two files; see `Destination`."""
-
-        def run(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-            return self._db.execute(sql, list(parameters)).fetchall()
-
         with self._lock, translated(self.path), transaction(self._db):
             self._check_fence(fence)
-            yield Scrubber(run, f"{_PRIVATE}.")
+            yield Scrubber(self._run, self.private)
 
     def shed(self, *, core: bool) -> None:
         """Write the files anew, and let go of the last landing's work tables; see `Destination`."""

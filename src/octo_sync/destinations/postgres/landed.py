@@ -17,7 +17,7 @@ from octo_sync.tables.schema import Table
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["LANDING", "NOTES", "group_of", "in_landing", "landed", "landing_cursor", "meant", "noting", "plain", "thin"]
+__all__ = ["LANDING", "NOTES", "THIN", "group_of", "in_landing", "landed", "landing_cursor", "meant", "noting", "plain"]
 
 LANDING = "landing"
 # Not in a text that is only the table's name, such as a row of `ops.absences` has.
@@ -88,7 +88,7 @@ _NOTE = (
 NOTES = (f"create table {LANDING}.changed (name text not null, key text[] not null)", _NOTE)
 """Where changes are noted: the table's name and the columns of `group_of`, as text."""
 
-_THIN = f"""
+THIN = f"""
 with often as (select name, key from {LANDING}.changed group by name, key having count(*) > 1),
 gone as (
   delete from {LANDING}.changed where ctid = any(array(
@@ -97,14 +97,9 @@ gone as (
 )
 insert into {LANDING}.changed select distinct name, key from gone
 """
+"""Note once what is noted often: where nobody publishes, or checks fail, notes grow with each landing.
 
-
-def thin(session: "psycopg.Connection[Any]") -> None:
-    """Note once what is noted often: where nobody publishes, or checks fail, notes grow with each landing.
-
-    Nothing is lost to a publish that is being made: what it has taken is left to it, and what is noted anew it does not see.
-    """
-    session.execute(_THIN.encode())
+Nothing is lost to a publish that is being made: what it has taken is left to it, and what is noted anew it does not see."""
 
 
 def noting(table: Table) -> list[str]:

@@ -15,8 +15,7 @@ from octo_sync.destinations.base import Rows
 from octo_sync.destinations.postgres.landed import LANDING, group_of
 from octo_sync.destinations.postgres.rows import numbered, rows_of
 from octo_sync.destinations.postgres.session import Passing, connect, translated
-from octo_sync.destinations.postgres.sessions import check_fence
-from octo_sync.destinations.postgres.state import size
+from octo_sync.destinations.postgres.sessions import lock_out
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -35,6 +34,12 @@ _MANY = 10
 """When one in so many rows of a table is new, the planner is told before marts and checks ask for them."""
 _SAID = "Published by octo-sync at {at} UTC. Definitions: {definition}"
 """The comment on the schema `marts`, which every reader can see. It differs after each publish."""
+
+_SIZE = (
+    "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c "
+    "join pg_namespace n on n.oid = c.relnamespace where n.nspname in ('core', 'ops', 'marts') and c.relkind in ('r', 'm')"
+)
+"""Bytes that the tables take which others may read."""
 
 
 class PostgresDraft:
@@ -79,7 +84,8 @@ class PostgresDraft:
             ).fetchone()
             said = _SAID.format(at=at[0] if at else "", definition=self._definition)
             self._session.execute(f"comment on schema marts is '{said}'".encode())
-            return size(self._session)
+            row = self._session.execute(_SIZE).fetchone() or (0,)
+            return int(row[0])
 
     def withdraw(self) -> None:
         """Keep what readers have."""
@@ -153,7 +159,7 @@ def _bring(session: "psycopg.Connection[Any]", table: Table, *, wholly: bool) ->
 def _no_newer_writer(address: str, name: str, fence: int) -> Iterator[None]:
     """Keep other writers out while the block commits. In a session of its own: the draft's sees who wrote when it began."""
     with contextlib.closing(connect(address, lock_timeout=_TURN, landing=True)) as session, session.transaction():
-        check_fence(session, fence, name)
+        lock_out(session, fence, name)
         yield
 
 

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from octo_sync.destinations import digests
 from octo_sync.destinations.base import Rows, TableDigest
-from octo_sync.destinations.postgres import digests as postgres_digests
 from octo_sync.destinations.postgres.guard import READING, guard
-from octo_sync.destinations.postgres.rows import columns_of, numbered, rows_of
+from octo_sync.destinations.postgres.rows import columns_of, numbered, rows_of, run_in
 from octo_sync.destinations.postgres.session import Passing, connect, has_marts, place, translated
-from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, ColumnInfo, Parameters, TableInfo
+from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, Parameters, TableInfo, tables_of
 from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.tables.schema import Table
 
@@ -148,16 +148,12 @@ class PostgresReader:
             "order by array_position($1, n.nspname::text), 2, a.attnum",
             [list(SCHEMAS)],
         ).rows
-        grouped: dict[tuple[str, str, str, str], list[ColumnInfo]] = {}
-        for schema, name, kind, description, column, type_, meaning in found:
-            grouped.setdefault((schema, name, kind, description), []).append(ColumnInfo(column, type_, meaning))
-        return [TableInfo(*key, columns=tuple(columns)) for key, columns in grouped.items()]
+        return tables_of(found)
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Row count and digest of each core table; see `Reader`."""
-        chosen = [t for t in self._tables if t.schema == "core" and t.noun and not t.private]
         with self._lock, self._running(self._begun(), None) as session:
-            return [postgres_digests.of(session, t) for t in chosen if tables is None or t.full_name in tables]
+            return digests.of_all(run_in(session), self._tables, tables, digests.POSTGRES)
 
     def close(self) -> None:
         """Let go of it. Twice is fine."""

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.destinations.base import Rows
+from octo_sync.destinations.state import Run
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["columns_of", "numbered", "rows_of"]
+__all__ = ["columns_of", "numbered", "rows_of", "run_in"]
 
 # A name after a dollar, but not in a text, a quoted name or a comment, which come first and are left alone.
 _NAMED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$([a-z_]\w*)", re.DOTALL | re.IGNORECASE)
@@ -66,3 +67,13 @@ def rows_of(cursor: "psycopg.Cursor[Any]", limit: int | None) -> Rows:
     rows = cursor.fetchall() if limit is None else cursor.fetchmany(limit + 1)
     cut = limit is not None and len(rows) > limit
     return Rows(columns, rows[:limit] if cut else rows, types, cut)
+
+
+def run_in(session: "psycopg.Connection[Any]") -> Run:
+    """Statements in this session, in the words that both engines share."""
+
+    def run(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        cursor = session.execute(sql.encode(), list(parameters) or None)
+        return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
+
+    return run

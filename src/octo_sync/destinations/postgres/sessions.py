@@ -9,13 +9,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from octo_sync.destinations.postgres.rows import run_in
 from octo_sync.destinations.postgres.session import Passing, connect, place, translated
-from octo_sync.errors import WarehouseError, WriterFenced
+from octo_sync.destinations.state import check_fence
+from octo_sync.errors import WarehouseError
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Sessions", "check_fence"]
+__all__ = ["Sessions", "lock_out"]
 
 T = TypeVar("T")
 
@@ -121,7 +123,7 @@ class Sessions:
                 raise passing.error from passing.__cause__
 
 
-def check_fence(session: "psycopg.Connection[Any]", fence: int, name: str) -> int:
+def lock_out(session: "psycopg.Connection[Any]", fence: int, name: str) -> int:
     """Keep other writers out until the transaction ends; the number of the last landing.
 
     The lock stands in nobody's way but writers'. `name` is what the database is called.
@@ -130,10 +132,4 @@ def check_fence(session: "psycopg.Connection[Any]", fence: int, name: str) -> in
         WriterFenced: A writer with a higher token was here.
     """
     session.execute("lock table ops.writer in share row exclusive mode")
-    row = session.execute("select max(fence), coalesce(max(landed), 0) from ops.writer").fetchone() or (None, 0)
-    if row[0] is not None and row[0] > fence:
-        raise WriterFenced(
-            f"A newer writer (token {row[0]}) took over {name}; this one (token {fence}) stops. "
-            f"Nothing of its landing was kept."
-        )
-    return int(row[1])
+    return check_fence(run_in(session), fence, name) or 0

@@ -9,42 +9,30 @@ Where SQL here says `core` or `ops` it is about `landing` (`postgres_landing`).
 
 import contextlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from octo_sync.destinations.base import (
-    Absence,
-    Answered,
-    Covered,
-    FileSize,
-    KnownBookings,
-    Landing,
-    LandingReport,
-    Rows,
-    TableDigest,
-)
+from octo_sync.destinations import digests
+from octo_sync.destinations.base import Absence, Answered, FileSize, Landing, LandingReport, Rows
 from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing.moved_departures import FEW, new_keys
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
 from octo_sync.destinations.migrations import Step
-from octo_sync.destinations.postgres import digests as postgres_digests
-from octo_sync.destinations.postgres import prune as postgres_upkeep
-from octo_sync.destinations.postgres import state as postgres_state
-from octo_sync.destinations.postgres.landed import plain, thin
+from octo_sync.destinations.postgres.landed import THIN, plain
 from octo_sync.destinations.postgres.publish import PostgresDraft, drafting
-from octo_sync.destinations.postgres.rows import numbered, rows_of
+from octo_sync.destinations.postgres.rows import numbered, rows_of, run_in
 from octo_sync.destinations.postgres.schema import migrate
 from octo_sync.destinations.postgres.scope import Conditions, of_absences, of_answers, of_months, of_moved
-from octo_sync.destinations.postgres.sessions import Sessions, check_fence
+from octo_sync.destinations.postgres.sessions import Sessions, lock_out
 from octo_sync.destinations.postgres.workbench import MAIN, PRIVATE, Workbench
+from octo_sync.destinations.state import Run, SharedWarehouse, covered
 from octo_sync.errors import WarehouseError
-from octo_sync.model import Subject, Window
 from octo_sync.tables.schema import Noun, Table
 
 if TYPE_CHECKING:
@@ -63,7 +51,7 @@ _TELLING = ("core.bookings", "core.booking_unit_items", "ops.recon_results", "op
 """Tables whose texts may repeat a person's."""
 
 
-class PostgresWarehouse:
+class PostgresWarehouse(SharedWarehouse):
     """A warehouse in one PostgreSQL database.
 
     Args:
@@ -79,6 +67,7 @@ class PostgresWarehouse:
     """
 
     private = ""
+    _spelling = digests.POSTGRES
 
     def __init__(
         self,
@@ -98,8 +87,6 @@ class PostgresWarehouse:
         self.name = self._sessions.name
         self._spool, self._threads = spool, threads
         self._tables, self._nouns = tuple(tables), nouns
-        self._fence = 0
-        """The token of the last claim; a warehouse that anybody claimed takes nothing without one."""
         self._doubtful: int | None = None
         """Number of a landing whose commit was sent and not answered."""
         with translated_duckdb(spool):
@@ -126,16 +113,15 @@ class PostgresWarehouse:
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def claim_writer(self, fence: int, owner: str) -> None:
-        """Take over as the writer; see `Destination`."""
+    def _read(self, work: "Callable[[Run], T]") -> T:
+        return self._sessions.read(lambda session: work(run_in(session)))
 
-        def claim(session: "psycopg.Connection[Any]") -> None:
-            landed = check_fence(session, fence, self.name)
-            session.execute("delete from ops.writer")
-            session.execute("insert into ops.writer values ($1, $2, $3)", [fence, owner, landed])
+    def _write(self, fence: int, work: "Callable[[Run], T]") -> T:
+        def fenced(session: "psycopg.Connection[Any]") -> T:
+            lock_out(session, fence, self.name)
+            return work(run_in(session))
 
-        self._sessions.write(claim)
-        self._fence = fence
+        return self._sessions.write(fenced)
 
     def land(self, landing: Landing) -> LandingReport:
         """Land everything or nothing; see `Destination`."""
@@ -145,7 +131,7 @@ class PostgresWarehouse:
             work = LandingWork(
                 self._bench.db,
                 landing,
-                covered=postgres_state.covered(session, subjects),
+                covered=covered(run_in(session), subjects),
                 tables=self._tables,
                 nouns=self._nouns,
                 spool=self._spool,
@@ -175,7 +161,7 @@ class PostgresWarehouse:
             with translated_duckdb(self._spool):
                 try:
                     session.execute("begin")
-                    landed = check_fence(session, fence, self.name)
+                    landed = lock_out(session, fence, self.name)
                     if kept and landed == self._doubtful:
                         session.execute("rollback")
                         return kept[0]
@@ -254,27 +240,12 @@ class PostgresWarehouse:
 
         return self._numbered(fence, work)
 
-    def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
-        """Upsert rows of a log table; see `Destination`."""
-        target, rows = next(t for t in self._tables if t.full_name == table), list(rows)
-
-        def work(session: "psycopg.Connection[Any]") -> None:
-            check_fence(session, self._fence, self.name)
-            postgres_upkeep.write_log(session, target, rows, replace=replace)
-
-        self._sessions.write(work)
-
     @contextlib.contextmanager
     def scrubbing(self, fence: int) -> Iterator[Scrubber]:
         """A transaction that takes persons out; see `Destination`."""
         with self._sessions.once() as session:
-
-            def run(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-                cursor = session.execute(sql.encode(), list(parameters))
-                return cursor.fetchall() if cursor.description else []
-
-            check_fence(session, fence, self.name)
-            yield Scrubber(run, "")
+            lock_out(session, fence, self.name)
+            yield Scrubber(run_in(session), self.private)
 
     def shed(self, *, core: bool) -> None:
         """Have the server write the tables anew; see `Destination`."""
@@ -282,32 +253,25 @@ class PostgresWarehouse:
 
     def shed_published(self) -> None:
         """The same for what readers have, with the marts that are tables; see `Destination`."""
-        self._written_anew([*_TELLING, *self._sessions.read(postgres_state.mart_tables)], published=True)
+        self._written_anew([*_TELLING, *self._read(_mart_tables)], published=True)
 
     def _written_anew(self, tables: Sequence[str], *, published: bool = False) -> None:
         def work(session: "psycopg.Connection[Any]", table: str) -> None:
             with plain(session) if published else contextlib.nullcontext():
-                postgres_upkeep.vacuum(session, table)
+                session.execute(f"vacuum (full, analyze) {table}".encode())
 
         with self._sessions.lock:
-            for table in tables:
+            # Among the planner's samples of columns are values that no row has any more. A role that does not own the
+            # database is warned, and passed over.
+            for table in (*tables, "pg_catalog.pg_statistic"):
                 self._sessions.persist(partial(work, table=table))
-            # Among its samples of columns are values that no row has any more.
-            self._sessions.persist(postgres_upkeep.vacuum_statistics)
 
     def prune(
         self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
     ) -> int:
         """Remove old payloads, runs, versions, and notes that say the same; see `Destination`."""
-
-        def work(session: "psycopg.Connection[Any]") -> int:
-            check_fence(session, self._fence, self.name)
-            thin(session)
-            return postgres_upkeep.prune(
-                session, raw_before=raw_before, runs_before=runs_before, history_before=history_before
-            )
-
-        return self._sessions.write(work)
+        self._write(self._fence, lambda run: run(THIN, ()))
+        return super().prune(raw_before=raw_before, runs_before=runs_before, history_before=history_before)
 
     def sizes(self) -> Mapping[str, FileSize]:
         """None: the server's autovacuum looks after its files."""
@@ -319,37 +283,10 @@ class PostgresWarehouse:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def highest_numbers(self) -> tuple[int, int]:
-        """The highest request number and fence seen; see `Destination`."""
-        return self._sessions.read(postgres_state.highest_numbers)
-
-    def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
-        """The last landing of each subject; see `Destination`."""
-        return self._sessions.read(lambda session: postgres_state.covered(session, subjects))
-
-    def known_bookings(self, connection: str, window: Window) -> KnownBookings:
-        """What live bookings of a window were landed from; see `Destination`."""
-        return self._sessions.read(lambda session: postgres_state.known_bookings(session, connection, window))
-
-    def absences(self) -> list[Absence]:
-        """Rows missed at present; see `Destination`."""
-        return self._sessions.read(postgres_state.absences)
-
-    def live_rows(self) -> Mapping[tuple[str, str], int]:
-        """Live rows per connection and merged table; see `Destination`."""
-        return self._sessions.read(lambda session: postgres_state.live_rows(session, self._tables))
-
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement; see `Destination`."""
         text, values = numbered(sql, parameters)
         return self._sessions.read(lambda session: rows_of(session.execute(text.encode(), values or None), limit))
-
-    def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
-        """Count and hash live rows; see `Destination`."""
-        chosen = [
-            t for t in self._tables if t.schema == "core" and t.noun and (tables is None or t.full_name in tables)
-        ]
-        return self._sessions.read(lambda session: [postgres_digests.of(session, t) for t in chosen])
 
     # -- publishing ---------------------------------------------------------------------------------------------
 
@@ -371,3 +308,9 @@ class PostgresWarehouse:
             tables=self._tables,
             lock_timeout=self._sessions.lock_timeout,
         )
+
+
+def _mart_tables(run: Run) -> list[str]:
+    """The marts that are tables, as SQL names them."""
+    sql = "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = to_regnamespace('marts')"
+    return sorted(name for (name,) in run(sql, ()))
