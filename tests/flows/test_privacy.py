@@ -15,7 +15,8 @@ import duckdb
 import pytest
 from tests.flows.harness import Wire, api_path, reply, until
 
-from octo_sync.app.project import files, open_journal
+from octo_sync.app.places import files
+from octo_sync.app.project import open_journal
 from octo_sync.destinations.erasing import ContactRow, Scrubber
 from octo_sync.errors import WarehouseError
 from octo_sync.flows.backup.save import back_up, read_manifest, restore

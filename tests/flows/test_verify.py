@@ -9,6 +9,7 @@ import pytest
 from tests.flows.harness import QUICK, Wire, api_path, reply, verify
 
 from octo_sync.app import project as app
+from octo_sync.app import verify as verifying
 from octo_sync.cli import verify as command
 
 BOOKING, SLOT = "core.bookings", "core.availability"
@@ -90,18 +91,19 @@ async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(p
 
 @pytest.mark.deep(5)
 async def test_beside_another_process_the_copy_that_readers_have_is_looked_at(project, monkeypatch, capsys):
-    monkeypatch.setattr(app, "SystemClock", lambda: project.clock)
+    for module in (app, verifying):
+        monkeypatch.setattr(module, "SystemClock", lambda: project.clock)
     await project.sync()
-    alone = await asyncio.to_thread(app.verify_claims, project.pipeline)
+    alone = await asyncio.to_thread(verifying.verify_claims, project.pipeline)
     assert (alone.problems, alone.of_readers) == ([], False)
     assert alone.subjects > 2
 
     async with project.opened():
-        beside = await asyncio.to_thread(app.verify_claims, project.pipeline)
+        beside = await asyncio.to_thread(verifying.verify_claims, project.pipeline)
         with duckdb.connect(str(project.directory / "octo.read.duckdb")) as db:
             db.execute("delete from ops.coverage where resource = 'products'")
             db.execute("insert into core.availability select * from core.availability limit 1")
-        spoiled = await asyncio.to_thread(app.verify_claims, project.pipeline)
+        spoiled = await asyncio.to_thread(verifying.verify_claims, project.pipeline)
 
     assert (beside.problems, beside.subjects, beside.of_readers) == ([], alone.subjects, True)
     assert {"main:products was never verified", "check unique_keys returned 1 rows"} <= set(spoiled.problems)

@@ -18,7 +18,6 @@ from tests.simulation.loop import Process, current
 from tests.simulation.program import Program, install
 from tests.simulation.wire import ToReceiver, ToService, ask
 
-from octo_sync.app.project import private_path
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.journal import Journal
 from octo_sync.pipeline import load
@@ -107,7 +106,7 @@ def _placed(pipeline, folder):
 
 def _warehouse(pipeline, now):
     return DuckDBWarehouse(
-        pipeline.destination, private_path(pipeline), tables=all_tables(), nouns=nouns(), now=now, threads=1
+        pipeline.destination, pipeline.private_path, tables=all_tables(), nouns=nouns(), now=now, threads=1
     )
 
 

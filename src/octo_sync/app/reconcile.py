@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from octo_sync import pipeline as settings
 from octo_sync.app import reading as api
 from octo_sync.app.hooks import tell
+from octo_sync.app.places import published
 from octo_sync.app.project import (
     SystemClock,
     environ,
     new_run_id,
     open_journal,
     open_project,
-    published,
     run_until_done,
 )
 from octo_sync.errors import LeaseHeld, OctoSyncError, WarehouseError

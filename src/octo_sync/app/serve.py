@@ -18,6 +18,7 @@ from random import Random, SystemRandom
 
 from octo_sync import __version__
 from octo_sync.app.notify import Notifier
+from octo_sync.app.places import server_size
 from octo_sync.app.project import (
     Project,
     SystemClock,
@@ -194,11 +195,7 @@ async def _dashboard(program: _Program) -> AsyncIterator[None]:
 @contextlib.contextmanager
 def _gauges(program: _Program) -> Iterator[Gauges]:
     """What `/metrics` says of the journal; read on a connection of its own, which is made when somebody asks."""
-    pipeline, size = program.pipeline, None
-    if isinstance(pipeline.destination, str):
-        from octo_sync.destinations.postgres.session import size_of  # noqa: PLC0415 - its driver is an extra
-
-        size = partial(size_of, pipeline.destination)
+    pipeline, size = program.pipeline, server_size(program.pipeline)
     build = __version__, platform.python_version(), version("duckdb")
     with contextlib.closing(Journal(pipeline.journal, clock=program.clock)) as journal:
         yield Gauges(pipeline, journal, program.clock, build=build, requests=program.requests, size=size)

@@ -62,7 +62,7 @@ def _on_published(project: options.Places, limit: int) -> "list[tuple[SqlFile, R
 
 
 def _on_next(project: options.Places, limit: int) -> "list[tuple[SqlFile, Rows]]":
-    from octo_sync.app.project import check_next  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.verify import check_next  # noqa: PLC0415 - commands start fast
 
     if project.pipeline is None:
         raise click.UsageError(

@@ -161,7 +161,8 @@ def backup(target: Path, pipeline: str | None, directory: Path, *, json_: bool) 
     It holds personal data, is for its owner alone (0700), and appears only when it is whole. `serve` must not run.
     """
     from octo_sync import __version__  # noqa: PLC0415 - commands start fast
-    from octo_sync.app.project import files, open_files  # noqa: PLC0415
+    from octo_sync.app.places import files  # noqa: PLC0415
+    from octo_sync.app.project import open_files  # noqa: PLC0415
     from octo_sync.flows.backup.save import back_up  # noqa: PLC0415
 
     loaded = _pipeline(directory, pipeline)

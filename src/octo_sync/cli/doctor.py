@@ -232,7 +232,8 @@ def _token_fix(mistake: str) -> "Fix":
 
 
 def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
-    from octo_sync.app.project import SystemClock, alive, finish_placing, published  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.places import published  # noqa: PLC0415
+    from octo_sync.app.project import SystemClock, alive, finish_placing  # noqa: PLC0415 - commands start fast
     from octo_sync.flows.doctor.advice import NONE, advise  # noqa: PLC0415
     from octo_sync.flows.doctor.machine import Finding, copy, files  # noqa: PLC0415
     from octo_sync.flows.privacy.rule import rule  # noqa: PLC0415
@@ -365,7 +366,7 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
 def _known_as_cancelled(loaded: "Pipeline") -> "dict[str, KnownBooking]":
     """A booking of each connection that the copy knows as cancelled, the one that was cancelled last."""
     from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
-    from octo_sync.app.project import published  # noqa: PLC0415
+    from octo_sync.app.places import published  # noqa: PLC0415
     from octo_sync.flows.doctor.probe import KnownBooking  # noqa: PLC0415
 
     where, rows = published(loaded), []

@@ -113,7 +113,7 @@ def _notify(loaded: "Pipeline", result: "SyncResult", scope: "Scope", *, publish
 
 
 def _dry_run(loaded: "Pipeline", scope: "Scope", *, json_: bool) -> int:
-    from octo_sync.app.project import plan_without_asking  # noqa: PLC0415
+    from octo_sync.app.plan import plan_without_asking  # noqa: PLC0415
 
     rows = plan_without_asking(loaded, scope)
     if json_:

@@ -49,7 +49,7 @@ def command(
     window = options.travel_window(travel)
     loaded = options.load_pipeline(directory, pipeline)
     if live or sample or window:
-        from octo_sync.app.project import verify_against_service  # noqa: PLC0415 - commands start fast
+        from octo_sync.app.verify import verify_against_service  # noqa: PLC0415 - commands start fast
         from octo_sync.cli.progress import shown  # noqa: PLC0415
         from octo_sync.flows.ports import Progress  # noqa: PLC0415
 
@@ -57,7 +57,7 @@ def command(
         with shown(progress):
             found = verify_against_service(loaded, sample=sample, travel=window, progress=progress)
         return _live(found, loaded, limit=limit, json_=json_)
-    from octo_sync.app.project import verify_claims  # noqa: PLC0415
+    from octo_sync.app.verify import verify_claims  # noqa: PLC0415
 
     return _claims(verify_claims(loaded), limit=limit, json_=json_)
 

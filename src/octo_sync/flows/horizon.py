@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Subject, SubjectKind, Window
 
-__all__ = ["EVERYTHING", "availability", "booking_months", "documents", "offered_options", "subjects"]
+__all__ = ["EVERYTHING", "OFFERED", "availability", "booking_months", "documents", "offered_options", "subjects"]
 
 EVERYTHING = frozenset({"products", "availability", "bookings"})
 """The parts that can be asked for apart: `products` are all documents, the supplier's too."""
@@ -60,16 +60,17 @@ class Offered:
     time_zone: str | None
 
 
-_OFFERED = (
+OFFERED = (
     "select o.connection_id, o.product_id, o.option_id, p.time_zone from core.options o "
     "join core.products p using (connection_id, product_id) where not o.is_deleted and not p.is_deleted"
 )
+"""Asks for the options that are offered now."""
 
 
 def offered_options(ports: Ports) -> list[Offered]:
     """The options that are offered now; from then on `ports` knows their products' time zones. Blocking."""
     # Sorted here: databases do not agree on the order of texts.
-    catalog = [Offered(*row) for row in sorted(ports.warehouse.query(_OFFERED).rows, key=lambda row: row[:3])]
+    catalog = [Offered(*row) for row in sorted(ports.warehouse.query(OFFERED).rows, key=lambda row: row[:3])]
     ports.time_zones.update({(o.connection, o.product_id): o.time_zone for o in catalog if o.time_zone})
     return catalog
 

@@ -1,0 +1,83 @@
+"""Where a project's data is: files of ours, or a server. The one module that tells the two apart when something is opened."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from octo_sync.destinations.base import Destination
+from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
+from octo_sync.errors import ConfigError
+from octo_sync.flows.backup.save import Files
+from octo_sync.model import Clock
+from octo_sync.pipeline import Pipeline
+from octo_sync.tables import all_tables, nouns
+
+__all__ = ["duckdb_warehouse", "files", "lock_beside", "open_warehouse", "published", "read_file", "server_size"]
+
+
+def lock_beside(journal: Path) -> Path:
+    """The file whose lock says who is the one writer."""
+    return journal.with_name(f"{journal.name}.lock")
+
+
+def duckdb_warehouse(path: Path, private: Path, clock: Clock) -> DuckDBWarehouse:
+    """A warehouse in two files, made when they are not there."""
+    return DuckDBWarehouse(path, private, tables=all_tables(), nouns=nouns(), now=clock.now())
+
+
+def open_warehouse(pipeline: Pipeline, clock: Clock, *, patient: bool = True) -> Destination:
+    """The warehouse of a pipeline, made when it is not there; this process then owns it.
+
+    A server that is away is waited for only by who is `patient`.
+    """
+    if isinstance(pipeline.destination, Path):
+        return duckdb_warehouse(pipeline.destination, files(pipeline, journal=False).private, clock)
+    from octo_sync.destinations.postgres.warehouse import PostgresWarehouse  # noqa: PLC0415 - its driver is an extra
+
+    return PostgresWarehouse(
+        pipeline.destination,
+        spool=pipeline.journal_path.with_name(f".{pipeline.name}.spool"),
+        tables=all_tables(),
+        nouns=nouns(),
+        now=clock.now(),
+        opening_waits=None if patient else (),
+    )
+
+
+def files(pipeline: Pipeline, *, journal: bool = True) -> Files:
+    """Where the project's files are, for what copies or replaces them whole.
+
+    Raises:
+        ConfigError: The warehouse, or the `journal` that is wanted too, is no file of ours.
+    """
+    if not isinstance(pipeline.destination, Path) or pipeline.private_path is None:
+        raise ConfigError("The warehouse is in PostgreSQL: use its own tools, such as pg_dump and pg_restore.")
+    if journal and isinstance(pipeline.journal, str):
+        raise ConfigError(
+            "The journal is in PostgreSQL: back it up with its own tools, such as pg_dump and pg_restore."
+        )
+    return Files(pipeline.destination, pipeline.private_path, pipeline.journal_path)
+
+
+def published(pipeline: Pipeline) -> Path | str:
+    """What is there to be read: the read copy, or the address of a PostgreSQL warehouse."""
+    return pipeline.destination if isinstance(pipeline.destination, str) else pipeline.publish.path
+
+
+def read_file(pipeline: Pipeline, scratch: Path) -> Path:
+    """A DuckDB file with the published rows: the read copy, or `scratch`, made of those on the server."""
+    if isinstance(pipeline.destination, Path):
+        return pipeline.publish.path
+    from octo_sync.destinations.postgres.snapshot import snapshot  # noqa: PLC0415 - its driver is an extra
+
+    snapshot(pipeline.destination, scratch, all_tables())
+    return scratch
+
+
+def server_size(pipeline: Pipeline) -> Callable[[], int] | None:
+    """What asks a server how large the warehouse is; None where it is in files, whose sizes can be seen."""
+    if isinstance(pipeline.destination, Path):
+        return None
+    from octo_sync.destinations.postgres.session import size_of  # noqa: PLC0415 - its driver is an extra
+
+    return partial(size_of, pipeline.destination)

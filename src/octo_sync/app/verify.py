@@ -1,0 +1,121 @@
+"""Checking the copy: what it claims of itself, what the next publish would show, and what the service says."""
+
+import asyncio
+import contextlib
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import SystemRandom
+from typing import TYPE_CHECKING, cast
+
+from octo_sync.app.places import duckdb_warehouse, published, read_file
+from octo_sync.app.project import (
+    SystemClock,
+    make_ports,
+    open_clients,
+    open_connections,
+    open_journal,
+    open_project,
+    run_until_done,
+)
+from octo_sync.app.reading import reader as reader_of
+from octo_sync.errors import ConfigError, LeaseHeld
+from octo_sync.flows.contacts import Privacy
+from octo_sync.flows.ports import Progress, adopt_meanings
+from octo_sync.flows.publish import Checked, check_draft, run_checks
+from octo_sync.flows.sync.mirror import mirror
+from octo_sync.flows.sync.paces import restore_paces
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.verify import Claims, LiveResult, claims, verify_live
+from octo_sync.journal import Journal
+from octo_sync.model import Window
+from octo_sync.pipeline import Pipeline
+from octo_sync.tables import all_tables
+
+if TYPE_CHECKING:
+    from octo_sync.destinations.base import Destination
+
+__all__ = ["check_next", "verify_against_service", "verify_claims"]
+
+
+def verify_claims(pipeline: Pipeline) -> Claims:
+    """Check the copy's own claims; asks no service. Beside another process it is the copy that readers have."""
+
+    async def run() -> Claims:
+        with contextlib.suppress(LeaseHeld):
+            async with open_project(pipeline, command="verify") as project:
+                # Of marts made for it: those that readers have are as old as the last publish.
+                found = await asyncio.to_thread(check_draft, project.warehouse, pipeline.directory)
+                return await asyncio.to_thread(claims, project.ports, _failed(found))
+        async with open_connections(pipeline) as (journal, clients):
+            with contextlib.closing(reader_of(published(pipeline), is_whole=True)) as reader:
+                copy = cast("Destination", reader)  # it is asked, and that is all
+                found = await asyncio.to_thread(run_checks, copy, pipeline.directory)
+                privacy, clock, random = Privacy("drop", b""), SystemClock(), SystemRandom()
+                ports = make_ports(pipeline, journal, copy, clients, privacy, clock=clock, random=random, fence=0)
+                return replace(await asyncio.to_thread(claims, ports, _failed(found)), of_readers=True)
+
+    return run_until_done(run())
+
+
+def _failed(found: Sequence[Checked]) -> list[tuple[str, int]]:
+    return [(checked.check.name, len(checked.rows.rows)) for checked in found if checked.rows.rows]
+
+
+def check_next(pipeline: Pipeline, *, limit: int) -> list[Checked]:
+    """What the checks say of that which the next publish would show; publishes nothing.
+
+    Raises:
+        LeaseHeld: Another process works on the project.
+        WarehouseError: A mart or a check does not run.
+    """
+
+    async def run() -> list[Checked]:
+        async with open_project(pipeline, command="check") as project:
+            await asyncio.to_thread(mirror, project.ports)
+            return await asyncio.to_thread(check_draft, project.warehouse, pipeline.directory, limit=limit)
+
+    return run_until_done(run())
+
+
+def verify_against_service(
+    pipeline: Pipeline, *, sample: int | None, travel: Window | None, progress: Progress
+) -> LiveResult:
+    """Fetch again into a scratch warehouse and compare with the read copy; needs no lease, touches nothing of the project."""
+    if isinstance(pipeline.destination, Path) and not pipeline.publish.path.exists():
+        raise ConfigError(f"{pipeline.publish.path} does not exist yet; run `octo-sync sync` first.")
+    clock, random = SystemClock(), SystemRandom()
+
+    async def run() -> LiveResult:
+        with tempfile.TemporaryDirectory(prefix=f"octo-verify-{os.getpid()}-", dir=pipeline.directory) as folder:
+            scratch_path = Path(folder) / "fresh.duckdb"
+            async with contextlib.AsyncExitStack() as stack:
+                journal = stack.enter_context(Journal.open(Path(folder) / "journal.sqlite", clock=clock))
+                scratch = duckdb_warehouse(scratch_path, Path(folder) / "private.duckdb", clock)
+                stack.callback(scratch.close)
+                privacy = Privacy("drop", b"")
+                clients = await open_clients(stack, pipeline, clock, random)
+                if Journal.exists(pipeline.journal):
+                    # What was erased is left out of this side too.
+                    with open_journal(pipeline, clock) as owned:
+                        privacy = Privacy.open("drop", owned, random)
+                        restore_paces(owned, clients.values(), clock)
+                        adopt_meanings(clients, owned, journal)
+                # Contacts are not compared, so none are fetched into the scratch file.
+                ports = make_ports(pipeline, journal, scratch, clients, privacy, clock=clock, random=random, fence=1)
+                ports.travel, ports.progress = travel, progress
+                return await verify_live(
+                    ports,
+                    here=read_file(pipeline, Path(folder) / "here.duckdb"),
+                    scratch=scratch,
+                    scratch_path=scratch_path,
+                    journal=journal,
+                    tables=all_tables(),
+                    sample=sample,
+                    travel_scope=Scope(travel=travel),
+                    close=scratch.close,
+                )
+
+    return run_until_done(run())
