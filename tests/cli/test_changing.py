@@ -19,7 +19,7 @@ from tests.cli.conftest import finish
 from octo_sync.cli.version import STORAGE
 from octo_sync.destinations.duckdb import files as duckdb_files
 from octo_sync.flows.doctor import service as doctor_service
-from octo_sync.flows.doctor.conformance import Kept
+from octo_sync.flows.doctor.seen import Kept
 from octo_sync.model import Connection, Horizon, Secret
 from octo_sync.octo.client import OctoClient
 

@@ -8,8 +8,9 @@ from tests.flows.harness import NOON, TODAY, TOKENS, Service, small
 
 from octo_sync.errors import NotFound, RequestRefused, ServiceUnavailable
 from octo_sync.flows.doctor import service as doctor_service
-from octo_sync.flows.doctor.conformance import Kept, Seen, checks, score
+from octo_sync.flows.doctor.conformance import checks, score
 from octo_sync.flows.doctor.probe import KnownBooking, probe
+from octo_sync.flows.doctor.seen import Kept, Seen
 from octo_sync.model import Connection, Horizon, Secret, Window
 from octo_sync.octo import endpoints
 from octo_sync.octo.answer import Answer

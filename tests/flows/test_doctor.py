@@ -15,7 +15,7 @@ from octo_sync.cli import ask as ask_command
 from octo_sync.cli import doctor as doctor_command
 from octo_sync.flows.doctor import machine as doctor
 from octo_sync.flows.doctor import service as doctor_service
-from octo_sync.flows.doctor.conformance import Kept
+from octo_sync.flows.doctor.seen import Kept
 from octo_sync.journal import LeaseRow
 from octo_sync.model import Connection, Horizon, Secret
 from octo_sync.octo.client import OctoClient

@@ -336,7 +336,7 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
     from octo_sync.app.logs import hide  # noqa: PLC0415
     from octo_sync.app.project import SystemClock, run_until_done  # noqa: PLC0415
     from octo_sync.flows.doctor.address import certificate_of  # noqa: PLC0415
-    from octo_sync.flows.doctor.conformance import Kept  # noqa: PLC0415
+    from octo_sync.flows.doctor.seen import Kept  # noqa: PLC0415
     from octo_sync.flows.doctor.service import service, with_little_patience  # noqa: PLC0415
     from octo_sync.octo.client import OctoClient, trusted  # noqa: PLC0415
 

@@ -6,10 +6,9 @@ Every call is one that a sync makes too, so a service sees nothing unusual; two 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
 
 from octo_sync.errors import OctoSyncError, ServiceError
-from octo_sync.flows.doctor.conformance import Seen, days_ahead
+from octo_sync.flows.doctor.seen import Seen, days_ahead, options_of, rows_of
 from octo_sync.model import Horizon, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
@@ -75,7 +74,7 @@ class _Questions:
     async def is_it_cut(self) -> None:
         """The first list again in two halves, where it had exactly as many records as some services cut at."""
         first, window = self._seen.bookings[0]
-        if not quirks.looks_capped(len(_records(first))):
+        if not quirks.looks_capped(len(rows_of(first))):
             return
         halves = []
         for half in window.halves():
@@ -87,7 +86,7 @@ class _Questions:
 
     async def is_it_there(self) -> None:
         """A hold that lapsed and is listed, by its own id."""
-        for row in (row for answer, _ in self._seen.bookings for row in _records(answer)):
+        for row in (row for answer, _ in self._seen.bookings for row in rows_of(answer)):
             lapsed = row.get("status") == "EXPIRED" or (
                 row.get("status") == "ON_HOLD" and str(row.get("utcExpiresAt") or "9") < self._today.isoformat()
             )
@@ -154,20 +153,12 @@ def _is_list(answer: Answer) -> bool:
         return False
 
 
-def _records(answer: Answer) -> list[dict[str, Any]]:
-    try:
-        body = answer.json()
-    except OctoSyncError:
-        return []
-    return [row for row in body if isinstance(row, dict)] if isinstance(body, list) else []
-
-
 def _has_cancelled(seen: Seen) -> bool:
-    return any(row.get("status") == "CANCELLED" for answer, _ in seen.bookings for row in _records(answer))
+    return any(row.get("status") == "CANCELLED" for answer, _ in seen.bookings for row in rows_of(answer))
 
 
 def _has_closed(seen: Seen) -> bool:
-    return any(row.get("status") == "CLOSED" for answer, _ in seen.availability for row in _records(answer))
+    return any(row.get("status") == "CLOSED" for answer, _ in seen.availability for row in rows_of(answer))
 
 
 def _means(seen: Seen) -> str:
@@ -184,11 +175,7 @@ def _means(seen: Seen) -> str:
 
 def _another_option(seen: Seen) -> tuple[str, str] | None:
     """An option of the last product: another kind of product than the first one, most likely."""
-    if seen.products is None:
-        return None
-    for product in reversed(_records(seen.products)[1:]):
-        options = product.get("options")
-        for option in options if isinstance(options, list) else ():
-            if isinstance(option, dict) and option.get("id") and product.get("id"):
-                return str(product["id"]), str(option["id"])
+    for product in reversed(rows_of(seen.products)[1:]):
+        for option in options_of(product):
+            return option
     return None

@@ -16,20 +16,11 @@ from urllib.parse import urlsplit
 
 from octo_sync.errors import AuthenticationRefused, OctoSyncError, ServiceError, ServiceUnavailable
 from octo_sync.flows.doctor.advice import NONE, Fix, advise
-from octo_sync.flows.doctor.conformance import (
-    NO_SUCH_PATH,
-    Check,
-    Kept,
-    Result,
-    Seen,
-    checks,
-    days_ahead,
-    fruitful_spelling,
-    ignored,
-    quick_checks,
-)
+from octo_sync.flows.doctor.capabilities import NO_SUCH_PATH, fruitful_spelling, ignored
+from octo_sync.flows.doctor.conformance import checks, quick_checks
 from octo_sync.flows.doctor.machine import Finding, Level
 from octo_sync.flows.doctor.probe import KnownBooking, probe
+from octo_sync.flows.doctor.seen import Check, Kept, Result, Seen, days_ahead, options_of, rows_of
 from octo_sync.model import Clock, Connection, Limits, Secret, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
@@ -278,9 +269,10 @@ class _Look:
         self._client.use(token)
 
     async def _availability(self, products: Answer) -> None:
-        product, option = _first_option(products)
-        if not product or not option:
+        first = next((option for row in rows_of(products) for option in options_of(row)), None)
+        if first is None:
             return
+        product, option = first
         days = _QUICK_DAYS if self._quick else _WHOLE_DAYS
         window = days_ahead(self._clock.now().date(), days)
         answer = await self._send("availability", endpoints.availability(product, option, window.start, window.end))
@@ -342,14 +334,3 @@ def _text(answer: Answer, key: str) -> str:
         return ""
     value = body.get(key) if isinstance(body, dict) else None
     return "".join(c for c in str(value or "") if c.isprintable())[:60]
-
-
-def _first_option(products: Answer) -> tuple[str, str]:
-    """The ids of some product's option."""
-    body = products.json()
-    for product in body if isinstance(body, list) else ():
-        options = product.get("options") if isinstance(product, dict) else None
-        for option in options if isinstance(options, list) else ():
-            if isinstance(option, dict) and option.get("id") and product.get("id"):
-                return str(product["id"]), str(option["id"])
-    return "", ""

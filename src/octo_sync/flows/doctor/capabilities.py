@@ -1,0 +1,166 @@
+"""What a service says and does about capabilities, tokens and subscriptions. Pure."""
+
+import contextlib
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from octo_sync.errors import AuthenticationRefused, OctoSyncError, RateLimited, ServiceUnavailable
+from octo_sync.flows.doctor.advice import advise
+from octo_sync.flows.doctor.seen import Check, Kept, Seen, rows_of
+from octo_sync.model import Connection
+from octo_sync.octo import quirks
+from octo_sync.octo.answer import Answer
+
+__all__ = ["NO_SUCH_PATH", "authentication", "capabilities", "echo", "fruitful_spelling", "ignored", "notifications"]
+
+NO_SUCH_PATH = frozenset({404, 405, 410, 501})
+
+_OFTEN = "15 * * * *"
+
+_MEANINGS = {
+    "pricing": "Prices and revenue stay empty, and amounts that were known are kept and marked as old.",
+    "content": "Titles and texts stay empty; reports show internal names.",
+    "extras": "Extras that guests booked along are not in the copy.",
+}
+
+
+def authentication(seen: Seen) -> Iterable[Check]:
+    """Whether a token is looked at."""
+    if isinstance(seen.stranger, AuthenticationRefused):
+        yield Check("authentication", "passed", "a token that nobody has is refused")
+    elif isinstance(seen.stranger, Answer):
+        yield Check(
+            "authentication",
+            "differs",
+            "a token that nobody has is accepted",
+            "Whoever knows the address may read there, and a wrong token of ours is not noticed.",
+            advise("open"),
+        )
+    else:
+        yield Check("authentication", "unknown", "a token that nobody has was neither accepted nor refused")
+
+
+def echo(seen: Seen, connection: Connection) -> Iterable[Check]:
+    """Whether answers say which capabilities are on."""
+    if seen.products is None or not connection.capabilities:
+        return
+    if "octo-capabilities" in seen.products.headers:
+        yield Check("echo", "passed", "answers say which capabilities are on")
+        return
+    yield Check(
+        "echo",
+        "differs",
+        "no answer says which capabilities are on (no Octo-Capabilities header)",
+        "Whether one is on is told by its fields: where an answer has no record, it cannot be told.",
+    )
+
+
+def _asked(connection: Connection) -> tuple[str, ...]:
+    """The capabilities that are asked for with products, and can be seen there."""
+    chosen = connection.capability_overrides.get("products", connection.capabilities) or ()
+    asked = {quirks.spell_capability(name, "short") for name in chosen}
+    return tuple(name for name in _MEANINGS if name in asked)
+
+
+def ignored(answer: Answer, connection: Connection) -> frozenset[str]:
+    """The capabilities without any field in an answer to `products`, whatever its header says; none without a product."""
+    bare = replace(answer, headers={k: v for k, v in answer.headers.items() if k != "octo-capabilities"})
+    return quirks.ignored_capabilities(_asked(connection), bare) if rows_of(answer) else frozenset()
+
+
+def fruitful_spelling(seen: Seen, connection: Connection) -> str:
+    """The other spelling, if it was tried and brings more than this one and loses nothing; else nothing."""
+    if seen.products is None or seen.respelled is None or not rows_of(seen.respelled):
+        return ""
+    better = ignored(seen.respelled, connection) < ignored(seen.products, connection)
+    return quirks.other_spelling(connection.capability_spelling) if better else ""
+
+
+def capabilities(seen: Seen, connection: Connection) -> Iterable[Check]:
+    """By their fields, whatever the answer's header says."""
+    if seen.products is None:
+        return
+    asked, some = _asked(connection), bool(rows_of(seen.products))
+    lacking, spelling = ignored(seen.products, connection), fruitful_spelling(seen, connection)
+    absent = ignored(seen.respelled, connection) if spelling and seen.respelled else lacking
+    for name, meaning in _MEANINGS.items():
+        if name not in asked and name not in connection.capabilities:
+            continue
+        if name not in asked:
+            yield Check(f"capability {name}", "unknown", "is not asked for with products (capability_overrides)")
+        elif not some:
+            yield Check(f"capability {name}", "unknown", "cannot be seen without a product")
+        elif name not in lacking:
+            yield Check(f"capability {name}", "passed", "its fields are there")
+        elif spelling and name not in absent:
+            fix = advise(
+                "spelling",
+                {f"connections.{connection.name}.capability_spelling": spelling},
+                spelling=spelling,
+                name=connection.name,
+            )
+            text = f"none of its fields is sent; asked for in the {spelling} spelling they are there"
+            yield Check(f"capability {name}", "differs", text, meaning, fix)
+        else:
+            yield _lacking(name, meaning, absent, seen, connection)
+
+
+def _lacking(name: str, meaning: str, absent: Collection[str], seen: Seen, connection: Connection) -> Check:
+    """A capability that neither spelling brings."""
+    check, text = f"capability {name}", "none of its fields is sent, in either spelling"
+    if seen.respelled is None:
+        return Check(check, "differs", "none of its fields is sent", meaning)
+    listed = _listed(seen)
+    if listed is not None and name in listed:
+        return Check(check, "differs", f"{text}, though GET /capabilities lists it", meaning, advise("listed"))
+    if "products" in connection.capability_overrides:
+        return Check(check, "differs", text, meaning)
+    # All that are absent at once, so that two findings do not say two things.
+    out = {c for c in absent if listed is None or c not in listed}
+    left = [c for c in connection.capabilities if quirks.spell_capability(c, "short") not in out]
+    fix = advise(
+        "perhaps absent" if listed is None else "absent",
+        {f"connections.{connection.name}.capabilities": left},
+        capability=name,
+        capabilities=json.dumps(left),
+        name=connection.name,
+    )
+    return Check(check, "differs", text + ("" if listed is None else ", and GET /capabilities has none"), meaning, fix)
+
+
+def _listed(seen: Seen) -> frozenset[str] | None:
+    """The capabilities that the service says it has, in short spelling; None where it does not say."""
+    if seen.offered is None:
+        return None
+    return frozenset(quirks.spell_capability(str(row.get("id")), "short") for row in rows_of(seen.offered))
+
+
+def notifications(seen: Seen, kept: Kept) -> Iterable[Check]:
+    """Whether there are subscriptions for webhooks."""
+    name, meaning = "subscriptions", "No webhook tells of changes: the copy is as fresh as its pulls."
+    error = seen.no_subscriptions
+    if seen.subscriptions is not None:
+        readable = False
+        with contextlib.suppress(OctoSyncError):
+            readable = quirks.normalise_list(seen.subscriptions.json()) is not None
+        if readable:
+            yield Check(name, "passed", "subscriptions can be read")
+        else:
+            text = "subscriptions are answered with something else than a list"
+            yield Check(name, "differs", text, meaning, advise("subscriptions"))
+    elif error is None or (isinstance(error, ServiceUnavailable | RateLimited) and error.status not in NO_SUCH_PATH):
+        yield Check(name, "unknown", "subscriptions were not answered")
+    elif isinstance(error, AuthenticationRefused):
+        text = f"the token may not read subscriptions ({error.status})"
+        yield Check(name, "differs", text, meaning, advise("abilities"))
+    elif error.status not in NO_SUCH_PATH:
+        yield Check(name, "differs", f"cannot be read ({error.status or 'refused'})", meaning, advise("subscriptions"))
+    elif "notifications" in (_listed(seen) or ()):
+        text = f"nothing is at their path ({error.status}), though GET /capabilities lists notifications"
+        yield Check(name, "differs", text, meaning, advise("subscriptions"))
+    elif kept.pulls:
+        yield Check(name, "passed", f"the service has none ({error.status}); [schedule] pulls")
+    else:
+        fix = advise("pull", {"schedule.near": _OFTEN}, near=_OFTEN)
+        yield Check(name, "differs", f"the service has none ({error.status})", meaning, fix)

@@ -1,0 +1,197 @@
+"""How a service's lists of bookings behave: what they leave out, what their dates mean, where they are cut. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from octo_sync.errors import NotFound, OctoSyncError
+from octo_sync.flows.doctor.advice import advise
+from octo_sync.flows.doctor.capabilities import ignored
+from octo_sync.flows.doctor.seen import Check, Kept, Seen, objects, rows_of
+from octo_sync.model import Connection, Horizon
+from octo_sync.octo import checking, quirks
+from octo_sync.octo.answer import Answer
+
+__all__ = ["cancelled", "dates", "lapsed", "lengths", "prices"]
+
+_LOOK_BACK = 365
+"""Days: few guests book earlier than that."""
+
+_MEANS = {"travel": "travel date", "creation": "day of booking"}
+
+
+def cancelled(seen: Seen) -> Iterable[Check]:
+    """Whether lists contain cancelled bookings."""
+    name = "cancelled bookings"
+    rows = [row for answer, _ in seen.bookings for row in rows_of(answer)]
+    if any(row.get("status") == "CANCELLED" for row in rows):
+        yield Check(name, "passed", "lists contain them")
+        return
+    if seen.cancelled is not None:
+        uuid, own, listed = seen.cancelled
+        try:
+            still = own.json().get("status") == "CANCELLED"
+        except (OctoSyncError, AttributeError):
+            still = False
+        if still and not any(row.get("uuid") == uuid for row in rows_of(listed)):
+            yield Check(
+                name,
+                "differs",
+                "lists leave them out, their own address shows them",
+                "A booking that is missing in its list is asked for by its own id, so a cancellation is seen at the next pull; "
+                "bookings that were cancelled before the first pull are not in the copy.",
+            )
+            return
+        if still:
+            yield Check(name, "passed", "lists contain one that is known as cancelled")
+            return
+    yield Check(name, "unknown", f"none among {len(rows)} bookings, and the copy knows none to ask for")
+
+
+def lapsed(seen: Seen) -> Iterable[Check]:
+    """Whether a lapsed hold that is listed is found by its own id."""
+    name = "lapsed holds"
+    if isinstance(seen.lapsed, Answer):
+        yield Check(name, "passed", "one that is listed is found by its own id")
+    elif isinstance(seen.lapsed, NotFound):
+        yield Check(
+            name,
+            "differs",
+            "one that is listed is not found by its own id",
+            "They stay in the copy as the list shows them, and are not asked for one by one.",
+        )
+    else:
+        yield Check(name, "unknown", "none is listed" if seen.lapsed is None else "one that is listed was not answered")
+
+
+def dates(seen: Seen, connection: Connection, kept: Kept) -> Iterable[Check]:
+    """What `localDate` means in lists of bookings."""
+    name, fits = "dates of lists", {"travel": False, "creation": False}
+    ahead: list[int] = []
+    for answer, window in seen.bookings:
+        try:
+            checked = checking.check_bookings(answer.body)
+        except OctoSyncError:
+            continue
+        dates = list(zip(checked.travel_dates, checked.created_dates, strict=True))
+        ahead += [(travel - made).days for travel, made in dates if travel and made]
+        means = quirks.booking_dates_mean(dates, window)
+        if means in fits:
+            fits[means] = True
+    configured = connection.booking_date_means
+    meant = next((means for means, is_so in fits.items() if is_so), None)
+    if fits["travel"] == fits["creation"] or meant is None:
+        yield Check(
+            name, "unknown", "too few bookings to tell whether localDate is the travel date or the day of booking"
+        )
+        return
+    if configured not in ("auto", meant):
+        fix = advise(
+            "date meaning",
+            {f"connections.{connection.name}.booking_date_means": meant},
+            means=meant,
+            name=connection.name,
+        )
+        meaning = "Windows are asked for with the wrong days: bookings are missing, and those outside of the window look gone."
+        yield Check(name, "differs", f'localDate is the {_MEANS[meant]}, the file says "{configured}"', meaning, fix)
+    else:
+        yield Check(name, "passed", f"localDate is the {_MEANS[meant]}")
+    if meant == "creation":
+        yield _look_back(kept.bookings, max(ahead, default=0))
+
+
+def _look_back(horizon: Horizon, ahead: int) -> Check:
+    """Whether the days of booking that are asked for begin early enough; guests booked up to `ahead` days before travel."""
+    name, wanted = "look back", max(_LOOK_BACK, ahead)
+    seen = f"guests booked up to {ahead} days ahead"
+    if -horizon.before >= wanted:
+        return Check(name, "passed", f"bookings are asked for by day of booking, {-horizon.before} days back; {seen}")
+    wider = Horizon(-max(wanted, _LOOK_BACK + 35), horizon.after)
+    return Check(
+        name,
+        "differs",
+        f"bookings are asked for by day of booking, only {-horizon.before} days back; {seen}",
+        "A booking made before horizon.bookings begins is not in the copy, however late its travel date.",
+        advise("look back", {"horizon.bookings": str(wider)}, horizon=wider),
+    )
+
+
+def lengths(seen: Seen) -> Iterable[Check]:
+    """Whether lists are cut."""
+    name = "length of lists"
+    counts = [
+        ("products", len(rows_of(seen.products))),
+        *(("bookings", len(rows_of(answer))) for answer, _ in seen.bookings),
+    ]
+    longest = max(count for _, count in counts)
+    fix = advise("page size")
+    if seen.halves:
+        parts = {row.get("uuid") for answer in seen.halves for row in rows_of(answer)}
+        if len(parts) > quirks.CAP:
+            meaning = (
+                "Bookings are asked for in smaller windows until none is full; a single day of more than 100 stays cut."
+            )
+            yield Check(name, "differs", "lists are cut after 100 records", meaning, fix)
+            return
+        yield Check(name, "passed", "exactly 100 bookings, and not more in two halves")
+    elif which := next((what for what, count in counts if quirks.looks_capped(count)), ""):
+        meaning = f"If lists are cut at 100, further {which} are not in the copy."
+        yield Check(name, "differs", f"exactly 100 {which}, which looks cut", meaning, fix)
+    elif longest > quirks.CAP:
+        yield Check(name, "passed", f"not cut at 100: a list of {longest} came whole")
+    else:
+        yield Check(name, "unknown", f"the longest list had {longest} records; some services cut at 100")
+
+
+def prices(seen: Seen, connection: Connection) -> Iterable[Check]:
+    """Bookings of no price, though their tickets have one; or all of them, though their products have one."""
+    if "pricing" not in connection.capabilities:
+        return
+    name, priced = "prices of bookings", _priced_options(seen.products)
+    rows = {
+        row.get("uuid"): row
+        for answer, _ in seen.bookings
+        for row in rows_of(answer)
+        if _amount(row) is not None and row.get("status") not in ("CANCELLED", "EXPIRED")
+    }
+    free = [row for row in rows.values() if not _amount(row)]
+    sold = [row for row in free if any(_amount(item) for item in objects(row.get("unitItems")))]
+    of_priced = [row for row in free if (str(row.get("productId")), str(row.get("optionId"))) in priced]
+    wrong = sold or (of_priced if len(free) == len(rows) else [])
+    if not rows:
+        if seen.products is None or "pricing" not in ignored(seen.products, connection):
+            yield Check(name, "unknown", "no booking with a price was seen")
+    elif wrong:
+        what = "tickets" if sold else "products"
+        yield Check(
+            name,
+            "differs",
+            f"{len(wrong)} of {len(rows)} bookings have a price of 0, though their {what} have one",
+            "Revenue and what is owed are too low by these bookings: amounts are those of the booking.",
+            advise("prices"),
+        )
+    else:
+        yield Check(
+            name, "passed", "bookings have the prices of their tickets" if not free else "only free ones have none"
+        )
+
+
+def _amount(record: Mapping[str, Any]) -> int | None:
+    """The largest amount of a record's pricing; None where it has none."""
+    pricing = record.get("pricing")
+    if not isinstance(pricing, dict):
+        return None
+    amounts = [a for part in ("original", "retail", "net") if isinstance(a := pricing.get(part), int)]
+    return max(amounts, default=None)
+
+
+def _priced_options(products: Answer | None) -> set[tuple[str, str]]:
+    """Product and option ids of which something costs something."""
+    found = set()
+    for product in rows_of(products):
+        for option in objects(product.get("options")):
+            prices = [*objects(option.get("pricingFrom")), *objects(option.get("pricing"))]
+            for unit in objects(option.get("units")):
+                prices += [*objects(unit.get("pricingFrom")), *objects(unit.get("pricing"))]
+            if any(_amount({"pricing": price}) for price in prices):
+                found.add((str(product.get("id")), str(option.get("id"))))
+    return found
