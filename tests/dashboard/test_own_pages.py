@@ -143,14 +143,14 @@ def status(**more):
 async def test_what_the_journal_knows_stands_beside_it(shown):
     page = await shown(status=status).text("/sync")
 
-    assert "serve works on it since 2026-11-20 12:00 UTC." in section(page, "backlog")
+    assert "serve has been running since 2026-11-20 12:00 UTC." in section(page, "backlog")
     assert "booking main 20 18 3 2 1" in section(page, "backlog")
-    assert table(page, "Deletions that wait for a person") == [["main", "11 rows would go."]]
+    assert table(page, "Deletions waiting for confirmation") == [["main", "11 rows would go."]]
     assert table(page, "Missing fields whose values are kept") == [["main", "It sends no `pricing`."]]
-    assert "main subscribed, silent for 2:00:00, which is longer than usual 2026-11-20 12:00 UTC 12 1" in section(
+    assert "main subscribed, silent for 2:00:00, longer than usual 2026-11-20 12:00 UTC 12 1" in section(
         page, "webhooks"
     )
-    assert "full 0 2 * * * 2026-11-21 02:00 UTC never late: serve makes up for it" in section(page, "next")
+    assert "full 0 2 * * * 2026-11-21 02:00 UTC never late: serve runs it now" in section(page, "next")
 
 
 async def test_a_journal_that_cannot_be_read_does_not_take_the_page_away(shown):

@@ -5,6 +5,7 @@ data are plain strings everywhere: `tip` on a value is what its tooltip says, in
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 __all__ = ["CLOSED", "FILL_LEGEND", "SERIES", "SOLD_OUT", "UNKNOWN", "bars", "heat_map", "lines", "shares_across"]
@@ -12,6 +13,7 @@ __all__ = ["CLOSED", "FILL_LEGEND", "SERIES", "SOLD_OUT", "UNKNOWN", "bars", "he
 SERIES = tuple(f"var(--series-{n})" for n in range(1, 9))
 _GRID = {"left": 8, "right": 8, "top": 36, "bottom": 8, "outerBoundsMode": "same", "outerBoundsContain": "all"}
 """Everything written beside the axes stays inside these bounds: also half a label below the first and the last place."""
+_NO_COLORS: Mapping[str, str] = MappingProxyType({})
 _POINTS = 20
 """Points of a line that are drawn one by one at most; a lone one between gaps would be lost without."""
 _FEW = 8
@@ -36,11 +38,10 @@ def bars(
     names: Sequence[str],
     series: Mapping[str, Sequence[float | None]],
     *,
-    stacked: bool = True,
-    percent: bool = False,
+    colors: Mapping[str, str] = _NO_COLORS,
     faint_from: int | None = None,
 ) -> dict[str, Any]:
-    """Upright bars: one group for each of `names`, one colour for each series; from index `faint_from` on they are fainter."""
+    """Upright stacked bars, one for each of `names`; `colors` are those of series; from `faint_from` on they are fainter."""
     made = []
     for number, (label, values) in enumerate(series.items()):
         data: list[Any] = list(values)
@@ -55,17 +56,18 @@ def bars(
                 "name": label,
                 "data": data,
                 "barMaxWidth": 28,
-                "color": SERIES[number % len(SERIES)],
-                **({"stack": "all"} if stacked else {}),
+                "color": colors.get(label, SERIES[number % len(SERIES)]),
+                "stack": "all",
             }
         )
-    return _framed(names, made, legend=len(series) > 1, percent=percent)
+    return _framed(names, made, percent=False)
 
 
 def lines(
     names: Sequence[str],
     series: Mapping[str, Sequence[float | None]],
     *,
+    colors: Mapping[str, str] = _NO_COLORS,
     percent: bool = False,
     dashed: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
@@ -75,17 +77,18 @@ def lines(
             "type": "line",
             "name": label,
             "data": list(values),
-            "color": SERIES[number % len(SERIES)],
+            "color": colors.get(label, SERIES[number % len(SERIES)]),
             "symbolSize": 6,
             "showSymbol": len(names) <= _POINTS,
             "lineStyle": {"width": 2, "type": "dashed" if label in dashed else "solid"},
         }
         for number, (label, values) in enumerate(series.items())
     ]
-    return _framed(names, made, legend=len(series) > 1, percent=percent)
+    return _framed(names, made, percent=percent)
 
 
-def _framed(names: Sequence[str], series: list[dict[str, Any]], *, legend: bool, percent: bool) -> dict[str, Any]:
+def _framed(names: Sequence[str], series: list[dict[str, Any]], *, percent: bool) -> dict[str, Any]:
+    legend = len(series) > 1
     return {
         "grid": {**_GRID, "top": 40 if legend else 16},
         "legend": {"show": legend, "type": "scroll", "top": 0, "left": 0},

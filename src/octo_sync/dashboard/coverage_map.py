@@ -33,7 +33,7 @@ LEGEND = (
     ("incomplete", "! incomplete"),
     (_NEVER, "✕ never answered"),
     (_OVER, "month is over"),
-    (_NONE, f"{NOTHING} not asked for"),
+    (_NONE, f"{NOTHING} not fetched"),
 )
 """Level → what a cell of it means, as the legend says it."""
 _SEVERITY = {_NEVER: 6, _OLDER: 5, "week": 4, "three": 3, "day": 2, "hour": 1, _OVER: 0, _NONE: 0}
@@ -151,7 +151,7 @@ def _line(
 
 def _cell(name: str, month: str, row: Mapping[str, Any] | None, now: datetime, *, counts: bool) -> Cell:
     if row is None:
-        return Cell(month, _NONE, NOTHING, f"{name}, {month}: not asked for.")
+        return Cell(month, _NONE, NOTHING, f"{name}, {month}: not fetched.")
     if not row["parts"] or row["verified_at_utc"] is None:
         title = f"{name}, {month}: asked for and never answered."
         return Cell(month, _NEVER, "✕ never", title, is_complete=False, counts=counts)
@@ -164,10 +164,11 @@ def _cell(name: str, month: str, row: Mapping[str, Any] | None, now: datetime, *
 
 
 def _title(name: str, month: str, row: Mapping[str, Any], age: timedelta) -> str:
-    """When, by which road, what was asked for, and whether wholly."""
+    """When, by what, what was asked for, and whether the answer was complete."""
     at = wording.instant(row["verified_at_utc"])
-    road = row["verified_by"] or "an unknown road"
-    said = [f"{name}, {month}: verified {at}, {wording.age(age)} before the copy's now, by {road}"]
+    said = [
+        f"{name}, {month}: verified {at}, {wording.age(age)} before the copy's now, by {row['verified_by'] or 'unknown means'}"
+    ]
     if first := row["window_start"] or row.get("booked_start"):
         said.append(f"asked for {first} to {row['window_end'] or row.get('booked_end')}")
     said.append(f"{row['row_count'] or 0:,} records")

@@ -9,12 +9,12 @@ from typing import Any
 from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY, month_end, months
 from octo_sync.dashboard.source import Source
-from octo_sync.dashboard.view import Chart, Column, Money, Table
+from octo_sync.dashboard.view import Chart, Column, Table, listed
 from octo_sync.flows import wording
 
 __all__ = ["ahead", "bookings_by_channel", "fill_map", "in_part", "pick_up", "revenue", "share_of"]
 
-_CHANNELS = 6
+CHANNELS = 6
 """Colours that can be told apart; the other channels are one."""
 _CURRENCIES = 4
 _MAP_ROWS = 40
@@ -35,60 +35,32 @@ def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date])
 
 
 def in_part(first: date, known_from: date | None) -> str:
-    """The sentence that a time has which begins before everything is known; '' for any other."""
+    """The sentence for a time that begins before the copy is complete; '' for any other."""
     if known_from == date.max:
-        return " None of them is known wholly: a service lists its bookings by day of booking."
-    return f" Those before {wording.day(known_from)} are not known wholly." if known_from and first < known_from else ""
+        return " Travel dates may be incomplete: the service lists bookings by day of booking."
+    return f" Data before {wording.day(known_from)} is incomplete." if known_from and first < known_from else ""
 
 
 def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     """Bookings made per day, stacked by channel."""
     rows = source.rows("bookings_by_channel", first=first, last=last)
-    totals: dict[str, int] = defaultdict(int)
-    names: dict[str, str] = {}
-    for row in rows:
-        totals[row["connection_id"]] += row["bookings"]
-        names[row["connection_id"]] = wording.plain(row["channel_name"])
-    largest = [c for c in sorted(totals, key=lambda c: (-totals[c], c)) if totals[c]][:_CHANNELS]
     days = sorted({row["booking_date"] for row in rows})
-    place = {each: number for number, each in enumerate(days)}
-    series: dict[str, list[float | None]] = {names[c]: [0] * len(days) for c in largest}
-    others = f"{len(totals) - len(largest)} others"
-    if any(totals[c] for c in totals if c not in largest):
-        series[others] = [0] * len(days)
-    for row in rows:
-        label = names[row["connection_id"]] if row["connection_id"] in largest else others
-        if label in series:
-            series[label][place[row["booking_date"]]] += row["bookings"]
+    series = _by_channel(rows, days, "booking_date", "bookings")
     doubtful = sorted({row["booking_date"] for row in rows if not row["is_complete"]})
     return Chart(
         id="bookings-by-channel",
         title="Bookings made per day, by channel",
-        option=charts.bars([wording.short_day(day) for day in days], series),
-        table=Table(
+        option=charts.bars([wording.short_day(day) for day in days], series, colors=channel_colors(source)),
+        table=listed(
             "Bookings made per day and channel",
-            [
-                Column("Day", "date"),
-                Column("Channel"),
-                Column("Bookings", "number"),
-                Column("Cancelled since", "number"),
-                Column("Guests", "number", none="unknown"),
-                Column("Never sold", "number"),
-                Column("All known", "yes"),
-            ],
-            [
-                (
-                    row["booking_date"],
-                    row["channel_name"],
-                    row["bookings"],
-                    row["cancelled"],
-                    row["guests"],
-                    row["made"] - row["bookings"],
-                    row["is_complete"],
-                )
-                for row in reversed(rows)
-                if row["made"] or not row["is_complete"]
-            ],
+            [row for row in reversed(rows) if row["made"] or not row["is_complete"]],
+            Column("Day", "date", "booking_date"),
+            Column("Channel", "text", "channel_name"),
+            Column("Bookings", "number", "bookings"),
+            Column("Cancelled since", "number", "cancelled"),
+            Column("Guests", "number", "guests", none="unknown"),
+            Column("Holds never sold", "number", lambda row: row["made"] - row["bookings"]),
+            Column("Complete", "yes", "is_complete"),
             empty="No booking was made in this time.",
         ),
         download="fct_bookings",
@@ -96,14 +68,40 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     )
 
 
+def _by_channel(
+    rows: Sequence[Mapping[str, Any]], across: Sequence[object], place: str, amount: str
+) -> dict[str, list[float | None]]:
+    """A series for each of the largest channels, and one for the others; `place` and `amount` are columns."""
+    totals: dict[str, Any] = defaultdict(int)
+    for row in rows:
+        totals[wording.plain(row["channel_name"])] += row[amount] or 0
+    named = sorted((name for name in totals if totals[name]), key=lambda name: (-totals[name], name))
+    others = f"{len(named) - CHANNELS} others"
+    found: dict[str, list[Any]] = {name: [0] * len(across) for name in named[:CHANNELS]}
+    if len(named) > CHANNELS:
+        found[others] = [0] * len(across)
+    for row in rows:
+        name = wording.plain(row["channel_name"])
+        series = found.get(name, found.get(others))
+        if series is not None and row[amount]:
+            series[across.index(row[place])] += row[amount]
+    return {name: [float(value) for value in values] for name, values in found.items()}
+
+
+def channel_colors(source: Source) -> dict[str, str]:
+    """Each channel's colour, the same in every picture."""
+    names = dict.fromkeys(wording.plain(row["channel_name"]) for row in source.rows("channels"))
+    return {name: charts.SERIES[number % len(charts.SERIES)] for number, name in enumerate(names)}
+
+
 def _doubt(days: Sequence[date]) -> str:
-    """Which days are not known wholly; the last one is not over."""
-    said = "Bookings that were ever sold, by the day they were made (business time zone); other holds are left out."
+    """Which days are not complete; the last one is not over."""
+    said = "Sold bookings by the day they were made (business time zone), since cancelled ones included."
     if not days:
         return said
     if len(days) == 1:
-        return f"{said} {wording.short_day(days[0])} is not complete."
-    return f"{said} {len(days)} days are not known wholly, {days[0]} to {days[-1]}."
+        return f"{said} {wording.short_day(days[0])} is incomplete."
+    return f"{said} {len(days)} days are incomplete, {days[0]} to {days[-1]}."
 
 
 def fill_map(source: Source, first: date, last: date, product: str | None = None) -> Chart:
@@ -128,10 +126,10 @@ def fill_map(source: Source, first: date, last: date, product: str | None = None
     )
     return Chart(
         id="fill-map",
-        title=f"How full each day is, {wording.short_day(first)} to {wording.short_day(last)}",
+        title=f"Occupancy by product and day, {wording.short_day(first)} to {wording.short_day(last)}",
         option=charts.heat_map(labels, [names[key] for key in keys], cells),
         table=Table(
-            "How full each product is on each day; an empty cell: no departure",
+            "Occupancy by product and day; an empty cell: no departure",
             [Column("Product"), *(Column(label, "share") for label in labels)],
             table,
             empty="No departure is known in this time.",
@@ -141,7 +139,7 @@ def fill_map(source: Source, first: date, last: date, product: str | None = None
         legend=charts.FILL_LEGEND,
         height=50 + max(4, len(keys)) * _ROW,
         width=150 + len(days) * _CELL,
-        note="Everyone's sales are counted. Departures of unknown capacity and closed ones are left out of the share."
+        note="Counts all sellers' bookings. Excludes closed departures and those of unknown capacity."
         + (f" {more}" if found > _MAP_ROWS else ""),
     )
 
@@ -176,53 +174,35 @@ def pick_up(source: Source, first: date, last: date, today: date, product: str |
     rows = source.rows("pickup", first=first, last=last, product=product)
     travelled = sorted({row["travel_month"] for row in rows})
     found = {(row["travel_month"], row["days_out"]): row for row in rows}
-    shown, table = {}, []
+    shown, known = {}, []
     for month in travelled:
         to_come = (month_end(date.fromisoformat(f"{month}-01")) - today).days
-        values: list[float | None] = []
-        for out in _DAYS_OUT:
-            row = found.get((month, out))
-            known = row is not None and (row["is_final"] or out >= to_come)
-            values.append(row["pax_on_books"] if row is not None and known else None)
-            if row is not None and known:
-                table.append(
-                    (
-                        wording.month(month),
-                        out,
-                        row["pax_on_books"],
-                        row["cancelled_since_pax"],
-                        row["final_pax"],
-                        share_of(row["pax_on_books"], row["final_pax"]),
-                        row["is_final"],
-                        row["is_complete"],
-                    )
-                )
-        shown[wording.month(month)] = values
+        points = {out: found.get((month, out)) for out in _DAYS_OUT}
+        points = {out: row if row and (row["is_final"] or out >= to_come) else None for out, row in points.items()}
+        shown[wording.month(month)] = [row["pax_on_books"] if row else None for row in points.values()]
+        known += [row for row in points.values() if row]
     without = sum(row["bookings_without_pax"] for row in rows if row["days_out"] == 0)
     over = {wording.month(m) for m in travelled if (row := found.get((m, 0))) is not None and row["is_final"]}
     return Chart(
         id="pick-up",
         title="Pick-up: guests on the books, by days before travel",
         option=charts.lines([f"{out} d" for out in _DAYS_OUT], shown, dashed=frozenset(shown) - frozenset(over)),
-        table=Table(
+        table=listed(
             "Guests on the books, by month of travel and days before it",
-            [
-                Column("Travel month"),
-                Column("Days before", "number"),
-                Column("Guests on the books", "number", none="unknown"),
-                Column("Cancelled since", "number", none="unknown"),
-                Column("Guests in the end", "number", none="unknown"),
-                Column("Share", "share", none="—"),
-                Column("Month over", "yes"),
-                Column("All known", "yes"),
-            ],
-            table,
+            known,
+            Column("Travel month", "month", "travel_month"),
+            Column("Days before", "number", "days_out"),
+            Column("Guests on the books", "number", "pax_on_books", none="unknown"),
+            Column("Cancelled since", "number", "cancelled_since_pax", none="unknown"),
+            Column("Final guests", "number", "final_pax", none="unknown"),
+            Column("Share", "share", lambda row: share_of(row["pax_on_books"], row["final_pax"])),
+            Column("Month over", "yes", "is_final"),
+            Column("Complete", "yes", "is_complete"),
             empty="No sold booking travels in these months.",
         ),
         download="agg_pickup_curve",
-        note="Who has cancelled since is left out. Months that are not over are dashed, and end where their last day is "
-        "still to come; 'in the end' is as of now there."
-        + (f" {without:,} bookings do not say how many people; they are left out." if without else ""),
+        note="Excludes cancellations. Dashed months are still in progress."
+        + (f" Excludes {without:,} bookings without a number of guests." if without else ""),
     )
 
 
@@ -243,10 +223,13 @@ def revenue(
         bookings[row["currency"]] += row["bookings"]
     ordered = sorted((c for c in bookings if c is not None), key=lambda c: (-bookings[c], c))
     across = months(first, last)
-    made = [_revenue_of(c, [r for r in rows if r["currency"] == c], across, today) for c in ordered[:_CURRENCIES]]
+    colors = channel_colors(source)
+    made = [
+        _revenue_of(c, [r for r in rows if r["currency"] == c], across, today, colors) for c in ordered[:_CURRENCIES]
+    ]
     left = [f"{c} ({bookings[c]:,} bookings)" for c in ordered[_CURRENCIES:]]
     if None in bookings:
-        left.append(f"no currency told ({bookings[None]:,} bookings)")
+        left.append(f"no currency ({bookings[None]:,} bookings)")
     undated = _undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
     return made, " ".join(said for said in (f"Not drawn: {', '.join(left)}." if left else "", undated) if said)
 
@@ -254,62 +237,43 @@ def revenue(
 def _undated(rows: Sequence[Mapping[str, Any]]) -> str:
     """What no month of travel can show, as a sentence."""
     told = [
-        f"{row['bookings']:,} sold in {wording.plain(row['currency'] or 'no currency told')}"
+        f"{row['bookings']:,} sold in {wording.plain(row['currency'] or 'no currency')}"
         if row["retail_amount"] is None or row["currency"] is None
         else f"{row['bookings']:,} sold for {wording.money_text(row['retail_amount'], row['currency'])}"
         for row in rows
     ]
-    return f"Without a day of travel, and so in no number here: {', '.join(told)}." if told else ""
+    return f"Not shown: open-dated bookings ({', '.join(told)})." if told else ""
 
 
-def _revenue_of(currency: str, rows: Sequence[Mapping[str, Any]], across: Sequence[str], today: date) -> Chart:
-    place = {month: number for number, month in enumerate(across)}
-    totals: dict[str, Decimal] = defaultdict(Decimal)
-    for row in rows:
-        totals[wording.plain(row["channel_name"])] += row["retail_amount"] or 0
-    largest = sorted(totals, key=lambda name: (-totals[name], name))[:_CHANNELS]
-    others = f"{len(totals) - len(largest)} others"
-    series: dict[str, list[Decimal]] = {name: [Decimal(0)] * len(across) for name in largest}
-    if len(totals) > len(largest):
-        series[others] = [Decimal(0)] * len(across)
-    for row in rows:
-        name = wording.plain(row["channel_name"])
-        series[name if name in series else others][place[row["travel_month"]]] += row["retail_amount"] or 0
-    total = sum(totals.values(), Decimal(0))
+def _revenue_of(
+    currency: str,
+    rows: Sequence[Mapping[str, Any]],
+    across: Sequence[str],
+    today: date,
+    colors: Mapping[str, str],
+) -> Chart:
+    total = sum((row["retail_amount"] or Decimal(0) for row in rows), Decimal(0))
     without = sum(row["without_retail"] for row in rows)
-    table = [
-        (
-            wording.month(row["travel_month"]),
-            row["channel_name"],
-            row["bookings"],
-            row["guests"],
-            None if row["retail_amount"] is None else Money(row["retail_amount"], currency),
-            None if row["net_amount"] is None else Money(row["net_amount"], currency),
-            row["without_net"],
-        )
-        for row in rows
-    ]
     count = sum(row["bookings"] for row in rows)
     return Chart(
         id=f"revenue-{''.join(c for c in currency.lower() if c.isascii() and c.isalnum()) or 'other'}",
         title=f"Revenue in {wording.plain(currency)}, by month of travel",
         option=charts.bars(
             [wording.month(month) for month in across],
-            {name: [float(amount) for amount in amounts] for name, amounts in series.items()},
+            _by_channel(rows, across, "travel_month", "retail_amount"),
+            colors=colors,
             faint_from=next((n for n, month in enumerate(across) if month > f"{today:%Y-%m}"), None),
         ),
-        table=Table(
+        table=listed(
             f"Sold bookings in {wording.plain(currency)}, by month of travel and channel",
-            [
-                Column("Travel month"),
-                Column("Channel"),
-                Column("Bookings", "number"),
-                Column("Guests", "number", none="unknown"),
-                Column("Retail", "money", none="unknown"),
-                Column("Net", "money", none="unknown"),
-                Column("Without net", "number"),
-            ],
-            table,
+            rows,
+            Column("Travel month", "month", "travel_month"),
+            Column("Channel", "text", "channel_name"),
+            Column("Bookings", "number", "bookings"),
+            Column("Guests", "number", "guests", none="unknown"),
+            Column("Retail", "money", "retail_amount", none="unknown"),
+            Column("Net", "money", "net_amount", none="unknown"),
+            Column("Without net", "number", "without_net"),
         ),
         download="fct_bookings",
         height=260,

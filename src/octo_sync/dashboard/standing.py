@@ -51,24 +51,24 @@ class Standing:
         if self.is_stale and self.oldest_verified and self.age is not None:
             said.append(
                 f"This copy is stale: its oldest part was verified {wording.age(self.age)} ago, "
-                f"{wording.instant(self.oldest_verified)}. What changed since may be missing."
+                f"{wording.instant(self.oldest_verified)}. Later changes may be missing."
             )
         if not self.is_complete:
             parts = [
                 f"{number:,} {what}"
                 for number, what in (
                     (self.never_verified, "connections never answered"),
-                    (self.open_subjects, "subjects are open"),
-                    (self.missed_rows, "rows are missed and not yet proven gone"),
+                    (self.open_subjects, "pending fetches"),
+                    (self.missed_rows, "missing rows, deletion not confirmed yet"),
                 )
                 if number
             ]
-            said.append(f"This copy is not complete: {', '.join(parts) or 'some answers did not land wholly'}.")
+            said.append(f"This copy is incomplete: {', '.join(parts) or 'some answers are only partly stored'}.")
         return " ".join(said)
 
 
 def known_from(source: Source, channel: str | None = None, *, made: bool = False) -> date | None:
-    """The day since when bookings are known wholly: of the connection `channel`, or of all, by the one known least far back.
+    """The day since when bookings are complete: of the connection `channel`, or of all, by the one known least far back.
 
     It is a day of travel, `date.max` where a service lists by day of booking, or a day of booking (`made`).
 

@@ -4,7 +4,7 @@ A page is a function `build(source, filters) -> View`. Numbers come as the types
 and are written out in one place (`render.py`), so that the same value reads the same on every page.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -29,10 +29,11 @@ __all__ = [
     "Tiles",
     "Tone",
     "View",
+    "listed",
 ]
 
 Tone = Literal["", "good", "bad", "mark"]
-Kind = Literal["text", "number", "share", "money", "date", "instant", "yes"]
+Kind = Literal["text", "number", "share", "money", "date", "month", "instant", "yes"]
 """How a column's values are written; `number`, `share` and `money` stand to the right."""
 
 
@@ -66,11 +67,20 @@ class Tiles:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table; `none` is what stands where a value is unknown (nothing: an em dash)."""
+    """A column of a table; `none` is what stands where a value is unknown (nothing: an em dash).
+
+    `of` says where its value is in a row: a name, or what gives it. Money is in the row's `currency`.
+    """
 
     title: str
     kind: Kind = "text"
+    of: "str | Callable[[Any], Any]" = ""
     none: str = "—"
+
+    def value(self, row: Any) -> Any:  # noqa: ANN401 - rows of a select, and things of the journal
+        """The row's value."""
+        found = row[self.of] if isinstance(self.of, str) else self.of(row)
+        return Money(found, row["currency"]) if self.kind == "money" and found is not None else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,13 @@ class Table:
     """The sentence that stands in place of a table without rows."""
     more: str = ""
     """What is not in it: `40 of 500; …`."""
+
+
+def listed(
+    caption: str, rows: Iterable[Any], *columns: Column, empty: str = "Nothing to show.", more: str = ""
+) -> Table:
+    """A table of which each column says where its values are in `rows`."""
+    return Table(caption, columns, [[column.value(row) for column in columns] for row in rows], empty, more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
-from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View
+from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
 from octo_sync.flows import wording
 
 __all__ = ["PAGE", "build"]
@@ -21,7 +21,7 @@ def build(source: Source, filters: Filters) -> View:
     rows = source.rows("availability", product=filters.product)
     return View(
         "Availability health",
-        "The days ahead of each product that is offered, from the day of the last verification at the venue on.",
+        "The days ahead of each product on sale, from the day of the last verification.",
         [
             Section("", [Tiles(_tiles(rows))]),
             Section("", [_chart(rows)]),
@@ -32,7 +32,7 @@ def build(source: Source, filters: Filters) -> View:
 
 
 def _loaded(until: object) -> str:
-    return f"Availability was asked for up to {until}." if until else ""
+    return f"Availability was fetched up to {until}." if until else ""
 
 
 def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
@@ -56,7 +56,7 @@ def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
         Tile(
             f"Without departures {_SOON} days from now",
             wording.count(len(soon)),
-            f"of {len(rows):,} products: their last known departure is sooner, or there is none",
+            f"of {len(rows):,} products: the last known departure is sooner, or there is none",
             "mark" if soon else "good",
             name="ending-soon",
         ),
@@ -74,7 +74,6 @@ def _chart(rows: list[dict[str, Any]]) -> Chart:
     def column(name: str) -> list[int]:
         return [row[name] for row in drawn]
 
-    others = [r["days"] - r["sold_out_days"] - r["closed_days"] - r["weak_days"] for r in drawn]
     return Chart(
         id="health",
         title="Days ahead, by product",
@@ -84,22 +83,17 @@ def _chart(rows: list[dict[str, Any]]) -> Chart:
                 "sold out": ("var(--sold-out)", column("sold_out_days")),
                 "closed": ("var(--closed)", column("closed_days")),
                 "less than 20 % full": ("var(--fill-2)", column("weak_days")),
-                "other days": ("var(--fill-4)", others),
+                "other days": ("var(--fill-4)", [_other_days(row) for row in drawn]),
             },
         ),
-        table=Table(
+        table=listed(
             "Days ahead, by product",
-            [
-                Column("Product"),
-                Column("Sold out", "number"),
-                Column("Closed", "number"),
-                Column("Less than 20 % full", "number"),
-                Column("Other days", "number"),
-            ],
-            [
-                (row["product_name"], row["sold_out_days"], row["closed_days"], row["weak_days"], other)
-                for row, other in zip(drawn, others, strict=True)
-            ],
+            drawn,
+            Column("Product", "text", "product_name"),
+            Column("Sold out", "number", "sold_out_days"),
+            Column("Closed", "number", "closed_days"),
+            Column("Less than 20 % full", "number", "weak_days"),
+            Column("Other days", "number", _other_days),
             empty="No departure ahead is known.",
         ),
         download="availability_health",
@@ -110,37 +104,25 @@ def _chart(rows: list[dict[str, Any]]) -> Chart:
     )
 
 
+def _other_days(row: dict[str, Any]) -> int:
+    return int(row["days"] - row["sold_out_days"] - row["closed_days"] - row["weak_days"])
+
+
 def _table(rows: list[dict[str, Any]]) -> Table:
-    return Table(
+    return listed(
         "Health of each product's availability",
-        [
-            Column("Product"),
-            Column("Days", "number"),
-            Column("Sold out", "number"),
-            Column("Closed", "number"),
-            Column("Weak", "number"),
-            Column("Next sold-out day", "date", none="none"),
-            Column("Last departure", "date", none="none"),
-            Column("Asked for up to", "date", none="never asked"),
-            Column("Verified", "instant", none="never"),
-            Column("Wholly", "yes"),
-        ],
-        [
-            (
-                row["product_name"],
-                row["days"],
-                row["sold_out_days"],
-                row["closed_days"],
-                row["weak_days"],
-                row["next_sold_out_day"],
-                row["last_day_loaded"],
-                row["covered_to"],
-                row["verified_at_utc"],
-                row["is_covered"],
-            )
-            for row in rows
-        ],
-        empty="No product is offered.",
+        rows,
+        Column("Product", "text", "product_name"),
+        Column("Days", "number", "days"),
+        Column("Sold out", "number", "sold_out_days"),
+        Column("Closed", "number", "closed_days"),
+        Column("Weak", "number", "weak_days"),
+        Column("Next sold-out day", "date", "next_sold_out_day", none="none"),
+        Column("Last departure", "date", "last_day_loaded", none="none"),
+        Column("Fetched up to", "date", "covered_to", none="never"),
+        Column("Verified", "instant", "verified_at_utc", none="never"),
+        Column("Complete", "yes", "is_covered"),
+        empty="No product is on sale.",
     )
 
 

@@ -8,13 +8,12 @@ from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import month_start, months
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
-from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View
+from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
 from octo_sync.flows import wording
 
 __all__ = ["PAGE", "build"]
 
 _BACK = 11
-_CHANNELS = 6
 _NOTICE = ("over 30 days", "8-30 days", "3-7 days", "1-2 days", "same day", "after travel", "unknown")
 
 
@@ -32,19 +31,22 @@ def build(source: Source, filters: Filters) -> View:
     tile = Tile(
         "Cancelled",
         wording.share(cancelled / sold) if sold else "—",
-        f"{wording.count(cancelled)} of {wording.count(sold)} bookings that were ever sold",
+        f"{wording.count(cancelled)} of {wording.count(sold)} sold bookings",
         name="cancelled",
     )
     return View(
         "Cancellations",
-        f"Bookings made {wording.day(first)} to {wording.day(last)} that were ever sold, and those of them cancelled since. "
-        "A hold that was let go is no cancellation."
+        f"Bookings made {wording.day(first)} to {wording.day(last)} that were sold, and those cancelled since. "
+        "A released hold is not a cancellation."
         + pictures.in_part(first, known_from(source, filters.channel, made=True)),
         [
             Section("", [Tiles([tile])]),
             Section(
                 "",
-                [_by_month(by_month, months(first, last)), _by_notice(source.rows("cancellations_notice", **asked))],
+                [
+                    _by_month(by_month, months(first, last), pictures.channel_colors(source)),
+                    _by_notice(source.rows("cancellations_notice", **asked)),
+                ],
             ),
             Section("Products", [_products(source.rows("cancellations_products", **asked))]),
         ],
@@ -52,7 +54,7 @@ def build(source: Source, filters: Filters) -> View:
     )
 
 
-def _by_month(rows: list[dict[str, Any]], across: list[str]) -> Chart:
+def _by_month(rows: list[dict[str, Any]], across: list[str], colors: dict[str, str]) -> Chart:
     sold: dict[str, int] = defaultdict(int)
     counted: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
@@ -61,7 +63,7 @@ def _by_month(rows: list[dict[str, Any]], across: list[str]) -> Chart:
         month = counted[name, row["booking_month"]]
         month[0] += row["cancelled"]
         month[1] += row["was_sold"]
-    shown = sorted(sold, key=lambda name: (-sold[name], name))[:_CHANNELS]
+    shown = sorted(sold, key=lambda name: (-sold[name], name))[: pictures.CHANNELS]
     series: dict[str, list[float | None]] = {name: [None] * len(across) for name in shown}
     for (name, booked), (cancelled, ever) in counted.items():
         if name in series:
@@ -70,31 +72,20 @@ def _by_month(rows: list[dict[str, Any]], across: list[str]) -> Chart:
     return Chart(
         id="rate-by-month",
         title="Share cancelled, by month of booking and channel",
-        option=charts.lines([wording.month(month) for month in across], series, percent=True),
-        table=Table(
+        option=charts.lines([wording.month(month) for month in across], series, colors=colors, percent=True),
+        table=listed(
             "Share cancelled, by month of booking and channel",
-            [
-                Column("Month of booking"),
-                Column("Channel"),
-                Column("Ever sold", "number"),
-                Column("Cancelled since", "number"),
-                Column("Share", "share"),
-            ],
-            [
-                (
-                    wording.month(row["booking_month"]),
-                    row["channel_name"],
-                    row["was_sold"],
-                    row["cancelled"],
-                    row["cancellation_rate"],
-                )
-                for row in reversed(rows)
-            ],
-            empty="No booking made in this time was ever sold.",
+            reversed(rows),
+            Column("Month of booking", "month", "booking_month"),
+            Column("Channel", "text", "channel_name"),
+            Column("Sold", "number", "was_sold"),
+            Column("Cancelled since", "number", "cancelled"),
+            Column("Share", "share", "cancellation_rate"),
+            empty="No booking made in this time was sold.",
         ),
         download="fct_bookings",
         note="Later months have had less time to be cancelled."
-        + (f" {left} smaller channels are in the table alone." if left else ""),
+        + (f" {left} smaller channels are only in the table." if left else ""),
     )
 
 
@@ -103,31 +94,31 @@ def _by_notice(rows: list[dict[str, Any]]) -> Chart:
     shown = [name for name in _NOTICE if name in found]
     return Chart(
         id="notice",
-        title="How long before travel they were cancelled",
+        title="Cancelled bookings, by notice before travel",
         option=charts.bars(shown, {"Bookings": [found[name]["bookings"] for name in shown]}),
-        table=Table(
-            "Cancelled bookings by how long before travel that was",
-            [Column("Before travel"), Column("Bookings", "number"), Column("Guests", "number", none="unknown")],
-            [(name, found[name]["bookings"], found[name]["guests"]) for name in shown],
+        table=listed(
+            "Cancelled bookings, by notice before travel",
+            [found[name] for name in shown],
+            Column("Before travel", "text", "notice"),
+            Column("Bookings", "number", "bookings"),
+            Column("Guests", "number", "guests", none="unknown"),
             empty="Nothing was cancelled.",
         ),
         download="fct_bookings",
-        note="Unknown: nobody told when, or there is no day of travel.",
+        note="Unknown: no time of cancellation, or no travel date.",
     )
 
 
 def _products(rows: list[dict[str, Any]]) -> Table:
-    return Table(
+    return listed(
         "Share cancelled, by product",
-        [
-            Column("Product"),
-            Column("Share", "share"),
-            Column("Cancelled", "number"),
-            Column("Ever sold", "number"),
-            Column("Guests cancelled", "number"),
-        ],
-        [(r["product_name"], r["cancellation_rate"], r["cancelled"], r["was_sold"], r["cancelled_pax"]) for r in rows],
-        empty="No booking made in this time was ever sold.",
+        rows,
+        Column("Product", "text", "product_name"),
+        Column("Share", "share", "cancellation_rate"),
+        Column("Cancelled", "number", "cancelled"),
+        Column("Sold", "number", "was_sold"),
+        Column("Guests cancelled", "number", "cancelled_pax"),
+        empty="No booking made in this time was sold.",
     )
 
 

@@ -7,7 +7,7 @@ from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
-from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, View
+from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, View, listed
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
@@ -27,7 +27,7 @@ def build(source: Source, filters: Filters) -> View:
     days = source.rows("occupancy_days", **asked)
     return View(
         "Occupancy",
-        f"Travel dates {wording.day(first)} to {wording.day(last)}. Everyone's sales are counted, not only ours.",
+        f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours.",
         [
             Section("", [pictures.fill_map(source, first, last, filters.product)]),
             Section("", [_days(days)]),
@@ -40,75 +40,45 @@ def build(source: Source, filters: Filters) -> View:
 def _days(rows: list[dict[str, Any]]) -> Chart:
     return Chart(
         id="fill-by-day",
-        title="How full each day is, all of it together",
+        title="Overall occupancy by day",
         option=charts.lines(
             [wording.short_day(row["travel_date"]) for row in rows],
-            {"Full": [row["fill_rate"] for row in rows]},
+            {"Occupancy": [row["fill_rate"] for row in rows]},
             percent=True,
         ),
-        table=Table(
-            "How full each day of travel is",
-            [
-                Column("Day", "date"),
-                Column("Full", "share", none="unknown"),
-                Column("Taken", "number", none="unknown"),
-                Column("Capacity", "number", none="unknown"),
-                Column("Departures", "number"),
-                Column("Sold out", "number"),
-                Column("Closed", "number"),
-                Column("Our guests", "number", none="unknown"),
-            ],
-            [
-                (
-                    row["travel_date"],
-                    row["fill_rate"],
-                    row["taken"],
-                    row["capacity"],
-                    row["departures"],
-                    row["sold_out_departures"],
-                    row["closed_departures"],
-                    row["our_pax"],
-                )
-                for row in rows
-            ],
+        table=listed(
+            "Overall occupancy by day",
+            rows,
+            Column("Day", "date", "travel_date"),
+            Column("Occupancy", "share", "fill_rate", none="unknown"),
+            Column("Taken", "number", "taken", none="unknown"),
+            Column("Capacity", "number", "capacity", none="unknown"),
+            Column("Departures", "number", "departures"),
+            Column("Sold out", "number", "sold_out_departures"),
+            Column("Closed", "number", "closed_departures"),
+            Column("Our guests", "number", "our_pax", none="unknown"),
             empty="No departure is known in this time.",
         ),
         download="agg_occupancy_daily",
         height=240,
-        note="Places taken, of those of departures that are open and of known capacity. A gap: none of that day is.",
+        note="Places taken, of those of open departures with a known capacity. Gaps are days without such a departure.",
     )
 
 
 def _products(rows: list[dict[str, Any]]) -> Table:
-    return Table(
-        "How full each product is in this time",
-        [
-            Column("Product"),
-            Column("Full", "share", none="unknown"),
-            Column("Taken", "number", none="unknown"),
-            Column("Capacity", "number", none="unknown"),
-            Column("Days", "number"),
-            Column("Departures", "number"),
-            Column("Sold-out days", "number"),
-            Column("Closed days", "number"),
-            Column("Our guests", "number", none="unknown"),
-            Column("Verified wholly", "yes"),
-        ],
-        [
-            (
-                row["product_name"],
-                row["fill_rate"],
-                row["taken"],
-                row["capacity"],
-                row["days"],
-                row["departures"],
-                row["sold_out_days"],
-                row["closed_days"],
-                row["our_pax"],
-                row["is_covered"],
-            )
-            for row in rows
-        ],
+    return listed(
+        "Occupancy by product",
+        rows,
+        Column("Product", "text", "product_name"),
+        Column("Occupancy", "share", "fill_rate", none="unknown"),
+        Column("Taken", "number", "taken", none="unknown"),
+        Column("Capacity", "number", "capacity", none="unknown"),
+        Column("Days", "number", "days"),
+        Column("Departures", "number", "departures"),
+        Column("Sold-out days", "number", "sold_out_days"),
+        Column("Closed days", "number", "closed_days"),
+        Column("Our guests", "number", "our_pax", none="unknown"),
+        Column("Complete", "yes", "is_covered"),
         empty="No departure is known in this time.",
     )
 

@@ -8,7 +8,7 @@ from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import DAY, month_end, month_start
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import Standing, known_from, standing
-from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, Tile, Tiles, View
+from octo_sync.dashboard.view import Column, Filters, Page, Section, Tile, Tiles, View, listed
 from octo_sync.flows import wording
 
 __all__ = ["PAGE", "build"]
@@ -87,12 +87,12 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
     name, yesterday = wording.short_day(today - DAY), days[today - DAY]
     before = [days[today - DAY * (1 + 7 * weeks)] for weeks in range(1, 5)]
     known = [day.bookings for day in before if day.is_complete]
-    usual = f"median of {len(known)} weeks before: {median(known):g}" if known else "the weeks before are not known"
-    held = f"; {yesterday.still_open:,} more are on hold or pending" if yesterday.still_open else ""
-    doubt = "" if yesterday.is_complete else "; the day is not known wholly"
+    usual = f"vs {median(known):g} on a usual {today - DAY:%A}" if known else "no complete weeks to compare with"
+    held = f" · {yesterday.still_open:,} on hold or pending" if yesterday.still_open else ""
+    doubt = "" if yesterday.is_complete else " · day incomplete"
     guests = f"in {yesterday.sold:,} sold bookings made that day"
     if yesterday.sold_without_pax:
-        guests += f"; {yesterday.sold_without_pax:,} of them do not say how many"
+        guests += f"; {yesterday.sold_without_pax:,} without a number of guests"
     recent = [days[today - DAY * n] for n in range(1, _RECENT + 1)]
     sold, cancelled = sum(day.bookings for day in recent), sum(day.cancelled for day in recent)
     lead = lead_time["median_lead_days"]
@@ -102,7 +102,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
         Tile(
             f"Bookings made on {name}",
             wording.count(yesterday.bookings),
-            f"ever sold; same weekday, {usual}{held}{doubt}",
+            f"{usual}{held}{doubt}",
             "mark" if doubt or now.is_stale else "",
             name="bookings",
         ),
@@ -117,14 +117,14 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
         Tile(
             "Cancelled",
             wording.share(cancelled / sold) if sold else "—",
-            f"{wording.count(cancelled)} of {wording.count(sold)} sold in the {_RECENT} days before",
+            f"{wording.count(cancelled)} of {wording.count(sold)} sold bookings, last {_RECENT} days",
             href="cancellations",
             name="cancelled",
         ),
         Tile(
             "Median lead time",
             "—" if lead is None else f"{lead:g} {'day' if lead == 1 else 'days'}",
-            f"from booking to travel, of {lead_time['with_lead']:,} sold in the {_RECENT} days before",
+            f"from booking to travel, of {lead_time['with_lead']:,} sold bookings, last {_RECENT} days",
             name="lead-time",
         ),
         Tile(
@@ -144,7 +144,7 @@ def _differences(source: Source) -> Tile:
         return Tile(
             "Open differences",
             "—",
-            "nothing was compared with another system yet",
+            "nothing compared yet",
             href="reconcile",
             name="differences",
         )
@@ -160,24 +160,21 @@ def _differences(source: Source) -> Tile:
 
 
 def _tests(source: Source) -> Section:
-    rows = source.rows("test_bookings")
     return Section(
         "Test bookings",
         [
-            Table(
+            listed(
                 "Test bookings by channel, product and status",
-                [
-                    Column("Channel"),
-                    Column("Product"),
-                    Column("Status"),
-                    Column("Bookings", "number"),
-                    Column("Newest made", "instant"),
-                ],
-                [(r["channel_name"], r["product_name"], r["status"], r["bookings"], r["newest_at_utc"]) for r in rows],
+                source.rows("test_bookings"),
+                Column("Channel", "text", "channel_name"),
+                Column("Product", "text", "product_name"),
+                Column("Status", "text", "status"),
+                Column("Bookings", "number", "bookings"),
+                Column("Newest made", "instant", "newest_at_utc"),
                 empty="There are no test bookings.",
             )
         ],
-        "They are in none of the numbers above.",
+        "Not counted in any number above.",
         "tests",
     )
 

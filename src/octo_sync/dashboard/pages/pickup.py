@@ -1,13 +1,15 @@
 """Pick-up: how early the months fill up."""
 
+from collections.abc import Callable
 from datetime import date
+from operator import itemgetter
 from typing import Any
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_end, month_start, months
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
-from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View
+from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
@@ -27,12 +29,12 @@ def build(source: Source, filters: Filters) -> View:
         raise QueryError(f"{first:%Y-%m} to {last:%Y-%m} are more than {_MOST} months; choose fewer.")
     return View(
         "Pick-up",
-        f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: how many guests were on the "
-        "books so many days before they travel.",
+        f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: guests on the books by "
+        "days before travel.",
         [
             Section("", [pictures.pick_up(source, first, last, today, filters.product)]),
             Section(
-                "Shares of the months that are over",
+                "Past months",
                 [_shares(source.rows("pickup", first=first, last=last, product=filters.product))],
             ),
         ],
@@ -41,31 +43,20 @@ def build(source: Source, filters: Filters) -> View:
 
 
 def _shares(rows: list[dict[str, Any]]) -> Table:
-    over = sorted({row["travel_month"] for row in rows if row["is_final"]})
     found = {(row["travel_month"], row["days_out"]): row for row in rows}
 
-    def line(month: str) -> tuple[object, ...]:
-        final = found[month, 0]["final_pax"]
-        shares = [pictures.share_of(found[month, out]["pax_on_books"], final) for out in _OUT]
-        return (
-            wording.month(month),
-            final,
-            *shares,
-            found[month, 0]["bookings_without_pax"],
-            found[month, 0]["is_complete"],
-        )
+    def share(out: int) -> Callable[[dict[str, Any]], float | None]:
+        return lambda final: pictures.share_of(found[final["travel_month"], out]["pax_on_books"], final["final_pax"])
 
-    return Table(
+    return listed(
         "Share of a month's guests that was on the books",
-        [
-            Column("Travel month"),
-            Column("Guests in the end", "number", none="unknown"),
-            *(Column(f"{out} days before", "share") for out in _OUT),
-            Column("Bookings that do not say how many", "number"),
-            Column("All known", "yes"),
-        ],
-        [line(month) for month in over],
-        empty="No month of these is over, or none can be known wholly.",
+        sorted((row for row in rows if row["is_final"] and not row["days_out"]), key=itemgetter("travel_month")),
+        Column("Travel month", "month", "travel_month"),
+        Column("Final guests", "number", "final_pax", none="unknown"),
+        *(Column(f"{out} days before", "share", share(out)) for out in _OUT),
+        Column("Bookings without guests", "number", "bookings_without_pax"),
+        Column("Complete", "yes", "is_complete"),
+        empty="None of these months is over with complete data.",
     )
 
 

@@ -4,10 +4,24 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 from octo_sync.dashboard.source import Source
-from octo_sync.dashboard.view import Block, Column, Filters, Item, Money, Page, Section, Table, Tile, Tiles, View
+from octo_sync.dashboard.view import (
+    Block,
+    Column,
+    Filters,
+    Item,
+    Money,
+    Page,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+    View,
+    listed,
+)
 from octo_sync.flows import wording
 from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS
 from octo_sync.flows.wording import NOTHING, currency_name, days_old, money, money_text
@@ -100,7 +114,7 @@ def _summary(
         )
     ]
     if accepted:
-        tiles.append(Tile("accepted", f"{accepted:,}", "somebody lets them be", name=f"{place}-accepted"))
+        tiles.append(Tile("accepted", f"{accepted:,}", "accepted by a person", name=f"{place}-accepted"))
     tiles += [
         Tile(named, f"{compared[bucket.value]:,}", meaning, name=f"{place}-{bucket.value}")
         for bucket, (named, meaning) in BUCKETS.items()
@@ -161,24 +175,17 @@ def _ages(name: str, ages: Sequence[Mapping[str, Any]], place: str) -> Section:
     counts = Counter[tuple[str, str]]()
     for row in ages:
         counts[row["bucket"], row["age_class"]] += row["differences"]
-    buckets = [bucket for bucket in BUCKETS if any(counts[bucket.value, age] for age in _AGES)]
-    rows = [
-        (
-            BUCKETS[bucket][0],
-            *(counts[bucket.value, age] for age in _AGES),
-            sum(counts[bucket.value, age] for age in _AGES),
-        )
-        for bucket in buckets
-    ]
-    table = Table(
+
+    def count(age: str, bucket: Bucket) -> int:
+        return counts[bucket.value, age]
+
+    table = listed(
         f"Open differences of {name} by bucket and age",
-        [
-            Column("Bucket"),
-            *(Column(f"{days} days", "number") for days in _AGES.values()),
-            Column("All", "number"),
-        ],
-        rows,
-        empty="Nothing is open: both sides say the same, or somebody lets the difference be.",
+        [bucket for bucket in BUCKETS if any(counts[bucket.value, age] for age in _AGES)],
+        Column("Bucket", "text", lambda bucket: BUCKETS[bucket][0]),
+        *(Column(f"{days} days", "number", partial(count, age)) for age, days in _AGES.items()),
+        Column("All", "number", lambda bucket: sum(counts[bucket.value, age] for age in _AGES)),
+        empty="Nothing is open: both sides agree, or the differences were accepted.",
     )
     return Section(f"Ageing of {name}", [table], id=f"{place}-ages")
 
@@ -240,30 +247,16 @@ def _value(text: str | None, row: Mapping[str, Any]) -> str:
 
 
 def _runs(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section:
-    rows = [
-        (
-            run["run_id"],
-            _VERDICTS.get(run["verdict"], run["verdict"]),
-            run["ended_at_utc"],
-            run["differences"],
-            run["new_differences"],
-            run["resolved_differences"],
-            run["open_differences"],
-        )
-        for run in runs
-    ]
-    table = Table(
+    table = listed(
         f"The last runs of {name}",
-        [
-            Column("Run"),
-            Column("Verdict"),
-            Column("Ended", "instant"),
-            Column("Differences", "number"),
-            Column("New", "number"),
-            Column("No longer found", "number"),
-            Column("Open afterwards", "number"),
-        ],
-        rows,
+        runs,
+        Column("Run", "text", "run_id"),
+        Column("Verdict", "text", lambda run: _VERDICTS.get(run["verdict"], run["verdict"])),
+        Column("Ended", "instant", "ended_at_utc"),
+        Column("Differences", "number", "differences"),
+        Column("New", "number", "new_differences"),
+        Column("No longer found", "number", "resolved_differences"),
+        Column("Open afterwards", "number", "open_differences"),
     )
     return Section(f"Runs of {name}", [table], id=f"{place}-runs")
 

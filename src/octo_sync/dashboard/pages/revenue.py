@@ -8,7 +8,7 @@ from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_end, month_start
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
-from octo_sync.dashboard.view import Column, Filters, Money, Page, Section, Table, View
+from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
 from octo_sync.flows import wording
 
 __all__ = ["PAGE", "build"]
@@ -48,32 +48,17 @@ def _tables(rows: list[dict[str, Any]]) -> list[Table]:
         lines = list(group)
         left = len(lines) - _ROWS
         found.append(
-            Table(
-                f"Sold bookings in {wording.plain(currency) if currency else 'no currency told'}, the largest first",
-                [
-                    Column("Product"),
-                    Column("Channel"),
-                    Column("Bookings", "number"),
-                    Column("Guests", "number", none="unknown"),
-                    Column("Retail", "money", none="unknown"),
-                    Column("Net", "money", none="unknown"),
-                    Column("Margin", "money", none="unknown"),
-                    Column("Without net", "number"),
-                ],
-                [
-                    (
-                        row["product_name"],
-                        row["channel_name"],
-                        row["bookings"],
-                        row["guests"],
-                        *(
-                            None if row[name] is None else Money(row[name], currency)
-                            for name in ("retail_amount", "net_amount", "margin_amount")
-                        ),
-                        row["without_net"],
-                    )
-                    for row in lines[:_ROWS]
-                ],
+            listed(
+                f"Sold bookings in {wording.plain(currency) if currency else 'no currency'}, the largest first",
+                lines[:_ROWS],
+                Column("Product", "text", "product_name"),
+                Column("Channel", "text", "channel_name"),
+                Column("Bookings", "number", "bookings"),
+                Column("Guests", "number", "guests", none="unknown"),
+                Column("Retail", "money", "retail_amount", none="unknown"),
+                Column("Net", "money", "net_amount", none="unknown"),
+                Column("Margin", "money", "margin_amount", none="unknown"),
+                Column("Without net", "number", "without_net"),
                 more=f"{left:,} more are not on this page; fct_bookings has all of them." if left > 0 else "",
             )
         )

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from octo_sync.dashboard.coverage_map import LEGEND, CoverageMap, coverage_map
+from octo_sync.dashboard.days import month_start
 from octo_sync.dashboard.source import Source
-from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Table, View
+from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Table, View, listed
 from octo_sync.errors import OctoSyncError
 from octo_sync.flows import wording
 from octo_sync.flows.status.report import ConnectionStatus, Status
@@ -29,7 +30,7 @@ def build(source: Source, filters: Filters) -> View:
     sections.append(_freshness(source, connections))
     sections += _journal(source, connections)
     sections += [_runs(source), _quarantine(source), _drift(source)]
-    lead = "When each part of the copy was last verified, by which road, and what is still open."
+    lead = "When each part of the copy was last verified, how, and what is still pending."
     return View("Sync", lead, sections, filters)
 
 
@@ -48,7 +49,7 @@ def _coverage(source: Source, connections: Sequence[Mapping[str, Any]], filters:
     for each in connections:
         suppliers[each["supplier_key"]].append(each)
     chosen = {each["connection_id"] for each in connections}
-    for row in source.rows("sync_coverage", first=_back(today)):
+    for row in source.rows("sync_coverage", first=month_start(today, -_MONTHS_BACK)):
         if row["connection_id"] in chosen or (row["product_key"] and filters.product in (None, row["product_key"])):
             rows[row["supplier_key"]].append(row)
     undated = [row for row in source.rows("sync_freshness") if row["resource"] == "open_dated"]
@@ -75,17 +76,12 @@ def _undated(rows: Sequence[Mapping[str, Any]]) -> list[Item]:
     ]
 
 
-def _back(today: date) -> date:
-    months = today.year * 12 + today.month - 1 - _MONTHS_BACK
-    return date(months // 12, months % 12 + 1, 1)
-
-
 def _map(found: CoverageMap, now: datetime) -> list[Item]:
     if not found.lines:
         return ["Nothing was asked for yet."]
     note = (
         f"Ages are counted to {wording.instant(now)}, when anything was last verified; a cell is as old as "
-        "the part of it that was verified longest ago. Hold the pointer over one to see by which road."
+        "the part of it that was verified longest ago. Hold the pointer over one to see how."
     )
     more = ""
     if found.hidden:
@@ -117,52 +113,34 @@ def _parts(found: CoverageMap) -> Table:
 
 
 def _hidden(found: CoverageMap) -> Table:
-    return Table(
+    return listed(
         "Products that are not in the map",
-        [
-            Column("Product"),
-            Column("Verified longest ago", "instant"),
-            Column("Incomplete", "number"),
-            Column("Never answered", "number"),
-        ],
-        [(line.name, line.oldest, line.incomplete, line.never) for line in found.hidden],
+        found.hidden,
+        Column("Product", "text", lambda line: line.name),
+        Column("Verified longest ago", "instant", lambda line: line.oldest),
+        Column("Incomplete", "number", lambda line: line.incomplete),
+        Column("Never answered", "number", lambda line: line.never),
     )
 
 
 def _freshness(source: Source, connections: Sequence[Mapping[str, Any]]) -> Section:
     names = {each["connection_id"]: each["channel_name"] for each in connections}
-    rows = [
-        (
-            row["resource"],
-            names[row["connection_id"]],
-            row["subjects"],
-            row["oldest_verified_at"],
-            row["last_verified_at"],
-            row["incomplete_subjects"],
-            row["missed_rows"],
-            row["open_subjects"],
-        )
-        for row in source.rows("sync_freshness")
-        if row["connection_id"] in names
-    ]
-    table = Table(
+    table = listed(
         "How fresh each kind of data is",
-        [
-            Column("Kind"),
-            Column("Channel"),
-            Column("Subjects", "number"),
-            Column("Verified longest ago", "instant"),
-            Column("Verified last", "instant"),
-            Column("Incomplete", "number"),
-            Column("Missed rows", "number"),
-            Column("Open", "number"),
-        ],
-        rows,
+        [row for row in source.rows("sync_freshness") if row["connection_id"] in names],
+        Column("Kind", "text", "resource"),
+        Column("Channel", "text", lambda row: names[row["connection_id"]]),
+        Column("Items", "number", "subjects"),
+        Column("Verified longest ago", "instant", "oldest_verified_at"),
+        Column("Verified last", "instant", "last_verified_at"),
+        Column("Incomplete", "number", "incomplete_subjects"),
+        Column("Missing rows", "number", "missed_rows"),
+        Column("Open", "number", "open_subjects"),
         empty="Nothing was verified yet.",
     )
     note = (
-        "Missed rows were in an answer before and are no longer, and are not proven gone. Open are subjects that were never "
-        "answered, are incomplete, in quarantine, or have to be asked again."
+        "Missing rows: no longer listed, deletion not confirmed yet. Open: never answered, incomplete, in quarantine, or to be "
+        "fetched again."
     )
     return Section("Freshness", [table], note, id="freshness")
 
@@ -181,36 +159,29 @@ def _journal(source: Source, connections: Sequence[Mapping[str, Any]]) -> list[S
 
 
 def _backlog(found: Status, connections: Iterable[ConnectionStatus]) -> Section:
-    rows = [
-        (kind.kind, each.name, kind.subjects, kind.verified, kind.owed, kind.due, kind.quarantined)
-        for each in connections
-        for kind in each.kinds.values()
-    ]
-    working = (
-        f"{found.running.owner} works on it since {wording.instant(found.running.since)}." if found.running else ""
-    )
-    table = Table(
-        "What is owed a look",
-        [
-            Column("Kind"),
-            Column("Connection"),
-            Column("Subjects", "number"),
-            Column("Verified", "number"),
-            Column("Owed", "number"),
-            Column("Due now", "number"),
-            Column("In quarantine", "number"),
-        ],
-        rows,
+    table = listed(
+        "Pending fetches",
+        [(each.name, kind) for each in connections for kind in each.kinds.values()],
+        Column("Kind", "text", lambda row: row[1].kind),
+        Column("Connection", "text", lambda row: row[0]),
+        Column("Items", "number", lambda row: row[1].subjects),
+        Column("Verified", "number", lambda row: row[1].verified),
+        Column("Pending", "number", lambda row: row[1].owed),
+        Column("Due now", "number", lambda row: row[1].due),
+        Column("In quarantine", "number", lambda row: row[1].quarantined),
         empty="Nothing was asked for yet.",
+    )
+    working = (
+        f"{found.running.owner} has been running since {wording.instant(found.running.since)}." if found.running else ""
     )
     items: list[Item] = [table]
     for title, waiting in (
-        ("Deletions that wait for a person", [(each.name, reason) for each in connections for reason in each.held]),
+        ("Deletions waiting for confirmation", [(each.name, reason) for each in connections for reason in each.held]),
         ("Missing fields whose values are kept", [(each.name, reason) for each in connections for reason in each.kept]),
     ):
         if waiting:
             items.append(Table(title, [Column("Connection"), Column("Why")], waiting))
-    return Section("Backlog", items, working or "Nobody works on it at the moment.", id="backlog")
+    return Section("Backlog", items, working or "No run in progress.", id="backlog")
 
 
 def _webhooks(connections: Iterable[ConnectionStatus]) -> Section:
@@ -218,12 +189,12 @@ def _webhooks(connections: Iterable[ConnectionStatus]) -> Section:
     for each in connections:
         hooks = each.webhooks
         if hooks is None:
-            state = "removed by a person" if each.webhooks_removed_at else "no address is open, pulls do the work alone"
+            state = "removed" if each.webhooks_removed_at else "none, pulls only"
             rows.append((each.name, state, None, None, None))
             continue
         state = "subscribed" if hooks.subscription_id else "not subscribed"
         if hooks.silent:
-            state += f", silent for {timedelta(seconds=int(hooks.silent))}, which is longer than usual"
+            state += f", silent for {timedelta(seconds=int(hooks.silent))}, longer than usual"
         rows.append((each.name, state, hooks.last_delivery_at, hooks.last_day, hooks.odd))
     table = Table(
         "Subscriptions",
@@ -232,7 +203,7 @@ def _webhooks(connections: Iterable[ConnectionStatus]) -> Section:
             Column("State"),
             Column("Last delivery", "instant"),
             Column("Deliveries in 24 h", "number"),
-            Column("Of these not as agreed", "number"),
+            Column("Unexpected", "number"),
         ],
         rows,
         empty="There is no connection.",
@@ -243,55 +214,32 @@ def _webhooks(connections: Iterable[ConnectionStatus]) -> Section:
 def _next_runs(found: Status) -> list[Section]:
     if not found.next_runs:
         return []
-    rows = [
-        (each.name, each.expression, each.at, each.last_at, "late: serve makes up for it" if each.late else "")
-        for each in found.next_runs
-    ]
-    table = Table(
+    table = listed(
         "When serve runs what",
-        [
-            Column("Schedule"),
-            Column("Cron"),
-            Column("Next", "instant", none="never"),
-            Column("Last", "instant", none="never"),
-            Column("Remark"),
-        ],
-        rows,
+        found.next_runs,
+        Column("Schedule", "text", lambda run: run.name),
+        Column("Cron", "text", lambda run: run.expression),
+        Column("Next", "instant", lambda run: run.at, none="never"),
+        Column("Last", "instant", lambda run: run.last_at, none="never"),
+        Column("Remark", "text", lambda run: "late: serve runs it now" if run.late else ""),
     )
     return [Section("Next runs", [table], id="next")]
 
 
 def _runs(source: Source) -> Section:
-    rows = [
-        (
-            row["run_id"],
-            row["command"],
-            row["status"],
-            row["started_at_utc"],
-            _took(row["started_at_utc"], row["ended_at_utc"]),
-            row["requests"],
-            row["subjects"],
-            row["unchanged"],
-            row["rows_written"],
-            row["error"] or "",
-        )
-        for row in source.rows("sync_runs")
-    ]
-    table = Table(
+    table = listed(
         "The last 20 runs that landed something",
-        [
-            Column("Run"),
-            Column("Command"),
-            Column("Status"),
-            Column("Started", "instant"),
-            Column("Took", none="not ended"),
-            Column("Requests", "number"),
-            Column("Subjects", "number"),
-            Column("Unchanged", "number"),
-            Column("Rows written", "number"),
-            Column("Error"),
-        ],
-        rows,
+        source.rows("sync_runs"),
+        Column("Run", "text", "run_id"),
+        Column("Command", "text", "command"),
+        Column("Status", "text", "status"),
+        Column("Started", "instant", "started_at_utc"),
+        Column("Took", "text", lambda row: _took(row["started_at_utc"], row["ended_at_utc"]), none="not ended"),
+        Column("Requests", "number", "requests"),
+        Column("Items", "number", "subjects"),
+        Column("Unchanged", "number", "unchanged"),
+        Column("Rows written", "number", "rows_written"),
+        Column("Error", "text", lambda row: row["error"] or ""),
         empty="No run has landed anything yet.",
     )
     note = "As of when the copy was published: the run that published it is shown as it was then."
@@ -307,32 +255,17 @@ def _took(began: datetime | None, ended: datetime | None) -> str | None:
 
 def _quarantine(source: Source) -> Section:
     found = source.rows("sync_quarantine")
-    rows = [
-        (
-            row["key"],
-            row["resource"],
-            row["connection_id"],
-            row["path"],
-            row["reason"],
-            row["seen_count"],
-            row["first_at_utc"],
-            row["last_at_utc"],
-        )
-        for row in found
-    ]
-    table = Table(
-        "Subjects and records that were left alone",
-        [
-            Column("Key"),
-            Column("Kind"),
-            Column("Connection"),
-            Column("Where"),
-            Column("Reason"),
-            Column("Seen", "number"),
-            Column("First", "instant"),
-            Column("Last", "instant"),
-        ],
-        rows,
+    table = listed(
+        "Records that could not be stored",
+        found,
+        Column("Key", "text", "key"),
+        Column("Kind", "text", "resource"),
+        Column("Connection", "text", "connection_id"),
+        Column("Where", "text", "path"),
+        Column("Reason", "text", "reason"),
+        Column("Seen", "number", "seen_count"),
+        Column("First", "instant", "first_at_utc"),
+        Column("Last", "instant", "last_at_utc"),
         empty="Nothing is in quarantine: every record fitted.",
         more=_more(found, "ops.quarantine"),
     )
@@ -341,30 +274,16 @@ def _quarantine(source: Source) -> Section:
 
 def _drift(source: Source) -> Section:
     found = source.rows("sync_drift")
-    rows = [
-        (
-            row["name"],
-            row["kind"],
-            row["resource"],
-            row["connection_id"],
-            row["seen_count"],
-            row["first_seen_at_utc"],
-            row["last_seen_at_utc"],
-        )
-        for row in found
-    ]
-    table = Table(
-        "What services send that no table expects",
-        [
-            Column("Name"),
-            Column("What"),
-            Column("Kind"),
-            Column("Connection"),
-            Column("Seen", "number"),
-            Column("First", "instant"),
-            Column("Last", "instant"),
-        ],
-        rows,
+    table = listed(
+        "Fields and values that no table expects",
+        found,
+        Column("Name", "text", "name"),
+        Column("What", "text", "kind"),
+        Column("Kind", "text", "resource"),
+        Column("Connection", "text", "connection_id"),
+        Column("Seen", "number", "seen_count"),
+        Column("First", "instant", "first_seen_at_utc"),
+        Column("Last", "instant", "last_seen_at_utc"),
         empty="Nothing unexpected was sent.",
         more=_more(found, "ops.schema_drift"),
     )
