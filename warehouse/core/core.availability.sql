@@ -49,9 +49,9 @@ comment on column core.availability.capacity is 'Places in all; null when unlimi
 comment on column core.availability.max_units is 'Most units in one booking; null when not limited.';
 comment on column core.availability.opening_hours is 'JSON array of {from, to}, HH:MM at the venue.';
 comment on column core.availability.oddities is 'What its record said and no column can hold, rule:field, comma-separated: see marts.data_quality. Null: nothing.';
-comment on column core.availability.first_seen_at_utc is 'When this row was first landed.';
-comment on column core.availability.last_seen_at_utc is 'When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.';
-comment on column core.availability.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
-comment on column core.availability.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
+comment on column core.availability.first_seen_at_utc is 'When this row was first stored.';
+comment on column core.availability.last_seen_at_utc is 'When this row last changed; ops.coverage says when it was last verified.';
+comment on column core.availability.is_deleted is 'Deleted at the service; two requests proved it.';
+comment on column core.availability.deleted_at_utc is 'When the deletion was proven.';
 comment on column core.availability.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
 comment on column core.availability.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

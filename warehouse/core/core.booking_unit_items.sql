@@ -45,9 +45,9 @@ comment on column core.booking_unit_items.retail_minor is 'The retail price in m
 comment on column core.booking_unit_items.retail_amount is 'The retail price, exact.';
 comment on column core.booking_unit_items.net_minor is 'The net price in minor units.';
 comment on column core.booking_unit_items.net_amount is 'The net price, exact.';
-comment on column core.booking_unit_items.first_seen_at_utc is 'When this row was first landed.';
-comment on column core.booking_unit_items.last_seen_at_utc is 'When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.';
-comment on column core.booking_unit_items.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
-comment on column core.booking_unit_items.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
+comment on column core.booking_unit_items.first_seen_at_utc is 'When this row was first stored.';
+comment on column core.booking_unit_items.last_seen_at_utc is 'When this row last changed; ops.coverage says when it was last verified.';
+comment on column core.booking_unit_items.is_deleted is 'Deleted at the service; two requests proved it.';
+comment on column core.booking_unit_items.deleted_at_utc is 'When the deletion was proven.';
 comment on column core.booking_unit_items.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
 comment on column core.booking_unit_items.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

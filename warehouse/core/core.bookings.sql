@@ -93,9 +93,9 @@ comment on column core.bookings.oddities is 'What its record said and no column 
 comment on column core.bookings.verified_at_utc is 'When an answer last showed it changed; ops.coverage says when it was last verified unchanged.';
 comment on column core.bookings.payload_digest is 'Hash of the record that this row and its contacts were landed from; an equal one is not read again. Null: look at it anew.';
 comment on column core.bookings.contact_key is 'Keyed hash of the lead contact''s e-mail address, else telephone number: equal for the same guest, and says nothing else. Null: neither is known, kept, or no longer.';
-comment on column core.bookings.first_seen_at_utc is 'When this row was first landed.';
-comment on column core.bookings.last_seen_at_utc is 'When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.';
-comment on column core.bookings.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
-comment on column core.bookings.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
+comment on column core.bookings.first_seen_at_utc is 'When this row was first stored.';
+comment on column core.bookings.last_seen_at_utc is 'When this row last changed; ops.coverage says when it was last verified.';
+comment on column core.bookings.is_deleted is 'Deleted at the service; two requests proved it.';
+comment on column core.bookings.deleted_at_utc is 'When the deletion was proven.';
 comment on column core.bookings.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
 comment on column core.bookings.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

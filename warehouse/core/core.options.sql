@@ -39,9 +39,9 @@ comment on column core.options.cancellation_cutoff_amount is 'The number in it.'
 comment on column core.options.cancellation_cutoff_unit is 'hour, minute or day.';
 comment on column core.options.min_units is 'Fewest units in one booking.';
 comment on column core.options.max_units is 'Most units in one booking.';
-comment on column core.options.first_seen_at_utc is 'When this row was first landed.';
-comment on column core.options.last_seen_at_utc is 'When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.';
-comment on column core.options.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
-comment on column core.options.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
+comment on column core.options.first_seen_at_utc is 'When this row was first stored.';
+comment on column core.options.last_seen_at_utc is 'When this row last changed; ops.coverage says when it was last verified.';
+comment on column core.options.is_deleted is 'Deleted at the service; two requests proved it.';
+comment on column core.options.deleted_at_utc is 'When the deletion was proven.';
 comment on column core.options.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
 comment on column core.options.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

@@ -37,9 +37,9 @@ comment on column core.product_content.faqs is 'JSON array of questions and answ
 comment on column core.product_content.media is 'JSON array of pictures and films.';
 comment on column core.product_content.locations is 'JSON array of places.';
 comment on column core.product_content.category_labels is 'JSON array of labels.';
-comment on column core.product_content.first_seen_at_utc is 'When this row was first landed.';
-comment on column core.product_content.last_seen_at_utc is 'When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.';
-comment on column core.product_content.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
-comment on column core.product_content.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
+comment on column core.product_content.first_seen_at_utc is 'When this row was first stored.';
+comment on column core.product_content.last_seen_at_utc is 'When this row last changed; ops.coverage says when it was last verified.';
+comment on column core.product_content.is_deleted is 'Deleted at the service; two requests proved it.';
+comment on column core.product_content.deleted_at_utc is 'When the deletion was proven.';
 comment on column core.product_content.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
 comment on column core.product_content.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

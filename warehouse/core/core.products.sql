@@ -51,9 +51,9 @@ comment on column core.products.default_currency is 'ISO 4217 (capability pricin
 comment on column core.products.available_currencies is 'JSON array of ISO 4217 codes (capability pricing).';
 comment on column core.products.pricing_per is 'UNIT or BOOKING.';
 comment on column core.products.oddities is 'What its record said and no column can hold, rule:field, comma-separated: see marts.data_quality. Null: nothing.';
-comment on column core.products.first_seen_at_utc is 'When this row was first landed.';
-comment on column core.products.last_seen_at_utc is 'When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.';
-comment on column core.products.is_deleted is 'Whether the service was proven, twice, to no longer have it.';
-comment on column core.products.deleted_at_utc is 'When the deletion was proven; null while the row lives.';
+comment on column core.products.first_seen_at_utc is 'When this row was first stored.';
+comment on column core.products.last_seen_at_utc is 'When this row last changed; ops.coverage says when it was last verified.';
+comment on column core.products.is_deleted is 'Deleted at the service; two requests proved it.';
+comment on column core.products.deleted_at_utc is 'When the deletion was proven.';
 comment on column core.products.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
 comment on column core.products.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

@@ -1,6 +1,6 @@
 -- name: ops.coverage
 -- grain: One subject: the smallest thing that can be fetched again on its own.
--- description: What was verified, when, by which road: the proof of completeness.
+-- description: What was verified, when and how: the proof of completeness.
 -- key: connection_id, resource, key
 -- landing: written by octo-sync itself
 -- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
@@ -22,7 +22,7 @@ create table if not exists ops.coverage (
   answer_hash          text,
   run_id               text
 );
-comment on table ops.coverage is 'What was verified, when, by which road: the proof of completeness. One row: one subject: the smallest thing that can be fetched again on its own.';
+comment on table ops.coverage is 'What was verified, when and how: the proof of completeness. One row: one subject: the smallest thing that can be fetched again on its own.';
 comment on column ops.coverage.connection_id is 'The connection.';
 comment on column ops.coverage.resource is 'supplier, products, product, availability, bookings or booking; open_dated: a booking without a day of travel that a list showed.';
 comment on column ops.coverage.key is 'JSON array of ids and months, as in the journal.';
@@ -34,8 +34,8 @@ comment on column ops.coverage.window_end is 'Last day asked for.';
 comment on column ops.coverage.verified_at_utc is 'When the answer was asked for.';
 comment on column ops.coverage.source is 'notification, schedule, confirm, repair or user.';
 comment on column ops.coverage.row_count is 'Records in the answer.';
-comment on column ops.coverage.is_complete is 'Whether every record of the answer landed.';
+comment on column ops.coverage.is_complete is 'Every record of the answer was stored.';
 comment on column ops.coverage.missing_capabilities is 'Capabilities asked for but not served; their columns kept old values.';
 comment on column ops.coverage.request_seq is 'Journal number of the request; a lower one never overwrites a higher one.';
 comment on column ops.coverage.answer_hash is 'Hash of the answer''s bytes; an equal answer only renews this row.';
-comment on column ops.coverage.run_id is 'The run that landed it.';
+comment on column ops.coverage.run_id is 'The run that stored it.';

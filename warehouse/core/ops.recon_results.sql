@@ -43,7 +43,7 @@ comment on column ops.recon_results.code is 'The rule that gave the reason; ''''
 comment on column ops.recon_results.day is 'The day that decides whether a run looks at it; null: one whose window is like the last one''s does.';
 comment on column ops.recon_results.first_seen_at_utc is 'When the difference was first found.';
 comment on column ops.recon_results.last_seen_at_utc is 'When it was last found.';
-comment on column ops.recon_results.resolved_at_utc is 'When it was looked for and no longer found; null while it is open.';
-comment on column ops.recon_results.accepted_note is 'Why somebody lets it be; null: nobody does.';
-comment on column ops.recon_results.accepted_by is 'Who does.';
-comment on column ops.recon_results.accepted_until is 'The last day on which that holds; null with a note: for good.';
+comment on column ops.recon_results.resolved_at_utc is 'When a run no longer found it; null while open.';
+comment on column ops.recon_results.accepted_note is 'Why the difference was accepted; null: not accepted.';
+comment on column ops.recon_results.accepted_by is 'Who accepted it.';
+comment on column ops.recon_results.accepted_until is 'Last day of the acceptance; null with a note: no end.';

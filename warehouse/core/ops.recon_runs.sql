@@ -56,6 +56,6 @@ comment on column ops.recon_runs.duplicate_there is 'Groups of rows there that s
 comment on column ops.recon_runs.ambiguous is 'Groups of rows that could be paired in more than one way.';
 comment on column ops.recon_runs.too_fresh is 'Items inside the grace time.';
 comment on column ops.recon_runs.out_of_window is 'Items of which a side lies outside the window.';
-comment on column ops.recon_runs.accepted is 'Items that somebody lets be.';
+comment on column ops.recon_runs.accepted is 'Accepted items.';
 comment on column ops.recon_runs.control_totals is 'A JSON array: rows and money of each side and currency, as they were read.';
 comment on column ops.recon_runs.revision is 'The number of the journal''s last change that this copy shows; the same in all rows.';

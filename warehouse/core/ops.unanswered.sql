@@ -1,6 +1,6 @@
 -- name: ops.unanswered
 -- grain: One subject without a row in ops.coverage.
--- description: What was asked for and never answered, as of the last publish: nothing in the copy speaks for it.
+-- description: What was requested and never answered, as of the last publish.
 -- key: connection_id, resource, key
 -- landing: written by octo-sync itself
 -- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
@@ -12,7 +12,7 @@ create table if not exists ops.unanswered (
   option_id     text,
   travel_month  text
 );
-comment on table ops.unanswered is 'What was asked for and never answered, as of the last publish: nothing in the copy speaks for it. One row: one subject without a row in ops.coverage.';
+comment on table ops.unanswered is 'What was requested and never answered, as of the last publish. One row: one subject without a row in ops.coverage.';
 comment on column ops.unanswered.connection_id is 'The connection.';
 comment on column ops.unanswered.resource is 'supplier, products, product, availability, bookings or booking.';
 comment on column ops.unanswered.key is 'JSON array of ids and months, as in the journal.';

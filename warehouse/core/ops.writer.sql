@@ -1,6 +1,6 @@
 -- name: ops.writer
 -- grain: One row.
--- description: The fencing token of the last writer; a landing with a lower one is refused (R9).
+-- description: The fencing token of the last writer; a write with a lower one is refused (R9).
 -- key: fence
 -- landing: written by octo-sync itself
 -- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
@@ -9,7 +9,7 @@ create table if not exists ops.writer (
   owner  text,
   landed bigint
 );
-comment on table ops.writer is 'The fencing token of the last writer; a landing with a lower one is refused (R9). One row: one row.';
+comment on table ops.writer is 'The fencing token of the last writer; a write with a lower one is refused (R9). One row: one row.';
 comment on column ops.writer.fence is 'The token.';
 comment on column ops.writer.owner is 'Who holds it.';
 comment on column ops.writer.landed is 'Number of the last landing in the private file; must equal private.landed there.';

@@ -1,6 +1,6 @@
 -- name: agg_occupancy_daily
 -- grain: One product and travel date.
--- description: How full each day is, everyone's sales counted, and each departure once for all connections of a supplier. Closed departures and those of unknown capacity are counted, but not in capacity.
+-- description: Occupancy by product and day, all channels' sales included; each departure counts once per supplier. Capacity excludes closed departures and those of unknown capacity.
 -- materialize: table
 -- column: product_key: One column to join products on.
 -- column: connection_id: The connection whose names the product has in dim_product; sold_through there are all.

@@ -9,7 +9,7 @@
 -- column: booked_start: First day of booking that was asked for, in UTC.
 -- column: booked_end: Last day of booking that was asked for, in UTC, no later than the day after it was asked.
 -- column: verified_at_utc: When it was asked for; null where no answer ever came.
--- column: verified_by: By which road that was: schedule, notification, confirm, repair, timer or user.
+-- column: verified_by: How: schedule, notification, confirm, repair, timer or user.
 -- column: is_complete: Whether it was answered and every record of the answer landed.
 -- column: missing_capabilities: Capabilities asked for but not served, comma-separated.
 -- column: row_count: Records in the answer.

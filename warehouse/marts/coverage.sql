@@ -1,19 +1,19 @@
 -- name: coverage
 -- grain: One connection, product and month; product null = the month's bookings, or the open-dated ones.
--- description: What the copy can prove: when each part was last verified, by which road, and whether wholly. An equal answer renews it without a new version of anything. What was asked for and never answered is there with no parts or too few. What is offered no more is left out.
+-- description: What the copy can prove: when each part was last verified, how, and whether completely. An equal answer renews it without a new version of anything. What was asked for and never answered is there with no parts or too few. What is offered no more is left out.
 -- column: product_key: One column to join products on; null = the month's bookings. Several connections of a supplier have equal ones.
 -- column: is_active: Whether the pipeline still has the connection.
 -- column: resource: availability, bookings, or open_dated: bookings without a day of travel, which no list by day of travel has to show.
 -- column: travel_month: YYYY-MM of travel; null where the service lists bookings by day of booking, and for open_dated.
 -- column: verified_at_utc: When the part verified longest ago was verified.
--- column: verified_by: By which road that was: schedule, notification, confirm, repair, timer or user.
+-- column: verified_by: How: schedule, notification, confirm, repair, timer or user.
 -- column: last_verified_at_utc: When the part verified last was verified.
 -- column: window_start: First day of travel that was asked for.
 -- column: window_end: Last day of travel that was asked for.
 -- column: booking_month: YYYY-MM of booking, where the service lists bookings by it: nothing there speaks for a month of travel.
 -- column: booked_start: First day of booking that was asked for, in UTC.
 -- column: booked_end: Last day of booking that was asked for, in UTC.
--- column: is_complete: Whether every part was answered and every record of every answer landed.
+-- column: is_complete: Every part was answered and every record was stored.
 -- column: parts: Answers it rests on, 0 where none ever came: one for each option of the product, one for a month's bookings, one for each open-dated booking that is known.
 -- column: parts_wanted: How many there have to be.
 -- column: missing_capabilities: Capabilities asked for but not served, comma-separated.

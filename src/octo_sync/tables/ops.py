@@ -29,7 +29,7 @@ CONNECTIONS = Table(
 COVERAGE = Table(
     schema="ops",
     name="coverage",
-    description="What was verified, when, by which road: the proof of completeness.",
+    description="What was verified, when and how: the proof of completeness.",
     grain="One subject: the smallest thing that can be fetched again on its own.",
     key=("connection_id", "resource", "key"),
     merge=Merge.LOG,
@@ -55,18 +55,18 @@ COVERAGE = Table(
         Column("verified_at_utc", "timestamptz", "When the answer was asked for."),
         Column("source", "text", "notification, schedule, confirm, repair or user."),
         Column("row_count", "bigint", "Records in the answer."),
-        Column("is_complete", "boolean", "Whether every record of the answer landed."),
+        Column("is_complete", "boolean", "Every record of the answer was stored."),
         Column("missing_capabilities", "text", "Capabilities asked for but not served; their columns kept old values."),
         Column("request_seq", "bigint", "Journal number of the request; a lower one never overwrites a higher one."),
         Column("answer_hash", "text", "Hash of the answer's bytes; an equal answer only renews this row."),
-        Column("run_id", "text", "The run that landed it."),
+        Column("run_id", "text", "The run that stored it."),
     ),
 )
 
 UNANSWERED = Table(
     schema="ops",
     name="unanswered",
-    description="What was asked for and never answered, as of the last publish: nothing in the copy speaks for it.",
+    description="What was requested and never answered, as of the last publish.",
     grain="One subject without a row in ops.coverage.",
     key=("connection_id", "resource", "key"),
     merge=Merge.LOG,
@@ -102,7 +102,7 @@ ABSENCES = Table(
 RUNS = Table(
     schema="ops",
     name="runs",
-    description="Runs of octo-sync that landed something.",
+    description="Runs of octo-sync that stored something.",
     grain="One run.",
     key=("run_id",),
     merge=Merge.LOG,
@@ -114,7 +114,7 @@ RUNS = Table(
         Column("started_at_utc", "timestamptz", "Start."),
         Column("ended_at_utc", "timestamptz", "End; null while running."),
         Column("requests", "bigint", "Calls to services, retries included."),
-        Column("subjects", "bigint", "Subjects made clean."),
+        Column("subjects", "bigint", "Subjects fetched."),
         Column("unchanged", "bigint", "Of these, answers equal to the last ones."),
         Column("rows_written", "bigint", "Rows inserted, changed or marked deleted."),
         Column("error", "text", "What went wrong, in a sentence."),
@@ -167,7 +167,7 @@ SCHEMA_DRIFT = Table(
 WRITER = Table(
     schema="ops",
     name="writer",
-    description="The fencing token of the last writer; a landing with a lower one is refused (R9).",
+    description="The fencing token of the last writer; a write with a lower one is refused (R9).",
     grain="One row.",
     key=("fence",),
     merge=Merge.LOG,

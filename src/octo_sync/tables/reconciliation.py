@@ -33,7 +33,7 @@ RECON_RUNS = Table(
         Column("ambiguous", "bigint", "Groups of rows that could be paired in more than one way."),
         Column("too_fresh", "bigint", "Items inside the grace time."),
         Column("out_of_window", "bigint", "Items of which a side lies outside the window."),
-        Column("accepted", "bigint", "Items that somebody lets be."),
+        Column("accepted", "bigint", "Accepted items."),
         Column("control_totals", "text", "A JSON array: rows and money of each side and currency, as they were read."),
         Column(
             "revision", "bigint", "The number of the journal's last change that this copy shows; the same in all rows."
@@ -69,13 +69,13 @@ RECON_RESULTS = Table(
         Column(
             "day",
             "date",
-            "The day that decides whether a run looks at it; null: one whose window is like the last one's does.",
+            "Its day in the comparison's window; null: in every window.",
         ),
         Column("first_seen_at_utc", "timestamptz", "When the difference was first found."),
         Column("last_seen_at_utc", "timestamptz", "When it was last found."),
-        Column("resolved_at_utc", "timestamptz", "When it was looked for and no longer found; null while it is open."),
-        Column("accepted_note", "text", "Why somebody lets it be; null: nobody does."),
-        Column("accepted_by", "text", "Who does."),
-        Column("accepted_until", "date", "The last day on which that holds; null with a note: for good."),
+        Column("resolved_at_utc", "timestamptz", "When a run no longer found it; null while open."),
+        Column("accepted_note", "text", "Why the difference was accepted; null: not accepted."),
+        Column("accepted_by", "text", "Who accepted it."),
+        Column("accepted_until", "date", "Last day of the acceptance; null with a note: no end."),
     ),
 )

@@ -136,18 +136,16 @@ class Noun:
 
 
 AUDIT: tuple[Column, ...] = (
-    Column("first_seen_at_utc", "timestamptz", "When this row was first landed.", tracked=False),
+    Column("first_seen_at_utc", "timestamptz", "When this row was first stored.", tracked=False),
     Column(
         "last_seen_at_utc",
         "timestamptz",
-        "When this row was last written. An unchanged answer writes nothing: ops.coverage says when it was last verified.",
+        "When this row last changed; ops.coverage says when it was last verified.",
         tracked=False,
     ),
-    Column("is_deleted", "boolean", "Whether the service was proven, twice, to no longer have it.", tracked=False),
-    Column("deleted_at_utc", "timestamptz", "When the deletion was proven; null while the row lives.", tracked=False),
-    Column(
-        "row_hash", "bigint", "Hash of the row's content as received; only ever compared with itself.", tracked=False
-    ),
+    Column("is_deleted", "boolean", "Deleted at the service; two requests proved it.", tracked=False),
+    Column("deleted_at_utc", "timestamptz", "When the deletion was proven.", tracked=False),
+    Column("row_hash", "bigint", "Hash of the row's content as received.", tracked=False),
     Column(
         "stale_columns",
         "text",
