@@ -54,17 +54,12 @@ def test_versions_and_a_migration_that_says_what_it_did(project):
     assert versions["duckdb"]["storage"].startswith("v1.2")
     assert "nothing to do" in project.ok("db", "migrate")
     with duckdb.connect(project.directory / "octo.duckdb") as db:
-        db.execute("drop table core.booking_history")
-        db.execute("drop table core.availability_history")
-        db.execute("update ops.schema_migrations set version = 2")
+        db.execute("update ops.schema_migrations set version = 0")
     behind = project("db", "version")
     assert behind.returncode == 3
     assert "warehouse schema" in behind.stdout
-    assert "version 3  " in project.ok("db", "migrate")
+    assert "version 1  " in project.ok("db", "migrate")
     assert project.json("db", "version")["schema"]["file"] == SCHEMA_VERSION
-    (there,) = stored(project, "select count(*) from core.booking_history where is_current")[0]
-    (live,) = stored(project, "select count(*) from core.bookings where not is_deleted")[0]
-    assert there == live > 0
 
 
 def test_a_file_of_a_newer_program_is_refused_in_one_sentence(project):

@@ -6,7 +6,9 @@ says only what the definitions cannot, for example what a new table begins with.
 
 from dataclasses import dataclass
 
-__all__ = ["SCHEMA_VERSION", "STEPS", "Step"]
+from octo_sync.errors import WarehouseError
+
+__all__ = ["SCHEMA_VERSION", "STEPS", "Step", "steps_after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,39 +24,22 @@ class Step:
     statements: tuple[str, ...] = ()
 
 
-# What a row was before it was last written is not known, so its first version begins there.
-_FIRST_BOOKINGS = (
-    "insert into core.booking_history (connection_id, booking_uuid, version_no, valid_from_utc, valid_to_utc, is_current, "
-    "changed_fields, source, status, local_date, product_id, option_id, retail_amount, net_amount, currency, pax_count) "
-    "select connection_id, booking_uuid, 1, last_seen_at_utc, "
-    "case when is_deleted then greatest(deleted_at_utc, last_seen_at_utc) end, not is_deleted, '', '', status, "
-    "local_date, product_id, option_id, retail_amount, net_amount, currency, pax_count from core.bookings"
-)
-_FIRST_DEPARTURES = (
-    "insert into core.availability_history (connection_id, product_id, option_id, availability_id, version_no, "
-    "valid_from_utc, valid_to_utc, is_current, changed_fields, source, local_date, status, is_available, vacancies, "
-    "capacity) select connection_id, product_id, option_id, availability_id, 1, last_seen_at_utc, "
-    "case when is_deleted then greatest(deleted_at_utc, last_seen_at_utc) end, not is_deleted, '', '', local_date, status, "
-    "is_available, vacancies, capacity from core.availability where last_seen_at_utc > first_seen_at_utc"
-)
-"""One that was never written again has been so since it was first seen: it needs no version."""
-
-STEPS: tuple[Step, ...] = (
-    Step(1, "The first tables."),
-    Step(
-        2,
-        "Records that are landed already are known by their digest, and a death between the two files is noticed.",
-        # Whether the private file was whole is not known of a file that did not count its landings.
-        ("update ops.coverage set answer_hash = null where answer_hash is not null",),
-    ),
-    # Not released yet: what the tables have gained since version 2 all belongs to this one.
-    Step(
-        3,
-        "Histories of bookings and departures, and what reconciliations found.",
-        (_FIRST_BOOKINGS, _FIRST_DEPARTURES),
-    ),
-)
+STEPS: tuple[Step, ...] = (Step(1, "The first tables."),)
 """In order, without a gap. What was released is never changed again."""
 
 SCHEMA_VERSION = STEPS[-1].version
 """Version of the warehouse's schema; every change adds a step."""
+
+
+def steps_after(found: int | None, name: str) -> tuple[Step, ...]:
+    """The steps that a warehouse of this version has to take; none when it is new, for it is made as it should be.
+
+    Raises:
+        WarehouseError: It was written by a newer program. `name` is what it is called.
+    """
+    if found is not None and found > SCHEMA_VERSION:
+        raise WarehouseError(
+            f"{name} was written by a newer octo-sync (schema {found}, this one knows {SCHEMA_VERSION}); "
+            f"upgrade octo-sync."
+        )
+    return () if found is None else tuple(step for step in STEPS if step.version > found)

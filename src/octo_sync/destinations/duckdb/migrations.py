@@ -12,11 +12,10 @@ from datetime import datetime
 import duckdb
 
 from octo_sync import __version__
-from octo_sync.destinations import ddl
+from octo_sync.destinations import ddl, migrations
 from octo_sync.destinations.duckdb.pair import look_anew
 from octo_sync.destinations.duckdb.transactions import transaction
-from octo_sync.destinations.migrations import SCHEMA_VERSION, STEPS, Step
-from octo_sync.errors import WarehouseError
+from octo_sync.destinations.migrations import Step
 from octo_sync.tables.schema import Table
 
 __all__ = ["migrate", "version_of"]
@@ -48,19 +47,14 @@ def migrate(
         WarehouseError: The file was written by a newer program.
     """
     found = version_of(db, main)
-    if found is not None and found > SCHEMA_VERSION:
-        raise WarehouseError(
-            f"{name} was written by a newer octo-sync (schema {found}, this one knows {SCHEMA_VERSION}); "
-            f"upgrade octo-sync."
-        )
+    taken = migrations.steps_after(found, name)
     lost = _shape_private(db, [t for t in tables if t.private], private)
     if found is None:
         with transaction(db):
             _shape(db, [t for t in tables if not t.private], main)
             db.execute(f"create schema if not exists {main}.marts")
-            _note(db, SCHEMA_VERSION, now)
+            _note(db, migrations.SCHEMA_VERSION, now)
         return ()
-    taken = [step for step in STEPS if step.version > found]
     for step in taken:
         with transaction(db):
             # With the first step, so that no older program can take a file of the new shape for its own.
@@ -73,7 +67,7 @@ def migrate(
         # before this, the number that a new private file lacks tells the same.
         with transaction(db):
             look_anew(db, private)
-    return tuple(taken)
+    return taken
 
 
 def _note(db: duckdb.DuckDBPyConnection, version: int, now: datetime) -> None:

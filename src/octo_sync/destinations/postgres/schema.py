@@ -6,11 +6,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from octo_sync import __version__
-from octo_sync.destinations import ddl
-from octo_sync.destinations.migrations import SCHEMA_VERSION, STEPS, Step
+from octo_sync.destinations import ddl, migrations
+from octo_sync.destinations.migrations import Step
 from octo_sync.destinations.postgres.landed import LANDING, NOTES, group_of, in_landing, landed, noting
 from octo_sync.destinations.postgres.session import Passing, connect, place, translated
-from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -35,22 +34,21 @@ def migrate(db: "psycopg.Connection[Any]", tables: Sequence[Table], *, now: date
     Raises:
         WarehouseError: It was written by a newer program.
     """
-    if _version(db, name) == SCHEMA_VERSION and _is_shaped(db, tables):
+    if _found(db) is not None and not migrations.steps_after(_found(db), name) and _is_shaped(db, tables):
         return ()
     with db.transaction():
         db.execute("select pg_advisory_xact_lock($1)", [_LOCK])
-        found = _version(db, name)
+        found = _found(db)
+        taken = migrations.steps_after(found, name)
         _shape(db, tables)
-        _shape_landing(db, landed(tables), [table for table in tables if not table.private])
-        taken = [] if found is None else [step for step in STEPS if step.version > found]
-        for step in taken:
-            for statement in step.statements:
-                db.execute(in_landing(statement).encode())
-        for version in [SCHEMA_VERSION] if found is None else [step.version for step in taken]:
+        _shape_landing(db, landed(tables))
+        for statement in (statement for step in taken for statement in step.statements):
+            db.execute(in_landing(statement).encode())
+        for version in [migrations.SCHEMA_VERSION] if found is None else [step.version for step in taken]:
             db.execute(
                 f"insert into {LANDING}.schema_migrations values ($1, $2, $3)".encode(), [version, now, __version__]
             )
-    return tuple(taken)
+    return taken
 
 
 def about_server(address: str) -> tuple[int | None, str]:
@@ -71,23 +69,11 @@ def about_server(address: str) -> tuple[int | None, str]:
 
 
 def _found(db: "psycopg.Connection[Any]") -> int | None:
-    # Before there was a schema `landing`, readers saw what had landed.
-    for schema in (LANDING, "ops"):
-        there = db.execute(f"select to_regclass('{schema}.schema_migrations')".encode()).fetchone()
-        if there and there[0] is not None:
-            found = db.execute(f"select max(version) from {schema}.schema_migrations".encode()).fetchone()
-            return int(found[0]) if found and found[0] is not None else None
-    return None
-
-
-def _version(db: "psycopg.Connection[Any]", name: str) -> int | None:
-    version = _found(db)
-    if version is not None and version > SCHEMA_VERSION:
-        raise WarehouseError(
-            f"{name} was written by a newer octo-sync (schema {version}, this one knows {SCHEMA_VERSION}); "
-            f"upgrade octo-sync."
-        )
-    return version
+    there = db.execute(f"select to_regclass('{LANDING}.schema_migrations')".encode()).fetchone()
+    if not there or there[0] is None:
+        return None
+    found = db.execute(f"select max(version) from {LANDING}.schema_migrations".encode()).fetchone()
+    return int(found[0]) if found and found[0] is not None else None
 
 
 def _columns(db: "psycopg.Connection[Any]") -> dict[str, dict[str, str]]:
@@ -114,18 +100,14 @@ def _is_shaped(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> bool:
     return bool(marts and marts[0]) and all(_wanted(t).items() <= there.get(t.full_name, {}).items() for t in every)
 
 
-def _shape_landing(db: "psycopg.Connection[Any]", tables: Sequence[Table], published: Sequence[Table]) -> None:
-    """The same for what is landed into. A table made now begins with the rows that readers have, and notes what changes."""
+def _shape_landing(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> None:
+    """The same for what is landed into. A table made now notes what changes."""
     made = _shape(db, tables)
     if "schema_migrations" in {table.name for table in made}:
         for statement in NOTES:
             db.execute(statement.encode())
-    for table, shown in zip(tables, published, strict=True):
-        if table in made:
-            names = ", ".join(c.name for c in table.all_columns)
-            db.execute(f"insert into {table.full_name} ({names}) select {names} from {shown.full_name}".encode())
-            for statement in noting(table):
-                db.execute(statement.encode())
+    for statement in (statement for table in made for statement in noting(table)):
+        db.execute(statement.encode())
 
 
 def _shape(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> list[Table]:
