@@ -408,7 +408,7 @@ async def test_a_sync_and_a_quiet_program_take_care_by_themselves(tmp_path, serv
             keeper.pull("availability")
             await settled(keeper)
         project.clock.advance(hours=3)
-        keeper._caretaker._looked_at = float("-inf")
+        keeper._compactor._looked_at = float("-inf")
         keeper.wake.set()
         await settled(keeper)
     assert (tmp_path / "octo.duckdb").stat().st_ino != inode

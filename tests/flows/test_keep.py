@@ -17,7 +17,7 @@ from octo_sync.errors import JournalError, WarehouseError
 from octo_sync.flows.privacy import erase
 from octo_sync.flows.publish import Published
 from octo_sync.flows.sync import keep
-from octo_sync.flows.sync.compaction import Caretaker
+from octo_sync.flows.sync.compaction import Compactor
 from octo_sync.flows.sync.keep import Keeper
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.work import Worker
@@ -610,7 +610,7 @@ async def test_care_comes_between_two_copies_though_one_is_always_owed(tmp_path,
         order.append("care")
 
     monkeypatch.setattr(keep, "mirror_and_publish", copies)
-    monkeypatch.setattr(Caretaker, "when_overdue", cares)
+    monkeypatch.setattr(Compactor, "when_overdue", cares)
     async with keeping(project) as keeper:
         await asyncio.to_thread(keeper.pull, "full")
         await settled(keeper)

@@ -25,7 +25,7 @@ from octo_sync.flows.webhooks.subscribe import TOLD_AT, Subscriber, check, close
 from octo_sync.journal import Journal
 from octo_sync.model import Connection, Limits, Secret
 from octo_sync.octo.client import OctoClient
-from octo_sync.receiver import endpoints as doors
+from octo_sync.receiver import endpoints as cache
 from octo_sync.receiver.routes import receiver_app
 
 BASE = "https://hooks.example.com/octo"
@@ -559,9 +559,9 @@ async def test_rotation_moves_it_and_accepts_both_until_the_new_one_was_seen(sho
 
 async def test_rotation_costs_no_delivery_before_it_while_it_is_under_way_or_after_it(service, tmp_path, monkeypatch):
     """Through the receiver itself: both addresses are open from the moment that the service may use them."""
-    monkeypatch.setattr(doors, "_APART", 0.0)
+    monkeypatch.setattr(cache, "_APART", 0.0)
     shop, pipeline = Shop(service, tmp_path / "journal.sqlite", name="acme"), a_pipeline(tmp_path)
-    inbox, open_ones = Inbox(shop.journal, Routing(pipeline, shop.clock)), doors.Doors(shop.journal)
+    inbox, open_ones = Inbox(shop.journal, Routing(pipeline, shop.clock)), cache.EndpointCache(shop.journal)
     sent = []
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(shop.journal.close)

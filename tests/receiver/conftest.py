@@ -10,7 +10,7 @@ from tests.receiver import process
 
 from octo_sync.flows.webhooks.receive import Inbox, Routing
 from octo_sync.journal import Journal
-from octo_sync.receiver.endpoints import Doors
+from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.metrics import Metrics
 from octo_sync.receiver.routes import receiver_app
 from octo_sync.receiver.server import WebServer
@@ -73,7 +73,7 @@ class Client:
 class Running:
     journal: Journal
     inbox: Inbox
-    doors: Doors
+    endpoints: EndpointCache
     metrics: Metrics
     server: WebServer
     clients: list[Client] = field(default_factory=list)
@@ -106,13 +106,13 @@ async def receiver(tmp_path):
             pipeline = process.a_pipeline(tmp_path, more)
             clock = process.Clock()
             journal = journal or stack.enter_context(process.opened(tmp_path, clock))
-            inbox, doors = Inbox(journal, Routing(pipeline, clock)), Doors(journal)
+            inbox, endpoints = Inbox(journal, Routing(pipeline, clock)), EndpointCache(journal)
             metrics = Metrics(lambda: {"octo_sync_backlog_subjects": {("acme", "booking"): journal.dirty_count()}})
-            app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
+            app = receiver_app(inbox, endpoints, pipeline.webhooks, metrics)
             stack.push_async_callback(inbox.close)
-            stack.push_async_callback(doors.close)
+            stack.push_async_callback(endpoints.close)
             server = WebServer(app, pipeline.webhooks, stop_within=60.0, refused=metrics.refused)
-            running = Running(journal, inbox, doors, metrics, await stack.enter_async_context(server))
+            running = Running(journal, inbox, endpoints, metrics, await stack.enter_async_context(server))
 
             async def hang_up() -> None:
                 for client in running.clients:

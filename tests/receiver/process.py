@@ -13,7 +13,7 @@ from pathlib import Path
 from octo_sync.flows.webhooks.receive import Inbox, Routing
 from octo_sync.journal import Journal
 from octo_sync.pipeline import load
-from octo_sync.receiver.endpoints import Doors
+from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.routes import receiver_app
 from octo_sync.receiver.server import WebServer
 
@@ -47,12 +47,12 @@ async def main(directory):
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     pipeline = a_pipeline(directory)
     with opened(directory, Clock()) as journal:
-        inbox, doors = Inbox(journal, Routing(pipeline, Clock())), Doors(journal)
-        async with WebServer(receiver_app(inbox, doors, pipeline.webhooks), pipeline.webhooks) as server:
+        inbox, endpoints = Inbox(journal, Routing(pipeline, Clock())), EndpointCache(journal)
+        async with WebServer(receiver_app(inbox, endpoints, pipeline.webhooks), pipeline.webhooks) as server:
             sys.stdout.write(f"{server.url}\n")
             sys.stdout.flush()
             await stop.wait()
-        await doors.close()
+        await endpoints.close()
         await inbox.close()
 
 

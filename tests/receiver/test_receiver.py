@@ -12,7 +12,7 @@ from tests.receiver.process import ENDPOINT, SECRET
 
 from octo_sync.errors import JournalError
 from octo_sync.model import Subject, SubjectKind
-from octo_sync.receiver import endpoints as doors
+from octo_sync.receiver import endpoints as cache
 from octo_sync.receiver import routes as module
 
 APART = 0.2
@@ -21,7 +21,7 @@ APART = 0.2
 @pytest.fixture(autouse=True)
 def _looks_follow_sooner(monkeypatch):
     """A second between two looks into the journal would be waited for by each test of an address that is not known."""
-    monkeypatch.setattr(doors, "_APART", APART)
+    monkeypatch.setattr(cache, "_APART", APART)
 
 
 def bodies(running):
@@ -127,7 +127,7 @@ async def test_the_first_delivery_to_an_address_is_noted(receiver):
     running = await receiver()
     assert running.journal.endpoints()[0].seen_at is None
     await running.ask(post(booking_body()))
-    await running.doors.close()
+    await running.endpoints.close()
     (row,) = running.journal.endpoints()
     assert row.seen_at is not None
     assert (row.state, row.subscription_id) == ("active", "s-1")
@@ -172,7 +172,7 @@ async def test_a_retired_address_is_refused_and_two_of_one_connection_are_both_o
     monkeypatch.setattr("octo_sync.receiver.endpoints._REREAD_AFTER", 0.0)
     running.journal.retire_endpoints([ENDPOINT])
     await running.ask(post(booking_body(), path=f"/{'n' * 32}", secret=b"new"))
-    await running.doors.close()
+    await running.endpoints.close()
     assert (await running.ask(post(booking_body()))).status == 401
 
 
@@ -195,7 +195,7 @@ async def test_forged_deliveries_are_refused_from_the_headers_alone(receiver):
     async def send(message):
         sent.append(message)
 
-    app = module.receiver_app(running.inbox, running.doors, running_limits())
+    app = module.receiver_app(running.inbox, running.endpoints, running_limits())
     scope = {"type": "http", "method": "POST", "path": f"/{ENDPOINT}", "headers": [(b"x-octo-sync-secret", b"wrong")]}
     await app(scope, receive, send)
     assert (asked, sent[0]["status"]) == ([], 401)
@@ -216,18 +216,18 @@ async def test_a_hundred_wrong_secrets_are_one_note_at_the_address(receiver):
     for _ in range(100):
         await running.ask(post(b"", secret=b"wrong"))
     await running.ask(post(b"", path="/unknown", secret=b"wrong"))
-    await running.doors.close()
+    await running.endpoints.close()
     assert noted == [[ENDPOINT]]
     assert running.journal.endpoints()[0].refused_at is not None
 
 
 async def test_strangers_cannot_make_it_read_the_journal_more_often_than_it_wants(receiver, monkeypatch):
-    monkeypatch.setattr(doors, "_REREAD_AFTER", 3600.0)
+    monkeypatch.setattr(cache, "_REREAD_AFTER", 3600.0)
     running = await receiver()
     reads = []
     real = running.journal.endpoints
     # When the look before began, by the loop's clock: when this one does depends on when its thread is let run.
-    running.journal.endpoints = lambda: reads.append(running.doors._tried_at) or real()
+    running.journal.endpoints = lambda: reads.append(running.endpoints._tried_at) or real()
     for number in range(50):  # these cannot be addresses
         assert (await running.ask(post(b"", path=f"/{number}"))).status == 401
     assert len(reads) <= 1
@@ -332,7 +332,7 @@ async def test_a_failing_journal_is_503_with_retry_after_and_it_resumes_alone(re
 async def test_a_journal_that_became_read_only_is_503_and_it_resumes_alone(receiver):
     running = await receiver()
     assert (await running.ask(post(booking_body("before")))).status == 200
-    await running.doors.close()  # the note that it was seen would meet the fault first, and mend it
+    await running.endpoints.close()  # the note that it was seen would meet the fault first, and mend it
     running.journal._connection.exec_driver_sql("PRAGMA query_only=1")
     assert (await running.ask(post(booking_body("during")))).status == 503
     assert (await running.ask(post(booking_body("after")))).status == 200
@@ -355,7 +355,7 @@ async def test_while_nobody_can_be_told_from_anybody_it_is_503_too(receiver, mon
         patched.setattr("octo_sync.receiver.endpoints._REREAD_AFTER", 0.0)
         for _ in range(3):  # what was open stays open
             assert (await running.ask(post(booking_body()))).status == 200
-            await running.doors.close()
+            await running.endpoints.close()
 
 
 async def test_too_many_waiting_is_503(receiver, monkeypatch):

@@ -195,7 +195,7 @@ def a_rest_that_forgets_the_mark():
     async def forgetting(self):
         import asyncio
 
-        resting = self._rests.resting(asyncio.get_running_loop().time())
+        resting = self._throttle.throttled(asyncio.get_running_loop().time())
         with self.ports.journal._writing() as db:
             for one in resting:
                 db.exec_driver_sql(

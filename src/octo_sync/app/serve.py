@@ -8,100 +8,38 @@ import asyncio
 import contextlib
 import logging
 import os
-import platform
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
-from importlib.metadata import version
 from random import Random, SystemRandom
 
-from octo_sync import __version__
+from octo_sync.app import listening
 from octo_sync.app.notify import Notifier
-from octo_sync.app.places import server_size
+from octo_sync.app.program import Events, Means, Program
 from octo_sync.app.project import (
-    Project,
     SystemClock,
-    dashboard_source,
     new_run_id,
-    new_token,
     open_journal,
-    open_project,
 )
 from octo_sync.errors import ConfigError, JournalError, LeaseHeld, OctoSyncError, WriterFenced
 from octo_sync.flows.ports import Ports
-from octo_sync.flows.status.metrics import Gauges, Requests
 from octo_sync.flows.sync.keep import PARTS, Keeper
 from octo_sync.flows.webhooks.noticing import Looks, watch_tokens
-from octo_sync.flows.webhooks.receive import Inbox, Routing
 from octo_sync.flows.webhooks.subscribe import check, close_gap
-from octo_sync.journal import EndStatus, Journal, Received
+from octo_sync.journal import EndStatus, Journal
 from octo_sync.model import Claim, Clock, Secret, SubjectKind
 from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.schedule import Schedules
-from octo_sync.receiver.endpoints import Doors
-from octo_sync.receiver.metrics import Metrics
-from octo_sync.receiver.routes import receiver_app
-from octo_sync.receiver.server import WebServer
 
 __all__ = ["PROGRAM_PARTS", "Events", "Means", "serve"]
 
 log = logging.getLogger("octo_sync")
 
 PROGRAM_PARTS = frozenset({"receiver", "worker", "dashboard"})
-_WATCH_EVERY = 0.2
-"""Seconds between two looks at whether another process has marked something."""
-_TOKENS_EVERY = 10.0
-"""Seconds between two looks at the files that hold tokens."""
-_DOWNLOAD, _VISITORS = 900.0, 100
-"""Seconds that an answer of the dashboard may take, downloads included, and connections to it at the same time."""
-_QUERY_IN_ADDRESS = 65_536
-"""Bytes of a request's head for the dashboard: a query of 6,000 characters, most of them escaped."""
 _TOLD_WITHIN = 0.5
 """Seconds that a stop waits for notices that are being told."""
 _AGAIN, _AGAIN_CAP = 1.0, 30.0
 """Seconds until a project that could not be opened is tried again: at first, and at most."""
-
-
-@dataclass(slots=True)
-class Events:
-    """What the program says while it runs; each is a sentence for a person."""
-
-    say: Callable[[str], object] = lambda _: None
-    listening: Callable[[str], object] = lambda _: None
-    """Told the receiver's address when it takes deliveries."""
-    showing: Callable[[str], object] = lambda _: None
-    """Told the dashboard's address when it can be looked at."""
-    keeping: Callable[[Keeper], object] = lambda _: None
-    """Told the keeper when this process has become the writer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What touches the outside world (R14): a simulation hands in its own."""
-
-    opening: Callable[..., contextlib.AbstractAsyncContextManager[Project]] = open_project
-    server: Callable[..., contextlib.AbstractAsyncContextManager[WebServer]] = WebServer
-    schedules: Callable[..., Schedules] = Schedules
-    tokens: Callable[[int], str] = new_token
-    watch_every: float = _WATCH_EVERY
-    tokens_every: float = _TOKENS_EVERY
-
-
-@dataclass(frozen=True, slots=True)
-class _Program:
-    """What its parts share."""
-
-    pipeline: Pipeline
-    clock: Clock
-    random: Random
-    events: Events
-    means: Means
-    wake: asyncio.Event = field(default_factory=asyncio.Event)
-    time_zones: dict[tuple[str, str], str] = field(default_factory=dict)
-    requests: Requests = field(default_factory=Requests)
-    subscriptions: dict[str, str] = field(default_factory=dict)
-    """How it stood with each connection's subscription when it was looked at last."""
 
 
 async def serve(
@@ -118,21 +56,21 @@ async def serve(
     Raises:
         ConfigError: The receiver's address cannot be had, or a schedule is not one.
     """
-    program = _Program(pipeline, clock or SystemClock(), random or SystemRandom(), events or Events(), means or Means())
+    program = Program(pipeline, clock or SystemClock(), random or SystemRandom(), events or Events(), means or Means())
     os.umask(0o077)
     if parts == {"dashboard"}:
         # It writes nothing, so it needs no journal, and works where there is none.
-        async with _dashboard(program):
+        async with listening.dashboard(program):
             await _wait_for_ever()
     async with contextlib.AsyncExitStack() as stack:
         # One for both: two connections would wait for each other's locks.
         journal = stack.enter_context(open_journal(pipeline, program.clock))
         receiving = await stack.enter_async_context(contextlib.AsyncExitStack())
         if "receiver" in parts:
-            await receiving.enter_async_context(_receiver(program, journal))
+            await receiving.enter_async_context(listening.receiver(program, journal))
         if "dashboard" in parts and pipeline.dashboard.enabled:
             try:
-                await stack.enter_async_context(_dashboard(program))
+                await stack.enter_async_context(listening.dashboard(program))
             except Exception as error:
                 # Nobody's bookings wait for pages.
                 log.debug("action=dashboard_failed", exc_info=error)
@@ -164,68 +102,7 @@ async def _cancelled(task: "asyncio.Task[None]") -> None:
     await asyncio.wait([task])
 
 
-@contextlib.asynccontextmanager
-async def _dashboard(program: _Program) -> AsyncIterator[None]:
-    """The dashboard, listening for as long as the block runs."""
-    from octo_sync.dashboard import dashboard_app  # noqa: PLC0415 - templates and pages, which a worker alone can do without
-
-    pipeline, settings = program.pipeline, program.pipeline.dashboard
-    app = dashboard_app(
-        dashboard_source(pipeline, program.clock),
-        host=settings.address[0],
-        allow_hosts=settings.allow_hosts,
-        token=pipeline.dashboard_token,
-    )
-    limits = replace(
-        pipeline.webhooks,
-        bind=settings.bind,
-        request_timeout=_DOWNLOAD,
-        max_connections=_VISITORS,
-        header_limit=_QUERY_IN_ADDRESS,
-    )
-    try:
-        stop_within = pipeline.serve.stop_within
-        async with program.means.server(app, limits, stop_within=stop_within, key="dashboard.bind") as server:
-            program.events.showing(server.url)
-            yield
-    finally:
-        app.close()
-
-
-@contextlib.contextmanager
-def _gauges(program: _Program) -> Iterator[Gauges]:
-    """What `/metrics` says of the journal; read on a connection of its own, which is made when somebody asks."""
-    pipeline, size = program.pipeline, server_size(program.pipeline)
-    build = __version__, platform.python_version(), version("duckdb")
-    with contextlib.closing(Journal(pipeline.journal, clock=program.clock)) as journal:
-        yield Gauges(pipeline, journal, program.clock, build=build, requests=program.requests, size=size)
-
-
-@contextlib.asynccontextmanager
-async def _receiver(program: _Program, journal: Journal) -> AsyncIterator[None]:
-    """The receiver, listening for as long as the block runs."""
-
-    def committed(_: Sequence[Received]) -> None:
-        program.wake.set()
-
-    pipeline, events = program.pipeline, program.events
-    inbox = Inbox(journal, Routing(pipeline, program.clock, program.time_zones), committed)
-    doors = Doors(journal)
-    means, stop_within = program.means, pipeline.serve.stop_within
-    with _gauges(program) as gauges:
-        metrics = Metrics(gauges.read)
-        app = receiver_app(inbox, doors, pipeline.webhooks, metrics)
-        try:
-            async with means.server(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
-                events.listening(server.url)
-                yield
-        finally:
-            await metrics.close()
-            await doors.close()
-            await inbox.close()
-
-
-async def _work(program: _Program, journal: Journal, notifier: Notifier) -> None:
+async def _work(program: Program, journal: Journal, notifier: Notifier) -> None:
     """Own the project and keep its copy; whenever that cannot be, say so once and try again."""
     events, said, pause = program.events, "", _AGAIN
     while True:
@@ -271,7 +148,7 @@ def _writer(journal: Journal) -> str:
     return f"Another octo-sync process{name} works on this project"
 
 
-async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
+async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
     journal, pipeline, events, wake = ports.journal, ports.pipeline, program.events, program.wake
     keeper = Keeper(
         ports,
@@ -319,7 +196,7 @@ async def _keep(program: _Program, ports: Ports, notifier: Notifier) -> None:
             journal.end_run(ports.run_id, status, keeper.counts(), error=why)
 
 
-def _reconcile(program: _Program, ports: Ports) -> None:
+def _reconcile(program: Program, ports: Ports) -> None:
     """Compare what was just published with the systems that the pipeline names, and say how it went. Blocking."""
     wanted = [name for name, table in ports.pipeline.reconciliations.items() if table.after_sync]
     if not wanted:
@@ -358,7 +235,7 @@ async def _notice(notifier: Notifier, every: float) -> None:
         await asyncio.sleep(every)
 
 
-def _subscription(program: _Program, ports: Ports, notifier: Notifier) -> Callable[[Claim], Awaitable[None]]:
+def _subscription(program: Program, ports: Ports, notifier: Notifier) -> Callable[[Claim], Awaitable[None]]:
     """Makes a connection's subscription as it should be, and says so when that is news."""
     events, said = program.events, dict[str, str]()
 
@@ -380,7 +257,7 @@ def _subscription(program: _Program, ports: Ports, notifier: Notifier) -> Callab
     return subscription
 
 
-def _schedules(program: _Program, keeper: Keeper) -> Schedules:
+def _schedules(program: Program, keeper: Keeper) -> Schedules:
     journal, pipeline, wake = keeper.ports.journal, program.pipeline, program.wake
 
     def last_run(name: str) -> datetime | None:

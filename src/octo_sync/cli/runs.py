@@ -18,7 +18,7 @@ def command() -> None:
 @options.as_form
 def list_(directory: Path, pipeline: str | None, *, limit: int, form: str, json_: bool) -> int:
     """List the last runs, the newest first."""
-    from octo_sync.flows.status.report import run_document  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.status.document import run_document  # noqa: PLC0415 - commands start fast
 
     runs = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.runs(limit))
     if json_ or form == "json":
@@ -57,7 +57,7 @@ def list_(directory: Path, pipeline: str | None, *, limit: int, form: str, json_
 @options.as_json
 def show(run: str, directory: Path, pipeline: str | None, *, json_: bool) -> int:
     """Show one run; RUN is its id, the beginning of one, or `last`."""
-    from octo_sync.flows.status.report import run_document  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.status.document import run_document  # noqa: PLC0415 - commands start fast
 
     most = 1 if run == "last" else 10_000
     newest = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.runs(most))

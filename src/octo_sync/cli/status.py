@@ -35,7 +35,8 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
     Works while a sync is running: it reads the journal and the read copy only. AGE is a duration such as 90m, 26h or 2d.
     """
     from octo_sync.app.project import SystemClock, alive  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.status.report import as_document, status  # noqa: PLC0415
+    from octo_sync.flows.status.document import as_document  # noqa: PLC0415
+    from octo_sync.flows.status.report import status  # noqa: PLC0415
     from octo_sync.pipeline.schedule import next_time  # noqa: PLC0415
 
     seconds = _seconds(limit)

@@ -16,9 +16,10 @@ from octo_sync.destinations.base import Destination
 from octo_sync.destinations.compare import Comparison, bookings_in, bookings_unlisted, compare, windows_asked
 from octo_sync.flows import horizon
 from octo_sync.flows.ports import Numbers, Ports, adopt_meanings
+from octo_sync.flows.sync.breaker import Trouble
 from octo_sync.flows.sync.due import unshown
 from octo_sync.flows.sync.pull import Pull, Scope
-from octo_sync.flows.sync.work import Trouble, Worker
+from octo_sync.flows.sync.work import Worker
 from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.tables.schema import Table

@@ -10,7 +10,7 @@ from octo_sync.errors import JournalError
 from octo_sync.flows.webhooks.plan import HEADER, looks_like_endpoint
 from octo_sync.journal import EndpointRow, Journal
 
-__all__ = ["SECRET_HEADER", "Doors"]
+__all__ = ["SECRET_HEADER", "EndpointCache"]
 
 log = logging.getLogger("octo_sync")
 
@@ -24,7 +24,7 @@ _NOBODY = hashlib.sha256(b"nobody").hexdigest()
 _SEEN, _REFUSED = "seen", "refused"
 
 
-class Doors:
+class EndpointCache:
     """The addresses that are accepted now.
 
     What is to be noted about them (the first delivery, the first wrong secret) is noted in the background: a delivery

@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from octo_sync.errors import JournalError
 from octo_sync.flows.webhooks.receive import Inbox, InboxFull
 from octo_sync.pipeline import WebhookSettings
-from octo_sync.receiver.endpoints import SECRET_HEADER, Doors
+from octo_sync.receiver.endpoints import SECRET_HEADER, EndpointCache
 from octo_sync.receiver.metrics import Metrics
 
 __all__ = ["Receiver", "receiver_app"]
@@ -48,8 +48,8 @@ class _TooLarge(Exception):  # noqa: N818 - caught a few lines on
 class Receiver:
     """The application; see `receiver_app`."""
 
-    def __init__(self, inbox: Inbox, doors: Doors, limits: WebhookSettings, metrics: Metrics) -> None:
-        self._inbox, self._doors, self._metrics = inbox, doors, metrics
+    def __init__(self, inbox: Inbox, endpoints: EndpointCache, limits: WebhookSettings, metrics: Metrics) -> None:
+        self._inbox, self._endpoints, self._metrics = inbox, endpoints, metrics
         self._body_limit = limits.body_limit
         self._pages = Starlette(
             routes=[
@@ -83,7 +83,7 @@ class Receiver:
         endpoint = scope["path"].rpartition("/")[2]
         connection = ""
         try:
-            door = await self._doors.admit(endpoint, secrets)
+            door = await self._endpoints.admit(endpoint, secrets)
             if door is None:
                 answer, result = _UNAUTHORIZED, "unauthorized"
             else:
@@ -94,7 +94,7 @@ class Receiver:
                     return  # whoever sent it has gone
                 stored = await self._inbox.receive(connection, endpoint, body, odd=odd)
                 answer, result = _STORED, "odd" if stored.reading else "stored"
-                self._doors.seen(endpoint, stored.subscription)
+                self._endpoints.seen(endpoint, stored.subscription)
                 metrics.acknowledged(time() - started)
         except _TooLarge:
             answer, result = _TOO_LARGE, "too_large"
@@ -147,13 +147,15 @@ class Receiver:
         return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def receiver_app(inbox: Inbox, doors: Doors, limits: WebhookSettings, metrics: Metrics | None = None) -> Receiver:
+def receiver_app(
+    inbox: Inbox, endpoints: EndpointCache, limits: WebhookSettings, metrics: Metrics | None = None
+) -> Receiver:
     """The receiver as an ASGI application; usable without a server, in one process with everything else.
 
     Args:
         inbox: Makes deliveries durable.
-        doors: Which addresses are open.
+        endpoints: Which addresses are open.
         limits: `[webhooks]` of the pipeline file; sizes are enforced here, times and connections by `receiver/server.py`.
         metrics: Where to count; a registry of its own when None.
     """
-    return Receiver(inbox, doors, limits, metrics or Metrics())
+    return Receiver(inbox, endpoints, limits, metrics or Metrics())

@@ -17,7 +17,7 @@ from octo_sync.errors import WarehouseError, WarehouseLocked
 from octo_sync.flows.ports import Ports
 from octo_sync.pipeline import CareSettings
 
-__all__ = ["Caretaker", "Rewritten", "care", "is_worth_it", "retain", "thin_deliveries"]
+__all__ = ["Compactor", "Rewritten", "care", "is_worth_it", "retain", "thin_deliveries"]
 
 log = logging.getLogger("octo_sync")
 
@@ -109,7 +109,7 @@ def _note(ports: Ports, now: datetime, per_value: Mapping[str, float]) -> None:
     ports.journal.set_setting(_NOTE, json.dumps({"at": now.isoformat(), "bytes_per_value": per_value}))
 
 
-class Caretaker:
+class Compactor:
     """Care beside other work: in quiet moments, and when none comes for long, all the same."""
 
     def __init__(self, ports: Ports) -> None:

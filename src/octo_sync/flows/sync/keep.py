@@ -15,13 +15,14 @@ from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows import horizon
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.privacy.erase import Eraser
-from octo_sync.flows.sync.compaction import Caretaker, thin_deliveries
+from octo_sync.flows.sync.breaker import Trouble
+from octo_sync.flows.sync.compaction import Compactor, thin_deliveries
 from octo_sync.flows.sync.drift import end_missing
 from octo_sync.flows.sync.due import THINNED, calls_within, due_holds, due_verifications, known_bookings
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.run import how_it_went
 from octo_sync.flows.sync.settle import settle
-from octo_sync.flows.sync.work import Trouble, Worker
+from octo_sync.flows.sync.work import Worker
 from octo_sync.flows.webhooks.silence import note_rhythms, silences
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
@@ -101,7 +102,7 @@ class Keeper:
         self._worker = Worker(
             ports, on_products=self._products_landed, wake=wake, actions=self._actions, meanwhile=self._meanwhile
         )
-        self._caretaker = Caretaker(ports)
+        self._compactor = Compactor(ports)
         self._eraser = Eraser(ports)
         self._pulls: list[_Pull] = []
         self._rows_looked_after = 0
@@ -231,7 +232,7 @@ class Keeper:
                 if await self._meanwhile():
                     continue
                 if self._publishing is None:
-                    await self._caretaker.when_quiet()
+                    await self._compactor.when_quiet()
                 again = self._worker.given_up_for(self.ports.pipeline.sync.backoff_cap)
                 await self._sleep([wait for wait in (rest, again) if wait is not None])
         except (asyncio.CancelledError, Exception):
@@ -253,7 +254,7 @@ class Keeper:
             await self._published_to_the_end()
         if self._publishing is None:
             # Before the next one begins: there may be one at all times.
-            await self._caretaker.when_overdue()
+            await self._compactor.when_overdue()
             await self._publish_when_due()
         await self._tell_what_is_shown()
         return fired or marked

@@ -10,12 +10,12 @@ from octo_sync.errors import OctoSyncError
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.privacy.erase import erase
 from octo_sync.flows.publish import Published
+from octo_sync.flows.sync.breaker import Trouble
 from octo_sync.flows.sync.compaction import care
 from octo_sync.flows.sync.land import Totals
 from octo_sync.flows.sync.mirror import mirror, mirror_and_publish
 from octo_sync.flows.sync.pull import Pull, Scope
 from octo_sync.flows.sync.settle import HELD
-from octo_sync.flows.sync.work import Trouble
 from octo_sync.journal import QuarantineEntry
 
 __all__ = ["Status", "SyncResult", "how_it_went", "sync"]

@@ -6,9 +6,7 @@ it, so memory is bounded. Whatever fails is written down with its reason and tri
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from math import inf
 from typing import Any
@@ -24,20 +22,19 @@ from octo_sync.errors import (
     ServiceUnavailable,
 )
 from octo_sync.flows.ports import Ports
+from octo_sync.flows.sync.breaker import Health, Trouble
 from octo_sync.flows.sync.fetch import Fetched, Fetcher
 from octo_sync.flows.sync.land import Lander
 from octo_sync.flows.sync.paces import Paces
-from octo_sync.flows.sync.throttle import Rests
+from octo_sync.flows.sync.throttle import Throttle
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
-__all__ = ["Trouble", "Worker"]
+__all__ = ["Worker"]
 
 log = logging.getLogger("octo_sync")
 
 _CLAIMS = 64
 """Subjects claimed at a time: few enough that what is urgent soon has its turn."""
-_HEAVY = 2
-"""Lists of bookings fetched at a time per connection: memory is bounded by them (R12)."""
 _LEAST_WAIT = 0.01
 _MEANWHILE_EVERY = 1.0
 _DOUBLINGS = 30
@@ -45,53 +42,6 @@ _DOUBLINGS = 30
 _NOTHING_THERE = frozenset({301, 302, 303, 307, 308, 404, 405, 410})
 _REFUSED_TRIES = 2
 """A request that was refused twice as it is will be refused a third time; some services block whoever insists (Q2)."""
-
-
-@dataclass(slots=True)
-class Trouble:
-    """What went wrong with a connection as a whole, and why its subjects were given back."""
-
-    connection: str
-    error: ServiceError
-    refused: bool = False
-
-
-@dataclass(slots=True)
-class _Health:
-    """A connection's run of failures; one success ends it."""
-
-    failures: int = 0
-    stopped: Trouble | None = None
-    stopped_at: float = 0.0
-    unwell: ServiceError | None = None
-    """Why it was given up last; None since it answered."""
-    answered: bool = False
-    """Whether anything came of a first request; until then it goes alone, and is for the products where they are owed."""
-    in_flight: int = 0
-    heavy: int = 0
-    """Lists of bookings in flight: megabytes each, and no faster for being many."""
-    claimed: deque[tuple[Claim, Covered | None]] = field(default_factory=deque)
-
-    @property
-    def waits(self) -> bool:
-        """Whether only heavy claims are left, which must wait; lighter ones may be claimed meanwhile."""
-        return self.heavy >= _HEAVY and all(c.subject.kind is SubjectKind.BOOKINGS for c, _ in self.claimed)
-
-    def next(self) -> tuple[Claim, Covered | None] | None:
-        """The next claim to fetch, or None while only heavy ones are left and enough of them are in flight."""
-        if not self.answered:
-            if self.in_flight:
-                return None
-            # An address that is none of a service shows there: other paths need not exist.
-            first = next((c for c in self.claimed if c[0].subject.kind is SubjectKind.PRODUCTS), None)
-            if first:
-                self.claimed.remove(first)
-                return first
-        for index, (claim, covered) in enumerate(self.claimed):
-            if self.heavy < _HEAVY or claim.subject.kind is not SubjectKind.BOOKINGS:
-                del self.claimed[index]
-                return claim, covered
-        return None
 
 
 class Worker:
@@ -118,12 +68,12 @@ class Worker:
         self._actions = actions or {}
         self.kinds = [k for k in kinds or SubjectKind if k is not SubjectKind.SUBSCRIPTION or k in self._actions]
         self._wake = wake or asyncio.Event()
-        self._rests = Rests(ports.pipeline.webhooks.rest)
+        self._throttle = Throttle(ports.pipeline.webhooks.rest)
         self._on_products = on_products
         self.failed: dict[Subject, str] = {}
         self.lander = Lander(ports)
         self._fetcher = Fetcher(ports)
-        self._health = {name: _Health() for name in ports.clients}
+        self._health = {name: Health() for name in ports.clients}
         self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
         self.without_products: set[str] = set()
         """Connections whose product list was refused."""
@@ -154,7 +104,7 @@ class Worker:
             patient: Wait also for what is due later. Without it, come back as soon as nothing is due now.
 
         Returns:
-            Seconds until a subject has rested enough to be fetched again; None when none rests.
+            Seconds until the first throttled subject may be fetched again; None when none is throttled.
 
         Raises:
             WarehouseError: The warehouse failed; what had landed stays, the rest stays dirty.
@@ -174,7 +124,7 @@ class Worker:
                     await self._wait()
                 elif not self.lander.products_changed and await self._nothing_left(patient=patient):
                     self._paces.note(self.kinds, at_once=True)
-                    return self._rests.first(asyncio.get_running_loop().time())
+                    return self._throttle.first(asyncio.get_running_loop().time())
         finally:
             await self._abandon()
 
@@ -204,7 +154,7 @@ class Worker:
                     run_id=self.ports.run_id,
                     kinds=self.kinds,
                     connections=[name],
-                    exclude=self._rests.resting(now),
+                    exclude=self._throttle.throttled(now),
                 )
                 known = await self._covered(claims)
                 health.claimed.extend((claim, known.get(claim.subject)) for claim in claims)
@@ -213,7 +163,7 @@ class Worker:
                 if chosen is None:
                     break
                 claim, covered = chosen
-                self._rests.begun(claim, now)
+                self._throttle.begun(claim, now)
                 self._tasks[asyncio.create_task(self._fetch(claim, covered))] = claim
                 health.in_flight += 1
                 health.heavy += claim.subject.kind is SubjectKind.BOOKINGS
@@ -371,7 +321,7 @@ class Worker:
             return True
         owed = [b for b in self.ports.journal.backlog() if b.connection in open_connections and b.kind in self.kinds]
         if any(b.due for b in owed):
-            rest = self._rests.first(asyncio.get_running_loop().time())
+            rest = self._throttle.first(asyncio.get_running_loop().time())
             if rest and not patient:
                 return True
             await asyncio.sleep(rest or _LEAST_WAIT)

@@ -1,0 +1,86 @@
+"""What listens in the program that runs for good: the receiver of webhooks and the dashboard, each with its own limits."""
+
+import contextlib
+import platform
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+
+from octo_sync import __version__
+from octo_sync.app.places import server_size
+from octo_sync.app.program import Program
+from octo_sync.app.project import dashboard_source
+from octo_sync.flows.status.metrics import Gauges
+from octo_sync.flows.webhooks.receive import Inbox, Routing
+from octo_sync.journal import Journal, Received
+from octo_sync.receiver.endpoints import EndpointCache
+from octo_sync.receiver.metrics import Metrics
+from octo_sync.receiver.routes import receiver_app
+
+__all__ = ["dashboard", "receiver"]
+
+_DOWNLOAD, _VISITORS = 900.0, 100
+"""Seconds that an answer of the dashboard may take, downloads included, and connections to it at the same time."""
+_QUERY_IN_ADDRESS = 65_536
+"""Bytes of a request's head for the dashboard: a query of 6,000 characters, most of them escaped."""
+
+
+@contextlib.asynccontextmanager
+async def dashboard(program: Program) -> AsyncIterator[None]:
+    """The dashboard, listening for as long as the block runs."""
+    from octo_sync.dashboard import dashboard_app  # noqa: PLC0415 - templates and pages, which a worker alone can do without
+
+    pipeline, settings = program.pipeline, program.pipeline.dashboard
+    app = dashboard_app(
+        dashboard_source(pipeline, program.clock),
+        host=settings.address[0],
+        allow_hosts=settings.allow_hosts,
+        token=pipeline.dashboard_token,
+    )
+    limits = replace(
+        pipeline.webhooks,
+        bind=settings.bind,
+        request_timeout=_DOWNLOAD,
+        max_connections=_VISITORS,
+        header_limit=_QUERY_IN_ADDRESS,
+    )
+    try:
+        stop_within = pipeline.serve.stop_within
+        async with program.means.server(app, limits, stop_within=stop_within, key="dashboard.bind") as server:
+            program.events.showing(server.url)
+            yield
+    finally:
+        app.close()
+
+
+@contextlib.contextmanager
+def _gauges(program: Program) -> Iterator[Gauges]:
+    """What `/metrics` says of the journal; read on a connection of its own, which is made when somebody asks."""
+    pipeline, size = program.pipeline, server_size(program.pipeline)
+    build = __version__, platform.python_version(), version("duckdb")
+    with contextlib.closing(Journal(pipeline.journal, clock=program.clock)) as journal:
+        yield Gauges(pipeline, journal, program.clock, build=build, requests=program.requests, size=size)
+
+
+@contextlib.asynccontextmanager
+async def receiver(program: Program, journal: Journal) -> AsyncIterator[None]:
+    """The receiver, listening for as long as the block runs."""
+
+    def committed(_: Sequence[Received]) -> None:
+        program.wake.set()
+
+    pipeline, events = program.pipeline, program.events
+    inbox = Inbox(journal, Routing(pipeline, program.clock, program.time_zones), committed)
+    endpoints = EndpointCache(journal)
+    means, stop_within = program.means, pipeline.serve.stop_within
+    with _gauges(program) as gauges:
+        metrics = Metrics(gauges.read)
+        app = receiver_app(inbox, endpoints, pipeline.webhooks, metrics)
+        try:
+            async with means.server(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
+                events.listening(server.url)
+                yield
+        finally:
+            await metrics.close()
+            await endpoints.close()
+            await inbox.close()

@@ -1,0 +1,60 @@
+"""The circuit breaker: how each connection does, and which of its subjects is fetched next. Kept in memory only."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from octo_sync.destinations.base import Covered
+from octo_sync.errors import ServiceError
+from octo_sync.model import Claim, SubjectKind
+
+__all__ = ["Health", "Trouble"]
+
+_HEAVY = 2
+"""Lists of bookings fetched at a time per connection: memory is bounded by them (R12)."""
+
+
+@dataclass(slots=True)
+class Trouble:
+    """What went wrong with a connection as a whole, and why its subjects were given back."""
+
+    connection: str
+    error: ServiceError
+    refused: bool = False
+
+
+@dataclass(slots=True)
+class Health:
+    """A connection's run of failures; one success ends it."""
+
+    failures: int = 0
+    stopped: Trouble | None = None
+    stopped_at: float = 0.0
+    unwell: ServiceError | None = None
+    """Why it was given up last; None since it answered."""
+    answered: bool = False
+    """Whether anything came of a first request; until then it goes alone, and is for the products where they are owed."""
+    in_flight: int = 0
+    heavy: int = 0
+    """Lists of bookings in flight: megabytes each, and no faster for being many."""
+    claimed: deque[tuple[Claim, Covered | None]] = field(default_factory=deque)
+
+    @property
+    def waits(self) -> bool:
+        """Whether only heavy claims are left, which must wait; lighter ones may be claimed meanwhile."""
+        return self.heavy >= _HEAVY and all(c.subject.kind is SubjectKind.BOOKINGS for c, _ in self.claimed)
+
+    def next(self) -> tuple[Claim, Covered | None] | None:
+        """The next claim to fetch, or None while only heavy ones are left and enough of them are in flight."""
+        if not self.answered:
+            if self.in_flight:
+                return None
+            # An address that is none of a service shows there: other paths need not exist.
+            first = next((c for c in self.claimed if c[0].subject.kind is SubjectKind.PRODUCTS), None)
+            if first:
+                self.claimed.remove(first)
+                return first
+        for index, (claim, covered) in enumerate(self.claimed):
+            if self.heavy < _HEAVY or claim.subject.kind is not SubjectKind.BOOKINGS:
+                del self.claimed[index]
+                return claim, covered
+        return None
