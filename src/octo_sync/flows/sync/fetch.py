@@ -1,25 +1,23 @@
 """Fetch one dirty subject and check its answer: claim in, `Answered` out. Nothing is written here.
 
-A window that a service refuses, cuts at 100 rows or answers with too much is split, and what was learned about the
-service is remembered for the rest of the run. The first request's number orders the answer (R6).
+What was learned about a
+service is remembered for the rest of the run (`windows`). The first request's number orders the answer (R6).
 """
 
 import asyncio
-import contextlib
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
-from itertools import pairwise
-from math import ceil, inf
+from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import msgspec
 
 from octo_sync.destinations.base import Answered, Covered, Drift, KnownBookings, Payload, Seen
-from octo_sync.errors import AnswerInvalid, AnswerTooLarge, NotFound, RequestRefused
+from octo_sync.errors import AnswerInvalid, NotFound
 from octo_sync.flows.ports import Ports, booking_dates_mean
+from octo_sync.flows.sync.windows import Pieces, Windows, with_margins
 from octo_sync.model import Claim, Subject, SubjectKind, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
@@ -60,43 +58,13 @@ class Fetched:
     """`Privacy.number` before its bookings were screened: after an erasure the answer is asked for anew."""
 
 
-@dataclass(slots=True)
-class _Pieces:
-    """The answers a subject was put together from."""
-
-    calls: list[tuple[Window | None, Answer]] = field(default_factory=list)
-    capped: bool = False
-    time_zone: str | None = None
-    """Of the product, for departures: it says which instants they are."""
-
-    @property
-    def request_seq(self) -> int:
-        """The number of the request that started first: what the whole answer is as old as (R6)."""
-        return min(answer.request_seq for _, answer in self.calls)
-
-    def hash(self, ways: str) -> str:
-        """Hash of the bytes of all answers and what they were asked for; `ways` is what else decides what they become."""
-        digest = hashlib.blake2b((ways + (self.time_zone or "")).encode(), digest_size=16)
-        for part, answer in self.calls:
-            digest.update(str(part).encode() + answer.digest)
-        return digest.hexdigest()
-
-
 class Fetcher:
     """Fetches subjects through the run's clients."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._most_days: dict[tuple[str, SubjectKind], float] = {}
-        """One less than the fewest days that a service refused to be asked for at once, and no fewer than it answered for."""
-        self._longest: dict[tuple[str, SubjectKind], int] = {}
-        """The most days that a service answered for at once."""
-        self._refused: set[tuple[str, str | None, str | None]] = set()
-        self._permitted: dict[tuple[str, Window], int] = {}
-
-    def forget_refused(self) -> None:
-        """Try again whether options are refused however few days are asked for."""
-        self._refused.clear()
+        self._windows = Windows(self._send)
+        self.forget_refused = self._windows.forget_refused
 
     async def fetch(self, claim: Claim, known: Covered | None) -> Fetched:
         """Ask the service for the subject.
@@ -130,7 +98,7 @@ class Fetcher:
 
     async def _supplier(self, claim: Claim, known: Covered | None) -> Fetched:
         answer = await self._send(claim.subject, endpoints.supplier())
-        pieces = _Pieces([(None, answer)])
+        pieces = Pieces([(None, answer)])
         if same := self._unchanged(claim, known, pieces, "supplier", None):
             return same
         checked = checking.check_supplier(answer.body)
@@ -147,7 +115,7 @@ class Fetcher:
         subject = claim.subject
         languages = self._ports.connection(subject.connection).languages
         one = subject.kind is SubjectKind.PRODUCT
-        pieces = _Pieces()
+        pieces = Pieces()
         wants_content = "content" in self._ports.connection(subject.connection).capabilities
         for language in languages if wants_content else languages[:1]:
             call = (
@@ -157,7 +125,7 @@ class Fetcher:
                 pieces.calls.append((None, await self._send(subject, call)))
             except NotFound:
                 if one and not pieces.calls:
-                    return self._gone(claim)
+                    return self._without_rows(claim, not_found=True)
                 raise
         if same := self._unchanged(claim, known, pieces, "products", None):
             return same
@@ -181,17 +149,6 @@ class Fetcher:
             ]
         return self._fetched(claim, pieces, "products", checks, lines, None, payloads)
 
-    def _gone(self, claim: Claim) -> Fetched:
-        answered = Answered(
-            subject=claim.subject,
-            request_seq=self._ports.numbers.next(),
-            fetched_at=self._ports.clock.now(),
-            source=claim.source,
-            answer_hash="",
-            not_found=True,
-        )
-        return Fetched(claim, answered, BadRecords(str(claim.subject.kind), (), ()))
-
     # -- windows ------------------------------------------------------------------------------------------------
 
     async def _availability(self, claim: Claim, known: Covered | None) -> Fetched:
@@ -200,11 +157,11 @@ class Fetcher:
         horizon = self._ports.availability_window(connection, product)
         window = self._ports.ask_for(month, horizon)
         if window is None:
-            return self._nothing_to_ask(claim, "availability")
-        pieces = await self._in_windows(
+            return self._without_rows(claim, unchanged=True)
+        pieces = await self._windows.ask(
             claim.subject,
             window,
-            lambda w: _with_margins(w, is_first=w.start == horizon.start),
+            lambda w: with_margins(w, is_first=w.start == horizon.start),
             lambda w: endpoints.availability(product, option, w.start, w.end),
             capped=lambda _: False,  # a month of departures may well be a hundred
         )
@@ -232,13 +189,13 @@ class Fetcher:
             try:
                 answer = await self._send(subject, endpoints.booking(subject.parts[0]))
             except NotFound:
-                return self._gone(claim)
-            pieces = _Pieces([(None, answer)])
+                return self._without_rows(claim, not_found=True)
+            pieces = Pieces([(None, answer)])
         else:
             window = self._ports.bookings_of(subject.connection, subject.parts[0])
             if window is None:
-                return self._nothing_to_ask(claim, "bookings")
-            pieces = await self._in_windows(
+                return self._without_rows(claim, unchanged=True)
+            pieces = await self._windows.ask(
                 subject,
                 window,
                 lambda w: [w],
@@ -276,9 +233,7 @@ class Fetcher:
         fetched = self._fetched(claim, pieces, "bookings", checks, lines, window, payloads, meaning=meaning, seen=seen)
         return replace(fetched, screened=screened)
 
-    def _check_bookings(
-        self, subject: Subject, pieces: _Pieces, known: KnownBookings
-    ) -> list[checking.CheckedBookings]:
+    def _check_bookings(self, subject: Subject, pieces: Pieces, known: KnownBookings) -> list[checking.CheckedBookings]:
         """Check the answers, without reading the records that are landed already."""
         ways = hashlib.blake2b(self._ways(subject.connection, "bookings").encode(), digest_size=8).digest()
         salt = int.from_bytes(ways, "little", signed=True)
@@ -310,97 +265,28 @@ class Fetcher:
         # What was assumed only must not stand against what another answer shows meanwhile.
         return ("creation" if known == "creation" else "either") if seen == "either" else seen
 
-    async def _in_windows(
-        self,
-        subject: Subject,
-        window: Window,
-        ways: Callable[[Window], Sequence[Window]],
-        call: Callable[[Window], Call],
-        *,
-        capped: Callable[[Answer], bool],
-    ) -> _Pieces:
-        """Ask for a window, in smaller ones where the service wants that; `ways` are the days to ask for, best first."""
-        pieces, learned = _Pieces(), (subject.connection, subject.kind)
-        option = (subject.connection, subject.product_id, subject.option_id)
-        may_split, margins = option not in self._refused, ways(window)[0].days - window.days
-        queue = _pieces_of(window, self._most_days.get(learned, inf) - margins)
-        too_long: int | None = None
-        while queue:
-            part = queue.pop(0)
-            asked = ways(part)
-            try:
-                answer = await self._first_permitted(subject, part, [call(days) for days in asked])
-            except (RequestRefused, AnswerTooLarge) as error:
-                smaller = quirks.shrink(part) if may_split else ()
-                if not smaller:
-                    if isinstance(error, RequestRefused) and subject.option_id:
-                        # Not the size of the window, then: this option is refused, and not hammered again (Q38).
-                        self._refused.add(option)
-                    raise
-                if isinstance(error, RequestRefused):
-                    too_long = asked[-1].days
-                queue[:0] = smaller
-                continue
-            self._refused.discard(option)
-            days = asked[self._permitted[subject.connection, part]].days
-            longest = self._longest[learned] = max(days, self._longest.get(learned, 0))
-            if too_long and too_long > longest:  # otherwise it was not for the number of days
-                most = self._most_days[learned] = min(self._most_days.get(learned, inf), too_long - 1)
-                queue = _pieces_of(Window(queue[0].start, queue[-1].end), most - margins) if queue else []
-                too_long = None
-            if capped(answer):
-                smaller = quirks.shrink(part)
-                if smaller:
-                    queue[:0] = smaller
-                    continue
-                pieces.capped = True
-            pieces.calls.append((part, answer))
-        return pieces
-
-    async def _first_permitted(self, subject: Subject, part: Window, ways: Sequence[Call]) -> Answer:
-        """The answer to the first way that is not refused; the same days are asked for that way from then on."""
-        first = self._permitted.get((subject.connection, part), 0)
-        for number, call in list(enumerate(ways))[first:-1]:
-            with contextlib.suppress(RequestRefused):
-                answer = await self._send(subject, call)
-                self._permitted[subject.connection, part] = number
-                return answer
-        answer = await self._send(subject, ways[-1])
-        self._permitted[subject.connection, part] = len(ways) - 1
-        return answer
-
     def _unchanged(
-        self, claim: Claim, known: Covered | None, pieces: _Pieces, noun: str, window: Window | None
+        self, claim: Claim, known: Covered | None, pieces: Pieces, noun: str, window: Window | None
     ) -> Fetched | None:
         """The claim with an answer equal to the last landed one, or None: then the bytes must be read."""
         if known is None or known.answer_hash is None or known.window != window:
             return None
-        answer_hash = pieces.hash(self._ways(claim.subject.connection, noun))
-        if known.answer_hash != answer_hash:
+        if known.answer_hash != pieces.hash(self._ways(claim.subject.connection, noun)):
             return None
-        answered = Answered(
-            subject=claim.subject,
-            request_seq=pieces.request_seq,
-            fetched_at=self._ports.clock.now(),
-            source=claim.source,
-            answer_hash=answer_hash,
-            noun=noun,
-            window=window,
-            unchanged=True,
+        return self._without_rows(
+            claim, pieces.request_seq, answer_hash=known.answer_hash, noun=noun, window=window, unchanged=True
         )
-        return Fetched(claim, answered, BadRecords(noun, (), ()))
 
-    def _nothing_to_ask(self, claim: Claim, noun: str) -> Fetched:
-        """The month has moved out of the horizon since it was marked: it is clean without a question."""
+    def _without_rows(self, claim: Claim, request_seq: int | None = None, **known: Any) -> Fetched:  # noqa: ANN401 - of `Answered`
+        """The claim where nothing is to be read: not there, unchanged, or out of the horizon since it was marked."""
         answered = Answered(
             subject=claim.subject,
-            request_seq=self._ports.numbers.next(),
+            request_seq=self._ports.numbers.next() if request_seq is None else request_seq,
             fetched_at=self._ports.clock.now(),
             source=claim.source,
-            answer_hash="",
-            unchanged=True,
+            **{"answer_hash": "", **known},
         )
-        return Fetched(claim, answered, BadRecords(noun, (), ()))
+        return Fetched(claim, answered, BadRecords(answered.noun, (), ()))
 
     # -- putting together ---------------------------------------------------------------------------------------
 
@@ -459,7 +345,7 @@ class Fetcher:
     def _fetched(
         self,
         claim: Claim,
-        pieces: _Pieces,
+        pieces: Pieces,
         noun: str,
         checks: Sequence[checking.Checked],
         lines: Sequence[bytes],
@@ -506,25 +392,6 @@ class Fetcher:
         )
         good = (*(key for checked in checks for key in checked.ids), *(booking.uuid for booking in seen))
         return Fetched(claim, answered, BadRecords(noun, bad, good))
-
-
-def _with_margins(window: Window, *, is_first: bool) -> list[Window]:
-    """The ways to ask for days at the venue, best first.
-
-    A service may count days in another time zone, so a day more on each side is asked for. It may refuse the one before the
-    first, because that is in the past, and more than one day.
-    """
-    return [window.wider(1, 1), *([window.wider(0, 1)] if is_first else []), *([window] if window.days == 1 else [])]
-
-
-def _pieces_of(window: Window, most_days: float) -> list[Window]:
-    """The window in as few pieces as possible of at most `most_days`, and one at least, each as long as the others."""
-    count = max(1, ceil(window.days / max(1, most_days)))
-    ends = [window.days * number // count for number in range(count + 1)]
-    return [
-        Window(window.start + timedelta(days=first), window.start + timedelta(days=end - 1))
-        for first, end in pairwise(ends)
-    ]
 
 
 def _require_own(subject: Subject, checked: checking.Checked) -> None:

@@ -1,0 +1,137 @@
+"""Asking for days: in one request, or in smaller windows where a service wants that; what was learned of it is remembered.
+
+A window that a service refuses, cuts at 100 rows or answers with too much is split.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import pairwise
+from math import ceil, inf
+
+from octo_sync.errors import AnswerTooLarge, RequestRefused
+from octo_sync.model import Subject, SubjectKind, Window
+from octo_sync.octo import quirks
+from octo_sync.octo.answer import Answer
+from octo_sync.octo.endpoints import Call
+
+__all__ = ["Pieces", "Windows", "with_margins"]
+
+
+@dataclass(slots=True)
+class Pieces:
+    """The answers a subject was put together from."""
+
+    calls: list[tuple[Window | None, Answer]] = field(default_factory=list)
+    capped: bool = False
+    time_zone: str | None = None
+    """Of the product, for departures: it says which instants they are."""
+
+    @property
+    def request_seq(self) -> int:
+        """The number of the request that started first: what the whole answer is as old as (R6)."""
+        return min(answer.request_seq for _, answer in self.calls)
+
+    def hash(self, ways: str) -> str:
+        """Hash of the bytes of all answers and what they were asked for; `ways` is what else decides what they become."""
+        digest = hashlib.blake2b((ways + (self.time_zone or "")).encode(), digest_size=16)
+        for part, answer in self.calls:
+            digest.update(str(part).encode() + answer.digest)
+        return digest.hexdigest()
+
+
+class Windows:
+    """Asks for windows with `send`, for the rest of a run."""
+
+    def __init__(self, send: "Callable[[Subject, Call], Awaitable[Answer]]") -> None:
+        self._send = send
+        self._most_days: dict[tuple[str, SubjectKind], float] = {}
+        """One less than the fewest days that a service refused to be asked for at once, and no fewer than it answered for."""
+        self._longest: dict[tuple[str, SubjectKind], int] = {}
+        """The most days that a service answered for at once."""
+        self._refused: set[tuple[str, str | None, str | None]] = set()
+        self._permitted: dict[tuple[str, Window], int] = {}
+
+    def forget_refused(self) -> None:
+        """Try again whether options are refused however few days are asked for."""
+        self._refused.clear()
+
+    async def ask(
+        self,
+        subject: Subject,
+        window: Window,
+        ways: Callable[[Window], Sequence[Window]],
+        call: Callable[[Window], Call],
+        *,
+        capped: Callable[[Answer], bool],
+    ) -> Pieces:
+        """Ask for a window, in smaller ones where the service wants that; `ways` are the days to ask for, best first."""
+        pieces, learned = Pieces(), (subject.connection, subject.kind)
+        option = (subject.connection, subject.product_id, subject.option_id)
+        may_split, margins = option not in self._refused, ways(window)[0].days - window.days
+        queue = _pieces_of(window, self._most_days.get(learned, inf) - margins)
+        too_long: int | None = None
+        while queue:
+            part = queue.pop(0)
+            asked = ways(part)
+            try:
+                answer = await self._first_permitted(subject, part, [call(days) for days in asked])
+            except (RequestRefused, AnswerTooLarge) as error:
+                smaller = quirks.shrink(part) if may_split else ()
+                if not smaller:
+                    if isinstance(error, RequestRefused) and subject.option_id:
+                        # Not the size of the window, then: this option is refused, and not hammered again (Q38).
+                        self._refused.add(option)
+                    raise
+                if isinstance(error, RequestRefused):
+                    too_long = asked[-1].days
+                queue[:0] = smaller
+                continue
+            self._refused.discard(option)
+            days = asked[self._permitted[subject.connection, part]].days
+            longest = self._longest[learned] = max(days, self._longest.get(learned, 0))
+            if too_long and too_long > longest:  # otherwise it was not for the number of days
+                most = self._most_days[learned] = min(self._most_days.get(learned, inf), too_long - 1)
+                queue = _pieces_of(Window(queue[0].start, queue[-1].end), most - margins) if queue else []
+                too_long = None
+            if capped(answer):
+                smaller = quirks.shrink(part)
+                if smaller:
+                    queue[:0] = smaller
+                    continue
+                pieces.capped = True
+            pieces.calls.append((part, answer))
+        return pieces
+
+    async def _first_permitted(self, subject: Subject, part: Window, ways: Sequence[Call]) -> Answer:
+        """The answer to the first way that is not refused; the same days are asked for that way from then on."""
+        first = self._permitted.get((subject.connection, part), 0)
+        for number, call in list(enumerate(ways))[first:-1]:
+            with contextlib.suppress(RequestRefused):
+                answer = await self._send(subject, call)
+                self._permitted[subject.connection, part] = number
+                return answer
+        answer = await self._send(subject, ways[-1])
+        self._permitted[subject.connection, part] = len(ways) - 1
+        return answer
+
+
+def with_margins(window: Window, *, is_first: bool) -> list[Window]:
+    """The ways to ask for days at the venue, best first.
+
+    A service may count days in another time zone, so a day more on each side is asked for. It may refuse the one before the
+    first, because that is in the past, and more than one day.
+    """
+    return [window.wider(1, 1), *([window.wider(0, 1)] if is_first else []), *([window] if window.days == 1 else [])]
+
+
+def _pieces_of(window: Window, most_days: float) -> list[Window]:
+    """The window in as few pieces as possible of at most `most_days`, and one at least, each as long as the others."""
+    count = max(1, ceil(window.days / max(1, most_days)))
+    ends = [window.days * number // count for number in range(count + 1)]
+    return [
+        Window(window.start + timedelta(days=first), window.start + timedelta(days=end - 1))
+        for first, end in pairwise(ends)
+    ]
