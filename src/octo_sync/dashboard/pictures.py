@@ -96,7 +96,7 @@ def channel_colors(source: Source) -> dict[str, str]:
 
 def _doubt(days: Sequence[date]) -> str:
     """Which days are not complete; the last one is not over."""
-    said = "Sold bookings by the day they were made (business time zone), since cancelled ones included."
+    said = "Sold bookings by the day they were made (business time zone), including those cancelled since."
     if not days:
         return said
     if len(days) == 1:

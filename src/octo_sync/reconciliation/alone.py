@@ -38,42 +38,42 @@ def _why_missing_there(case: LoneCase) -> Reason:
     if case.row.get("is_test"):
         return "test_booking", "It is a test booking."
     if status in _UNSOLD:
-        return "hold_expired", f"It is {status} here and was never sold; leave it out of the query of `here`."
+        return "hold_expired", f"It was never sold ({status}); leave it out of the query of `here`."
     if status == "CANCELLED":
         when = moment(case.row.get("utc_cancelled_at"))
         return (
             "cancelled_here",
-            f"Cancelled here{f' at {when}' if when else ''}; the other side may drop what is cancelled.",
+            f"Cancelled here{f' at {when}' if when else ''}; the ledger may leave out cancelled bookings.",
         )
-    return "unknown_there", "No row there has a key of it."
+    return "unknown_there", "The ledger has no row with any of its keys."
 
 
 def _why_missing_here(case: LoneCase) -> Reason:  # noqa: PLR0911 - one return per reason
     if case.is_owed:
-        return "notification_not_landed", "A notification about it was received and is not landed yet."
+        return "notification_not_landed", "A notification about it was received and is not fetched yet."
     for known in sorted(case.known, key=lambda each: each["booking_uuid"] in case.compared):
         if known["booking_uuid"] in case.compared:
             return (
                 "one_more",
-                "Bookings here with the same reference have rows of their own there; this row is one more.",
+                "Bookings here with the same reference have ledger rows of their own; this row is one more.",
             )
         status = str(known.get("status") or "").upper()
         day, does = _in_time(case, known)
         if known.get("is_deleted"):
-            return "deleted_here", "The service says that it does not exist any more; the copy keeps it as deleted."
+            return "deleted_here", "The service says that it no longer exists; the copy keeps it as deleted."
         if known.get("is_test"):
             return "test_booking", "It is a test booking, which the marts leave out."
         if status in _UNSOLD:
-            return "hold_expired", f"It is {status} here and was never sold."
+            return "hold_expired", f"It was never sold ({status})."
         if isinstance(day, date) and not case.window.start <= day <= case.window.end:
             return "other_day", f"Here it {does} {day}, outside of {case.window}."
         return (
             "left_out",
-            f"It is here ({status}, {does} {day}), and the query of `here` leaves it out.",
+            f"It is here ({status}, {does} {day}), but the query of `here` leaves it out.",
         )
     if case.is_covered is False:
-        return "not_covered", "The copy has not verified all bookings of that month; a full pull may bring it."
-    return "unknown_here", "No booking here has a key of it."
+        return "not_covered", "The copy is incomplete for that month; a full pull may bring it."
+    return "unknown_here", "No booking here has any of its keys."
 
 
 def _in_time(case: LoneCase, known: Row) -> tuple[object, str]:
@@ -93,13 +93,13 @@ def why_extra(here: Sequence[Row], there: Sequence[Row], amount: tuple[str, str]
         parts = [exact(row.get(names[1])) for row in many]
         if whole is not None and all(part is not None for part in parts):
             if sum(part for part in parts if part is not None) == whole:
-                return "split", f"{count} rows with one key, which together make up the amount: it was split."
+                return "split", f"{count} rows share one key and add up to the amount: it was split."
             if all(part == whole for part in parts):
                 return (
                     "entered_twice",
-                    f"{count} rows with one key, each with the whole amount: it was entered {_times(count)}.",
+                    f"{count} rows share one key, each with the whole amount: it was entered {_times(count)}.",
                 )
-    return "same_key", f"{len(here)} rows here and {len(there)} there have the same key."
+    return "same_key", f"{len(here)} rows here and {len(there)} in the ledger have the same key."
 
 
 def _times(count: int) -> str:

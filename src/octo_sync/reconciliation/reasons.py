@@ -69,37 +69,41 @@ class FieldCase:
 
 
 def notification_not_landed(case: FieldCase) -> str:
-    return "A notification about this booking was received and is not landed yet." if case.pair.is_owed else ""
+    return "A notification about this booking was received and is not fetched yet." if case.pair.is_owed else ""
 
 
 def references_swapped(case: FieldCase) -> str:
     other = case.pair.swapped_with
-    return f"This row fits {other}, and that one's fits here: their references were swapped." if other else ""
+    return (
+        f"This ledger row fits {other}, and that one's fits this booking: their references were swapped."
+        if other
+        else ""
+    )
 
 
 def empty_there(case: FieldCase) -> str:
-    return "It is empty there." if case.t is None else ""
+    return "The ledger has no value." if case.t is None else ""
 
 
 def empty_here(case: FieldCase) -> str:
-    return "It is empty here." if case.h is None else ""
+    return "This copy has no value." if case.h is None else ""
 
 
 def not_mapped(case: FieldCase) -> str:
     if case.meant == ():
-        return f"map.{case.field} does not say what {case.t!r} there means."
+        return f"map.{case.field} does not say what {case.t!r} in the ledger means."
     return ""
 
 
 def test_booking(case: FieldCase) -> str:
-    return "It is a test booking here." if case.pair.here.get("is_test") else ""
+    return "It is a test booking." if case.pair.here.get("is_test") else ""
 
 
 def hold_expired(case: FieldCase) -> str:
     status = str(case.h).upper()
     if case.field == "status" and status in ("ON_HOLD", "EXPIRED"):
         until = moment(case.pair.here.get("utc_expires_at"))
-        return f"Here it was held{f' until {until}' if until else ''} and never sold."
+        return f"It was a hold{f' until {until}' if until else ''} and never sold."
     return ""
 
 
@@ -107,42 +111,42 @@ def cancelled_there(case: FieldCase) -> str:
     if case.field == "status" and str(case.h).upper() in _SOLD and "CANCELLED" in _said(case):
         seen = moment(case.pair.here.get("verified_at_utc"))
         when = f" when it was last verified, {seen}" if seen else ""
-        return f"Cancelled there; here it was {case.h}{when}. If it was cancelled since, the next sync shows it."
+        return f"The ledger says cancelled; this copy had {case.h}{when}. If it was cancelled since, the next sync shows it."
     return ""
 
 
 def cancelled_here(case: FieldCase) -> str:
     if case.field == "status" and str(case.h).upper() == "CANCELLED":
         when = moment(case.pair.here.get("utc_cancelled_at"))
-        return f"Cancelled here{f' at {when}' if when else ''}; there it still counts."
+        return f"Cancelled here{f' at {when}' if when else ''}; the ledger still counts it."
     return ""
 
 
 def sign_turned(case: FieldCase) -> str:
-    return "It has the other sign there, as a refund has." if _amounts(case) and case.t == -case.h else ""
+    return "The ledger has the opposite sign, as for a refund." if _amounts(case) and case.t == -case.h else ""
 
 
 def minor_units(case: FieldCase) -> str:
     if _amounts(case) and case.h != 0:
         for factor in sorted({_CENTS, 10**case.units} - {1}):
             if case.t == case.h * factor:
-                return f"It is {factor} times as much there: the smallest units were taken for whole ones."
+                return f"The ledger has {factor} times as much: minor units were taken for whole ones."
             if case.h == case.t * factor:
-                return f"It is one part in {factor} there: whole units were taken for the smallest ones."
+                return f"The ledger has 1/{factor} of it: whole units were taken for minor ones."
     return ""
 
 
 def commission_left_out(case: FieldCase) -> str:
     net = exact(case.pair.here.get("net_amount"))
     if case.field in ("retail_amount", "original_amount") and _amounts(case) and net is not None and case.t == net:
-        return f"The amount there equals the net amount here, {plain(net)}: the commission was left out."
+        return f"The ledger has the net amount, {_money(case, net)}: the commission was left out."
     return ""
 
 
 def gross_for_net(case: FieldCase) -> str:
     gross = exact(case.pair.here.get("retail_amount"))
     if case.field == "net_amount" and _amounts(case) and gross is not None and case.t == gross:
-        return f"The net amount there equals the retail amount here, {plain(gross)}: the commission was not taken off."
+        return f"The ledger has the retail amount, {_money(case, gross)}, as net: the commission was not deducted."
     return ""
 
 
@@ -150,32 +154,32 @@ def price_changed(case: FieldCase) -> str:
     if case.kind != "amount":
         return ""
     former = _former(case)
-    return f"The price was {plain(case.t)} here until {former}; it changed after booking." if former else ""
+    return f"The price here was {_money(case, case.t)} until {former}; it changed after booking." if former else ""
 
 
 def tax_added(case: FieldCase) -> str:
     tax = exact(case.pair.here.get("tax_amount"))
     if _amounts(case) and tax and case.t == case.h + tax:
-        return f"The amount there is larger by the tax here, {plain(tax)}: tax was added once more."
+        return f"The ledger has {_money(case, tax)} more, which is the tax: tax was added twice."
     return ""
 
 
 def tax_left_out(case: FieldCase) -> str:
     tax = exact(case.pair.here.get("tax_amount"))
     if _amounts(case) and tax and case.t == case.h - tax:
-        return f"The amount there is smaller by the tax here, {plain(tax)}: tax was left out."
+        return f"The ledger has {_money(case, tax)} less, which is the tax: tax was left out."
     return ""
 
 
 def rounded(case: FieldCase) -> str:
     if not _amounts(case) or case.t % 1 != 0 or case.h % 1 == 0:
         return ""
-    return "It was rounded to whole units there." if abs(case.t - case.h) < 1 else ""
+    return "The ledger rounds to whole units." if abs(case.t - case.h) < 1 else ""
 
 
 def off_by_a_little(case: FieldCase) -> str:
     if _amounts(case) and abs(case.t - case.h) <= _FEW * Decimal(1).scaleb(-case.units):
-        return "They differ by a few of the smallest units, as roundings do."
+        return "The amounts differ by a few minor units, as roundings do."
     return ""
 
 
@@ -186,9 +190,9 @@ def wall_clock_as_utc(case: FieldCase) -> str:
     if utc is None or local is None or utc == local or t is None:
         return ""
     if case.h.tzinfo is not None and t == local:
-        return f"The same wall clock, {local:%H:%M}: there the local time was stored as UTC."
+        return f"The same wall clock, {local:%H:%M}: the ledger stored local time as UTC."
     if utc == (case.wall_t if case.h.tzinfo is not None else t):
-        return f"There it says {utc:%H:%M}, which is the time in UTC: UTC was taken for local time."
+        return f"The ledger says {utc:%H:%M}, which is the time in UTC: it took UTC for local time."
     return ""
 
 
@@ -196,12 +200,12 @@ def moved_here(case: FieldCase) -> str:
     if case.field not in ("travel_date", "utc_start_at", "local_start_at"):
         return ""
     former = _former(case)
-    return f"Here it was {case.t:%Y-%m-%d} until {former} and was moved since." if former else ""
+    return f"This copy had {case.t:%Y-%m-%d} until {former}; it was moved since." if former else ""
 
 
 def moved_day(case: FieldCase) -> str:
     if case.kind == "date":
-        return f"There it is {_days((case.t - case.h).days)}: moved to another day."
+        return f"The ledger has it {_days((case.t - case.h).days)}: moved to another day."
     if case.kind != "instant":
         return ""
     apart, local = case.t - case.h, case.clocks[1]
@@ -211,22 +215,22 @@ def moved_day(case: FieldCase) -> str:
         and case.wall_t.time() == local.time()
         and case.wall_t.date() != local.date()
     ):
-        return f"There it is {_days((case.wall_t.date() - local.date()).days)} at the same time: moved to another day."
+        return f"The ledger has it {_days((case.wall_t.date() - local.date()).days)} at the same time: moved to another day."
     if apart % _DAY == timedelta(0):
-        return f"There it is {_days(apart.days)} at the same time: moved to another day."
+        return f"The ledger has it {_days(apart.days)} at the same time: moved to another day."
     if abs(apart) > _DAY:
-        return f"There it is {_days(round(apart / _DAY))} at another time: moved to another day."
+        return f"The ledger has it {_days(round(apart / _DAY))} at another time: moved to another day."
     return ""
 
 
 def moved_time(case: FieldCase) -> str:
-    return f"There it starts {_span(int((case.t - case.h).total_seconds()))}." if case.kind == "instant" else ""
+    return f"In the ledger it starts {_span(int((case.t - case.h).total_seconds()))}." if case.kind == "instant" else ""
 
 
 def tickets_not_people(case: FieldCase) -> str:
     units = case.pair.here.get("unit_count")
     if case.field == "pax_count" and units is not None and case.t == units:
-        return f"There the tickets are counted ({units}), here the people in them ({case.h})."
+        return f"The ledger counts tickets ({units}), this copy people ({case.h})."
     return ""
 
 
@@ -234,30 +238,32 @@ def guests_changed(case: FieldCase) -> str:
     if case.field != "pax_count":
         return ""
     former = _former(case)
-    return f"Here they were {case.t} until {former}; it changed after booking." if former else ""
+    return f"This copy had {case.t} guests until {former}; it changed after booking." if former else ""
 
 
 def other_guests(case: FieldCase) -> str:
     if case.field in ("pax_count", "unit_count"):
         more = int(case.t - case.h)
-        return f"{abs(more)} {'guest' if abs(more) == 1 else 'guests'} {'more' if more > 0 else 'fewer'} there."
+        return (
+            f"The ledger has {abs(more)} {'more' if more > 0 else 'fewer'} {'guest' if abs(more) == 1 else 'guests'}."
+        )
     return ""
 
 
 def other_currency(case: FieldCase) -> str:
-    return "Another currency; amounts are not compared." if case.field == "currency" else ""
+    return "The currencies differ, so amounts are not compared." if case.field == "currency" else ""
 
 
 def other_product(case: FieldCase) -> str:
     if case.field in ("product_code", "product_id", "product_name", "option_id", "option_name"):
-        return "Another product; if it is the same one, say so in `map`."
+        return "The products differ; if they are the same, say so in map."
     return ""
 
 
 def other_amount(case: FieldCase) -> str:
     if not _amounts(case):
         return ""
-    return f"There it is {plain(abs(case.t - case.h))} {'more' if case.t > case.h else 'less'}."
+    return f"The ledger has {_money(case, abs(case.t - case.h))} {'more' if case.t > case.h else 'less'}."
 
 
 _FIELD_RULES: Sequence[Callable[[FieldCase], str]] = (
@@ -276,14 +282,14 @@ def because(case: FieldCase) -> Reason:
     for rule in _FIELD_RULES:
         if sentence := rule(case):
             return rule.__name__, sentence
-    return "other_value", "Another value."
+    return "other_value", "The values differ."
 
 
 def why_reference(pair: PairCase, key: str) -> Reason:
     """Why a key differs in a pair that another key made."""
     if pair.swapped_with:
-        return "references_swapped", f"The {key} there is that of {pair.swapped_with}, and the other way round."
-    return "other_reference", f"Matched by another key, but the {key} there is another one."
+        return "references_swapped", f"The ledger has the {key} of {pair.swapped_with}, and the other way round."
+    return "other_reference", f"Matched by another key, but the ledger has another {key}."
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -292,6 +298,14 @@ def why_reference(pair: PairCase, key: str) -> Reason:
 def _said(case: FieldCase) -> tuple[str, ...]:
     """What the value there means here."""
     return case.meant or (str(case.t).upper(),)
+
+
+def _money(case: FieldCase, amount: Decimal) -> str:
+    """An amount with the decimals of its currency, and more where it has more: `1,204.50 EUR`."""
+    whole, _, fraction = plain(amount).partition(".")
+    known = case.pair.here.get("currency_precision") is not None
+    fraction = fraction.ljust(case.units if known or fraction else 0, "0")
+    return f"{Decimal(whole):,}{'.' if fraction else ''}{fraction} {case.currency or ''}".rstrip()
 
 
 def _amounts(case: FieldCase) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
     from octo_sync.reconciliation import Kind, Rules
-    from octo_sync.reconciliation.ledgers import Format, Ledger, Wanted
+    from octo_sync.reconciliation.ledgers import Ledger, Wanted
 
 __all__ = ["read_there", "wanted"]
 
@@ -40,7 +41,8 @@ def read_there(
     """
     from octo_sync.reconciliation import ledgers  # noqa: PLC0415 - only a comparison needs it
 
-    form, source = _format(table), table.there
+    source = table.there
+    form = ledgers.Format(**{each.name: getattr(source, each.name) for each in fields(ledgers.Format)})
     days = {"from": rules.window.start, "to": rules.window.end}
     if given is not None:
         return ledgers.of_table(given, "the rows that were handed in", wanted, form)
@@ -75,21 +77,6 @@ def wanted(rules: "Rules", types: "Mapping[str, Kind]", here: "pa.Schema") -> "l
             # References are texts, whatever a spreadsheet takes them for; of columns taken together some are days or amounts.
             found.setdefault(name, Wanted(name, kind_of(rules, here, ours) if len(key.here) > 1 else "text"))
     return list(found.values())
-
-
-def _format(table: ReconcileTable) -> "Format":
-    from octo_sync.reconciliation.ledgers import Format  # noqa: PLC0415 - only a comparison needs it
-
-    there = table.there
-    return Format(
-        delimiter=there.delimiter,
-        encoding=there.encoding,
-        decimal=there.decimal,
-        dates=there.dates,
-        sheet=there.sheet,
-        header_row=there.header_row,
-        time_zone=there.time_zone,
-    )
 
 
 def _with_rows(ledger: "Ledger", what: str, advice: str) -> "Ledger":

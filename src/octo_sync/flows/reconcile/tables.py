@@ -11,6 +11,7 @@ from typing import Any
 
 from octo_sync.flows.ports import Ports
 from octo_sync.journal import ReconciliationRun, StoredDifference
+from octo_sync.reconciliation.model import Bucket
 
 __all__ = ["mirror_reconciliations"]
 
@@ -21,19 +22,6 @@ _MOST_RUNS = 2_000
 _PLACES = Decimal("0.0001")
 _BEYOND = Decimal(10) ** 14
 """What `numeric(18,4)` cannot hold: such an amount is a mistake in a ledger, and must not stop a publish."""
-_COUNTS = (
-    "matched",
-    "matched_within_tolerance",
-    "mismatched",
-    "missing_here",
-    "missing_there",
-    "duplicate_here",
-    "duplicate_there",
-    "ambiguous",
-    "too_fresh",
-    "out_of_window",
-    "accepted",
-)
 
 
 def mirror_reconciliations(ports: Ports) -> bool:
@@ -76,7 +64,7 @@ def _run(run: ReconciliationRun, revision: int) -> Mapping[str, Any]:
         "resolved_differences": run.resolved_differences,
         "open_differences": run.open_differences,
         # A run that compared counted every bucket, those of no item too.
-        **{name: None if run.verdict == "failed" else run.counts.get(name, 0) for name in _COUNTS},
+        **{name: None if run.verdict == "failed" else run.counts.get(name, 0) for name in map(str, Bucket)},
         "control_totals": json.dumps(list(run.totals), ensure_ascii=False),
         "revision": revision,
     }

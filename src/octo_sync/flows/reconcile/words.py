@@ -43,11 +43,11 @@ BUCKETS: Mapping[Bucket, tuple[str, str]] = {
     Bucket.DUPLICATE_THERE: ("duplicate there", "Several rows there share the key of one here."),
     Bucket.AMBIGUOUS: (
         "ambiguous",
-        "The key stands in several rows on both sides, so nobody can say which belong together.",
+        "Several rows on both sides share the key, so it is unclear which belong together.",
     ),
-    Bucket.TOO_FRESH: ("too fresh", "Differences inside the grace time: one side may just not know yet."),
-    Bucket.OUT_OF_WINDOW: ("out of window", "Their day is outside of the window that was compared."),
-    Bucket.ACCEPTED: ("accepted", "Somebody has looked at the difference and lets it be."),
+    Bucket.TOO_FRESH: ("too fresh", "Differences within the grace time: one side may not be up to date yet."),
+    Bucket.OUT_OF_WINDOW: ("out of window", "Their day is outside of the compared window."),
+    Bucket.ACCEPTED: ("accepted", "A person looked at the difference and accepted it."),
     Bucket.MATCHED_WITHIN_TOLERANCE: ("within tolerance", "The amounts differ by no more than the tolerance."),
     Bucket.MATCHED: ("matched", "Both sides say the same."),
 }

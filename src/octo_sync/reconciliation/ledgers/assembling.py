@@ -1,17 +1,18 @@
 """From columns as they were found to a `Ledger`, or a sentence that names file, line and column."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
 from octo_sync.errors import LedgerError
-from octo_sync.reconciliation.ledgers import values
+from octo_sync.reconciliation.ledgers import base, values
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
 from octo_sync.reconciliation.ledgers.distinct import Unreadable
 
-__all__ = ["Found", "assemble", "end_to_end"]
+__all__ = ["Found", "assemble", "end_to_end", "from_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,22 @@ class Found:
     columns: Sequence[Sequence[pa.ChunkedArray]]
     stretch: Stretch
     notes: tuple[str, ...] = ()
+
+
+def from_files(
+    paths: Sequence[Path],
+    wanted: Sequence[Wanted],
+    form: Format,
+    read: Callable[[Path, str, Sequence[Wanted], Format], Found],
+) -> Ledger:
+    """Files, one after another, as one ledger; `read` is given each with what sentences call it.
+
+    Raises:
+        LedgerError: A file, a column or a value cannot be read.
+    """
+    wanted, as_of = base.same_kinds(wanted), base.look(paths)
+    found = [read(path, label, wanted, form) for path, label in zip(paths, base.labels(paths), strict=True)]
+    return assemble(found, wanted, form, origin=base.origin(paths), as_of=as_of)
 
 
 def assemble(

@@ -14,7 +14,7 @@ from pyarrow import csv as arrow_csv
 
 from octo_sync.errors import LedgerError
 from octo_sync.reconciliation.ledgers import base, encoding
-from octo_sync.reconciliation.ledgers.assembling import Found, assemble
+from octo_sync.reconciliation.ledgers.assembling import Found, from_files
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
 from octo_sync.reconciliation.ledgers.distinct import blank, first
 
@@ -33,9 +33,7 @@ def read_csv(paths: Sequence[Path], wanted: Sequence[Wanted], form: Format) -> L
     Raises:
         LedgerError: A file, a column or a value cannot be read, or nothing says how to read it.
     """
-    wanted, as_of = base.same_kinds(wanted), base.look(paths)
-    found = [_file(path, label, wanted, form) for path, label in zip(paths, base.labels(paths), strict=True)]
-    return assemble(found, wanted, form, origin=base.origin(paths), as_of=as_of)
+    return from_files(paths, wanted, form, _file)
 
 
 @dataclass(frozen=True, slots=True)

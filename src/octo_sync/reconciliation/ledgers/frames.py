@@ -8,7 +8,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from octo_sync.errors import LedgerError
 from octo_sync.reconciliation.ledgers import base
-from octo_sync.reconciliation.ledgers.assembling import Found, assemble
+from octo_sync.reconciliation.ledgers.assembling import Found, assemble, from_files
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
 
 __all__ = ["of_table", "read_parquet"]
@@ -20,12 +20,10 @@ def read_parquet(paths: Sequence[Path], wanted: Sequence[Wanted], form: Format) 
     Raises:
         LedgerError: A file, a column or a value cannot be read.
     """
-    wanted, as_of = base.same_kinds(wanted), base.look(paths)
-    found = [_file(path, label, wanted) for path, label in zip(paths, base.labels(paths), strict=True)]
-    return assemble(found, wanted, form, origin=base.origin(paths), as_of=as_of)
+    return from_files(paths, wanted, form, _file)
 
 
-def _file(path: Path, label: str, wanted: Sequence[Wanted]) -> Found:
+def _file(path: Path, label: str, wanted: Sequence[Wanted], _: Format) -> Found:
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 
 from octo_sync.errors import ConfigError, LedgerError
 from octo_sync.reconciliation.ledgers import base
-from octo_sync.reconciliation.ledgers.assembling import Found, assemble
+from octo_sync.reconciliation.ledgers.assembling import Found, from_files
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
 from octo_sync.reconciliation.ledgers.cells import ROWS, Cells
 
@@ -41,9 +41,7 @@ def read_xlsx(paths: Sequence[Path], wanted: Sequence[Wanted], form: Format) -> 
         ConfigError: python-calamine is not installed.
         LedgerError: A file, a sheet, a column or a value cannot be read; a cell shows an error; a formula has no stored value.
     """
-    wanted, as_of = base.same_kinds(wanted), base.look(paths)
-    found = [_file(path, label, wanted, form) for path, label in zip(paths, base.labels(paths), strict=True)]
-    return assemble(found, wanted, form, origin=base.origin(paths), as_of=as_of)
+    return from_files(paths, wanted, form, _file)
 
 
 def _file(path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> Found:
