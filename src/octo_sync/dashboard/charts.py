@@ -17,7 +17,7 @@ _NO_COLORS: Mapping[str, str] = MappingProxyType({})
 _POINTS = 20
 """Points of a line that are drawn one by one at most; a lone one between gaps would be lost without."""
 _FEW = 8
-_FEW_LABELS = {"interval": 0, "width": 50, "overflow": "break", "fontSize": 11, "lineHeight": 13}
+_FEW_LABELS = {"interval": 0, "width": 46, "overflow": "break", "fontSize": 10, "lineHeight": 12}
 """Each of a few bars has its name, in several lines where it is long."""
 _NARROW_LABELS = {"hideOverlap": True}
 
