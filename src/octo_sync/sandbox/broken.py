@@ -3,6 +3,7 @@
 import gzip
 import re
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -14,30 +15,11 @@ _NUMBER = re.compile(rb'":(-?\d+)')
 _FIRST_KEY = re.compile(rb'\{("[^"\\]*"):')
 _TEXT = re.compile(rb'":"')
 _CHUNK = 1 << 20
-
-
-def _empty(answer: Answer, _fault: Fault) -> None:
-    answer.body, answer.status = b"", 200
+Params = dict[str, Any]
 
 
 def _html(answer: Answer, _fault: Fault) -> None:
-    answer.body, answer.kind, answer.status = HTML, "text/html", 200
-
-
-def _malformed(answer: Answer, _fault: Fault) -> None:
-    answer.body = answer.body[:-1] + b","
-
-
-def _chopped(answer: Answer, _fault: Fault) -> None:
-    answer.body = answer.body[: max(1, len(answer.body) // 2)]
-
-
-def _bom(answer: Answer, _fault: Fault) -> None:
-    answer.body = b"\xef\xbb\xbf" + answer.body
-
-
-def _utf16(answer: Answer, _fault: Fault) -> None:
-    answer.body = answer.body.decode().encode("utf-16")
+    answer.body, answer.kind = HTML, "text/html"
 
 
 def _nan(answer: Answer, _fault: Fault) -> None:
@@ -46,47 +28,38 @@ def _nan(answer: Answer, _fault: Fault) -> None:
         answer.body = b"NaN"
 
 
-def _duplicate(answer: Answer, _fault: Fault) -> None:
-    answer.body = _FIRST_KEY.sub(rb"{\1:null,\1:", answer.body, count=1)
-
-
-def _deep(answer: Answer, fault: Fault) -> None:
-    levels = int(fault.params["levels"])
-    answer.body = b"[" * levels + b"]" * levels
-
-
 def _nul(answer: Answer, fault: Fault) -> None:
     character = b'":"\x00' if fault.params["raw"] else b'":"\\\\u0000'
     answer.body = _TEXT.sub(character, answer.body, count=1)
 
 
 def _bomb(answer: Answer, fault: Fault) -> None:
-    left = int(fault.params["bytes"])
-    packer = gzip.compress
     # Members of a gzip stream may follow each other, so one compressed megabyte is repeated.
-    head = packer(answer.body)
-    blanks = packer(b" " * _CHUNK)
-    answer.body = head + blanks * max(1, left // _CHUNK)
+    blanks = gzip.compress(b" " * _CHUNK)
+    answer.body = gzip.compress(answer.body) + blanks * max(1, int(fault.params["bytes"]) // _CHUNK)
     answer.headers.append(("Content-Encoding", "gzip"))
 
 
-def _big(answer: Answer, fault: Fault) -> None:
-    answer.body = answer.body.ljust(int(fault.params["bytes"]))
+def _body(change: Callable[[bytes, Params], bytes]) -> Callable[[Answer, Fault], None]:
+    def changed(answer: Answer, fault: Fault) -> None:
+        answer.body = change(answer.body, fault.params)
+
+    return changed
 
 
 _CHANGES: dict[str, Callable[[Answer, Fault], None]] = {
-    "empty_200": _empty,
+    "empty_200": _body(lambda *_: b""),
     "html_200": _html,
-    "malformed": _malformed,
-    "chopped": _chopped,
-    "bom": _bom,
-    "utf16": _utf16,
+    "malformed": _body(lambda body, _: body[:-1] + b","),
+    "chopped": _body(lambda body, _: body[: max(1, len(body) // 2)]),
+    "bom": _body(lambda body, _: b"\xef\xbb\xbf" + body),
+    "utf16": _body(lambda body, _: body.decode().encode("utf-16")),
     "nan": _nan,
-    "duplicate_keys": _duplicate,
-    "deep": _deep,
+    "duplicate_keys": _body(lambda body, _: _FIRST_KEY.sub(rb"{\1:null,\1:", body, count=1)),
+    "deep": _body(lambda _, params: b"[" * int(params["levels"]) + b"]" * int(params["levels"])),
     "nul": _nul,
     "gzip_bomb": _bomb,
-    "big_body": _big,
+    "big_body": _body(lambda body, params: body.ljust(int(params["bytes"]))),
 }
 
 

@@ -13,6 +13,11 @@ MINUTES_PER_DAY = 1_440
 MAX_START_TIMES = 96
 CUTOFFS = ((1, "hour", "1 hour"), (24, "hour", "24 hours"), (2, "day", "2 days"), (30, "minute", "30 minutes"))
 SUPPLIER_ID = "sup_octo_sandbox"
+_ALIKE = {field.name for field in dataclasses.fields(Theme)} & {field.name for field in dataclasses.fields(Product)} - {
+    "options",
+    "titles",
+}
+"""What a product has from its theme as it is."""
 
 
 def seeded_uuid(rng: random.Random) -> str:
@@ -54,40 +59,20 @@ def _product(index: int, rng: random.Random, times: int | None) -> Product:
         id=_again(theme.product_id, lap, rng),
         internal_name=titles["en"],
         reference=None if index % 3 == 2 else f"{theme.key.upper()}-{index:03d}",  # noqa: PLR2004 - every third has none
-        locale=theme.locale,
-        time_zone=theme.time_zone,
-        allow_freesale=theme.freesale,
         instant_confirmation=theme.instant,
         instant_delivery=theme.instant,
         availability_required=not theme.freesale,
-        availability_type=theme.availability_type,
         delivery_formats=("PDF_URL", "QRCODE") if index % 2 == 0 else ("QRCODE",),
-        delivery_methods=theme.delivery_methods,
         redemption_method=("DIGITAL", "PRINT", "MANIFEST")[index % 3],
         options=(),
-        currency=theme.currency,
-        precision=theme.precision,
-        pricing_per=theme.pricing_per,
-        with_net=theme.with_net,
-        tax_rates=theme.taxes,
-        opening_hours=theme.opening_hours,
-        id_style=theme.id_style,
         titles=titles,
-        short_descriptions=theme.short,
         descriptions={
-            language: f"{titles[language]}. {theme.short[language]}. {theme.city[language]}." for language in LANGUAGES
+            language: f"{titles[language]}. {theme.short_descriptions[language]}. {theme.city[language]}."
+            for language in LANGUAGES
         },
-        city=theme.city,
-        latitude=theme.latitude,
-        longitude=theme.longitude,
-        categories=theme.categories,
-        freesale=theme.freesale,
+        **{name: getattr(theme, name) for name in _ALIKE},
     )
     options = tuple(_option(product, theme, number, rng, times) for number in range(len(theme.options)))
-    return _with_options(product, options)
-
-
-def _with_options(product: Product, options: tuple[Option, ...]) -> Product:
     return dataclasses.replace(product, options=options)
 
 

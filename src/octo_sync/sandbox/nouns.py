@@ -75,9 +75,9 @@ class Option:
     titles: Texts
     start_times: tuple[int, ...]  # minutes after local midnight; empty for OPENING_HOURS
     duration_minutes: int
+    cutoff_text: str
     cutoff_amount: int
     cutoff_unit: str
-    cutoff_text: str
     required_contact_fields: tuple[str, ...]
     min_units: int | None
     max_units: int | None
@@ -99,7 +99,7 @@ class Product:
     reference: str | None
     locale: str
     time_zone: str
-    allow_freesale: bool
+    freesale: bool
     instant_confirmation: bool
     instant_delivery: bool
     availability_required: bool
@@ -122,7 +122,6 @@ class Product:
     latitude: float
     longitude: float
     categories: tuple[str, ...]
-    freesale: bool = False
     revision: int = 0
 
     def option(self, option_id: str) -> Option | None:

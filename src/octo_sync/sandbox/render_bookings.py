@@ -1,5 +1,6 @@
 """Bookings as OCTO shows them: fully hydrated, assembled from encoded parts, kept until something in them moves."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.clock import utc_text, utc_text_or_none
 from octo_sync.sandbox.money import total
 from octo_sync.sandbox.nouns import OPEN, Booking, Contact, ExtraItem, Money, Option, Product, UnitItem
-from octo_sync.sandbox.render_products import Json, ProductBytes, extra, money
+from octo_sync.sandbox.render_products import Json, ProductBytes, extra, money, spelled
 from octo_sync.sandbox.render_slots import SlotWriter
 from octo_sync.sandbox.store import Store
 
@@ -49,10 +50,6 @@ class BookingWriter:
             self._kept.clear()
         self._kept[key] = (*stamp, body)
         return body
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._kept.clear()
 
     def _booking(self, booking: Booking, product: Product, option: Option | None, view: View) -> Json:
         slot_id, slot = None, None
@@ -163,14 +160,4 @@ def _extra_items(items: Sequence[ExtraItem], option: Option | None, product: Pro
 
 def contact(person: Contact) -> Json:
     """The Contact object; every key is present."""
-    return {
-        "fullName": person.full_name,
-        "firstName": person.first_name,
-        "lastName": person.last_name,
-        "emailAddress": person.email_address,
-        "phoneNumber": person.phone_number,
-        "locales": list(person.locales),
-        "postalCode": person.postal_code,
-        "country": person.country,
-        "notes": person.notes,
-    }
+    return spelled(person, (field.name for field in dataclasses.fields(person)))

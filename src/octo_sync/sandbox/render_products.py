@@ -1,6 +1,7 @@
 """Supplier, products, options, units and extras as OCTO shows them."""
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -14,6 +15,32 @@ Json = dict[str, Any]
 encode = msgspec.json.encode
 MINUTES_PER_HOUR = 60
 _DEFAULT_PLACES = 6
+_UNIT_RESTRICTIONS = [
+    "min_age",
+    "max_age",
+    "id_required",
+    "min_quantity",
+    "max_quantity",
+    "pax_count",
+    "accompanied_by",
+]
+_PLACE_IDS = [
+    "googlePlaceId",
+    "applePlaceId",
+    "tripadvisorLocationId",
+    "yelpPlaceId",
+    "facebookPlaceId",
+    "foursquarePlaceId",
+    "baiduPlaceId",
+    "amapPlaceId",
+]
+_FEATURES = {
+    "HIGHLIGHT": "highlight",
+    "INCLUSION": "inclusion",
+    "EXCLUSION": "exclusion",
+    "REDEMPTION_INSTRUCTION": "redeem",
+    "CANCELLATION_TERM": "cancel",
+}
 
 _PHRASES = {
     "highlight": {"en": "Small groups", "pt": "Grupos pequenos", "ja": "少人数"},
@@ -26,6 +53,17 @@ _PHRASES = {
 }
 
 
+def spelled(row: object, names: Iterable[str]) -> Json:
+    """Fields of a record under OCTO's names: `pax_count` is `paxCount`."""
+    return {_camel(name): getattr(row, name) for name in names}
+
+
+@functools.cache
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
 def money(price: Money, product: Product) -> Json:
     """The Pricing object."""
     return {
@@ -34,9 +72,7 @@ def money(price: Money, product: Product) -> Json:
         "net": price.net,
         "currency": product.currency,
         "currencyPrecision": product.precision,
-        "includedTaxes": [
-            {"name": tax.name, "original": tax.original, "retail": tax.retail, "net": tax.net} for tax in price.taxes
-        ],
+        "includedTaxes": price.taxes,
     }
 
 
@@ -61,17 +97,8 @@ def supplier(base_url: str, view: View) -> Json:
 
 def extra(item: Extra, product: Product, view: View, *, key: str = "pricingFrom") -> Json:
     """An Extra, its price under `key`."""
-    body: Json = {
-        "id": item.id,
-        "internalName": item.internal_name,
-        "reference": item.reference,
-        "restrictions": {
-            "default": item.default,
-            "required": item.required,
-            "minQuantity": item.min_quantity,
-            "maxQuantity": item.max_quantity,
-        },
-    }
+    body = spelled(item, ("id", "internal_name", "reference"))
+    body["restrictions"] = spelled(item, ("default", "required", "min_quantity", "max_quantity"))
     if view.content:
         body["title"] = item.titles[view.language]
         body["shortDescription"] = item.descriptions[view.language]
@@ -83,23 +110,9 @@ def extra(item: Extra, product: Product, view: View, *, key: str = "pricingFrom"
 
 def unit(item: Unit, product: Product, view: View, *, key: str = "pricingFrom") -> Json:
     """A Unit; `key` is pricingFrom in products and pricing in bookings."""
-    restrictions: Json = {
-        "minAge": item.min_age,
-        "maxAge": item.max_age,
-        "idRequired": item.id_required,
-        "minQuantity": item.min_quantity,
-        "maxQuantity": item.max_quantity,
-        "paxCount": item.pax_count,
-        "accompaniedBy": list(item.accompanied_by),
-    }
-    body: Json = {
-        "id": item.id,
-        "internalName": item.internal_name,
-        "reference": item.reference,
-        "type": item.type,
-        "requiredContactFields": list(item.required_contact_fields),
-        "restrictions": restrictions,
-    }
+    restrictions = spelled(item, _UNIT_RESTRICTIONS)
+    body = spelled(item, ("id", "internal_name", "reference", "type", "required_contact_fields"))
+    body["restrictions"] = restrictions
     if view.content:
         if item.min_height is not None:
             restrictions["minHeight"] = item.min_height
@@ -117,16 +130,13 @@ def unit(item: Unit, product: Product, view: View, *, key: str = "pricingFrom") 
 def option(item: Option, product: Product, view: View, *, key: str = "pricingFrom") -> Json:
     """An Option with its units."""
     body: Json = {
-        "id": item.id,
-        "default": item.default,
-        "internalName": item.internal_name,
-        "reference": item.reference,
+        **spelled(item, ("id", "default", "internal_name", "reference")),
         "availabilityLocalStartTimes": [clock_text(minute) for minute in item.start_times],
         "cancellationCutoff": item.cutoff_text,
         "cancellationCutoffAmount": item.cutoff_amount,
         "cancellationCutoffUnit": item.cutoff_unit,
-        "requiredContactFields": list(item.required_contact_fields),
-        "restrictions": {"minUnits": item.min_units, "maxUnits": item.max_units},
+        "requiredContactFields": item.required_contact_fields,
+        "restrictions": spelled(item, ("min_units", "max_units")),
         "units": [unit(one, product, view, key=key) for one in item.units],
     }
     if view.content:
@@ -142,19 +152,10 @@ def option(item: Option, product: Product, view: View, *, key: str = "pricingFro
 def product(item: Product, view: View, *, key: str = "pricingFrom") -> Json:
     """A Product with its options."""
     body: Json = {
-        "id": item.id,
-        "internalName": item.internal_name,
-        "reference": item.reference,
-        "locale": item.locale,
-        "timeZone": item.time_zone,
-        "allowFreesale": item.allow_freesale,
-        "instantConfirmation": item.instant_confirmation,
-        "instantDelivery": item.instant_delivery,
-        "availabilityRequired": item.availability_required,
-        "availabilityType": item.availability_type,
-        "deliveryFormats": list(item.delivery_formats),
-        "deliveryMethods": list(item.delivery_methods),
-        "redemptionMethod": item.redemption_method,
+        **spelled(item, ("id", "internal_name", "reference", "locale", "time_zone")),
+        "allowFreesale": item.freesale,
+        **spelled(item, ("instant_confirmation", "instant_delivery", "availability_required", "availability_type")),
+        **spelled(item, ("delivery_formats", "delivery_methods", "redemption_method")),
         "options": [option(one, item, view, key=key) for one in item.options],
     }
     if view.content:
@@ -188,17 +189,12 @@ def _media(slug: str, title: str, rel: str) -> list[Json]:
 
 def _content(item: Product, view: View, title: str, minutes: int) -> Json:
     language = view.language
-    features = (
-        ("HIGHLIGHT", "highlight"),
-        ("INCLUSION", "inclusion"),
-        ("EXCLUSION", "exclusion"),
-        ("REDEMPTION_INSTRUCTION", "redeem"),
-        ("CANCELLATION_TERM", "cancel"),
-    )
     return {
         "shortDescription": item.short_descriptions[language],
         "description": item.descriptions[language],
-        "features": [{"type": kind, "shortDescription": _PHRASES[phrase][language]} for kind, phrase in features],
+        "features": [
+            {"type": kind, "shortDescription": _PHRASES[phrase][language]} for kind, phrase in _FEATURES.items()
+        ],
         "faqs": [{"question": _PHRASES["question"][language], "answer": _PHRASES["answer"][language]}],
         "media": _media(item.id, title, "COVER"),
         "locations": [_location(item, language)],
@@ -227,16 +223,7 @@ def _location(item: Product, language: str) -> Json:
                 "addressCountry": None,
                 "postOfficeBoxNumber": None,
             },
-            "identifiers": {
-                "googlePlaceId": None,
-                "applePlaceId": None,
-                "tripadvisorLocationId": None,
-                "yelpPlaceId": None,
-                "facebookPlaceId": None,
-                "foursquarePlaceId": None,
-                "baiduPlaceId": None,
-                "amapPlaceId": None,
-            },
+            "identifiers": dict.fromkeys(_PLACE_IDS),
             "sameAs": [],
         },
     }
@@ -273,7 +260,3 @@ class ProductBytes:
         if found is None:
             found = self._kept[key] = encode(make())
         return found
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._kept.clear()

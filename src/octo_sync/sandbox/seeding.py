@@ -37,18 +37,8 @@ _FIRST_NAMES = (
     "Liam",
 )
 _LAST_NAMES = (
-    "Almeida",
-    "Brown",
-    "Carvalho",
-    "Dubois",
-    "Endō",
-    "Fischer",
-    "Garcia",
-    "Haddad",
-    "Itō",
-    "Jones",
-    "Khan",
-    "Lopes",
+    *("Almeida", "Brown", "Carvalho", "Dubois", "Endō", "Fischer"),
+    *("Garcia", "Haddad", "Itō", "Jones", "Khan", "Lopes"),
 )
 _COUNTRIES = ("PT", "GB", "JP", "US", "DE", "BH", "FR", "NZ")
 _NOTES = (

@@ -1,5 +1,6 @@
 """The sandbox's own truth in its own shape, made from the store alone: a serialiser's mistake must show."""
 
+import dataclasses
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +15,6 @@ from octo_sync.sandbox.money import level_of, priced
 from octo_sync.sandbox.nouns import (
     SLOTS_PER_DAY,
     Booking,
-    Contact,
     Extra,
     ExtraItem,
     Money,
@@ -26,12 +26,45 @@ from octo_sync.sandbox.nouns import (
 from octo_sync.sandbox.service import Service
 
 Json = dict[str, Any]
+_SPELLED = {
+    "freesale": "allow_freesale",
+    "currency": "default_currency",
+    "precision": "currency_precision",
+    "titles": "title",
+    "short_descriptions": "short_description",
+    "descriptions": "description",
+    "categories": "category_labels",
+    "cutoff_text": "cancellation_cutoff",
+    "cutoff_amount": "cancellation_cutoff_amount",
+    "cutoff_unit": "cancellation_cutoff_unit",
+    "base_price": "price_from",
+    "price": "price_from",
+}
+"""Fields of products, options, units and extras that are called otherwise here."""
+_OWN = frozenset(
+    [
+        "with_net",
+        "tax_rates",
+        "id_style",
+        "city",
+        "latitude",
+        "longitude",
+        "revision",
+        "options",
+        "capacity",
+        "closed_weekdays",
+        "room",
+        "salt",
+        "min_height",
+    ]
+)
+"""Fields that only make the data."""
 
 
 def whole(service: Service, token: Token | None = None) -> Json:
     """Everything but availability; bookings of what a token may see."""
     store = service.store
-    return {
+    found = {
         "today": service.today.isoformat(),
         "now": utc_text(service.clock.whole()),
         "seed": service.config.seed,
@@ -57,6 +90,8 @@ def whole(service: Service, token: Token | None = None) -> Json:
             for one in store.subscriptions.values()
         ],
     }
+    plain: Json = msgspec.to_builtins(found)
+    return plain
 
 
 def bookings(service: Service, token: Token | None = None) -> list[Booking]:
@@ -64,98 +99,39 @@ def bookings(service: Service, token: Token | None = None) -> list[Booking]:
     return [one for one in service.store.ordered() if token is None or service.visible(one, token)]
 
 
-def _product(product: Product) -> Json:
+def _fields(row: Product | Option | Unit | Extra) -> Json:
     return {
-        "id": product.id,
-        "internal_name": product.internal_name,
-        "reference": product.reference,
-        "locale": product.locale,
-        "time_zone": product.time_zone,
-        "allow_freesale": product.allow_freesale,
-        "instant_confirmation": product.instant_confirmation,
-        "instant_delivery": product.instant_delivery,
-        "availability_required": product.availability_required,
-        "availability_type": product.availability_type,
-        "delivery_formats": list(product.delivery_formats),
-        "delivery_methods": list(product.delivery_methods),
-        "redemption_method": product.redemption_method,
-        "default_currency": product.currency,
-        "currency_precision": product.precision,
-        "pricing_per": product.pricing_per,
-        "opening_hours": [list(pair) for pair in product.opening_hours],
-        "title": product.titles,
-        "short_description": product.short_descriptions,
-        "description": product.descriptions,
-        "category_labels": list(product.categories),
-        "options": [_option(option, product) for option in product.options],
+        _SPELLED.get(field.name, field.name): getattr(row, field.name)
+        for field in dataclasses.fields(row)
+        if field.name not in _OWN
     }
+
+
+def _product(product: Product) -> Json:
+    return {**_fields(product), "options": [_option(option, product) for option in product.options]}
 
 
 def _option(option: Option, product: Product) -> Json:
     return {
-        "id": option.id,
-        "default": option.default,
-        "internal_name": option.internal_name,
-        "reference": option.reference,
-        "title": option.titles,
+        **_fields(option),
         "start_times": [f"{minute // 60:02d}:{minute % 60:02d}" for minute in option.start_times],
-        "duration_minutes": option.duration_minutes,
-        "cancellation_cutoff": option.cutoff_text,
-        "cancellation_cutoff_amount": option.cutoff_amount,
-        "cancellation_cutoff_unit": option.cutoff_unit,
-        "required_contact_fields": list(option.required_contact_fields),
-        "min_units": option.min_units,
-        "max_units": option.max_units,
-        "price_from": _money(priced(product, option.base_price, 0)) if product.pricing_per == "BOOKING" else None,
+        "price_from": priced(product, option.base_price, 0) if product.pricing_per == "BOOKING" else None,
         "units": [_unit(unit, product) for unit in option.units],
-        "extras": [_extra(extra) for extra in option.extras],
+        "extras": [_fields(extra) for extra in option.extras],
     }
 
 
 def _unit(unit: Unit, product: Product) -> Json:
     return {
-        "id": unit.id,
-        "internal_name": unit.internal_name,
-        "reference": unit.reference,
-        "type": unit.type,
-        "title": unit.titles,
-        "min_age": unit.min_age,
-        "max_age": unit.max_age,
-        "id_required": unit.id_required,
-        "min_quantity": unit.min_quantity,
-        "max_quantity": unit.max_quantity,
-        "pax_count": unit.pax_count,
-        "accompanied_by": list(unit.accompanied_by),
-        "required_contact_fields": list(unit.required_contact_fields),
-        "price_from": _money(priced(product, unit.base_price, 0)) if product.pricing_per == "UNIT" else None,
-        "extras": [_extra(extra) for extra in unit.extras],
-    }
-
-
-def _extra(extra: Extra) -> Json:
-    return {
-        "id": extra.id,
-        "internal_name": extra.internal_name,
-        "reference": extra.reference,
-        "title": extra.titles,
-        "description": extra.descriptions,
-        "default": extra.default,
-        "required": extra.required,
-        "min_quantity": extra.min_quantity,
-        "max_quantity": extra.max_quantity,
-        "price_from": _money(extra.price),
+        **_fields(unit),
+        "price_from": priced(product, unit.base_price, 0) if product.pricing_per == "UNIT" else None,
+        "extras": [_fields(extra) for extra in unit.extras],
     }
 
 
 def _money(price: Money) -> Json:
-    return {
-        "original": price.original,
-        "retail": price.retail,
-        "net": price.net,
-        "taxes": [
-            {"name": tax.name, "original": tax.original, "retail": tax.retail, "net": tax.net} for tax in price.taxes
-        ],
-    }
+    """A price's amounts and taxes, to stand among other fields."""
+    return {"original": price.original, "retail": price.retail, "net": price.net, "taxes": price.taxes}
 
 
 def booking_json(service: Service, booking: Booking) -> Json:
@@ -198,7 +174,7 @@ def booking_json(service: Service, booking: Booking) -> Json:
         **_money(booking.price),
         "unit_items": [_unit_item(item) for item in booking.unit_items],
         "extra_items": [_extra_item(item) for item in booking.extra_items],
-        "contact": _contact(booking.contact),
+        "contact": booking.contact,
         "notes": booking.notes,
     }
 
@@ -220,29 +196,15 @@ def _unit_item(item: UnitItem) -> Json:
         "reseller_reference": item.reseller_reference,
         "supplier_reference": item.supplier_reference,
         "utc_redeemed_at": utc_text_or_none(item.redeemed),
-        "price": _money(item.price) if item.price is not None else None,
+        "price": item.price,
         "total": total,
         "extra_items": [_extra_item(extra) for extra in item.extra_items],
-        "contact": _contact(item.contact),
+        "contact": item.contact,
     }
 
 
 def _extra_item(item: ExtraItem) -> Json:
     return {"id": item.id, "extra_id": item.extra_id, **_money(item.price)}
-
-
-def _contact(contact: Contact) -> Json:
-    return {
-        "full_name": contact.full_name,
-        "first_name": contact.first_name,
-        "last_name": contact.last_name,
-        "email_address": contact.email_address,
-        "phone_number": contact.phone_number,
-        "locales": list(contact.locales),
-        "postal_code": contact.postal_code,
-        "country": contact.country,
-        "notes": contact.notes,
-    }
 
 
 def availability(
@@ -287,10 +249,10 @@ def slot(service: Service, product: Product, option: Option, number: int) -> Jso
         "vacancies": facts.vacancies,
         "taken": facts.taken,
         "max_units": most,
-        "opening_hours": [list(pair) for pair in product.opening_hours],
+        "opening_hours": product.opening_hours,
         "currency": product.currency,
         "precision": product.precision,
-        "price": None if per_unit else _money(priced(product, option.base_price, level)),
+        "price": None if per_unit else priced(product, option.base_price, level),
         "prices": [{"unit_id": unit.id, **_money(priced(product, unit.base_price, level))} for unit in option.units]
         if per_unit
         else [],

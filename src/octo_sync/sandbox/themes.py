@@ -21,7 +21,7 @@ class Theme:
     key: str
     product_id: str
     titles: Texts
-    short: Texts
+    short_descriptions: Texts
     city: Texts
     latitude: float
     longitude: float
@@ -40,7 +40,7 @@ class Theme:
     duration: int = 120
     opening_hours: tuple[tuple[str, str], ...] = ()
     pricing_per: str = "UNIT"
-    taxes: tuple[tuple[str, int], ...] = ()
+    tax_rates: tuple[tuple[str, int], ...] = ()
     with_net: bool = True
     freesale: bool = False
     instant: bool = True
@@ -68,7 +68,7 @@ THEMES = (
         ("walking-tours", "history"), (("DEFAULT", _STANDARD, 100), ("opt_private", _PRIVATE, 240)),
         ("ADULT", "CHILD", "INFANT", "SENIOR"), "word", (570, 690, 870, 1_050), 150,
         # A stranger's conformance run buys several times on the first open slot of the first such product.
-        taxes=(("IVA", 230),), extras=True, capacity=170, room=80, max_units=5, cutoff=3,
+        tax_rates=(("IVA", 230),), extras=True, capacity=170, room=80, max_units=5, cutoff=3,
     ),
     Theme(
         "museum", "42",
@@ -78,7 +78,7 @@ THEMES = (
         "Europe/London", "GBP", 2, 2_400, "en-GB", "OPENING_HOURS", "date",
         ("museums", "family-friendly"), (("DEFAULT", _STANDARD, 100), ("2", _FAST, 150)),
         ("ADULT", "CHILD", "FAMILY", "STUDENT"), "uuid", opening_hours=(("10:00", "13:00"), ("14:00", "18:00")),
-        taxes=(("VAT", 200),), capacity=220, closed_weekdays=(0,), delivery_methods=("VOUCHER",),
+        tax_rates=(("VAT", 200),), capacity=220, closed_weekdays=(0,), delivery_methods=("VOUCHER",),
     ),
     Theme(
         "sushi", "prod_sushi",
@@ -88,7 +88,7 @@ THEMES = (
         "Asia/Tokyo", "JPY", 0, 9_800, "ja", "START_TIME", "pipe",
         ("classes", "food"), (("opt_lunch", _STANDARD, 100), ("opt_night", _NIGHT, 130)),
         ("ADULT", "YOUTH", "CHILD"), "word", (660, 840, 1_080), 120,
-        taxes=(("消費税", 100),), capacity=12, closed_weekdays=(2,),
+        tax_rates=(("消費税", 100),), capacity=12, closed_weekdays=(2,),
     ),
     Theme(
         "dhow", "prod_dhow",
@@ -126,7 +126,7 @@ THEMES = (
         "Australia/Lord_Howe", "KWD", 3, 112_750, "en-AU", "OPENING_HOURS", "iso",
         ("boat-tours", "beaches"), (("77", _STANDARD, 100), ("78", _PRIVATE, 175)),
         ("ADULT", "CHILD"), "digits", opening_hours=(("08:30", "16:30"),),
-        pricing_per="BOOKING", taxes=(("GST", 100),), extras=True, capacity=18,
+        pricing_per="BOOKING", tax_rates=(("GST", 100),), extras=True, capacity=18,
     ),
     Theme(
         "fado", "9c6f1a35-0f4b-4a57-b0a2-3b9f0d1e7c20",
@@ -137,7 +137,7 @@ THEMES = (
         ("live-music", "food"),
         (("DEFAULT", _STANDARD, 100), ("9b2e", _NIGHT, 120), ("opt_private", _PRIVATE, 300)),
         ("ADULT", "YOUTH", "OTHER"), "uuid", (1_170, 1_350), 165,
-        taxes=(("IVA", 130), ("Taxa turística", 20)), extras=True, capacity=36, closed_weekdays=(0, 1),
+        tax_rates=(("IVA", 130), ("Taxa turística", 20)), extras=True, capacity=36, closed_weekdays=(0, 1),
     ),
 )  # fmt: skip
 

@@ -4,19 +4,20 @@ import asyncio
 import datetime as dt
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from octo_sync.sandbox import zones
 from octo_sync.sandbox.admin import Admin
 from octo_sync.sandbox.bookings import Desk
 from octo_sync.sandbox.config import WRITE_NOTIFICATIONS
-from octo_sync.sandbox.errors import OctoError, bad_request
+from octo_sync.sandbox.errors import OctoError, bad_request, unprocessable
 from octo_sync.sandbox.nouns import Booking, Option, Product
 from octo_sync.sandbox.service import Service
 
 Json = dict[str, Any]
 _TRIES = 40
 _REACH_DAYS = 60
+_NOTHING = unprocessable("Nothing allows this change now.")
 
 
 class Traffic:
@@ -28,20 +29,21 @@ class Traffic:
         admin: the administrator.
     """
 
-    KINDS = (
-        "reserve",
-        "confirm",
-        "book",
-        "cancel",
-        "redeem",
-        "note",
-        "decide",
-        "move",
-        "closeout",
-        "capacity",
-        "product",
-    )
-    _WEIGHTS = (4, 4, 6, 3, 2, 3, 1, 1, 1, 1, 1)
+    _WEIGHTS: ClassVar = {
+        "reserve": 4,
+        "confirm": 4,
+        "book": 6,
+        "cancel": 3,
+        "redeem": 2,
+        "note": 3,
+        "decide": 1,
+        "move": 1,
+        "closeout": 1,
+        "capacity": 1,
+        "product": 1,
+    }
+    """How often each kind of change is made beside the others; `_reserve` and so on make them."""
+    KINDS = tuple(_WEIGHTS)
 
     def __init__(self, service: Service, desk: Desk, admin: Admin) -> None:
         self._service = service
@@ -122,44 +124,25 @@ class Traffic:
         return kinds
 
     def _one(self, rng: random.Random, kinds: Sequence[str]) -> Json | None:
-        weights = [self._WEIGHTS[self.KINDS.index(kind)] for kind in kinds]
-        kind = rng.choices(kinds, weights)[0]
-        makers: dict[str, Callable[[random.Random], Json | None]] = {
-            "reserve": self._reserve,
-            "confirm": self._confirm,
-            "book": self._book,
-            "cancel": self._cancel,
-            "redeem": self._redeem,
-            "note": self._note,
-            "decide": self._decide,
-            "move": self._move,
-            "closeout": self._closeout,
-            "capacity": self._capacity,
-            "product": self._product,
-        }
+        kind = rng.choices(kinds, [self._WEIGHTS[kind] for kind in kinds])[0]
+        make: Callable[[random.Random], Json] = getattr(self, f"_{kind}")
         try:
-            change = makers[kind](rng)
+            change = make(rng)
         except OctoError:
-            return None
-        if change is None:
             return None
         self.made += 1
         return {"kind": kind, **change}
 
-    def _held(self, rng: random.Random) -> Booking | None:
+    def _held(self, rng: random.Random) -> Booking:
         service = self._service
         names = [one.name for one in service.config.tokens if WRITE_NOTIFICATIONS in one.abilities]
         token = service.token_named(self._token or rng.choice(names or ["all"]))
         product, option = self._any_option(rng)
         first = max(zones.local_ordinal(product.time_zone, service.clock.seconds()) + 2, service.store.first)
         ordinal = first + rng.randrange(_REACH_DAYS)
-        numbers = list(service.store.slot_numbers(option, ordinal, ordinal))
-        if token is None or not numbers:
-            return None
-        number = rng.choice(numbers)
-        state = service.store.facts(product, option, number)
-        if not state.available:
-            return None
+        number = self._slot_on(option, ordinal, rng)
+        if token is None or not service.store.facts(product, option, number).available:
+            raise _NOTHING
         unit = option.units[0]
         body: Json = {
             "productId": product.id,
@@ -175,71 +158,64 @@ class Traffic:
         product = rng.choice(list(self._service.store.products.values()))
         return product, rng.choice(product.options)
 
-    def _any_booking(self, rng: random.Random, *statuses: str) -> Booking | None:
+    def _slot_on(self, option: Option, ordinal: int, rng: random.Random) -> int:
+        numbers = list(self._service.store.slot_numbers(option, ordinal, ordinal))
+        if not numbers:
+            raise _NOTHING
+        return rng.choice(numbers)
+
+    def _any_booking(self, rng: random.Random, *statuses: str) -> Booking:
         found = [
             one
             for one in self._service.store.bookings.values()
             if one.status in statuses and self._token in (None, one.token)
         ]
-        return rng.choice(found) if found else None
+        if not found:
+            raise _NOTHING
+        return rng.choice(found)
 
-    def _reserve(self, rng: random.Random) -> Json | None:
+    def _reserve(self, rng: random.Random) -> Json:
         return _of(self._held(rng))
 
-    def _book(self, rng: random.Random) -> Json | None:
-        booking = self._held(rng)
-        return None if booking is None else _of(self._desk.confirm(booking, {"contact": _guest(rng)}))
+    def _book(self, rng: random.Random) -> Json:
+        return _of(self._desk.confirm(self._held(rng), {"contact": _guest(rng)}))
 
-    def _confirm(self, rng: random.Random) -> Json | None:
-        booking = self._any_booking(rng, "ON_HOLD")
-        return None if booking is None else _of(self._desk.confirm(booking, {"contact": _guest(rng)}))
+    def _confirm(self, rng: random.Random) -> Json:
+        return _of(self._desk.confirm(self._any_booking(rng, "ON_HOLD"), {"contact": _guest(rng)}))
 
-    def _cancel(self, rng: random.Random) -> Json | None:
+    def _cancel(self, rng: random.Random) -> Json:
         booking = self._any_booking(rng, "CONFIRMED", "ON_HOLD", "PENDING")
-        if booking is None:
-            return None
         return _of(self._desk.cancel(booking, {"reason": rng.choice((None, "Changed plans")), "force": True}))
 
-    def _redeem(self, rng: random.Random) -> Json | None:
-        booking = self._any_booking(rng, "CONFIRMED")
-        return None if booking is None else _of(self._admin.booking(booking.uuid, {"status": "REDEEMED"}))
+    def _redeem(self, rng: random.Random) -> Json:
+        return _of(self._admin.booking(self._any_booking(rng, "CONFIRMED").uuid, {"status": "REDEEMED"}))
 
-    def _note(self, rng: random.Random) -> Json | None:
+    def _note(self, rng: random.Random) -> Json:
         booking = self._any_booking(rng, "CONFIRMED", "ON_HOLD", "PENDING", "REDEEMED")
-        if booking is None:
-            return None
         return _of(self._admin.booking(booking.uuid, {"notes": f"Note {rng.randrange(10_000)}"}))
 
-    def _decide(self, rng: random.Random) -> Json | None:
+    def _decide(self, rng: random.Random) -> Json:
         booking = self._any_booking(rng, "PENDING")
-        if booking is None:
-            return None
         status = rng.choice(("CONFIRMED", "CONFIRMED", "REJECTED"))
         return _of(self._service.decide(booking, status, self._service.clock.whole()))
 
-    def _move(self, rng: random.Random) -> Json | None:
+    def _move(self, rng: random.Random) -> Json:
         booking = self._any_booking(rng, "CONFIRMED", "ON_HOLD")
-        if booking is None or booking.slot is None:
-            return None
-        service = self._service
-        product = service.store.any_product(booking.product_id)
+        product = self._service.store.any_product(booking.product_id)
         option = product.option(booking.option_id)
-        if option is None:
-            return None
-        ordinal = booking.local_date + rng.choice((-9, -2, 1, 3, 14))
-        numbers = list(service.store.slot_numbers(option, ordinal, ordinal))
-        if not numbers:
-            return None
-        target = zones.availability_id(service.slots.style(product), product, option, rng.choice(numbers))
+        if booking.slot is None or option is None:
+            raise _NOTHING
+        number = self._slot_on(option, booking.local_date + rng.choice((-9, -2, 1, 3, 14)), rng)
+        target = zones.availability_id(self._service.slots.style(product), product, option, number)
         return _of(self._admin.booking(booking.uuid, {"move": {"availability_id": target}}))
 
-    def _closeout(self, rng: random.Random) -> Json | None:
+    def _closeout(self, rng: random.Random) -> Json:
         return self._ranged(rng, {"action": rng.choice(("close", "open", "reset"))})
 
-    def _capacity(self, rng: random.Random) -> Json | None:
+    def _capacity(self, rng: random.Random) -> Json:
         return self._ranged(rng, {"action": "capacity", "capacity": rng.randrange(0, 60)})
 
-    def _ranged(self, rng: random.Random, body: Json) -> Json | None:
+    def _ranged(self, rng: random.Random, body: Json) -> Json:
         product, option = self._any_option(rng)
         first = self._service.today + _days(rng.randrange(_REACH_DAYS))
         last = first + _days(rng.randrange(4))
@@ -248,7 +224,7 @@ class Traffic:
             {"product_id": product.id, "from": first.isoformat(), "to": last.isoformat(), **chosen, **body}
         )
 
-    def _product(self, rng: random.Random) -> Json | None:
+    def _product(self, rng: random.Random) -> Json:
         product, _ = self._any_option(rng)
         name = f"{product.internal_name.split(' #')[0]} #{rng.randrange(1_000)}"
         return {"product_id": self._admin.update_product(product.id, {"internal_name": name}).id}
@@ -268,7 +244,5 @@ def _guest(rng: random.Random) -> Json:
     }
 
 
-def _of(booking: Booking | None) -> Json | None:
-    if booking is None:
-        return None
+def _of(booking: Booking) -> Json:
     return {"uuid": booking.uuid, "id": booking.id, "status": booking.status, "token": booking.token}
