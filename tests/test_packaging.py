@@ -15,6 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from scripts.lock_inputs import digest
+from scripts.pictures import PAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = (".py", ".md", ".sql", ".j2", ".css", ".js", ".svg", ".txt")
@@ -133,6 +134,26 @@ def test_the_sdist_holds_the_sources_of_the_wheel_and_what_a_build_needs(checkou
 
     # hatchling adds .gitignore, because its own exclusions depend on it.
     assert sdist_files - {".gitignore"} == expected
+
+
+def test_the_projects_addresses_are_placeholders_until_there_is_a_repository():
+    """With a repository: change PLACEHOLDER here, `[project.urls]`, and the address in SECURITY.md."""
+    placeholder, mail = "https://example.com/octo-sync", "`security@example.com`"
+    addresses = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+
+    assert set(addresses) == {"Homepage", "Documentation", "Source", "Changelog", "Issues"}
+    assert [address for address in addresses.values() if not address.startswith(placeholder)] == []
+    assert mail in (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+
+
+def test_the_pictures_of_the_docs_are_small_used_and_made_by_one_command():
+    images = ROOT / "docs" / "img"
+    made = {path.name for path in images.iterdir()}
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))]
+
+    assert made == {f"{name}.png" for name in PAGES} | {"demo.svg", "marts.svg"}
+    assert [name for name in made if (images / name).stat().st_size > 200_000] == []
+    assert [name for name in made if not any(f"img/{name})" in text for text in texts)] == []
 
 
 @pytest.mark.parametrize("archive", ["wheel_files", "sdist_files"])

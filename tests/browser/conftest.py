@@ -1,7 +1,7 @@
 """The dashboard as people see it: the installed program serves it, Debian's Chromium shows it.
 
-`--screenshots DIR` keeps the pictures in DIR (else they are in pytest's own folder). The README's is one of them;
-the README says how it is made again.
+`--screenshots DIR` keeps the pictures in DIR (else they are in pytest's own folder). Those of
+the docs are made by `scripts/pictures.py`.
 No browser is downloaded: where there is none, the tests are skipped and say so.
 """
 
