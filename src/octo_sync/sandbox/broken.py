@@ -18,8 +18,12 @@ _CHUNK = 1 << 20
 Params = dict[str, Any]
 
 
+def _empty(answer: Answer, _fault: Fault) -> None:
+    answer.body, answer.status = b"", 200
+
+
 def _html(answer: Answer, _fault: Fault) -> None:
-    answer.body, answer.kind = HTML, "text/html"
+    answer.body, answer.kind, answer.status = HTML, "text/html", 200
 
 
 def _nan(answer: Answer, _fault: Fault) -> None:
@@ -48,7 +52,7 @@ def _body(change: Callable[[bytes, Params], bytes]) -> Callable[[Answer, Fault],
 
 
 _CHANGES: dict[str, Callable[[Answer, Fault], None]] = {
-    "empty_200": _body(lambda *_: b""),
+    "empty_200": _empty,
     "html_200": _html,
     "malformed": _body(lambda body, _: body[:-1] + b","),
     "chopped": _body(lambda body, _: body[: max(1, len(body) // 2)]),
