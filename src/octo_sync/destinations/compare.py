@@ -11,11 +11,11 @@ import duckdb
 
 from octo_sync import model
 from octo_sync.destinations.base import Destination
+from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.digests import live
 from octo_sync.destinations.duckdb.attach import attach_published
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.landing.lists import booked_on, by_booking, speaks_for
-from octo_sync.destinations.landing.losses import quoted
 from octo_sync.tables.schema import Merge, Table
 
 __all__ = ["Comparison", "Difference", "Window", "bookings_in", "bookings_unlisted", "compare", "windows_asked"]

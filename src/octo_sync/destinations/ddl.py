@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 from octo_sync.tables.schema import Merge, Table
 
-__all__ = ["comments", "create_table", "script"]
+__all__ = ["comments", "create_table", "quoted", "schemas", "script"]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as SQL spells it."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -30,9 +31,9 @@ def comments(table: Table, *, prefix: str = "") -> list[str]:
     """`COMMENT ON` for the table and each column, so that BI tools show what they mean."""
     grain = f"{table.description} One row: {table.grain[0].lower()}{table.grain[1:]}"
     return [
-        f"comment on table {prefix}{table.full_name} is {_quoted(grain)}",
+        f"comment on table {prefix}{table.full_name} is {quoted(grain)}",
         *(
-            f"comment on column {prefix}{table.full_name}.{c.name} is {_quoted(c.description)}"
+            f"comment on column {prefix}{table.full_name}.{c.name} is {quoted(c.description)}"
             for c in table.all_columns
         ),
     ]

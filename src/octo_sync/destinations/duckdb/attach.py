@@ -4,6 +4,7 @@ from pathlib import Path
 
 import duckdb
 
+from octo_sync.destinations.ddl import quoted
 from octo_sync.errors import WarehouseError
 
 __all__ = ["attach_published"]
@@ -23,11 +24,10 @@ def attach_published(db: duckdb.DuckDBPyConnection, path: Path, name: str) -> No
         duckdb.Error: It cannot be attached.
         WarehouseError: It was replaced each time.
     """
-    escaped = str(path).replace("'", "''")
     for _ in range(_ATTEMPTS):
         before = _identity(path)
         try:
-            db.execute(f"attach '{escaped}' as {name} (read_only)")
+            db.execute(f"attach {quoted(str(path))} as {name} (read_only)")
         except duckdb.Error:
             if _identity(path) == before:
                 raise

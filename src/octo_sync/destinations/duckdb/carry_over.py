@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 
+from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.duckdb.transactions import transaction
 from octo_sync.destinations.landing import versions
 from octo_sync.tables.schema import Merge, Table
@@ -39,9 +40,8 @@ def _attached(db: duckdb.DuckDBPyConnection, file: Path) -> Iterator[bool]:
     """The former file, read-only, as the catalog `former`; False when it is not there or cannot be read."""
     found = False
     if file.exists():
-        escaped = str(file).replace("'", "''")
         with contextlib.suppress(duckdb.Error):
-            db.execute(f"attach '{escaped}' as former (read_only)")
+            db.execute(f"attach {quoted(str(file))} as former (read_only)")
             found = True
     try:
         yield found

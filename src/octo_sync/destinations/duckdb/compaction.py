@@ -31,6 +31,7 @@ __all__ = [
     "copy_rows",
     "fresh_path",
     "put_in_place",
+    "rename",
     "room_for",
     "size_of",
     "stopping_after",
@@ -65,8 +66,7 @@ def about_file(path: Path) -> About:
         program = str(duckdb.__version__)
         if not path.exists():
             return About(None, None, program)
-        escaped = str(path).replace("'", "''")
-        db.execute(f"attach '{escaped}' as file (read_only)")
+        db.execute(f"attach {ddl.quoted(str(path))} as file (read_only)")
         found = db.execute(
             "select tags['storage_version'] from duckdb_databases() where database_name = 'file'"
         ).fetchone()
@@ -215,7 +215,7 @@ def _copy_others(db: duckdb.DuckDBPyConnection, source: str, target: str, known:
         lost = {f"{one[1]}.{one[2]}" for one in left}
         for schema, name, column, comment in comments:
             if f"{schema}.{name}" not in known | lost:
-                db.execute(f'comment on column "{schema}"."{name}"."{column}" is {_quoted(comment)}')
+                db.execute(f'comment on column "{schema}"."{name}"."{column}" is {ddl.quoted(comment)}')
     finally:
         db.execute(f"use {source}")
 
@@ -233,12 +233,8 @@ def _made(
     if kind == "table":
         db.execute(f'insert into "{schema}"."{name}" select * from {source}."{schema}"."{name}"')
     if comment is not None:
-        db.execute(f'comment on {kind} "{schema}"."{name}" is {_quoted(comment)}')
+        db.execute(f'comment on {kind} "{schema}"."{name}" is {ddl.quoted(comment)}')
     return True
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def put_in_place(fresh: Path, path: Path) -> None:
@@ -252,6 +248,11 @@ def put_in_place(fresh: Path, path: Path) -> None:
     with fresh.open("rb") as file:
         os.fsync(file.fileno())
     fresh.chmod(0o600)
+    rename(fresh, path)
+
+
+def rename(fresh: Path, path: Path) -> None:
+    """Give a file another one's name, for good: the directory is on the disk, too."""
     fresh.replace(path)
     directory = os.open(path.parent, os.O_RDONLY)
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 
+from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.duckdb import compaction as caring
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
@@ -92,5 +93,4 @@ class Files:
 def _attach(db: duckdb.DuckDBPyConnection, file: Path, name: str, *, is_private: bool) -> None:
     # Payloads are long and few: in small row groups they go straight to the file instead of through its log.
     options = ", row_group_size 2048" if is_private else ""
-    escaped = str(file).replace("'", "''")
-    db.execute(f"attach '{escaped}' as {name} (storage_version '{STORAGE}'{options})")
+    db.execute(f"attach {quoted(str(file))} as {name} (storage_version '{STORAGE}'{options})")

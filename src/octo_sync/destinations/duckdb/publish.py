@@ -16,6 +16,8 @@ from typing import Any
 import duckdb
 
 from octo_sync.destinations.base import Rows
+from octo_sync.destinations.ddl import quoted
+from octo_sync.destinations.duckdb.compaction import rename
 from octo_sync.destinations.duckdb.transactions import transaction, translated
 from octo_sync.errors import WarehouseError
 
@@ -69,12 +71,7 @@ def _place(fresh: Path, target: Path) -> int:
     """Rename it over the target, for good; its size in bytes."""
     try:
         size = fresh.stat().st_size
-        fresh.replace(target)
-        directory = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        rename(fresh, target)
         return size
     finally:
         fresh.unlink(missing_ok=True)
@@ -111,8 +108,7 @@ class DuckDBDraft:
         try:
             with translated(path):
                 self._db = duckdb.connect(":memory:", config=config)
-                escaped = str(fresh[0][0]).replace("'", "''")
-                self._db.execute(f"attach '{escaped}' as {_COPY}")
+                self._db.execute(f"attach {quoted(str(fresh[0][0]))} as {_COPY}")
                 self._db.execute(f"use {_COPY}")
                 self._db.execute("set timezone = 'UTC'")
         except BaseException:

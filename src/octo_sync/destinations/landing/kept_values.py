@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from octo_sync.destinations.landing.losses import Group, Losses, quoted, within
+from octo_sync.destinations.ddl import quoted
+from octo_sync.destinations.landing.losses import Group, Losses, within
 from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
 from octo_sync.destinations.landing.staging import Facts
 from octo_sync.tables.schema import Column, Noun, Table

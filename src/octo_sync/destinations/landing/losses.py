@@ -11,21 +11,17 @@ from datetime import date, datetime
 
 import duckdb
 
+from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.gate import Guard, Loss, Lost, Verdict, judge
 from octo_sync.destinations.landing.lists import speaks_for
 from octo_sync.tables.schema import Column, Merge, Table
 
-__all__ = ["MISSING", "Group", "Losses", "accepting", "ending", "holds", "path_of", "quoted", "within"]
+__all__ = ["MISSING", "Group", "Losses", "accepting", "ending", "holds", "path_of", "within"]
 
 MISSING = "missing"
 """Kind of drift: a field that answers have no more, and whose values are kept."""
 _FIELD = re.compile(r'\b(?:[rouiec]|price|slot)\.((?:"?[A-Za-z]+"?\.)*"?[A-Za-z]+"?)')
 _OWN = "('booking', 'product')"
-
-
-def quoted(text: str) -> str:
-    """A text as SQL spells it."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def accepting(connection: str, noun: str, path: str, now: datetime) -> list[str]:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
+from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.landing import moved_departures as moving
 from octo_sync.destinations.landing import versions
 from octo_sync.destinations.landing.kept_values import Keeping, equal
-from octo_sync.destinations.landing.losses import Losses, quoted
+from octo_sync.destinations.landing.losses import Losses
 from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
 from octo_sync.destinations.landing.staging import Facts
 from octo_sync.tables.schema import Merge, Noun, Table

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from octo_sync.destinations.base import Rows
 from octo_sync.destinations.postgres.landed import LANDING, group_of
 from octo_sync.destinations.postgres.rows import numbered, rows_of
-from octo_sync.destinations.postgres.session import Passing, connect, translated
+from octo_sync.destinations.postgres.session import at_once, bytes_of, connect, translated
 from octo_sync.destinations.postgres.sessions import lock_out
 from octo_sync.tables.schema import Table
 
@@ -35,12 +35,6 @@ _MANY = 10
 _SAID = "Published by octo-sync at {at} UTC. Definitions: {definition}"
 """The comment on the schema `marts`, which every reader can see. It differs after each publish."""
 
-_SIZE = (
-    "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c "
-    "join pg_namespace n on n.oid = c.relnamespace where n.nspname in ('core', 'ops', 'marts') and c.relkind in ('r', 'm')"
-)
-"""Bytes that the tables take which others may read."""
-
 
 class PostgresDraft:
     """What is to be published; see `Draft`."""
@@ -52,20 +46,20 @@ class PostgresDraft:
 
     def run_script(self, statements: Iterable[str]) -> None:
         """Run statements in the draft's transaction."""
-        with _raised(), translated(self._name), self._session.transaction():
+        with at_once(), translated(self._name), self._session.transaction():
             for statement in statements:
                 self._session.execute(statement.encode())
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement in the draft's transaction."""
         text, values = numbered(sql, parameters)
-        with _raised(), translated(self._name), self._session.transaction():
+        with at_once(), translated(self._name), self._session.transaction():
             return rows_of(self._session.execute(text.encode(), values or None), limit)
 
     def keeps_marts(self, names: Collection[str], definition: str) -> bool:
         """Whether those that are there were made so; otherwise they are put aside; see `Draft`."""
         self._definition = definition
-        with _raised(), translated(self._name):
+        with at_once(), translated(self._name):
             said = self._session.execute("select obj_description(to_regnamespace('marts'), 'pg_namespace')").fetchone()
             there = {name for (name,) in self._session.execute(_NAMES).fetchall()}
             self._keeps = bool(said and str(said[0]).endswith(definition)) and there == set(names)
@@ -76,7 +70,7 @@ class PostgresDraft:
 
     def publish(self) -> int:
         """Have the end of the block show it; bytes that the tables take."""
-        with _raised(), translated(self._name):
+        with at_once(), translated(self._name):
             if not self._keeps:
                 self._grants.give(self._session)
             at = self._session.execute(
@@ -84,8 +78,7 @@ class PostgresDraft:
             ).fetchone()
             said = _SAID.format(at=at[0] if at else "", definition=self._definition)
             self._session.execute(f"comment on schema marts is '{said}'".encode())
-            row = self._session.execute(_SIZE).fetchone() or (0,)
-            return int(row[0])
+            return bytes_of(self._session, ("core", "ops", "marts"))
 
     def withdraw(self) -> None:
         """Keep what readers have."""
@@ -101,17 +94,17 @@ def drafting(
     Raises:
         WriterFenced: A writer with a higher token than `fence` took over; readers keep what they have.
     """
-    with _raised():
+    with at_once():
         session = connect(address, lock_timeout=lock_timeout)
     try:
-        with _raised(), translated(name):
+        with at_once(), translated(name):
             _drop_former(session)
             # One snapshot, so that marts and checks speak of the same rows.
             session.execute("begin isolation level repeatable read")
             _bring_over(session, tables)
         draft = PostgresDraft(session, name)
         yield draft
-        with _raised(), translated(name):
+        with at_once(), translated(name):
             if draft.is_withdrawn:
                 session.execute("rollback")
             else:
@@ -161,15 +154,6 @@ def _no_newer_writer(address: str, name: str, fence: int) -> Iterator[None]:
     with contextlib.closing(connect(address, lock_timeout=_TURN, landing=True)) as session, session.transaction():
         lock_out(session, fence, name)
         yield
-
-
-@contextlib.contextmanager
-def _raised() -> Iterator[None]:
-    """Statements of a draft are not given twice, so what may pass is an error all the same."""
-    try:
-        yield
-    except Passing as passing:
-        raise passing.error from passing.__cause__
 
 
 def _free_number(session: "psycopg.Connection[Any]") -> int:

@@ -15,7 +15,7 @@ from octo_sync.destinations import digests
 from octo_sync.destinations.base import Rows, TableDigest
 from octo_sync.destinations.postgres.guard import READING, guard
 from octo_sync.destinations.postgres.rows import columns_of, numbered, rows_of, run_in
-from octo_sync.destinations.postgres.session import Passing, connect, has_marts, place, translated
+from octo_sync.destinations.postgres.session import Passing, at_once, connect, has_marts, place, translated
 from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, Parameters, TableInfo, tables_of
 from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.tables.schema import Table
@@ -65,10 +65,8 @@ class PostgresReader:
             )
 
     def _connect(self) -> "psycopg.Connection[Any]":
-        try:
+        with at_once():
             return connect(self._address, lock_timeout=_LOCK_TIMEOUT, read_only=True)
-        except Passing as passing:
-            raise passing.error from passing.__cause__
 
     def _keep(self) -> "tuple[psycopg.Connection[Any], str]":
         keeper = self._connect()
@@ -196,11 +194,8 @@ class PostgresReader:
                 ) from None
 
     def _begin(self, session: "psycopg.Connection[Any]") -> None:
-        try:
-            with translated(self._name):
-                self._start(session)
-        except Passing as passing:
-            raise passing.error from passing.__cause__
+        with at_once(), translated(self._name):
+            self._start(session)
 
     @contextmanager
     def _running(

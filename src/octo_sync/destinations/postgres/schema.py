@@ -1,6 +1,5 @@
 """The warehouse's schema in PostgreSQL: made from the tables' definitions, and brought up to date in one transaction."""
 
-import contextlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ from octo_sync import __version__
 from octo_sync.destinations import ddl, migrations
 from octo_sync.destinations.migrations import Step
 from octo_sync.destinations.postgres.landed import LANDING, NOTES, group_of, in_landing, landed, noting
-from octo_sync.destinations.postgres.session import Passing, connect, place, translated
+from octo_sync.destinations.postgres.session import asking
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -57,15 +56,9 @@ def about_server(address: str) -> tuple[int | None, str]:
     Raises:
         WarehouseError: It cannot be reached, or refuses us.
     """
-    try:
-        with (
-            contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session,
-            translated(place(address)),
-        ):
-            (server,) = session.execute("select current_setting('server_version')").fetchone() or ("unknown",)
-            return _found(session), str(server)
-    except Passing as passing:
-        raise passing.error from passing.__cause__
+    with asking(address) as session:
+        (server,) = session.execute("select current_setting('server_version')").fetchone() or ("unknown",)
+        return _found(session), str(server)
 
 
 def _found(db: "psycopg.Connection[Any]") -> int | None:

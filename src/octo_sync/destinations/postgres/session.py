@@ -6,7 +6,7 @@ address only the database and its host are shown, and of a refused value only wh
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.destinations.postgres.landed import landing_cursor
@@ -15,7 +15,19 @@ from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
 if TYPE_CHECKING:
     import psycopg as driver
 
-__all__ = ["Passing", "connect", "examine", "has_marts", "is_published", "place", "size_of", "translated"]
+__all__ = [
+    "Passing",
+    "asking",
+    "at_once",
+    "bytes_of",
+    "connect",
+    "examine",
+    "has_marts",
+    "is_published",
+    "place",
+    "size_of",
+    "translated",
+]
 
 _SESSION = {
     "application_name": "octo-sync",
@@ -135,18 +147,39 @@ def _check(session: "driver.Connection[Any]", name: str) -> None:
         session.execute("set synchronous_commit = on")
 
 
+@contextlib.contextmanager
+def at_once() -> Iterator[None]:
+    """Nothing in the block is tried again: what may pass is an error all the same."""
+    try:
+        yield
+    except Passing as passing:
+        raise passing.error from passing.__cause__
+
+
+@contextlib.contextmanager
+def asking(address: str, *, lock_timeout: float = 1.0) -> "Iterator[driver.Connection[Any]]":
+    """A session that only reads, for the block.
+
+    Raises:
+        WarehouseError: It cannot be reached, or refuses us.
+    """
+    with (
+        at_once(),
+        contextlib.closing(connect(address, lock_timeout=lock_timeout, read_only=True)) as session,
+        translated(place(address)),
+    ):
+        yield session
+
+
 def examine(address: str) -> tuple[str, bool]:
     """The server's version, and whether we may make schemas in the database, as publishing does.
 
     Raises:
         WarehouseError: It cannot be reached, or refuses us.
     """
-    try:
-        with contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session:
-            sql = "select current_setting('server_version'), has_database_privilege(current_database(), 'create')"
-            version, may_create = session.execute(sql).fetchone() or ("unknown", False)
-    except Passing as passing:
-        raise passing.error from passing.__cause__
+    with asking(address) as session:
+        sql = "select current_setting('server_version'), has_database_privilege(current_database(), 'create')"
+        version, may_create = session.execute(sql).fetchone() or ("unknown", False)
     return str(version), bool(may_create)
 
 
@@ -164,11 +197,18 @@ def is_published(address: str) -> bool:
     Raises:
         WarehouseError: It cannot be reached, or refuses us.
     """
-    try:
-        with contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session:
-            return has_marts(session)
-    except Passing as passing:
-        raise passing.error from passing.__cause__
+    with asking(address) as session:
+        return has_marts(session)
+
+
+def bytes_of(session: "driver.Connection[Any]", schemas: Sequence[str]) -> int:
+    """Bytes of the tables in these schemas, with their indexes."""
+    row = session.execute(
+        "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_catalog.pg_class c "
+        "join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = any($1) and c.relkind in ('r', 'm')",
+        [list(schemas)],
+    ).fetchone() or (0,)
+    return int(row[0])
 
 
 def size_of(address: str) -> int:
@@ -177,17 +217,8 @@ def size_of(address: str) -> int:
     Raises:
         WarehouseError: It cannot be reached, or refuses us.
     """
-    try:
-        with contextlib.closing(connect(address, lock_timeout=1.0, read_only=True)) as session:
-            sql = (
-                "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_catalog.pg_class c "
-                "join pg_catalog.pg_namespace n on n.oid = c.relnamespace "
-                "where n.nspname in ('core', 'landing', 'marts', 'ops', 'private', 'raw') and c.relkind in ('r', 'm')"
-            )
-            row = session.execute(sql).fetchone()
-    except Passing as passing:
-        raise passing.error from passing.__cause__
-    return int(row[0]) if row else 0
+    with asking(address) as session:
+        return bytes_of(session, ("core", "landing", "marts", "ops", "private", "raw"))
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from octo_sync.destinations.postgres.rows import run_in
-from octo_sync.destinations.postgres.session import Passing, connect, place, translated
+from octo_sync.destinations.postgres.session import Passing, at_once, connect, place, translated
 from octo_sync.destinations.state import check_fence
 from octo_sync.errors import WarehouseError
 
@@ -115,12 +115,10 @@ class Sessions:
         """One transaction that is not begun anew, because what is done in it is given only once."""
         with self.lock:
             self.persist(lambda session: session.execute("select 1"))
-            try:
+            with at_once():
                 session = self.opened(read_only=False)
                 with translated(self.name), session.transaction():
                     yield session
-            except Passing as passing:
-                raise passing.error from passing.__cause__
 
 
 def lock_out(session: "psycopg.Connection[Any]", fence: int, name: str) -> int:

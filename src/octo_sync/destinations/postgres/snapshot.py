@@ -1,11 +1,12 @@
 """A DuckDB file with the rows of a PostgreSQL warehouse, as they were at one instant: to be compared by `compare.py`."""
 
+import contextlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
-from octo_sync.destinations.postgres.session import Passing, connect, place, translated
+from octo_sync.destinations.postgres.session import asking
 from octo_sync.destinations.postgres.workbench import MAIN, Workbench
 from octo_sync.tables.schema import Table
 
@@ -21,26 +22,14 @@ def snapshot(address: str, target: Path, tables: Sequence[Table]) -> None:
         WarehouseError: The server cannot be read, or the file not be written.
     """
     chosen = [t for t in tables if not t.private]
-    try:
-        session = connect(address, lock_timeout=_LOCK_TIMEOUT, read_only=True)
-    except Passing as passing:
-        raise passing.error from passing.__cause__
-    try:
-        with (
-            translated_duckdb(target),
-            translated(place(address)),
-            tempfile.TemporaryDirectory(prefix=f".{target.stem}.", dir=target.parent) as spool,
-        ):
-            bench = Workbench(chosen, spool=Path(spool), memory="512MB", threads=2, main=target)
-            try:
-                session.execute("begin isolation level repeatable read read only")
-                for table in chosen:
-                    bench.bring(session, table, "true", ())
-                    bench.db.execute(f"truncate before.{table.full_name}")
-                bench.db.execute(f"checkpoint {MAIN}")
-            finally:
-                bench.close()
-    except Passing as passing:
-        raise passing.error from passing.__cause__
-    finally:
-        session.close()
+    with (
+        asking(address, lock_timeout=_LOCK_TIMEOUT) as session,
+        translated_duckdb(target),
+        tempfile.TemporaryDirectory(prefix=f".{target.stem}.", dir=target.parent) as spool,
+        contextlib.closing(Workbench(chosen, spool=Path(spool), memory="512MB", threads=2, main=target)) as bench,
+    ):
+        session.execute("begin isolation level repeatable read read only")
+        for table in chosen:
+            bench.bring(session, table, "true", ())
+            bench.db.execute(f"truncate before.{table.full_name}")
+        bench.db.execute(f"checkpoint {MAIN}")

@@ -46,8 +46,7 @@ class Workbench:
             ":memory:", config={"threads": threads, "memory_limit": memory, "temp_directory": str(spool / "tmp")}
         )
         for catalog, file in ((MAIN, main), (PRIVATE, None), ("before", None)):
-            escaped = str(file or ":memory:").replace("'", "''")
-            self.db.execute(f"attach '{escaped}' as {catalog}")
+            self.db.execute(f"attach {ddl.quoted(str(file or ':memory:'))} as {catalog}")
             for schema in ddl.schemas(tables):
                 self.db.execute(f"create schema {catalog}.{schema}")
         for table in self._tables:
