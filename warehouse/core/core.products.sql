@@ -55,5 +55,5 @@ comment on column core.products.first_seen_at_utc is 'When this row was first st
 comment on column core.products.last_seen_at_utc is 'When this row last changed; ops.coverage says when it was last verified.';
 comment on column core.products.is_deleted is 'Deleted at the service; two requests proved it.';
 comment on column core.products.deleted_at_utc is 'When the deletion was proven.';
-comment on column core.products.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column core.products.row_hash is 'Hash of the row''s content as received.';
 comment on column core.products.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';

@@ -40,7 +40,7 @@ comment on column ops.recon_results.delta_amount is 'There minus here, for amoun
 comment on column ops.recon_results.currency is 'ISO 4217 code of the difference.';
 comment on column ops.recon_results.reason is 'The likely reason, in a sentence.';
 comment on column ops.recon_results.code is 'The rule that gave the reason; '''' where none fits.';
-comment on column ops.recon_results.day is 'The day that decides whether a run looks at it; null: one whose window is like the last one''s does.';
+comment on column ops.recon_results.day is 'Its day in the comparison''s window; null: in every window.';
 comment on column ops.recon_results.first_seen_at_utc is 'When the difference was first found.';
 comment on column ops.recon_results.last_seen_at_utc is 'When it was last found.';
 comment on column ops.recon_results.resolved_at_utc is 'When a run no longer found it; null while open.';

@@ -43,5 +43,5 @@ comment on column private.booking_contacts.first_seen_at_utc is 'When this row w
 comment on column private.booking_contacts.last_seen_at_utc is 'When this row last changed; ops.coverage says when it was last verified.';
 comment on column private.booking_contacts.is_deleted is 'Deleted at the service; two requests proved it.';
 comment on column private.booking_contacts.deleted_at_utc is 'When the deletion was proven.';
-comment on column private.booking_contacts.row_hash is 'Hash of the row''s content as received; only ever compared with itself.';
+comment on column private.booking_contacts.row_hash is 'Hash of the row''s content as received.';
 comment on column private.booking_contacts.stale_columns is 'What is older than the row''s last verification, because later answers had no value for it: columns or detail tables, comma-separated; * = all of it. Null: nothing.';
