@@ -1,6 +1,6 @@
 """What is wrong, before it goes wrong: the machine and the files. A finding says what to do where something helps (`advice`).
 
-`doctor_service` looks at each service, `doctor_webhook` at the address for webhooks.
+`service` looks at each service, `address` at the address for webhooks.
 """
 
 import stat

@@ -1,7 +1,7 @@
 """Fetch one dirty subject and check its answer: claim in, `Answered` out. Nothing is written here.
 
-What was learned about a
-service is remembered for the rest of the run (`windows`). The first request's number orders the answer (R6).
+What was learned about a service is remembered for the rest of the run (`windows`). The first request's number orders the
+answer (R6). Longer than most modules, so that each kind's way from request to checked answer can be read in one place.
 """
 
 import asyncio

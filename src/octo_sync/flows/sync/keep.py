@@ -7,7 +7,6 @@ somebody wakes it or something becomes due.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 
@@ -20,7 +19,7 @@ from octo_sync.flows.sync.compaction import Compactor, thin_deliveries
 from octo_sync.flows.sync.drift import end_missing
 from octo_sync.flows.sync.due import THINNED, calls_within, due_holds, due_verifications, known_bookings
 from octo_sync.flows.sync.mirror import mirror_and_publish
-from octo_sync.flows.sync.run import how_it_went
+from octo_sync.flows.sync.scheduled import PARTS, Ended, Pulls
 from octo_sync.flows.sync.settle import settle
 from octo_sync.flows.sync.work import Worker
 from octo_sync.flows.webhooks.silence import note_rhythms, silences
@@ -30,10 +29,6 @@ __all__ = ["PARTS", "Keeper"]
 
 log = logging.getLogger("octo_sync")
 
-PARTS = ("full", "near", "products", "availability", "bookings")
-"""What a schedule may ask for."""
-_ALL_BOOKINGS = ("full", "bookings")
-"""After which of them all bookings that the pipeline keeps were asked for."""
 _MINUTE = 60.0
 _PULL_WHILE_SILENT = 900.0
 _LONGEST_SLEEP = 60.0
@@ -43,31 +38,6 @@ _LEAST_SLEEP = 0.01
 _LEAST_PUBLISH_PAUSE, _LONGEST_PUBLISH_PAUSE = 0.5, 300.0
 """After a failure: a mart that does not run is mended by a person, and each attempt at it copies the whole file first."""
 _RUNS = 200
-
-
-@dataclass(slots=True)
-class _Pull:
-    """A pull of a schedule that is under way, for the list of runs."""
-
-    run_id: str
-    part: str
-    number: int
-    """Of its marks."""
-    before: Mapping[str, int]
-    """What was counted when it began."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    """What there is to tell of pulls that are over."""
-
-    well: bool = False
-    """A full pull has ended, and every service answered to its end."""
-    all_bookings: bool = False
-    """All bookings were pulled, and no month of them is owed."""
-
-    def __or__(self, other: "_Ended") -> "_Ended":
-        return _Ended(self.well or other.well, self.all_bookings or other.all_bookings)
 
 
 class Keeper:
@@ -97,24 +67,25 @@ class Keeper:
         all_is_well: Callable[[], object] = lambda: None,
     ) -> None:
         self.ports, self.wake, self.idle = ports, wake, asyncio.Event()
-        self._new_run_id, self._actions, self._say = new_run_id, actions or {}, say
+        self._actions, self._say = actions or {}, say
         self._time = asyncio.get_running_loop().time
         self._worker = Worker(
             ports, on_products=self._products_landed, wake=wake, actions=self._actions, meanwhile=self._meanwhile
         )
         self._compactor = Compactor(ports)
         self._eraser = Eraser(ports)
-        self._pulls: list[_Pull] = []
+        self._pulls = Pulls(ports, self._worker, new_run_id)
+        self.pull, self.stop_pulls, self.counts = self._pulls.begin, self._pulls.stop, self._pulls.counts
         self._rows_looked_after = 0
-        self._buried = self._pulls_ended = 0
+        self._buried = 0
         self._tried: tuple[int, ...] | None = None
         """What there was to show when a copy was last made or stopped by a check. None: readers are owed one at the start
         too, because whoever was killed after a landing has not published it."""
         self._was_pulled = False
         self._published, self._all_is_well = published, all_is_well
-        self._ended = _Ended()
+        self._ended = Ended()
         """Of pulls that readers do not have yet."""
-        self._shown = _Ended()
+        self._shown = Ended()
         """Of pulls that readers have, and nobody was told of."""
         self._publishing: asyncio.Task[None] | None = None
         """A copy in the making; landings go on beside it."""
@@ -140,25 +111,6 @@ class Keeper:
         """Subjects made clean so far."""
         return self._worker.lander.totals.subjects
 
-    def counts(self) -> dict[str, int]:
-        """What was done so far, as runs say it."""
-        totals, clients = self._worker.lander.totals, self.ports.clients.values()
-        return {
-            "subjects": totals.subjects,
-            "unchanged": totals.unchanged,
-            "rows_written": totals.rows,
-            "requests": sum(client.stats.requests for client in clients),
-        }
-
-    def stop_pulls(self) -> None:
-        """The pulls that are under way end here, with what they did; what they asked for stays marked. Blocking."""
-        for pull in self._pulls:
-            self.ports.journal.end_run(pull.run_id, "interrupted", self._counts_of(pull), "stopped with serve")
-        self._pulls.clear()
-
-    def _counts_of(self, pull: _Pull) -> dict[str, int]:
-        return {name: count - pull.before[name] for name, count in self.counts().items()}
-
     @property
     def owes(self) -> bool:
         """Whether anything is marked, or will be by a timer that is set."""
@@ -166,31 +118,6 @@ class Keeper:
         return journal.next_timer_at() is not None or any(b.dirty for b in journal.backlog())
 
     # -- marking ------------------------------------------------------------------------------------------------
-
-    def pull(self, part: str, connections: Collection[str] | None = None) -> int:
-        """Mark what a schedule asks for, of all connections or of some, as a run of its own; how many subjects. Blocking.
-
-        Raises:
-            ValueError: No such part; see `PARTS`.
-        """
-        if part not in PARTS:
-            raise ValueError(f"{part} is none of {', '.join(PARTS)}")
-        ports = self.ports
-        chosen = ports.clients.keys() if connections is None else connections
-        parts = {"full": horizon.EVERYTHING, "near": {"bookings", "availability"}}.get(part, {part})
-        subjects = horizon.subjects(ports, chosen, parts, near=part == "near")
-        if part == "full":
-            # What failed on another day gets its tries again: the trouble may have been the day.
-            ports.journal.quarantine_retry("all")
-        run_id = self._new_run_id()
-        ports.journal.start_run(
-            "pull", ports.pipeline.name, run_id=run_id, fence=ports.fence, options={"part": part, "by": ports.run_id}
-        )
-        before = self.counts()
-        number = ports.journal.mark(subjects, Source.SCHEDULE)
-        self._pulls.append(_Pull(run_id, part, number, before))
-        log.info("action=pull run=%s part=%s subjects=%d", run_id, part, len(subjects))
-        return len(subjects)
 
     def never_pulled(self) -> bool:
         """Whether nothing was ever asked for here, so that nobody waits for a schedule. Blocking."""
@@ -245,7 +172,7 @@ class Keeper:
         await self._eraser.when_due(self._published_to_the_end)
         fired = await asyncio.to_thread(self._fire)
         marked = await asyncio.to_thread(self._look_after)
-        sentences, ended = await asyncio.to_thread(self._end_pulls)
+        sentences, ended = await asyncio.to_thread(self._pulls.end)
         self._ended |= ended
         for sentence in sentences:
             self._say(sentence)
@@ -367,36 +294,6 @@ class Keeper:
             self._say(f"{name}: answers again.")
         self._unwell = {name: type(error) for name, error in unwell.items()}
 
-    def _end_pulls(self) -> tuple[list[str], _Ended]:
-        """The pulls of schedules of which nothing is left are over, well or with something owed; what to say. Blocking."""
-        ended = _Ended()
-        stopped = {t.connection for t in self._worker.troubles}
-        working = [name for name in self.ports.clients if name not in stopped]
-        over = [p for p in self._pulls if not self.ports.journal.unlanded_since(p.number, working)]
-        self._pulls_ended += len(over)
-        backlog = self.ports.journal.backlog() if over else []
-        is_held = bool(over and self.ports.journal.quarantined())
-        months_owed = any(b.quarantined for b in backlog if b.kind is SubjectKind.BOOKINGS and b.connection in working)
-        sentences = []
-        for pull in over:
-            self._pulls.remove(pull)
-            counts = self._counts_of(pull)
-            error = "; ".join(str(t.error) for t in self._worker.troubles)[:1000] or None
-            word = how_it_went(
-                counts["subjects"],
-                is_owed=bool(stopped),
-                is_held=is_held,
-                is_every_service_gone=self.ports.clients.keys() <= self._worker.failed_services,
-            )
-            all_bookings = pull.part in _ALL_BOOKINGS and not stopped and not months_owed
-            well = pull.part == "full" and not stopped and not self._worker.without_products
-            ended |= _Ended(well=well, all_bookings=all_bookings)
-            self.ports.journal.end_run(pull.run_id, word, {**counts, "part": pull.part}, error)
-            sentences.append(
-                f"pull ({pull.part}) {word}: {counts['subjects']:,} subjects, {counts['rows_written']:,} rows written"
-            )
-        return sentences, ended
-
     async def _publish_when_due(self) -> None:
         """Begin a new read copy when it was asked for, or there is something to show and the last one is long enough ago."""
         is_due = self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled)
@@ -407,10 +304,10 @@ class Keeper:
 
     async def _tell_what_is_shown(self) -> None:
         """Tell those who wait for readers to have what pulls brought."""
-        shown, self._shown = self._shown, _Ended()
+        shown, self._shown = self._shown, Ended()
         if not self.ports.pipeline.publish.enabled:
             # There is nobody to wait for, and nothing that could be compared.
-            shown, self._ended = _Ended(well=self._ended.well), _Ended()
+            shown, self._ended = Ended(well=self._ended.well), Ended()
         if shown.well:
             self._all_is_well()
         if shown.all_bookings and self._published is not None:
@@ -443,12 +340,12 @@ class Keeper:
     def _to_show(self) -> tuple[int, ...]:
         """Differs when readers would see something else: rows, deletions, what a pull verified, comparisons of any process."""
         revision = self.ports.journal.reconciliation_revision()
-        return self._worker.lander.totals.rows, self._buried, self._pulls_ended, revision
+        return self._worker.lander.totals.rows, self._buried, self._pulls.ended, revision
 
     async def _publish(self) -> None:
         """Build marts, run checks, swap the read copy. A failure is written down and tried again, the old copy stays."""
         self._published_at, to_show = self._time(), self._to_show()
-        ended, self._ended = self._ended, _Ended()
+        ended, self._ended = self._ended, Ended()
         try:
             published = await asyncio.to_thread(mirror_and_publish, self.ports)
         except OctoSyncError as error:

@@ -112,9 +112,9 @@ class Pull:
             for row in self.ports.journal.subjects(backlog.connection, backlog.kind)
             if row.dirty
         }
-        wanted, self.started = self._signature(), self.ports.clock.now()
+        self.started = self.ports.clock.now()
         before = json.loads(self.ports.journal.setting("pull") or "null")
-        if before and not self.scope.full and before["scope"] == wanted:
+        if before and not self.scope.full and before["scope"] == self._signature():
             started = datetime.fromisoformat(before["started_at"])
             within = timedelta(seconds=self.ports.pipeline.sync.resume_within)
             if self.ports.clock.now() - started < within:
@@ -128,7 +128,7 @@ class Pull:
         self.ports.journal.quarantine_retry("all")
         parts, travel = self.scope.parts - {"availability"}, self.scope.travel
         self.ports.mark(horizon.subjects(self.ports, self.ports.clients, parts, travel=travel), Source.SCHEDULE)
-        self._remember(self.started, wanted)
+        self._remember()
 
     def plan_availability(self, connections: Collection[str]) -> bool:
         """Once connections' products are known, mark the availability of their options; whether anything was marked."""
@@ -144,9 +144,7 @@ class Pull:
         if not self.resumed:
             self.ports.progress.plan(str(SubjectKind.AVAILABILITY), len(subjects) - len(unmarked))
         self.planned |= new
-        before = json.loads(self.ports.journal.setting("pull") or "null")
-        started = datetime.fromisoformat(before["started_at"]) if before else self.ports.clock.now()
-        self._remember(started, self._signature())
+        self._remember()
         return bool(subjects)
 
     def ask_unlisted(self, connections: Collection[str]) -> bool:
@@ -181,8 +179,6 @@ class Pull:
         addresses = sorted(f"{name} {client.connection.base_url}" for name, client in self.ports.clients.items())
         return [*sorted(self.scope.only), str(self.scope.travel or ""), *addresses]
 
-    def _remember(self, started: datetime, wanted: list[str]) -> None:
-        self.ports.journal.set_setting(
-            "pull",
-            json.dumps({"started_at": started.isoformat(), "scope": wanted, "planned": sorted(self.planned)}),
-        )
+    def _remember(self) -> None:
+        noted = {"started_at": self.started.isoformat(), "scope": self._signature(), "planned": sorted(self.planned)}
+        self.ports.journal.set_setting("pull", json.dumps(noted))

@@ -1,4 +1,4 @@
-"""Carrying out the steps of `subscription_plan` at a service whose every answer may get lost."""
+"""Carrying out the steps of `plan` at a service whose every answer may get lost."""
 
 import logging
 from collections import Counter

@@ -5,7 +5,7 @@ service hears of them, and after every change the list is read again until it as
 an error is found by its address, what is too many goes. Processes need no lock between them, because each reads the list
 after its last change and all keep the same one.
 
-`subscription_plan` decides, pure · `subscription_steps` carries it out · here are the verbs and what they say.
+`plan` decides, pure · `steps` carries it out · here are the verbs and what they say.
 A secret lives in one step and in the request that hands it over, and nowhere else.
 """
 
@@ -71,7 +71,7 @@ class Subscriber:
     """Takes care of one connection's subscription.
 
     `address` is the public address that reaches the receiver (`webhooks.url`), empty to look and to remove only. `overlap`
-    and `latest` say, in seconds, how long a former endpoint is accepted (`subscription_plan.outdated`). `automatic`: made by
+    and `latest` say, in seconds, how long a former endpoint is accepted (`plan.outdated`). `automatic`: made by
     a schedule, so that it does not undo a removal that a person asked for.
 
     The methods raise what the client raises, where trying again later may help (`ServiceUnavailable`, `RateLimited`,
