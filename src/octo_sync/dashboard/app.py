@@ -30,7 +30,7 @@ from octo_sync.dashboard import pages as pages_package
 from octo_sync.dashboard.downloads import Downloads
 from octo_sync.dashboard.filters import filters_of
 from octo_sync.dashboard.guard import Guard, names_of
-from octo_sync.dashboard.render import STATIC, Choices, Frame, error_page, page_html
+from octo_sync.dashboard.render import STATIC, Choices, Frame, page_html
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Filters, Page, Section, View
@@ -180,7 +180,7 @@ class Dashboard:
         """An error as a page like the others."""
         up = "../" * max(0, request.url.path.count("/") - 1)
         frame = Frame(self._source.name, wording.instant(self._source.now()), all_pages(), root=up or "./")
-        return HTMLResponse(error_page(status.phrase, sentence, frame), status)
+        return HTMLResponse(page_html(nothing_yet(status.phrase, sentence), frame), status)
 
 
 def dashboard_app(
@@ -199,7 +199,7 @@ def dashboard_app(
     return Dashboard(source, lambda inner: Guard(inner, names=names, token=token, guarded=guarded))
 
 
-def nothing_yet(title: str, sentence: str) -> View:
+def nothing_yet(title: str, sentence: str = "There is nothing on this page yet.") -> View:
     """What a page shows when there is nothing to show."""
     return View(title, "", [Section("", [sentence])])
 
@@ -212,36 +212,28 @@ def _html(source: Source, page: Page, filters: Filters) -> bytes:
     found = standing(source)
     frame = Frame(source.name, now, told, page, found, _choices(source, page))
     if found.is_empty and not page.works_empty:
-        return page_html(nothing_yet(page.title, "There is nothing on this page yet."), frame)
+        return page_html(nothing_yet(page.title), frame)
     _known(frame.choices, page, filters)
     return page_html(page.build(source, filters), frame)
 
 
 def _choices(source: Source, page: Page) -> Choices:
     """What the page's filters can be set to."""
-    return Choices(
-        products=[
-            (row["product_key"], f"{row['product_name']}{' (retired)' if row['is_retired'] else ''}")
-            for row in (source.rows("products") if "product" in page.shown else ())
-        ],
-        channels=[
-            (row["connection_id"], row["channel_name"])
-            for row in (source.rows("channels") if "channel" in page.shown else ())
-        ],
-        currencies=[
-            (row["currency"], row["currency"])
-            for row in (source.rows("currencies") if "currency" in page.shown else ())
-        ],
-    )
+    found = {}
+    if "product" in page.shown:
+        names = ((row["product_key"], row["product_name"], row["is_retired"]) for row in source.rows("products"))
+        found["product"] = [(key, f"{name}{' (retired)' if is_retired else ''}") for key, name, is_retired in names]
+    if "channel" in page.shown:
+        found["channel"] = [(row["connection_id"], row["channel_name"]) for row in source.rows("channels")]
+    if "currency" in page.shown:
+        found["currency"] = [(row["currency"], row["currency"]) for row in source.rows("currencies")]
+    return found
 
 
 def _known(choices: Choices, page: Page, filters: Filters) -> None:
     """Refuse what this copy does not have, which a page would show as nothing at all."""
-    for name, value, known in (
-        ("product", filters.product, choices.products),
-        ("channel", filters.channel, choices.channels),
-        ("currency", filters.currency, choices.currencies),
-    ):
+    for name, known in choices.items():
+        value: str | None = getattr(filters, name)
         if value is not None and value not in {each for each, _ in known}:
             raise QueryError(f"This copy has no {name} {value[:100]!r}; choose one on the page {page.title}.")
 

@@ -56,7 +56,7 @@ def bars(
                 "name": label,
                 "data": data,
                 "barMaxWidth": 28,
-                "color": colors.get(label, SERIES[number % len(SERIES)]),
+                "color": _color(label, number, colors),
                 "stack": "all",
             }
         )
@@ -77,7 +77,7 @@ def lines(
             "type": "line",
             "name": label,
             "data": list(values),
-            "color": colors.get(label, SERIES[number % len(SERIES)]),
+            "color": _color(label, number, colors),
             "symbolSize": 6,
             "showSymbol": len(names) <= _POINTS,
             "lineStyle": {"width": 2, "type": "dashed" if label in dashed else "solid"},
@@ -85,6 +85,11 @@ def lines(
         for number, (label, values) in enumerate(series.items())
     ]
     return _framed(names, made, percent=percent)
+
+
+def _color(label: str, number: int, colors: Mapping[str, str]) -> str:
+    """Where series have colours of their own, all others together are grey."""
+    return colors.get(label, SERIES[-1]) if colors else SERIES[number % len(SERIES)]
 
 
 def _framed(names: Sequence[str], series: list[dict[str, Any]], *, percent: bool) -> dict[str, Any]:

@@ -89,9 +89,9 @@ def _by_channel(
 
 
 def channel_colors(source: Source) -> dict[str, str]:
-    """Each channel's colour, the same in every picture."""
+    """Each channel's colour, the same in every picture; the last one is for all that are not drawn."""
     names = dict.fromkeys(wording.plain(row["channel_name"]) for row in source.rows("channels"))
-    return {name: charts.SERIES[number % len(charts.SERIES)] for number, name in enumerate(names)}
+    return {name: charts.SERIES[number % (len(charts.SERIES) - 1)] for number, name in enumerate(names)}
 
 
 def _doubt(days: Sequence[date]) -> str:

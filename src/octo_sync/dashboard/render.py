@@ -21,7 +21,7 @@ from octo_sync.dashboard.standing import Standing
 from octo_sync.dashboard.view import Chart, Column, Item, Money, Page, Section, Table, Tiles, View
 from octo_sync.flows import wording
 
-__all__ = ["STATIC", "Choices", "Frame", "error_page", "page_html", "report_page", "static_address"]
+__all__ = ["STATIC", "Choices", "Frame", "page_html", "static_address"]
 
 _HERE = Path(__file__).parent
 STATIC: Mapping[str, str] = {
@@ -35,13 +35,8 @@ STATIC: Mapping[str, str] = {
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What filters can be set to: (value, what a person reads)."""
-
-    products: Sequence[tuple[str, str]] = ()
-    channels: Sequence[tuple[str, str]] = ()
-    currencies: Sequence[tuple[str, str]] = ()
+Choices = Mapping[str, Sequence[tuple[str, str]]]
+"""What the filters product, channel and currency can be set to: (value, what a person reads)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,33 +49,19 @@ class Frame:
     pages: Sequence[Page] = ()
     page: Page | None = None
     standing: Standing | None = None
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = field(default_factory=dict)
     root: str = "./"
     """The way from this page up to the first one: relative, so that a proxy may put a path of its own before it."""
 
 
-def page_html(view: View, frame: Frame) -> bytes:
-    """A page."""
-    return _made("page.html.j2", view, frame, report=False)
-
-
-def report_page(view: View, frame: Frame) -> bytes:
-    """The same as one file that needs nothing else and asks nobody."""
-    return _made("page.html.j2", view, frame, report=True)
-
-
-def error_page(title: str, sentence: str, frame: Frame) -> bytes:
-    """A page that says what is wrong."""
-    return _made("page.html.j2", View(title, "", [Section("", [sentence])]), frame, report=False)
-
-
-def _made(template: str, view: View, frame: Frame, *, report: bool) -> bytes:
+def page_html(view: View, frame: Frame, *, report: bool = False) -> bytes:
+    """A page; a `report` is one self-contained file."""
     scripts = [_text("dashboard.js"), _text("echarts.min.js")] if report else []
     styles = [_text("dashboard.css")] if report else []
     drawn = [{"id": c.id, "height": c.height, "width": c.width, "option": c.option} for c in _charts(view.sections)]
     text = (
         _environment()
-        .get_template(template)
+        .get_template("page.html.j2")
         .render(
             view=view,
             frame=frame,

@@ -1,7 +1,7 @@
-"""The Overview as one file: style, scripts and data are in it, and its own policy lets it ask nobody for anything."""
+"""The Overview as one self-contained file: style, scripts and data are in it, and its own policy permits no request."""
 
 from octo_sync.dashboard.app import all_pages, nothing_yet
-from octo_sync.dashboard.render import Frame, report_page
+from octo_sync.dashboard.render import Frame, page_html
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Filters
@@ -19,6 +19,5 @@ def report_html(source: Source) -> bytes:
     page = all_pages()[0]
     found = standing(source)
     frame = Frame(source.name, wording.instant(source.now()), (), page, found)
-    if found.is_empty:
-        return report_page(nothing_yet(page.title, "There is nothing on this page yet."), frame)
-    return report_page(page.build(source, Filters()), frame)
+    view = nothing_yet(page.title) if found.is_empty else page.build(source, Filters())
+    return page_html(view, frame, report=True)

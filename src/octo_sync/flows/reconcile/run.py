@@ -121,7 +121,7 @@ def write(outcome: "Outcome", path: Path, *, remembered: "Remembered | None" = N
 
             write_csv(outcome, path)
         case _:
-            raise ConfigError(f"{path} ends in none of .html, .xlsx and .csv, so nobody knows what to write.")
+            raise ConfigError(f"{path} must end in .html, .xlsx or .csv.")
 
 
 # ── rules ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
