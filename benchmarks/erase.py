@@ -80,7 +80,7 @@ async def fill(folder):
                 project.warehouse.run_script([statement])
         project.warehouse.run_script([REFERENCES])
         told = [{"uuid": f"b{n}", "contact": {"fullName": f"Guest Number-{n // 3}-0"}} for n in range(1000)]
-        project.journal.receive(
+        project.journal.inbox.accept(
             [
                 Received(
                     connection="main",

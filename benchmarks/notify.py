@@ -78,7 +78,7 @@ async def notify(folder: Path, service: Service, options: argparse.Namespace) ->
     pipeline = load(folder / "pipelines" / "bench.toml", directory=folder, environ=environ(), overrides=overrides)
     with open_journal(pipeline, SystemClock()) as journal:
         name = pipeline.connections[0].name
-        journal.add_endpoint(ENDPOINT, connection=name, secret_hash=hashlib.sha256(SECRET.encode()).hexdigest())
+        journal.endpoints.add(ENDPOINT, connection=name, secret_hash=hashlib.sha256(SECRET.encode()).hexdigest())
     watched, loop = Watched(), asyncio.get_running_loop()
     watched.watch()
     address, keeping = loop.create_future(), loop.create_future()

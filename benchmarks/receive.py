@@ -127,8 +127,8 @@ def receiver(directory):
     path.write_text('[connections.bench]\nbase_url = "http://127.0.0.1:1/octo"\ntoken = { env = "T" }\n')
     pipeline = load(path, directory=directory, environ={"T": "x"}, overrides={})
     journal = Journal.open(directory / "journal.sqlite", clock=Clock())
-    journal.add_endpoint(ENDPOINT, connection="bench", secret_hash=hashlib.sha256(SECRET.encode()).hexdigest())
-    journal.mark(
+    journal.endpoints.add(ENDPOINT, connection="bench", secret_hash=hashlib.sha256(SECRET.encode()).hexdigest())
+    journal.subjects.mark(
         [
             Subject("bench", SubjectKind.AVAILABILITY, (f"product-{product}", f"option-{option}", month))
             for product in range(PRODUCTS)
@@ -137,8 +137,8 @@ def receiver(directory):
         ],
         Source.SCHEDULE,
     )
-    while claims := journal.claim(5000, run_id="bench"):
-        journal.landed(claims, run_id="bench")
+    while claims := journal.subjects.claim(5000, run_id="bench"):
+        journal.subjects.landed(claims, run_id="bench")
     return receiver_app(Inbox(journal, Routing(pipeline, Clock())), Doors(journal), pipeline.webhooks)
 
 

@@ -95,8 +95,14 @@ async def refresh(folder: Path, service: Service, times: int, warm_up: int) -> t
         name = next(iter(ports.clients))
         parts.watch(type(ports.clients[name]), "send", "HTTP: request and whole answer")
         parts.watch(type(ports.warehouse), "land", "warehouse: check to commit, both files")
-        for method in ("mark", "claim", "landed", "backlog", "clear_records", "reserve", "next_due_at", "setting"):
-            parts.watch(type(ports.journal), method, "journal: mark, claim, landed, what is left")
+        for noun, methods in {
+            "subjects": ("mark", "claim", "landed", "backlog", "next_due_at"),
+            "quarantine": ("clear_records",),
+            "numbers": ("reserve",),
+            "settings": ("get",),
+        }.items():
+            for method in methods:
+                parts.watch(type(getattr(ports.journal, noun)), method, "journal: mark, claim, landed, what is left")
         parts.watch(type(ports.warehouse), "covered", "warehouse: what was landed last")
         uuids = [r[0] for r in ports.warehouse.query("select booking_uuid from core.bookings order by 1").rows]
         slots = ports.warehouse.query("select count(*) from core.availability").rows[0][0]

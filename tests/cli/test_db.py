@@ -223,7 +223,7 @@ def test_who_opens_a_journal_as_another_takes_its_place_has_the_new_one(project,
 
     monkeypatch.setattr(Journal, "open", opened)
     with open_journal(pipeline, SystemClock()) as journal:
-        assert {run.pipeline for run in journal.runs(10)} == {"restored"}
+        assert {run.pipeline for run in journal.runs.last(10)} == {"restored"}
 
 
 def order(project):

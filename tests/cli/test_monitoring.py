@@ -205,7 +205,7 @@ def test_status_says_which_runs_were_missed(project):
     from octo_sync.journal import Journal
 
     with Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
-        journal.set_setting("schedule full", (dt.datetime.now(dt.UTC) - dt.timedelta(days=3)).isoformat())
+        journal.settings.set("schedule full", (dt.datetime.now(dt.UTC) - dt.timedelta(days=3)).isoformat())
     text = project.ok("status", environment=SCHEDULE)
     assert "missed: full" in text
     assert [one["late"] for one in project.json("status", environment=SCHEDULE)["next_runs"]] == [True, False]
@@ -222,11 +222,11 @@ def test_status_says_what_is_open_with_other_systems(project):
         for n, bucket in enumerate(["missing_here"] * 3 + ["mismatched"])
     ]
     with Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
-        journal.store_reconciliation(
+        journal.reconciliations.store(
             "ledger", run_id="r", started_at=now, window=Window(day, day), here_origin="a", there_origin="b", counts={},
             totals=[], verdict="over", found=found, now=now,
         )  # fmt: skip
-        journal.accept_difference("ledger", "k0", note="known", by="me", until=None, now=now)
+        journal.reconciliations.accept("ledger", "k0", note="known", by="me", until=None, now=now)
     text = project.ok("status")
     (line,) = [line for line in text.splitlines() if line.startswith("Differences")]
     assert "ledger  3 open: 1 mismatched, 2 missing here, the oldest for 3 h · 1 accepted" in line

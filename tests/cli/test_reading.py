@@ -73,16 +73,16 @@ def test_status_says_that_webhooks_have_gone_quiet_and_that_looks_were_left_out(
     hook = {"connection": "shop", "endpoint": "e" * 32, "body": b"{}"}
 
     def receive(journal, ages):
-        journal.receive([Received(received_at=now - minute * age, **hook) for age in ages])
+        journal.inbox.accept([Received(received_at=now - minute * age, **hook) for age in ages])
 
     with Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
-        journal.add_endpoint("e" * 32, connection="shop", secret_hash="0" * 64)
-        journal.activate_endpoint("e" * 32, "subscription")
+        journal.endpoints.add("e" * 32, connection="shop", secret_hash="0" * 64)
+        journal.endpoints.activate("e" * 32, "subscription")
         receive(journal, range(9 * 60 + 30, 29 * 60, 60))
-        journal.set_setting(THINNED, (now - 30 * minute).isoformat(), connection="shop")
+        journal.settings.set(THINNED, (now - 30 * minute).isoformat(), connection="shop")
         quiet = project.ok("status")
         receive(journal, [1])
-        journal.set_setting(THINNED, None, connection="shop")
+        journal.settings.set(THINNED, None, connection="shop")
         told = project.ok("status")
 
     (line,) = re.findall(r"^Webhooks .*$", quiet, re.MULTILINE)

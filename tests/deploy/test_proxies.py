@@ -79,7 +79,7 @@ class Proxy:
 
     def stored(self):
         with Journal.open(self.directory / "receiver/journal.sqlite", clock=process.Clock()) as journal:
-            return [each.body for each in journal.deliveries(100)]
+            return [each.body for each in journal.inbox.deliveries(100)]
 
     def logged(self):
         """Everything that the server wrote anywhere, but for its own configuration."""

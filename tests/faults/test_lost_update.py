@@ -52,7 +52,7 @@ class Running:
         """Wait until nothing is owed, confirming looks included."""
         journal = self.keeper.ports.journal
         async with asyncio.timeout(within):
-            while journal.dirty_count() or journal.next_timer_at():  # noqa: ASYNC110 - a journal has no event
+            while journal.subjects.dirty_count() or journal.timers.next_at():  # noqa: ASYNC110 - a journal has no event
                 await asyncio.sleep(0.01)
 
     def references(self):
@@ -67,7 +67,7 @@ async def running(copy, edit=None):
     async with copy.opened(**more) as opened:
         wake = asyncio.Event()
         names = iter(f"run-{number}" for number in range(100))
-        opened.journal.start_run("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
+        opened.journal.runs.start("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
         keeper = Keeper(opened.ports, wake, lambda: next(names))
         inbox = Inbox(opened.journal, Routing(opened.ports.pipeline, copy.clock), lambda _: wake.set())
         task = asyncio.create_task(keeper.run())
@@ -154,6 +154,6 @@ async def test_thousands_of_repeats_about_an_unchanged_booking_cost_at_most_five
             await asyncio.gather(*(run.deliver(uuid) for _ in range(100)))
         await run.settled()
         asked = [r for r in service.requests() if r["path"].endswith(uuid)]
-        stored = run.keeper.ports.journal.delivery_counts(run.keeper.ports.clock.now().replace(hour=0))
+        stored = run.keeper.ports.journal.inbox.counts(run.keeper.ports.clock.now().replace(hour=0))
         assert sum(one.deliveries for one in stored) == repeats
     assert 1 <= len(asked) <= 5, len(asked)

@@ -177,9 +177,9 @@ def lost(directory, acknowledged):
     with Journal.open(directory / "journal.sqlite", clock=process.Clock()) as journal:
         if journal.recovered_from is not None:
             return acknowledged
-        stored = {one.body for one in journal.all_deliveries()}
-        dirty = {row.subject for row in journal.subjects() if row.dirty}
-        assert len(journal.endpoints()) == 1
+        stored = {one.body for one in journal.inbox.all_deliveries()}
+        dirty = {row.subject for row in journal.subjects.rows() if row.dirty}
+        assert len(journal.endpoints.rows()) == 1
     return sum(
         booking_body(f"b-{number}") not in stored or Subject("acme", SubjectKind.BOOKING, (f"b-{number}",)) not in dirty
         for number in range(acknowledged)

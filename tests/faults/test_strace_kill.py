@@ -128,7 +128,7 @@ def old_journal(monkeypatch, tmp_path):
         every = store.migrations()
         monkeypatch.setattr(store, "migrations", lambda: every[:1])
         with Journal.open(path, clock=Clock()) as journal:
-            journal._connect().exec_driver_sql(
+            journal.store._connect().exec_driver_sql(
                 'insert into subjects (connection, kind, "key", wanted_seq, priority, source, marked_at) '
                 "values ('main', 'booking', '[\"b\"]', 1, 0, 'user', '2026-01-01T00:00:00.000000Z')"
             )
@@ -169,8 +169,8 @@ def test_opening_survives_a_kill_at_each_call_of_creating_and_migrating(
         # Each further process opens what the one before has left.
         with Journal.open(copy.directory / "octo.journal.sqlite", clock=Clock()) as journal:
             assert journal.recovered_from is None
-            assert journal.dirty_count() == (before != "nothing")
-            assert journal.endpoints() == []
+            assert journal.subjects.dirty_count() == (before != "nothing")
+            assert journal.endpoints.rows() == []
         assert copy.number("select max(version) from schema_version") == store.migrations()[-1][0]
         assert not list(copy.directory.glob("*.corrupt-*"))
     assert calls

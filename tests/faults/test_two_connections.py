@@ -27,7 +27,7 @@ with Journal.open(path, clock=clock) as receiver, Journal.open(path, clock=clock
     print("open", flush=True)
     for line in sys.stdin:
         for journal in (receiver, worker):
-            journal.receive([Received(connection="main", endpoint="e", received_at=clock.now(), body=line.encode(),
+            journal.inbox.accept([Received(connection="main", endpoint="e", received_at=clock.now(), body=line.encode(),
                                       type="", reading="", subscription="", subjects=(), months=(), confirm_at=())])
         print("stored", worker.dirty_count(), flush=True)
 """

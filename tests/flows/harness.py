@@ -451,7 +451,7 @@ async def keeping(project, *, transport=lambda _: None, **more):
     """A keeper at work, as `serve` has it; `settled` waits until nothing is due. `more` is the keeper's."""
     async with project.opened(transport=transport) as opened:
         names = (f"pull-{number}" for number in range(1000))
-        opened.journal.start_run("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
+        opened.journal.runs.start("serve", "test", run_id=opened.ports.run_id, fence=opened.ports.fence)
         keeper = Keeper(opened.ports, asyncio.Event(), lambda: next(names), **more)
         task = asyncio.create_task(keeper.run())
         try:

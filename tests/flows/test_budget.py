@@ -28,10 +28,10 @@ def test_a_small_budget_costs_time_and_no_try(tmp_path, caplog, retry_after):
             for _ in range(40):
                 await asyncio.sleep(60)
                 assert keeper.troubles == []
-            rows = list(keeper.ports.journal.subjects())
+            rows = list(keeper.ports.journal.subjects.rows())
             assert [row.subject for row in rows if row.dirty] == []
-            assert keeper.ports.journal.quarantined() == []
-            assert [run.status for run in keeper.ports.journal.runs(1)] == ["ok"]
+            assert keeper.ports.journal.quarantine.entries() == []
+            assert [run.status for run in keeper.ports.journal.runs.last(1)] == ["ok"]
             moments = [moment for moment, _ in service.log]
             return len(rows), moments
 

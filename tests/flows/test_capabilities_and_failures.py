@@ -127,11 +127,13 @@ async def test_what_has_failed_thousands_of_times_is_tried_again_like_anything_e
     subject = Subject("main", SubjectKind.SUBSCRIPTION)
     async with project().opened() as opened:
         ports, journal = opened.ports, opened.journal
-        journal.mark([subject], Source.SCHEDULE)
-        (claim,) = journal.claim(1, run_id=ports.run_id, kinds=[subject.kind], connections=["main"])
+        journal.subjects.mark([subject], Source.SCHEDULE)
+        (claim,) = journal.subjects.claim(1, run_id=ports.run_id, kinds=[subject.kind], connections=["main"])
         Worker(ports)._failed(dataclasses.replace(claim, attempts=5_000), ServiceUnavailable("It is away."))
         now = ports.clock.now()
-        assert dt.timedelta() < journal.next_due_at(now) - now <= dt.timedelta(seconds=0.25), "1.25 times backoff_cap"
+        assert dt.timedelta() < journal.subjects.next_due_at(now) - now <= dt.timedelta(seconds=0.25), (
+            "1.25 times backoff_cap"
+        )
 
 
 @pytest.mark.deep(2)
@@ -209,12 +211,12 @@ def test_an_option_that_was_refused_is_read_as_soon_as_the_service_answers(tmp_p
         december = Subject("main", SubjectKind.AVAILABILITY, ("42", "DEFAULT", "2026-12"))
         async with project.opened(transport=service.way) as opened:
             worker, journal = Worker(opened.ports), opened.journal
-            journal.mark([december], Source.SCHEDULE)
+            journal.subjects.mark([december], Source.SCHEDULE)
             await worker.drain(patient=False)
             assert december in worker.failed
             days.is_ill = False
             await worker.drain()
-            return worker.failed, [row.dirty for row in journal.subjects()]
+            return worker.failed, [row.dirty for row in journal.subjects.rows()]
 
     assert lived(life, bookings=0, days=2, products=2) == ({}, [False])
 

@@ -301,7 +301,7 @@ def test_care_writes_anew_what_is_worth_it_and_not_again_soon(ports):
     assert care(ports) == []
     ports.clock.at += dt.timedelta(hours=2)
     assert care(ports) == [], "nothing has grown"
-    noted = json.loads(ports.journal.setting("care"))
+    noted = json.loads(ports.journal.settings.get("care"))
     assert noted["bytes_per_value"].keys() == {"warehouse", "personal"}
     # Again many landings: it is measured by what it was after the first time.
     for turn in range(30):
@@ -345,9 +345,9 @@ def test_old_payloads_and_runs_go_and_the_newest_payload_of_each_key_stays(ports
     for age in (500, 100):
         ports.clock.at = NOW - age * DAY
         for end in (True, False):
-            journal.start_run("sync", "test", run_id=f"{age}-{end}", fence=1)
+            journal.runs.start("sync", "test", run_id=f"{age}-{end}", fence=1)
             if end:
-                journal.end_run(f"{age}-{end}", "ok")
+                journal.runs.end(f"{age}-{end}", "ok")
             ended = ports.clock.at if end else None
             row = {"run_id": f"{age}-{end}", "started_at_utc": ports.clock.at, "ended_at_utc": ended}
             warehouse.write_log("ops.runs", [row])
@@ -367,7 +367,7 @@ def test_old_payloads_and_runs_go_and_the_newest_payload_of_each_key_stays(ports
         ("c3",),
     ]
     runs = {"100-True", "100-False", "500-False"}
-    assert {run.run_id for run in journal.runs(10)} == runs
+    assert {run.run_id for run in journal.runs.last(10)} == runs
     assert {row[0] for row in warehouse.query("select run_id from ops.runs").rows} == runs
     warehouse.run_script(["update core.availability_history set version_no = version_no - 1"])
     again = "insert into core.availability_history by name select * replace (9 as version_no) from core.availability_history"
@@ -377,7 +377,7 @@ def test_old_payloads_and_runs_go_and_the_newest_payload_of_each_key_stays(ports
     care(ports)
     assert len(warehouse.query("select payload from personal.raw.records").rows) == 3, "0 keeps all"
     assert warehouse.query(versions).rows == [(2,), (9,)]
-    assert {run.run_id for run in journal.runs(10)} == runs
+    assert {run.run_id for run in journal.runs.last(10)} == runs
 
 
 @pytest.fixture(scope="module")
@@ -393,8 +393,8 @@ async def test_a_sync_and_a_quiet_program_take_care_by_themselves(tmp_path, serv
     project.file.write_text(project.file.read_text() + '[care]\nleast = 1\nwaste = 0.01\nevery = "1h"\n')
     await project.sync()
     async with project.opened() as one:
-        assert json.loads(one.ports.journal.setting("care"))["bytes_per_value"]
-        one.ports.journal.set_setting("care", None)
+        assert json.loads(one.ports.journal.settings.get("care"))["bytes_per_value"]
+        one.ports.journal.settings.set("care", None)
     inode = (tmp_path / "octo.duckdb").stat().st_ino
     async with keeping(project) as keeper:
         for day in range(1, 8):

@@ -73,7 +73,7 @@ async def test_a_product_that_its_list_does_not_show_either_is_deleted_soon(proj
         project.remember_products()
         service.forget_requests()
         service.control("DELETE", f"/admin/products/{gone}", silent="true")
-        keeper.ports.journal.mark([Subject("main", SubjectKind.PRODUCT, (gone,))], Source.NOTIFICATION)
+        keeper.ports.journal.subjects.mark([Subject("main", SubjectKind.PRODUCT, (gone,))], Source.NOTIFICATION)
         async with asyncio.timeout(60):
             while keeper.ports.warehouse.query("select * from core.products where is_deleted").rows == []:
                 await settled(keeper)
@@ -101,7 +101,7 @@ async def test_a_booking_that_its_list_does_not_show_either_is_deleted_soon(proj
         query = keeper.ports.warehouse.query
         gone += query("select min(booking_uuid) from core.bookings where status = 'CONFIRMED'").rows[0]
         asked.clear()
-        keeper.ports.journal.mark([booking(*gone)], Source.NOTIFICATION)
+        keeper.ports.journal.subjects.mark([booking(*gone)], Source.NOTIFICATION)
         async with asyncio.timeout(120):
             while query("select booking_uuid from core.bookings where is_deleted").rows != [tuple(gone)]:
                 await settled(keeper)

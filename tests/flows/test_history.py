@@ -152,7 +152,7 @@ async def test_a_notification_is_the_source_of_what_it_brought_and_its_repetitio
     service.change(uuid, status="CANCELLED", silent=True)
     async with keeping(project) as keeper:
         for _ in range(2):
-            keeper.ports.journal.mark([Subject("main", SubjectKind.BOOKING, (uuid,))], Source.NOTIFICATION)
+            keeper.ports.journal.subjects.mark([Subject("main", SubjectKind.BOOKING, (uuid,))], Source.NOTIFICATION)
             await settled(keeper)
     found = project.query(
         "select version_no, changed_fields, source, status from core.booking_history where booking_uuid = $1 order by 1",

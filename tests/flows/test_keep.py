@@ -21,7 +21,8 @@ from octo_sync.flows.sync.compaction import Compactor
 from octo_sync.flows.sync.keep import Keeper
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.work import Worker
-from octo_sync.journal import Journal, Timer
+from octo_sync.journal import Timer
+from octo_sync.journal.lease import Leases
 from octo_sync.model import Source, Subject, SubjectKind
 
 
@@ -39,7 +40,7 @@ async def test_a_pull_of_a_schedule_ends_equal_and_is_a_run_of_its_own(project):
     async with keeping(project) as keeper:
         await asyncio.to_thread(keeper.pull, "full")
         await settled(keeper)
-        run = keeper.ports.journal.runs(1)[0]
+        run = keeper.ports.journal.runs.last(1)[0]
         assert (run.command, run.status, run.run_id) == ("pull", "ok", "pull-0")
         assert run.counts["rows_written"] > 100
     assert project.differences() == []
@@ -47,10 +48,12 @@ async def test_a_pull_of_a_schedule_ends_equal_and_is_a_run_of_its_own(project):
 
 async def test_a_pull_beside_which_a_record_lies_in_quarantine_is_partial_as_a_sync_is(project):
     async with keeping(project) as keeper:
-        keeper.ports.journal.quarantine_record("main", "booking", "unread", "$.pricing", "No number.", "{}", "before")
+        keeper.ports.journal.quarantine.add_record(
+            "main", "booking", "unread", "$.pricing", "No number.", "{}", "before"
+        )
         await asyncio.to_thread(keeper.pull, "products")
         await settled(keeper)
-        assert keeper.ports.journal.runs(1)[0].status == "partial"
+        assert keeper.ports.journal.runs.last(1)[0].status == "partial"
     assert (await project.sync()).status == "partial"
 
 
@@ -61,7 +64,7 @@ async def test_a_change_that_is_marked_lands_without_a_pull(project, service):
         uuid = service.state()["bookings"][0]["uuid"]
         service.change(uuid, supplier_reference="CHANGED", silent=True)
         service.forget_requests()
-        keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION)
+        keeper.ports.journal.subjects.mark([booking(uuid)], Source.NOTIFICATION)
         await settled(keeper)
         assert [r["path"].rsplit("/", 1)[-1] for r in service.requests()] == [uuid]
     assert project.differences() == []
@@ -84,11 +87,11 @@ async def test_what_is_marked_during_a_landing_is_fetched_beside_it(project, ser
         warehouse.land = slowly
         service.forget_requests()
         try:
-            keeper.ports.journal.mark([booking(first)], Source.NOTIFICATION)
+            keeper.ports.journal.subjects.mark([booking(first)], Source.NOTIFICATION)
             keeper.wake.set()
             async with asyncio.timeout(120):
                 await landing.wait()
-                keeper.ports.journal.mark([booking(second)], Source.NOTIFICATION)
+                keeper.ports.journal.subjects.mark([booking(second)], Source.NOTIFICATION)
                 keeper.wake.set()
                 while len(service.requests()) < 2:  # noqa: ASYNC110 - the service is another thread's
                     await asyncio.sleep(0.02)
@@ -129,7 +132,7 @@ async def test_a_stop_finishes_the_landing_in_hand(project, service, monkeypatch
 
             monkeypatch.setattr(warehouse, "land", slowly)
             monkeypatch.setattr(Worker, "_abandon", told_abandon)
-            number = keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION)
+            number = keeper.ports.journal.subjects.mark([booking(uuid)], Source.NOTIFICATION)
             keeper.wake.set()
             await landing.wait()
             served.cancel()
@@ -142,7 +145,7 @@ async def test_a_stop_finishes_the_landing_in_hand(project, service, monkeypatch
         await asyncio.wait([served])
     assert project.query("select supplier_reference from core.bookings where booking_uuid = $1", uuid) == [("IN HAND",)]
     with open_journal(project.pipeline, project.clock) as journal:
-        (row,) = [row for row in journal.subjects("main", SubjectKind.BOOKING) if row.subject == booking(uuid)]
+        (row,) = [row for row in journal.subjects.rows("main", SubjectKind.BOOKING) if row.subject == booking(uuid)]
     assert (row.landed_seq, row.dirty) == (number, False)
 
 
@@ -161,7 +164,7 @@ async def test_a_mistake_of_ours_that_ends_it_is_a_failed_run(project, monkeypat
             60,
         )
     with open_journal(project.pipeline, project.clock) as journal:
-        ended = [(run.status, run.error) for run in journal.runs(10) if run.command == "serve"]
+        ended = [(run.status, run.error) for run in journal.runs.last(10) if run.command == "serve"]
     assert ended == [("failed", "RuntimeError")]
 
 
@@ -188,7 +191,7 @@ async def test_an_attempt_that_ends_in_an_error_is_a_failed_run_that_the_error_n
         served.cancel()
         await asyncio.wait([served])
     with open_journal(project.pipeline, project.clock) as journal:
-        ended = {run.run_id: (run.status, run.error) for run in journal.runs(10) if run.command == "serve"}
+        ended = {run.run_id: (run.status, run.error) for run in journal.runs.last(10) if run.command == "serve"}
     assert ended == {tried[0]: ("failed", "The disk is full."), tried[1]: ("ok", None)}
     assert f"The disk is full. (run {tried[0]}) Trying again until it works; deliveries are kept meanwhile." in said
 
@@ -207,7 +210,7 @@ async def test_what_breaks_while_it_is_being_stopped_does_not_begin_it_anew(proj
     def full(_journal, _fence):
         raise JournalError("The disk is full.")
 
-    monkeypatch.setattr(Journal, "drop_lease", full)
+    monkeypatch.setattr(Leases, "drop", full)
     served.cancel()
     try:
         assert (await asyncio.wait([served], timeout=30))[0], said
@@ -232,7 +235,7 @@ async def test_what_becomes_due_while_it_looks_after_other_things_is_not_slept_o
             if not marked and not keeper._worker._tasks:
                 # As a fetch that failed is: due a moment after the worker has seen that nothing is.
                 due_at = clock.now() + dt.timedelta(milliseconds=20)
-                marked.append(keeper.ports.journal.mark([booking(uuid)], Source.REPAIR, due_at=due_at))
+                marked.append(keeper.ports.journal.subjects.mark([booking(uuid)], Source.REPAIR, due_at=due_at))
                 while clock.now() <= due_at:  # noqa: ASYNC110 - a clock has no event
                     await asyncio.sleep(0.005)
             return found
@@ -252,7 +255,7 @@ async def test_a_new_product_brings_its_availability(project, service):
         await settled(keeper)
         copied = service.state()["products"][0]["id"]
         service.control("POST", "/admin/products", {"copy_of": copied, "id": "new-one", "internal_name": "New"})
-        keeper.ports.journal.mark([Subject("main", SubjectKind.PRODUCTS)], Source.NOTIFICATION)
+        keeper.ports.journal.subjects.mark([Subject("main", SubjectKind.PRODUCTS)], Source.NOTIFICATION)
         await settled(keeper)
         found = keeper.ports.warehouse.query("select count(*) from core.availability where product_id = 'new-one'").rows
         assert found > [(10,)]
@@ -291,11 +294,11 @@ async def test_holds_of_a_connection_that_was_taken_out_are_nobodys_business(tmp
     project.clock.advance(seconds=(ends - project.clock.now()).total_seconds() + 60)
     async with keeping(project) as keeper:
         await settled(keeper)
-        rows = list(keeper.ports.journal.subjects(kind=SubjectKind.BOOKING))
+        rows = list(keeper.ports.journal.subjects.rows(kind=SubjectKind.BOOKING))
         assert {row.subject.parts[0] for row in rows if row.subject.connection == "main"} >= {b["uuid"] for b in held}
         assert [row.subject for row in rows if row.subject.connection == "former"] == []
         # What was owed when it was taken out is not due either.
-        keeper.ports.journal.mark([Subject("former", SubjectKind.SUPPLIER)], Source.SCHEDULE)
+        keeper.ports.journal.subjects.mark([Subject("former", SubjectKind.SUPPLIER)], Source.SCHEDULE)
         assert not keeper._is_due()
 
 
@@ -308,13 +311,13 @@ async def test_repeats_about_one_booking_cost_a_few_requests(project, service):
         uuid = service.state()["bookings"][0]["uuid"]
         service.forget_requests()
         for _ in range(300):
-            keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION)
+            keeper.ports.journal.subjects.mark([booking(uuid)], Source.NOTIFICATION)
             keeper.wake.set()
             await asyncio.sleep(0)
         await settled(keeper)
         assert 1 <= len(service.requests()) <= 2
         # It rests, and is owed: nothing was forgotten.
-        assert any(b.dirty for b in keeper.ports.journal.backlog())
+        assert any(b.dirty for b in keeper.ports.journal.subjects.backlog())
 
 
 @pytest.mark.deep(2)
@@ -326,10 +329,10 @@ async def test_a_service_that_comes_back_is_asked_again_by_itself(project, servi
         await asyncio.to_thread(keeper.pull, "full")
         await settled(keeper)
         assert keeper.troubles
-        assert keeper.ports.journal.runs(1)[0].status == "failed"
+        assert keeper.ports.journal.runs.last(1)[0].status == "failed"
         service.control("DELETE", "/faults")
         async with asyncio.timeout(120):
-            while keeper.troubles or any(b.dirty for b in keeper.ports.journal.backlog()):  # noqa: ASYNC110 - a journal has no event
+            while keeper.troubles or any(b.dirty for b in keeper.ports.journal.subjects.backlog()):  # noqa: ASYNC110 - a journal has no event
                 await asyncio.sleep(0.05)
         await settled(keeper)
     assert project.differences() == []
@@ -351,7 +354,7 @@ async def test_something_urgent_overtakes_a_pull(tmp_path, service):
         async with asyncio.timeout(120):
             while len(service.requests()) < 8:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
-        keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION, priority=10)
+        keeper.ports.journal.subjects.mark([booking(uuid)], Source.NOTIFICATION, priority=10)
         keeper.wake.set()
         async with asyncio.timeout(120):
             await keeper.idle.wait()
@@ -372,14 +375,14 @@ async def test_timers_and_publishing_do_not_wait_for_a_quiet_moment(tmp_path, se
         first = published.stat().st_ino
         uuids = [b["uuid"] for b in service.state()["bookings"]]
         service.faults({"fault": "latency", "seconds": 0.1})
-        journal.set_timers([Timer(subject=booking(uuids[0]), name="confirm-1", due_at=keeper.ports.clock.now())])
+        journal.timers.set([Timer(subject=booking(uuids[0]), name="confirm-1", due_at=keeper.ports.clock.now())])
         keeper._published_at = float("-inf")
         busy, ends = 0, asyncio.get_running_loop().time() + 20
-        while journal.timers() or published.stat().st_ino == first:
+        while journal.timers.rows() or published.stat().st_ino == first:
             assert asyncio.get_running_loop().time() < ends
             # Always more to do than can be done.
             service.change(uuids[1 + busy % 20], supplier_reference=f"R{busy}", silent=True)
-            journal.mark([booking(uuid) for uuid in uuids[1:21]], Source.SCHEDULE)
+            journal.subjects.mark([booking(uuid) for uuid in uuids[1:21]], Source.SCHEDULE)
             keeper.wake.set()
             busy += 1
             await asyncio.sleep(0.05)
@@ -426,7 +429,7 @@ async def test_readers_see_a_deletion_though_nothing_else_changed(tmp_path, serv
         await settled(keeper)
         assert gone in shown(project)
         hidden.set()
-        keeper.ports.journal.mark([booking(gone)], Source.USER)
+        keeper.ports.journal.subjects.mark([booking(gone)], Source.USER)
         async with asyncio.timeout(120):
             while gone in shown(project):
                 keeper._published_at = float("-inf")
@@ -457,7 +460,7 @@ async def test_only_a_whole_pull_of_all_bookings_is_compared_with_others(tmp_pat
         await until(lambda: all(run.status != "running" for run in runs(len(parts))))
         assert {run.status for run in runs(len(parts))} == {ends if fault else "ok"}
         service.faults()
-        keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION)
+        keeper.ports.journal.subjects.mark([booking(uuid)], Source.NOTIFICATION)
         await until(lambda: not keeper.troubles)
         keeper._published_at = float("-inf")
         await settled(keeper)
@@ -560,7 +563,7 @@ async def test_what_is_marked_lands_while_a_copy_is_made_and_readers_get_it_next
         landed = keeper.landed
         for number in range(3):
             service.change(uuid, supplier_reference=f"NEW-{number}", silent=True)
-            keeper.ports.journal.mark([booking(uuid)], Source.NOTIFICATION)
+            keeper.ports.journal.subjects.mark([booking(uuid)], Source.NOTIFICATION)
             await until(lambda expected=landed + number: keeper.landed > expected, keeper)
         assert not keeper.idle.is_set()
         assert told == [], "readers do not have it yet"
@@ -587,7 +590,7 @@ async def test_an_erasure_waits_for_the_copy_in_the_making(tmp_path, service, mo
         else:
             keeper.publish_soon()
         await until(held.begun.is_set, keeper)
-        monkeypatch.setattr(keeper.ports.journal, "open_erasures", lambda: ["1"])
+        monkeypatch.setattr(keeper.ports.journal.erasures, "open_ids", lambda: ["1"])
         keeper._publishing.add_done_callback(lambda _: order.append("published"))
         keeper.wake.set()
         for _ in range(25):  # long enough for one that does not wait

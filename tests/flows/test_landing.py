@@ -50,7 +50,7 @@ async def test_an_error_in_the_middle_of_a_landing_leaves_rows_and_watermark_as_
             await sync(opened.ports, Scope(full=True), command="test", publishing=False)
         opened.warehouse._db = real
         assert trip.fired == 1
-        assert opened.journal.run(opened.ports.run_id).status == "failed"
+        assert opened.journal.runs.find(opened.ports.run_id).status == "failed"
     if "products" in statement or "coverage" in statement or statement == "commit":
         assert copy.query(COVERAGE) == covered
         now = copy.warehouse()
@@ -77,8 +77,8 @@ async def test_a_subject_stays_owed_when_its_landing_failed(synced, service):
         with pytest.raises(WarehouseError):
             await sync(opened.ports, Scope(full=True), command="test", publishing=False)
         opened.warehouse._db = real
-        assert opened.journal.dirty_count() > 0
-        assert any(row.dirty and row.attempts == 0 for row in opened.journal.subjects())
+        assert opened.journal.subjects.dirty_count() > 0
+        assert any(row.dirty and row.attempts == 0 for row in opened.journal.subjects.rows())
 
 
 async def test_a_second_sync_is_told_who_works_and_touches_nothing(synced):

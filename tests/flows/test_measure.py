@@ -40,12 +40,12 @@ def place(tmp_path):
 
 
 def land_all(journal):
-    journal.landed(journal.claim(1000, run_id="r"), run_id="r")
+    journal.subjects.landed(journal.subjects.claim(1000, run_id="r"), run_id="r")
 
 
 def test_every_value_belongs_to_a_metric_and_has_its_labels(place):
     gauges, journal, *_ = place
-    journal.mark([Subject("acme", SubjectKind.PRODUCTS)], Source.SCHEDULE)
+    journal.subjects.mark([Subject("acme", SubjectKind.PRODUCTS)], Source.SCHEDULE)
     land_all(journal)
     for name, samples in gauges.read().items():
         assert name in CATALOGUE
@@ -59,10 +59,10 @@ def test_staleness_is_endless_before_anything_was_asked_for_and_then_grows_with_
     assert stale == {("acme", kind): inf for kind in ("supplier", "products", "bookings")}
 
     products, month = Subject("acme", SubjectKind.PRODUCTS), Subject("acme", SubjectKind.BOOKINGS, ("2026-11",))
-    journal.mark([products], Source.SCHEDULE)
+    journal.subjects.mark([products], Source.SCHEDULE)
     land_all(journal)
     clock.moment += dt.timedelta(seconds=100)
-    journal.mark([month], Source.SCHEDULE)
+    journal.subjects.mark([month], Source.SCHEDULE)
     clock.moment += dt.timedelta(seconds=10)
     found = gauges.read()
     assert found["octo_sync_staleness_seconds"] == {("acme", "products"): 110, ("acme", "bookings"): 10}
@@ -79,14 +79,14 @@ def test_staleness_is_endless_before_anything_was_asked_for_and_then_grows_with_
 
 def test_runs_are_counted_from_the_beginning_of_this_process_each_once_whoever_made_them(place):
     gauges, journal, *_ = place
-    journal.start_run("sync", "p", run_id="before", fence=1)
-    journal.end_run("before", "ok")
+    journal.runs.start("sync", "p", run_id="before", fence=1)
+    journal.runs.end("before", "ok")
     assert set(gauges.read()["octo_sync_runs"].values()) == {0}
-    journal.start_run("pull", "p", run_id="open", fence=1)
+    journal.runs.start("pull", "p", run_id="open", fence=1)
     assert set(gauges.read()["octo_sync_runs"].values()) == {0}, "it has not ended"
-    journal.start_run("sync", "p", run_id="later", fence=1)
-    journal.end_run("later", "failed")
-    journal.end_run("open", "partial")
+    journal.runs.start("sync", "p", run_id="later", fence=1)
+    journal.runs.end("later", "failed")
+    journal.runs.end("open", "partial")
     for _ in range(2):
         counted = gauges.read()["octo_sync_runs"]
         assert {labels: count for labels, count in counted.items() if count} == {
@@ -130,7 +130,7 @@ def test_a_warehouse_on_a_server_that_is_away_hides_nothing_else_and_is_asked_on
         clock.moment = NOON + dt.timedelta(seconds=seconds)
         found = gauges.read()
         assert found["octo_sync_warehouse_bytes"] == expected
-        assert found["octo_sync_journal_bytes"][()] == journal.size()
+        assert found["octo_sync_journal_bytes"][()] == journal.store.size()
     assert len(asked) == 2
 
 
@@ -152,15 +152,15 @@ def test_the_size_of_a_warehouse_on_a_server_is_that_of_its_tables(place, postgr
 def test_a_subscription_that_was_there_and_is_gone_is_a_zero_and_one_that_never_was_is_nothing(place):
     gauges, journal, *_ = place
     assert gauges.read()["octo_sync_subscription_held"] == {}
-    journal.add_endpoint("e" * 32, connection="acme", secret_hash="0" * 64)
-    journal.activate_endpoint("e" * 32, "s-1")
-    journal.set_setting("told_at_endpoint", "e" * 32, connection="acme")
+    journal.endpoints.add("e" * 32, connection="acme", secret_hash="0" * 64)
+    journal.endpoints.activate("e" * 32, "s-1")
+    journal.settings.set("told_at_endpoint", "e" * 32, connection="acme")
     assert gauges.read()["octo_sync_subscription_held"] == {("acme",): True}
-    journal.add_endpoint("n" * 32, connection="acme", secret_hash="1" * 64)
+    journal.endpoints.add("n" * 32, connection="acme", secret_hash="1" * 64)
     assert gauges.read()["octo_sync_subscription_held"] == {("acme",): True}, "it moves to a new address"
-    journal.subscription_gone("acme", "s-1")
+    journal.endpoints.subscription_gone("acme", "s-1")
     assert gauges.read()["octo_sync_subscription_held"] == {("acme",): False}
-    journal.set_setting("subscriptions_removed_at", None, connection="acme")
+    journal.settings.set("subscriptions_removed_at", None, connection="acme")
 
 
 def test_deliveries_and_quarantine_and_sizes_are_those_of_the_journal_and_the_files(place):
@@ -168,13 +168,13 @@ def test_deliveries_and_quarantine_and_sizes_are_those_of_the_journal_and_the_fi
     pipeline.destination.write_bytes(b"x" * 1000)
     pipeline.publish.path.write_bytes(b"x" * 500)
     body = Received(connection="acme", endpoint="e" * 32, received_at=clock.now(), body=b"{}", subjects=())
-    journal.add_endpoint("e" * 32, connection="acme", secret_hash="0" * 64)
-    journal.receive([body])
-    journal.quarantine_record("acme", "deletions-held", "k", "", "held", "d", "r")
+    journal.endpoints.add("e" * 32, connection="acme", secret_hash="0" * 64)
+    journal.inbox.accept([body])
+    journal.quarantine.add_record("acme", "deletions-held", "k", "", "held", "d", "r")
     found = gauges.read()
     assert found["octo_sync_last_delivery_timestamp_seconds"] == {("acme",): NOON.timestamp()}
     assert found["octo_sync_quarantine_entries"]["acme", "deletions-held"] == 1
     assert found["octo_sync_quarantine_entries"]["acme", "bookings"] == 0
     assert found["octo_sync_warehouse_bytes"] == {("warehouse",): 1000, ("read copy",): 500}
     assert found["octo_sync_published_timestamp_seconds"] == {(): pipeline.publish.path.stat().st_mtime}
-    assert found["octo_sync_journal_bytes"][()] == journal.size()
+    assert found["octo_sync_journal_bytes"][()] == journal.store.size()

@@ -80,7 +80,7 @@ def test_serve_calls_no_pull_well_that_verified_nothing_and_asks_once_in_five_mi
         async with service.keeping(project, say=said.append, all_is_well=lambda: pings.append(1)) as keeper:
             keeper.pull("full")
             await asyncio.sleep(1500)
-            runs = [run.status for run in keeper.ports.journal.runs(1)]
+            runs = [run.status for run in keeper.ports.journal.runs.last(1)]
         return said, pings, runs, len(service.log)
 
     said, pings, runs, requests = lived(life)
@@ -99,7 +99,7 @@ def test_a_run_that_is_stopped_says_what_it_did(tmp_path):
                 await asyncio.sleep(0.05)
             run.cancel()
             await asyncio.wait([run])
-            (ran,) = opened.journal.runs(1)
+            (ran,) = opened.journal.runs.last(1)
             return ran, landed, len(service.log)
 
     ran, landed, requests = lived(life, days=200)
@@ -117,7 +117,7 @@ def test_pulls_that_end_with_serve_say_what_they_did(tmp_path):
             keeper.pull("full")
             await asyncio.sleep(20)
             keeper.stop_pulls()
-            (ran,) = keeper.ports.journal.runs(1)
+            (ran,) = keeper.ports.journal.runs.last(1)
             return ran, keeper.counts(), len(service.log)
 
     ran, counts, requests = lived(life)

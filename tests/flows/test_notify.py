@@ -84,7 +84,7 @@ def test_a_large_quarantine_is_told_once_and_the_journal_keeps_a_short_note(tmp_
     assert (first, told(memory, state(quarantine=[*many, entry("x")]))[0]) == (["quarantine"], [])
     with Journal.open(tmp_path / "j.sqlite", clock=Clock()) as journal:
         remember(journal, {}, memory)
-        assert len(journal.setting("told quarantine", connection="acme")) < 100
+        assert len(journal.settings.get("told quarantine", connection="acme")) < 100
 
 
 def test_what_was_told_outlives_a_restart(tmp_path):
@@ -96,7 +96,7 @@ def test_what_was_told_outlives_a_restart(tmp_path):
         assert told(before, state(quarantine=[entry("a"), entry("b")], staleness=9999.0))[0] == []
         _, over = told(before, state())
         remember(journal, before, over)
-        assert [journal.setting(f"told {kind}", connection="acme") for kind in KINDS] == [None] * 3
+        assert [journal.settings.get(f"told {kind}", connection="acme") for kind in KINDS] == [None] * 3
 
 
 def test_an_event_says_what_a_person_needs():
@@ -132,8 +132,8 @@ def project(tmp_path):
 def test_a_copy_that_became_stale_is_told_to_the_hook_once(project):
     notifier, journal, clock = project
     products = Subject("acme", SubjectKind.PRODUCTS)
-    journal.mark([products], Source.SCHEDULE)
-    journal.landed(journal.claim(1, run_id="r"), run_id="r")
+    journal.subjects.mark([products], Source.SCHEDULE)
+    journal.subjects.landed(journal.subjects.claim(1, run_id="r"), run_id="r")
     notifier.look()
     clock.moment += dt.timedelta(hours=2)
     notifier.look()
@@ -181,13 +181,13 @@ def test_a_hook_that_breaks_does_not_end_the_thread(project, monkeypatch, caplog
 
 def test_another_process_that_works_on_the_project_does_the_telling(project, monkeypatch):
     notifier, journal, clock = project
-    journal.mark([Subject("acme", SubjectKind.PRODUCTS)], Source.SCHEDULE)
+    journal.subjects.mark([Subject("acme", SubjectKind.PRODUCTS)], Source.SCHEDULE)
     clock.moment += dt.timedelta(hours=2)
-    journal.take_lease(owner="serve", pid=1, host="elsewhere")
+    journal.leases.take(owner="serve", pid=1, host="elsewhere")
     notifier.look()
     notifier.finish(10)
     assert notifier.lines() == []
-    journal.drop_lease(journal.lease().fence)
+    journal.leases.drop(journal.leases.last().fence)
     notifier.look()
     notifier.finish(10)
     assert [line["event"] for line in notifier.lines()] == ["stale"]

@@ -7,7 +7,7 @@ from tests.flows.harness import Project
 
 from octo_sync.errors import JournalError
 from octo_sync.flows.sync.pull import Scope
-from octo_sync.journal import Journal
+from octo_sync.journal.numbers import Numbers
 from octo_sync.model import Source
 
 
@@ -19,7 +19,9 @@ def project(tmp_path, service):
 async def marked(project):
     """What opening the project marks for repair."""
     async with project.opened() as opened:
-        return [row.subject for row in opened.journal.subjects("main") if row.source is Source.REPAIR and row.dirty]
+        return [
+            row.subject for row in opened.journal.subjects.rows("main") if row.source is Source.REPAIR and row.dirty
+        ]
 
 
 @pytest.mark.deep(4)
@@ -47,14 +49,14 @@ async def test_a_kill_when_the_counters_are_just_lifted_loses_no_mark(project, m
     await project.sync(seed=2, scope=Scope(full=True))
     shutil.copy(project.directory / "before", journal)
 
-    lift = Journal.at_least
+    lift = Numbers.at_least
 
     def killed(self, **numbers):
         lift(self, **numbers)
         raise JournalError("killed")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Journal, "at_least", killed)
+        patched.setattr(Numbers, "at_least", killed)
         with pytest.raises(JournalError, match="killed"):
             await marked(project)
     assert len(await marked(project)) > 5

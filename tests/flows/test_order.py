@@ -24,7 +24,7 @@ def is_window(request):
 
 
 def clean(ports, subject):
-    return any(row.subject == subject and not row.dirty for row in ports.journal.subjects())
+    return any(row.subject == subject and not row.dirty for row in ports.journal.subjects.rows())
 
 
 async def test_what_is_marked_during_its_fetch_stays_dirty_and_is_fetched_again(synced, service):
@@ -36,11 +36,11 @@ async def test_what_is_marked_during_its_fetch_stays_dirty_and_is_fetched_again(
             if len(seen) == 1:
                 # The answer has left the service; now the booking changes, and somebody says so.
                 service.change(uuid, notes="changed while it was fetched", silent=True)
-                ports.journal.mark([WINDOW], Source.NOTIFICATION)
+                ports.journal.subjects.mark([WINDOW], Source.NOTIFICATION)
 
     async with copy.opened(transport=Wire.by(edit)) as opened:
         ports = opened.ports
-        ports.journal.mark([WINDOW], Source.SCHEDULE)
+        ports.journal.subjects.mark([WINDOW], Source.SCHEDULE)
         await Worker(ports).drain()
         assert clean(ports, WINDOW)
     assert len(seen) == 2
@@ -54,7 +54,7 @@ async def test_a_windows_older_answer_held_back_never_overwrites_a_bookings_newe
     async def edit(request, _answer):
         if is_window(request):
             service.change(uuid, reseller_reference="NEWER", silent=True)
-            ports.journal.mark([one], Source.NOTIFICATION)
+            ports.journal.subjects.mark([one], Source.NOTIFICATION)
             other = Worker(ports, kinds={SubjectKind.BOOKING})
             await other.drain()
             assert clean(ports, one)
@@ -62,7 +62,7 @@ async def test_a_windows_older_answer_held_back_never_overwrites_a_bookings_newe
     service.change(uuid, reseller_reference="OLDER", silent=True)
     async with copy.opened(transport=Wire.by(edit)) as opened:
         ports = opened.ports
-        ports.journal.mark([WINDOW], Source.SCHEDULE)
+        ports.journal.subjects.mark([WINDOW], Source.SCHEDULE)
         await Worker(ports, kinds={SubjectKind.BOOKINGS}).drain()
         assert clean(ports, WINDOW)
     assert copy.query("select reseller_reference from core.bookings where booking_uuid = $1", uuid) == [("NEWER",)]
@@ -76,14 +76,14 @@ async def test_a_bookings_older_answer_held_back_never_overwrites_a_windows_newe
     async def edit(request, _answer):
         if api_path(request) == f"/bookings/{uuid}":
             service.change(uuid, reseller_reference="NEWER", contact={"fullName": "Newer Name"}, silent=True)
-            ports.journal.mark([WINDOW], Source.SCHEDULE)
+            ports.journal.subjects.mark([WINDOW], Source.SCHEDULE)
             await Worker(ports, kinds={SubjectKind.BOOKINGS}).drain()
             assert clean(ports, WINDOW)
 
     service.change(uuid, reseller_reference="OLDER", contact={"fullName": "Older Name"}, silent=True)
     async with copy.opened(transport=Wire.by(edit)) as opened:
         ports = opened.ports
-        ports.journal.mark([one], Source.NOTIFICATION)
+        ports.journal.subjects.mark([one], Source.NOTIFICATION)
         await Worker(ports, kinds={SubjectKind.BOOKING}).drain()
         assert clean(ports, one)
     assert copy.query("select reseller_reference from core.bookings where booking_uuid = $1", uuid) == [("NEWER",)]
@@ -101,13 +101,13 @@ async def test_of_a_product_list_and_a_product_the_later_request_wins(synced, se
     async def edit(request, _answer):
         if api_path(request) == ("/products" if older == "list" else f"/products/{product}"):
             service.control("PATCH", f"/admin/products/{product}", {"internal_name": "newer", "silent": True})
-            ports.journal.mark([fast], Source.NOTIFICATION)
+            ports.journal.subjects.mark([fast], Source.NOTIFICATION)
             await Worker(ports, kinds={fast.kind}).drain()
 
     service.control("PATCH", f"/admin/products/{product}", {"internal_name": "older", "silent": True})
     async with copy.opened(transport=Wire.by(edit)) as opened:
         ports = opened.ports
-        ports.journal.mark([slow], Source.SCHEDULE)
+        ports.journal.subjects.mark([slow], Source.SCHEDULE)
         await Worker(ports, kinds={slow.kind}).drain()
     assert copy.query("select internal_name from core.products where product_id = $1", product) == [("newer",)]
     assert copy.differences() == []
@@ -127,12 +127,12 @@ async def test_the_order_is_the_requests_start_not_the_answers_arrival(synced, s
 
     async with copy.opened(transport=Wire.by(edit)) as opened:
         ports = opened.ports
-        ports.journal.mark([WINDOW], Source.SCHEDULE)
+        ports.journal.subjects.mark([WINDOW], Source.SCHEDULE)
         worker = Worker(ports)
         window = asyncio_task(worker.drain())
         await until(lambda: worker._tasks)  # the window's request is on its way
         service.change(uuid, reseller_reference="NEWEST", silent=True)
-        ports.journal.mark([one], Source.NOTIFICATION)
+        ports.journal.subjects.mark([one], Source.NOTIFICATION)
         await Worker(ports, kinds={SubjectKind.BOOKING}).drain()
         await window
     assert landed == ["NEWEST"]
@@ -152,7 +152,7 @@ async def test_a_booking_that_goes_back_to_what_it_was_is_not_taken_for_unchange
     before = service.booking(uuid)
     service.change(uuid, reseller_reference="IN BETWEEN", silent=True)
     async with copy.opened() as opened:
-        opened.ports.journal.mark([Subject("main", SubjectKind.BOOKING, (uuid,))], Source.NOTIFICATION)
+        opened.ports.journal.subjects.mark([Subject("main", SubjectKind.BOOKING, (uuid,))], Source.NOTIFICATION)
         await Worker(opened.ports).drain()
     assert copy.differences() == []
     service.reset()

@@ -181,12 +181,12 @@ def test_a_pace_is_forgotten_after_a_day(tmp_path):
         project = service.project(tmp_path, bookings=(-10, 10), availability=(0, 10))
         await synced(service, project, Permits(service, 4))
         async with project.opened(transport=service.way) as opened:
-            noted = json.loads(opened.journal.setting("pace", connection="main"))
+            noted = json.loads(opened.journal.settings.get("pace", connection="main"))
             known = [opened.ports.clients["main"].budget.pace]
             assert known[0].requests == noted["requests"] == 4
         noted["at"] = (service.now() - timedelta(days=1)).isoformat()
         async with project.opened() as opened:
-            opened.journal.set_setting("pace", json.dumps(noted), connection="main")
+            opened.journal.settings.set("pace", json.dumps(noted), connection="main")
         async with project.opened(transport=service.way) as opened:
             return [*known, opened.ports.clients["main"].budget.pace]
 

@@ -152,7 +152,7 @@ async def pulled(project, guest, transport=None, **asked):
         file.write("[publish]\ncontacts = true\n")
     async with copy.opened(transport=transport or wire(guest)) as opened:
         await sync(opened.ports, Scope(full=True), command="test")
-        opened.journal.receive(
+        opened.journal.inbox.accept(
             [
                 delivery(copy, json.dumps({"data": {"uuid": guest[0], "contact": MARKS}}).encode()),
                 delivery(copy, json.dumps({"data": {"uuid": guest[2]}}).encode()),
@@ -356,7 +356,7 @@ async def test_after_an_erasure_was_cut_off_files_are_looked_at_though_nobody_kn
                 erase(opened.ports)
 
     async with copy.opened() as opened:
-        (done,) = opened.journal.erasures()
+        (done,) = opened.journal.erasures.rows()
 
     assert done.done_at is not None
     unsearched = [sentence for sentence in done.left if "cut off" in sentence]
@@ -396,7 +396,7 @@ async def test_what_a_service_said_of_somebody_in_a_refusal_leaves_quarantine_an
     async with copy.opened(transport=Wire.by(refuse)) as opened:
         # A run that is older than those that the journal still tells of.
         opened.warehouse.write_log("ops.runs", [{"run_id": "old", "command": "sync", "pipeline": "p", "error": said}])
-        opened.journal.mark([Subject("main", SubjectKind.BOOKING, (guest[2],))], Source.NOTIFICATION)
+        opened.journal.subjects.mark([Subject("main", SubjectKind.BOOKING, (guest[2],))], Source.NOTIFICATION)
         await sync(opened.ports, Scope(full=True), command="test")
     tables = {f"{file}: ops.{name}" for file in ("octo.duckdb", "octo.read.duckdb") for name in ("quarantine", "runs")}
     assert tables <= rows_holding(copy.directory, text)
@@ -569,7 +569,7 @@ async def test_a_read_copy_that_cannot_be_replaced_leaves_the_erasure_open_and_s
     check.unlink()
     async with copy.opened() as opened:
         assert not is_due(opened.ports)
-        (done,) = opened.journal.erasures()
+        (done,) = opened.journal.erasures.rows()
     assert [s.split(" ")[0] for s in done.left] == ["march.csv"], "the first attempt knew what to look for"
     assert holding(copy.directory) == ["march.csv"]
 
@@ -611,7 +611,7 @@ async def test_neither_the_request_nor_the_tombstone_says_who_it_is(project, gue
     await forget(copy, emails=[MARKS["emailAddress"]])
 
     async with copy.opened() as opened:
-        text = json.dumps([dataclasses.asdict(e) for e in opened.journal.erasures()], default=str).lower()
+        text = json.dumps([dataclasses.asdict(e) for e in opened.journal.erasures.rows()], default=str).lower()
     assert "quux" not in text
     assert "example.org" not in text
 
@@ -633,7 +633,7 @@ async def test_a_keeper_erases_what_another_process_asks_for_publishes_and_works
                         await asyncio.sleep(0.05)
             assert holding(copy.directory) == []
             service.change(guest[0], contact=MARKS, notes=NOTES)
-            opened.journal.mark([Subject("main", SubjectKind.BOOKING, (guest[0],))], Source.NOTIFICATION)
+            opened.journal.subjects.mark([Subject("main", SubjectKind.BOOKING, (guest[0],))], Source.NOTIFICATION)
             keeper.idle.clear()
             wake.set()
             async with asyncio.timeout(120):
@@ -668,7 +668,7 @@ async def test_an_erasure_that_a_check_keeps_open_is_not_carried_out_again_and_a
     counting(erasing, "publish")
     async with copy.opened(transport=wire(guest)) as opened:
         counting(opened.ports.warehouse, "shed")
-        counting(opened.journal, "compact")
+        counting(opened.journal.store, "compact")
         keeper = Keeper(opened.ports, asyncio.Event(), lambda: "pull-1")
         task = asyncio.create_task(keeper.run())
         try:
@@ -681,14 +681,14 @@ async def test_an_erasure_that_a_check_keeps_open_is_not_carried_out_again_and_a
                     keeper.wake.set()
                     await asyncio.sleep(0.02)
                 service.change(guest[2], supplier_reference="LANDED")
-                opened.journal.mark([Subject("main", SubjectKind.BOOKING, (guest[2],))], Source.NOTIFICATION)
+                opened.journal.subjects.mark([Subject("main", SubjectKind.BOOKING, (guest[2],))], Source.NOTIFICATION)
                 keeper.wake.set()
                 landed = "select 1 from core.bookings where supplier_reference = 'LANDED'"
                 await until(lambda: opened.warehouse.query(landed).rows)
                 assert (did["find"], did["shed"], did["compact"]) == (1, 1, 1)
-                counts = opened.journal.erasure(asked.id).counts
+                counts = opened.journal.erasures.find(asked.id).counts
                 check.unlink()
-                while (done := opened.journal.erasure(asked.id)).done_at is None:
+                while (done := opened.journal.erasures.find(asked.id)).done_at is None:
                     keeper.wake.set()
                     await asyncio.sleep(0.02)
         finally:
@@ -755,10 +755,10 @@ async def test_who_was_erased_after_a_backup_is_not_in_it_when_it_is_restored_an
     assert "octo.private.duckdb: private.booking_contacts" in rows_holding(copy.directory)
     async with copy.opened() as opened:
         privacy = opened.ports.privacy
-        assert opened.journal.erased().secret == secret
-        (done,) = opened.journal.erasures()
+        assert opened.journal.erasures.erased().secret == secret
+        (done,) = opened.journal.erasures.rows()
         assert done.done_at is not None
-        assert secret not in repr(opened.journal.erased()) + repr(done)
+        assert secret not in repr(opened.journal.erasures.erased()) + repr(done)
     assert rows_holding(copy.directory) == set()
     key = [(privacy.email_key(OTHER["emailAddress"]),)]
     of_ada = "select contact_key from core.bookings where booking_uuid = $1"

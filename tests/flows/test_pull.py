@@ -116,7 +116,7 @@ async def test_where_everything_is_marked_already_nothing_is_asked_for_twice(syn
 
     async with copy.opened() as opened:
         marked = mark_everything(opened.journal, copy.pipeline, copy.clock)
-        owed = {row.subject for row in opened.journal.subjects() if row.dirty}
+        owed = {row.subject for row in opened.journal.subjects.rows() if row.dirty}
     assert len(owed) == marked
     await copy.sync(transport=Wire.by(note))
     months = [request for request in asked if request[1] == "/availability"]

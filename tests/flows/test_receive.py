@@ -60,7 +60,7 @@ async def inbox(journal, routing):
 
 
 def dirty(journal: Journal) -> set[Subject]:
-    return {row.subject for row in journal.subjects() if row.dirty}
+    return {row.subject for row in journal.subjects.rows() if row.dirty}
 
 
 # ── routing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -152,7 +152,7 @@ class Gate:
 
     def __init__(self, journal: Journal, monkeypatch) -> None:
         self.open, self.sizes, self.inside = threading.Event(), [], threading.Event()
-        real = journal.receive
+        real = journal.inbox.accept
 
         def receive(items):
             self.inside.set()
@@ -160,7 +160,7 @@ class Gate:
             self.sizes.append(len(items))
             return real(items)
 
-        monkeypatch.setattr(journal, "receive", receive)
+        monkeypatch.setattr(journal.inbox, "accept", receive)
 
 
 async def test_nothing_is_acknowledged_before_it_is_committed_r1(inbox, journal, monkeypatch):
@@ -172,7 +172,7 @@ async def test_nothing_is_acknowledged_before_it_is_committed_r1(inbox, journal,
     gate.open.set()
     await task
     assert dirty(journal) == {booking("b")}
-    assert len(journal.deliveries()) == 1
+    assert len(journal.inbox.deliveries()) == 1
 
 
 async def test_what_arrives_during_a_commit_shares_the_next_one(inbox, journal, monkeypatch):
@@ -185,13 +185,13 @@ async def test_what_arrives_during_a_commit_shares_the_next_one(inbox, journal, 
     gate.open.set()
     await asyncio.gather(first, *others)
     assert gate.sizes == [1, 99]
-    assert len({one.seq for one in journal.deliveries()}) == 2
+    assert len({one.seq for one in journal.inbox.deliveries()}) == 2
     assert dirty(journal) == {booking(f"{n}") for n in range(100)}
 
 
 async def test_identical_deliveries_are_each_stored_and_acknowledged_r3(inbox, journal):
     await asyncio.gather(*(inbox.receive("acme", "e", body(uuid="same")) for _ in range(20)))
-    assert len(journal.deliveries()) == 20
+    assert len(journal.inbox.deliveries()) == 20
 
 
 async def test_when_the_disk_refuses_everybody_who_waits_is_told_and_it_goes_on_afterwards(inbox, journal, monkeypatch):
@@ -199,7 +199,7 @@ async def test_when_the_disk_refuses_everybody_who_waits_is_told_and_it_goes_on_
         raise JournalError("The disk is full.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(journal, "receive", refuse)
+        patched.setattr(journal.inbox, "accept", refuse)
         told = await asyncio.gather(
             *(inbox.receive("acme", "e", body(uuid=f"{n}")) for n in range(5)), return_exceptions=True
         )
@@ -213,14 +213,14 @@ async def test_when_the_disk_refuses_everybody_who_waits_is_told_and_it_goes_on_
 
 
 async def test_a_delivery_that_breaks_our_own_code_does_not_cost_its_neighbours_theirs(inbox, journal, monkeypatch):
-    real = journal.receive
+    real = journal.inbox.accept
 
     def receive(items):
         if any(item.body == b"bad" for item in items):
             raise TypeError("a mistake of ours")
         return real(items)
 
-    monkeypatch.setattr(journal, "receive", receive)
+    monkeypatch.setattr(journal.inbox, "accept", receive)
     told = await asyncio.gather(
         *(inbox.receive("acme", "e", each) for each in (body(uuid="a"), b"bad", body(uuid="b"))),
         return_exceptions=True,
@@ -240,7 +240,7 @@ async def test_more_than_may_wait_is_refused_at_once(inbox, journal, monkeypatch
         await inbox.receive("acme", "e", body(uuid="4"))
     gate.open.set()
     await asyncio.gather(*waiting)
-    assert len(journal.deliveries()) == 4
+    assert len(journal.inbox.deliveries()) == 4
 
 
 async def test_who_gives_up_waiting_loses_nothing(inbox, journal, monkeypatch):
@@ -259,7 +259,7 @@ async def test_listeners_hear_of_what_is_durable_and_cannot_break_receiving(jour
 
     def listen(items):
         heard.extend(item.body for item in items)
-        assert len(journal.deliveries()) == len(heard)
+        assert len(journal.inbox.deliveries()) == len(heard)
         raise RuntimeError("a listener's own trouble")
 
     inbox = Inbox(journal, routing, on_commit=listen)
@@ -277,7 +277,7 @@ async def test_closing_commits_what_waits_and_refuses_what_comes_later(journal, 
     await asyncio.sleep(0)
     await inbox.close()
     assert all(task.done() for task in waiting)
-    assert len(journal.deliveries()) == 5
+    assert len(journal.inbox.deliveries()) == 5
     with pytest.raises(JournalError, match="stopping"):
         await inbox.receive("acme", "e", body(uuid="late"))
 
@@ -302,7 +302,7 @@ async def test_of_a_whole_booking_only_what_was_read_is_stored_and_replayed(jour
     await inbox.receive("acme", "e", json.dumps(old).encode())
     await inbox.close()
 
-    (stored,) = journal.deliveries()
+    (stored,) = journal.inbox.deliveries()
     assert stored.body == b'{"webhook":{"event":"booking_update"},"booking":{"uuid":"b"}}'
     assert (stored.type, stored.reading, stored.marks) == ("BOOKING_UPDATE", "", 1)
     assert replay(journal, routing, since=NOON) == (1, 1)
@@ -320,20 +320,20 @@ def test_a_body_that_nobody_can_read_is_stored_while_persons_are_kept(tmp_path, 
 
 
 async def test_replay_marks_again_what_deliveries_said_and_stores_nothing(inbox, journal, routing, clock):
-    journal.mark([availability("p", "o", "2026-07")], Source.SCHEDULE)
+    journal.subjects.mark([availability("p", "o", "2026-07")], Source.SCHEDULE)
     await inbox.receive("acme", "e", body(uuid="old"))
     since = clock.forward(60)
     for each in (body(uuid="b"), b"not JSON", body("AVAILABILITY_UPDATE", productId="p", localDate="2026-07-02")):
         await inbox.receive("acme", "e", each)
     await inbox.receive("other", "e2", body(uuid="c"))
-    while claims := journal.claim(99, run_id="r"):
-        journal.landed(claims, run_id="r")
-    before = journal.timers()
+    while claims := journal.subjects.claim(99, run_id="r"):
+        journal.subjects.landed(claims, run_id="r")
+    before = journal.timers.rows()
     clock.forward(3600)
 
     assert replay(journal, routing, since=since, connection="acme") == (3, 2)
 
-    marked = {row.subject: row.source for row in journal.subjects() if row.dirty}
+    marked = {row.subject: row.source for row in journal.subjects.rows() if row.dirty}
     assert marked == {booking("b"): Source.USER, availability("p", "o", "2026-07"): Source.USER}
-    assert (len(journal.deliveries()), journal.timers()) == (5, before)
+    assert (len(journal.inbox.deliveries()), journal.timers.rows()) == (5, before)
     assert replay(journal, routing, since=since + timedelta(days=1)) == (0, 0)

@@ -35,7 +35,7 @@ def test_what_is_too_fresh_to_tell_keeps_its_age(journal):
     again = kept(journal, 2, priced(Bucket.MISMATCHED))
 
     assert (fresh.resolved, again.resolved) == (0, 0)
-    [stored] = journal.differences()
+    [stored] = journal.reconciliations.differences()
     assert (stored.first_seen_at, stored.last_seen_at, stored.resolved_at) == (NOW, NOW + 2 * DAY, None)
     [[told]] = [each.differences for each in again.items]
     assert (told.first_seen_at, told.is_new) == (NOW, False)
@@ -43,7 +43,7 @@ def test_what_is_too_fresh_to_tell_keeps_its_age(journal):
 
 def test_what_is_too_fresh_is_not_kept_before_it_can_be_told(journal):
     kept(journal, 0, priced(Bucket.TOO_FRESH))
-    assert journal.differences() == []
+    assert journal.reconciliations.differences() == []
     kept(journal, 1, priced(Bucket.MISMATCHED))
     other = kept(journal, 2, priced(Bucket.TOO_FRESH, field="net_amount"))
     assert other.resolved == 1, "another field, which is not the same difference"

@@ -58,7 +58,7 @@ def store(journal, *found, day=0, verdict="over", **changes):
         "counts": {"matched": 7, "mismatched": 1},
         "totals": [{"side": "here", "currency": "EUR", "rows": 9, "amounts": {"gross": "80.00"}}],
     }
-    journal.store_reconciliation("ledger", **{**said, **changes}, verdict=verdict, found=found, now=NOON + day * DAY)
+    journal.reconciliations.store("ledger", **{**said, **changes}, verdict=verdict, found=found, now=NOON + day * DAY)
 
 
 class Clock:
@@ -107,7 +107,7 @@ def test_every_column_is_what_the_journal_knows(ports):
     store(ports.journal, GROSS, LINE)
     store(ports.journal, GROSS, day=1)
     store(ports.journal, day=2, verdict="failed")
-    ports.journal.accept_difference(
+    ports.journal.reconciliations.accept(
         "ledger", "b-1", note="Agreed.", by="ana", until=dt.date(2026, 12, 1), now=NOON + DAY
     )
     assert mirror_reconciliations(ports)
@@ -130,7 +130,7 @@ def test_every_column_is_what_the_journal_knows(ports):
         "ended_at_utc": NOON + DAY, "window_start": WINDOW.start, "window_end": WINDOW.end, "here_origin": "the copy",
         "there_origin": "ledger.csv", "differences": 1, "new_differences": 0, "resolved_differences": 1,
         "open_differences": 1, **counts, "control_totals": second["control_totals"],
-        "revision": ports.journal.reconciliation_revision(),
+        "revision": ports.journal.reconciliations.revision(),
     }  # fmt: skip
     assert json.loads(second["control_totals"])[0]["amounts"] == {"gross": "80.00"}
     assert (failed["verdict"], failed["matched"], failed["open_differences"]) == ("failed", None, 1)
@@ -142,13 +142,13 @@ def test_a_copy_that_is_current_is_not_written_again_and_every_change_is(ports):
     journal = ports.journal
     for change in (
         lambda: store(journal, GROSS, LINE),
-        lambda: journal.accept_difference("ledger", "b-1", note="why", by="ana", until=None, now=NOON),
-        lambda: journal.accept_difference("ledger", "b-1", note="why not", by="ana", until=None, now=NOON),
-        lambda: journal.unaccept_difference("ledger", "b-1"),
-        lambda: journal.blank_differences(["u-1"], lambda text: "nobody" in text),
+        lambda: journal.reconciliations.accept("ledger", "b-1", note="why", by="ana", until=None, now=NOON),
+        lambda: journal.reconciliations.accept("ledger", "b-1", note="why not", by="ana", until=None, now=NOON),
+        lambda: journal.reconciliations.unaccept("ledger", "b-1"),
+        lambda: journal.reconciliations.blank(["u-1"], lambda text: "nobody" in text),
         lambda: store(journal, day=1, verdict="failed"),
         lambda: store(journal, LINE, day=2),
-        lambda: journal.prune_reconciliations(NOON + 9 * DAY),
+        lambda: journal.reconciliations.prune(NOON + 9 * DAY),
     ):
         change()
         ports.written.clear()
@@ -156,10 +156,10 @@ def test_a_copy_that_is_current_is_not_written_again_and_every_change_is(ports):
         assert ports.written == ["ops.recon_results", "ops.recon_runs"]
         assert not mirror_reconciliations(ports)
         assert ports.written == ["ops.recon_results", "ops.recon_runs"]
-        notes = [one.accepted_note for one in journal.differences()]
+        notes = [one.accepted_note for one in journal.reconciliations.differences()]
         assert [row["accepted_note"] for row in shown(ports.warehouse, "recon_results")] == notes
         assert [row["here_value"] for row in shown(ports.warehouse, "recon_results")] == [
-            one.here_value for one in journal.differences()
+            one.here_value for one in journal.reconciliations.differences()
         ]
 
 
@@ -210,7 +210,10 @@ def test_an_amount_that_no_column_can_hold_does_not_stop_a_publish(ports):
         **amounts,
         "L-17": None,
     }
-    assert {str(one.delta_amount) for one in ports.journal.open_differences("ledger")} == {*amounts, "None"}
+    assert {str(one.delta_amount) for one in ports.journal.reconciliations.open_differences("ledger")} == {
+        *amounts,
+        "None",
+    }
 
 
 @pytest.mark.deep(0.3, everyday=1)
@@ -220,7 +223,7 @@ def test_what_was_settled_long_ago_goes_with_the_runs(ports):
     store(ports.journal, LINE, day=600)
     ports.pipeline.retention = dataclasses.replace(RetentionSettings(), runs=0.0)
     retain(ports, NOON + 2000 * DAY)
-    assert ports.journal.difference_count() == 2, "0 keeps all"
+    assert ports.journal.reconciliations.count() == 2, "0 keeps all"
     ports.pipeline.retention = RetentionSettings()
     retain(ports, NOON + 600 * DAY)
     mirror_reconciliations(ports)
@@ -235,7 +238,7 @@ async def test_a_sync_publishes_what_is_open(project):
     copy = project(publish=True, availability=(0, 1), bookings=(0, 1))
     async with copy.opened() as opened:
         store(opened.journal, GROSS, LINE)
-        opened.journal.accept_difference("ledger", "b-1", note="Agreed.", by="ana", until=None, now=NOON)
+        opened.journal.reconciliations.accept("ledger", "b-1", note="Agreed.", by="ana", until=None, now=NOON)
         await sync(opened.ports, Scope(full=True), command="test")
     with duckdb.connect(copy.directory / "octo.read.duckdb", read_only=True) as read:
         assert read.execute("select recon_key, is_new, age_class from marts.recon_open").fetchall() == [

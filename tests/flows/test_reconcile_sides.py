@@ -186,7 +186,7 @@ def test_a_price_that_changed_after_booking_is_in_the_history(copy, tmp_path):
 def test_what_was_told_and_is_not_landed_explains_what_differs_and_what_is_missing(copy, tmp_path, journal):
     for reference in ("B1", "B2"):
         book(copy, "ours", reference)
-    journal.mark(
+    journal.subjects.mark(
         [Subject("ours", SubjectKind.BOOKING, (uuid,)) for uuid in ("ours-B1", "ours-N1")], Source.NOTIFICATION
     )
     head = "uuid,no,gross,currency"
@@ -213,8 +213,8 @@ def test_what_was_told_and_is_not_landed_explains_what_differs_and_what_is_missi
 
 def test_a_booking_in_quarantine_is_still_owed(copy, tmp_path, journal):
     book(copy, "ours", "B1")
-    journal.mark([Subject("ours", SubjectKind.BOOKING, ("ours-B1",))], Source.NOTIFICATION)
-    fail(journal, *journal.claim(1, run_id="r"), quarantine=True)
+    journal.subjects.mark([Subject("ours", SubjectKind.BOOKING, ("ours-B1",))], Source.NOTIFICATION)
+    fail(journal, *journal.subjects.claim(1, run_id="r"), quarantine=True)
     ledger(tmp_path, "B1,11.00,EUR")
 
     assert codes(compared(copy, tmp_path, LEDGER, journal=journal)) == ["notification_not_landed"]

@@ -83,7 +83,7 @@ async def test_a_cancelled_run_is_recorded_as_interrupted(project):
     with pytest.raises(asyncio.CancelledError):
         await running
     async with copy.opened() as opened:
-        assert opened.journal.runs(1)[0].status == "interrupted"
+        assert opened.journal.runs.last(1)[0].status == "interrupted"
 
 
 @pytest.mark.deep(0.6)
@@ -151,7 +151,7 @@ async def test_a_sync_does_what_a_receiver_left_to_be_confirmed(project, service
     async with copy.opened() as opened:
         now = copy.clock.now()
         late = now + dt.timedelta(hours=1)
-        opened.journal.set_timers(
+        opened.journal.timers.set(
             [
                 Timer(subject=subject, name="confirm-1", due_at=now, source=Source.CONFIRM),
                 Timer(subject=subject, name="confirm-2", due_at=late, source=Source.CONFIRM),
@@ -161,4 +161,4 @@ async def test_a_sync_does_what_a_receiver_left_to_be_confirmed(project, service
     assert (await copy.sync()).status == "ok"
     assert f"/bookings/{uuid}" in [r["path"] for r in service.requests()]
     async with copy.opened() as opened:
-        assert [t.name for t in opened.journal.timers()] == ["confirm-2"]
+        assert [t.name for t in opened.journal.timers.rows()] == ["confirm-2"]

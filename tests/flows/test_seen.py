@@ -138,8 +138,8 @@ async def test_a_bookings_older_answer_that_lands_before_the_window_is_undone(sy
     async with copy.opened() as opened:
         ports = opened.ports
         service.change(uuid, reseller_reference="OLDER", silent=True)
-        ports.journal.mark([one], Source.NOTIFICATION)
-        (claim,) = ports.journal.claim(1, run_id=ports.run_id)
+        ports.journal.subjects.mark([one], Source.NOTIFICATION)
+        (claim,) = ports.journal.subjects.claim(1, run_id=ports.run_id)
         older = await Fetcher(ports).fetch(claim, None)
         service.reset()
         service.change(next(b for b in _others(service, uuid)), notes="so that the window is new", silent=True)
@@ -151,10 +151,10 @@ async def test_a_bookings_older_answer_that_lands_before_the_window_is_undone(sy
                 land(dataclasses.replace(ports, warehouse=real), [older])
 
         ports.warehouse = Watched(real, between)
-        ports.journal.mark([WINDOW], Source.SCHEDULE)
+        ports.journal.subjects.mark([WINDOW], Source.SCHEDULE)
         await Worker(ports).drain()
         assert [s for report in ports.warehouse.reports for s in report.differing] == [one]
-        assert [row.subject for row in ports.journal.subjects() if row.dirty] == []
+        assert [row.subject for row in ports.journal.subjects.rows() if row.dirty] == []
     assert copy.differences() == []
 
 
@@ -176,14 +176,14 @@ async def test_a_booking_that_lands_newer_than_the_window_and_goes_back_is_not_l
     async def edit(request, _answer):
         if is_window(request):
             service.change(uuid, reseller_reference="NEWER", silent=True)
-            ports.journal.mark([one], Source.NOTIFICATION)
+            ports.journal.subjects.mark([one], Source.NOTIFICATION)
             await Worker(dataclasses.replace(ports, warehouse=real), kinds={SubjectKind.BOOKING}).drain()
 
     service.change(other, notes="so that the window is new", silent=True)
     async with copy.opened(transport=Wire.by(edit)) as opened:
         ports, real = opened.ports, opened.ports.warehouse
         ports.warehouse = Watched(real)
-        ports.journal.mark([WINDOW], Source.SCHEDULE)
+        ports.journal.subjects.mark([WINDOW], Source.SCHEDULE)
         await Worker(ports).drain()
     assert copy.query("select reseller_reference from core.bookings where booking_uuid = $1", uuid) == [("NEWER",)]
     assert copy.differences() == []
@@ -219,12 +219,12 @@ async def test_a_record_set_aside_leaves_quarantine_when_it_is_again_what_is_lan
 
     await copy.sync(transport=Wire.by(edit))
     async with copy.opened() as opened:
-        assert [entry.key for entry in opened.ports.journal.quarantined()] == [uuid]
+        assert [entry.key for entry in opened.ports.journal.quarantine.entries()] == [uuid]
     warehouse, result = await watched(copy)
     read, seen = warehouse.read()
     assert (read[WINDOW], seen[WINDOW] > 10) == (0, True)
     async with copy.opened() as opened:
-        assert opened.ports.journal.quarantined() == []
+        assert opened.ports.journal.quarantine.entries() == []
     assert result.status == "ok"
     assert copy.differences() == []
 
@@ -236,16 +236,16 @@ async def test_a_record_set_aside_by_its_own_road_leaves_quarantine_when_its_win
         return reply({**answer.json(), "status": 5}) if api_path(request) == f"/bookings/{uuid}" else None
 
     async with copy.opened(transport=Wire.by(edit)) as opened:
-        opened.ports.journal.mark([Subject("main", SubjectKind.BOOKING, (uuid,))], Source.NOTIFICATION)
+        opened.ports.journal.subjects.mark([Subject("main", SubjectKind.BOOKING, (uuid,))], Source.NOTIFICATION)
         await Worker(opened.ports).drain()
-        assert [entry.key for entry in opened.ports.journal.quarantined()] == [uuid]
+        assert [entry.key for entry in opened.ports.journal.quarantine.entries()] == [uuid]
     service.change(_others(service, uuid)[0], notes="else", silent=True)
     async with copy.opened() as opened:
         opened.ports.warehouse = Watched(opened.ports.warehouse)
-        opened.ports.journal.mark([WINDOW], Source.SCHEDULE)
+        opened.ports.journal.subjects.mark([WINDOW], Source.SCHEDULE)
         await Worker(opened.ports, kinds={SubjectKind.BOOKINGS}).drain()
         assert opened.ports.warehouse.read()[0][WINDOW] == 1
-        assert opened.ports.journal.quarantined() == []
+        assert opened.ports.journal.quarantine.entries() == []
 
 
 @pytest.mark.deep(2)
@@ -273,7 +273,7 @@ async def test_a_run_killed_before_the_journal_knows_is_taken_up_and_loses_no_re
                 return getattr(opened.ports.journal, name)
 
         dying = dataclasses.replace(ports, journal=Killed())
-        ports.journal.mark([WINDOW], Source.SCHEDULE)
+        ports.journal.subjects.mark([WINDOW], Source.SCHEDULE)
         with pytest.raises(JournalError):
             await Worker(dying).drain()
     result = await copy.sync(scope=Scope())
@@ -281,7 +281,7 @@ async def test_a_run_killed_before_the_journal_knows_is_taken_up_and_loses_no_re
     # What was made up here has the hash of the row as it should be, so only the repair's fetch by its own id can tell.
     assert [d for d in copy.differences() if uuid not in d] == []
     async with copy.opened() as opened:
-        assert any(r.subject.parts == (uuid,) and not r.dirty for r in opened.ports.journal.subjects())
+        assert any(r.subject.parts == (uuid,) and not r.dirty for r in opened.ports.journal.subjects.rows())
 
 
 @pytest.mark.deep(2)

@@ -27,7 +27,7 @@ def test_a_second_proof_that_does_not_come_is_asked_for_ever_more_seldom(tmp_pat
             await asyncio.sleep(60)
             subject = next(
                 row.subject
-                for row in keeper.ports.journal.subjects("main", SubjectKind.AVAILABILITY)
+                for row in keeper.ports.journal.subjects.rows("main", SubjectKind.AVAILABILITY)
                 if row.subject.travel_month == MONTH
             )
             product, option, _ = subject.parts
@@ -47,7 +47,7 @@ def test_a_second_proof_that_does_not_come_is_asked_for_ever_more_seldom(tmp_pat
                 return reply(slots)
 
             service.edit = spoil
-            keeper.ports.journal.mark([subject], Source.SCHEDULE)
+            keeper.ports.journal.subjects.mark([subject], Source.SCHEDULE)
             keeper.wake.set()
             for _ in range(MINUTES):
                 await asyncio.sleep(60)
@@ -83,7 +83,7 @@ def test_a_loss_that_is_held_is_noted_once_until_it_is_another(tmp_path):
             async def held():
                 keeper.pull("availability")
                 await asyncio.sleep(1800)
-                return [(q.count, q.reason.split(" ")[0]) for q in journal.quarantined() if q.resource == HELD]
+                return [(q.count, q.reason.split(" ")[0]) for q in journal.quarantine.entries() if q.resource == HELD]
 
             notes = [await held()]
             service.edit = hide

@@ -38,12 +38,12 @@ def journal(tmp_path, clock):
 
 
 def listen(journal):
-    journal.add_endpoint(ADDRESS, connection="main", secret_hash=HASH)
-    journal.activate_endpoint(ADDRESS, "subscription")
+    journal.endpoints.add(ADDRESS, connection="main", secret_hash=HASH)
+    journal.endpoints.activate(ADDRESS, "subscription")
 
 
 def receive(journal, moments):
-    journal.receive([Received(connection="main", endpoint=ADDRESS, received_at=at, body=b"{}") for at in moments])
+    journal.inbox.accept([Received(connection="main", endpoint=ADDRESS, received_at=at, body=b"{}") for at in moments])
 
 
 @pytest.mark.parametrize("days", [1.1, 6, 20, 29])
@@ -60,9 +60,9 @@ def test_a_silence_outlasts_the_deliveries_and_ends_with_the_next_one(journal, c
     for hours in range(0, 60 * 24, 6):
         clock.moment = NOON + HOUR * hours
         note_rhythms(journal, ["main"], clock)
-        journal.prune_deliveries(clock.moment - 30 * DAY)
+        journal.inbox.prune(clock.moment - 30 * DAY)
         assert bool(silences(journal, ["main"], clock)) == (hours > 24), hours
-    assert journal.last_delivery_at("main") is None
+    assert journal.inbox.last_delivery_at("main") is None
     receive(journal, [clock.moment])
     assert silences(journal, ["main"], clock) == {}
     # One delivery is no rhythm: what it was before counts no more.
@@ -75,11 +75,11 @@ def test_who_is_switched_off_is_not_silent_when_switched_on_again(journal, clock
     receive(journal, RHYTHM)
     clock.moment = NOON + 3 * DAY
     note_rhythms(journal, ["main"], clock)
-    journal.retire_endpoints([ADDRESS])
+    journal.endpoints.retire([ADDRESS])
     clock.moment = NOON + 90 * DAY
     note_rhythms(journal, ["main"], clock)
-    journal.prune_deliveries(clock.moment - 30 * DAY)
-    journal.add_endpoint("b" * 32, connection="main", secret_hash=HASH)
+    journal.inbox.prune(clock.moment - 30 * DAY)
+    journal.endpoints.add("b" * 32, connection="main", secret_hash=HASH)
     assert silences(journal, ["main"], clock) == {}
 
 
@@ -92,7 +92,7 @@ async def test_a_keeper_notes_the_rhythm_before_it_forgets_the_deliveries(tmp_pa
         project.clock.advance(days=31)
         async with keeping(project) as keeper:
             await settled(keeper)
-            assert keeper.ports.journal.last_delivery_at("main") is None
+            assert keeper.ports.journal.inbox.last_delivery_at("main") is None
             assert set(silences(keeper.ports.journal, ["main"], project.clock)) == {"main"}
 
 
@@ -104,7 +104,7 @@ def test_a_silent_connection_has_its_subscription_looked_at_and_is_pulled_every_
     async def life(service):
         async def looked_at(claim):
             looks.append(service.loop.time())
-            keeper.ports.journal.landed([claim], run_id=keeper.ports.run_id)
+            keeper.ports.journal.subjects.landed([claim], run_id=keeper.ports.run_id)
 
         project = service.project(tmp_path)
         async with service.keeping(project, actions={SubjectKind.SUBSCRIPTION: looked_at}) as keeper:
@@ -114,7 +114,7 @@ def test_a_silent_connection_has_its_subscription_looked_at_and_is_pulled_every_
             await asyncio.sleep(45 * 60)
             receive(journal, [service.now()])
             await asyncio.sleep(30 * 60)
-            pulls = [run for run in journal.runs(50) if run.command == "pull"]
+            pulls = [run for run in journal.runs.last(50) if run.command == "pull"]
             assert {run.options["part"] for run in pulls} == {"near"}
             return sorted((run.started_at - NOON).total_seconds() for run in pulls)
 

@@ -89,7 +89,7 @@ class Shop:
 
     def accepts(self, url, headers):
         """Whether a receiver would: the endpoint is known and not retired, and the secret's hash is its own."""
-        rows = {row.endpoint: row for row in self.journal.endpoints()}
+        rows = {row.endpoint: row for row in self.journal.endpoints.rows()}
         row = rows.get(url.rpartition("/")[2])
         return row is not None and hash_of(headers.get(HEADER, "")) == row.secret_hash
 
@@ -129,7 +129,7 @@ def assert_good(shop, base=BASE):
     assert len(one.url.rpartition("/")[2]) == 32
     assert set(one.types) == set(TYPES)
     assert shop.accepts(one.url, one.headers)
-    row = next(row for row in shop.journal.endpoints() if row.endpoint == one.url.rpartition("/")[2])
+    row = next(row for row in shop.journal.endpoints.rows() if row.endpoint == one.url.rpartition("/")[2])
     assert (row.state, row.subscription_id) == ("active", one.id)
     return one
 
@@ -155,7 +155,7 @@ async def test_the_secret_has_32_random_bytes_and_only_its_hash_is_stored(shop):
     (secret,) = shop.secrets
     assert shop.one.headers == {HEADER: secret}
     assert len(secret) == 43
-    (row,) = shop.journal.endpoints()
+    (row,) = shop.journal.endpoints.rows()
     assert row.secret_hash == hash_of(secret)
 
 
@@ -308,7 +308,7 @@ async def test_wrong_secrets_move_it_to_a_subscription_of_its_own(shop):
     before = (await shop.run()).subscription_id
     shop.api("PATCH", f"{PATH}/{before}", {"headers": {HEADER: "somebody else's"}})
     assert (await shop.check()).changed == {}, "a service that hides headers cannot tell"
-    shop.journal.endpoints_refused([shop.one.url.rpartition("/")[2]])
+    shop.journal.endpoints.refused([shop.one.url.rpartition("/")[2]])
 
     assert (await shop.check()).changed == {"created": 1, "deleted": 1}
 
@@ -509,7 +509,7 @@ async def test_one_that_cannot_be_deleted_is_left_and_said(shop):
 
     assert (done.state, twin in done.text) == ("ok", True)
     assert (removed.state, twin in removed.text) == ("unavailable", True)
-    assert shop.journal.endpoints(), "what still comes is still accepted"
+    assert shop.journal.endpoints.rows(), "what still comes is still accepted"
 
 
 class _KilledError(BaseException):
@@ -548,7 +548,7 @@ async def test_rotation_moves_it_and_accepts_both_until_the_new_one_was_seen(sho
     shop.clock.advance(hours=23)
     await shop.check()
     assert shop.accepts(old.url, old.headers), "nothing has come to the new address yet"
-    shop.journal.endpoints_seen({new.url.rpartition("/")[2]: new.id})
+    shop.journal.endpoints.seen({new.url.rpartition("/")[2]: new.id})
     await shop.check()
     assert shop.accepts(old.url, old.headers), "the service may still try an old delivery again"
     shop.clock.advance(minutes=61)
@@ -593,7 +593,7 @@ async def test_rotation_costs_no_delivery_before_it_while_it_is_under_way_or_aft
             shop.clock.advance(hours=hours)
             await shop.check()
             assert [await deliver(one.url, one.headers) for one in (old, new)] == [200, 200]
-        stored = [json.loads(one.body) for one in shop.journal.deliveries(100)]
+        stored = [json.loads(one.body) for one in shop.journal.inbox.deliveries(100)]
         assert (len(sent), stored) == (7, sent)
         shop.clock.advance(hours=0.2)
         await shop.check()
@@ -644,7 +644,7 @@ async def test_removal_leaves_nothing_behind_and_is_safe_to_repeat(shop):
 
     assert (removed.state, removed.changed) == ("off", {"deleted": 3})
     assert shop.there == []
-    assert shop.journal.endpoints() == []
+    assert shop.journal.endpoints.rows() == []
     again = await shop.run("remove")
     assert (again.state, again.changed) == ("off", {})
 
@@ -678,13 +678,13 @@ async def test_a_removal_that_was_cut_off_is_finished_by_the_next_check(shop):
 
     assert (await shop.check()).changed == {"deleted": 1}
     assert shop.there == []
-    assert shop.journal.endpoints() == []
+    assert shop.journal.endpoints.rows() == []
 
 
 async def test_a_removal_during_a_check_wins(shop):
     def edit(request, answer):
         if request.method == "GET":
-            shop.journal.set_setting("subscription_removed_at", "now", connection="shop")
+            shop.journal.settings.set("subscription_removed_at", "now", connection="shop")
 
     assert (await shop.check(edit=edit)).state == "off"
     assert shop.there == []
@@ -708,7 +708,7 @@ async def test_a_service_without_subscriptions_is_said_and_no_error(shop, status
 
     assert done.state == "unavailable"
     assert "pulls go on alone" in done.text
-    assert shop.journal.endpoints() == []
+    assert shop.journal.endpoints.rows() == []
 
 
 @pytest.mark.parametrize("token", ["readonly", "none"])
@@ -719,7 +719,7 @@ async def test_a_token_without_the_ability_is_said_after_few_calls(shop, token):
 
     assert (done.state, "octo:write.notifications" in done.text) == ("unavailable", True)
     assert len(shop.asked()) <= 3
-    assert [row.state for row in shop.journal.endpoints(retired=True)] in ([], ["retired"])
+    assert [row.state for row in shop.journal.endpoints.rows(retired=True)] in ([], ["retired"])
 
 
 async def test_a_service_that_ignores_the_capability_is_said(shop):
@@ -780,7 +780,7 @@ def changed(answer, **values):
 
 async def assert_rests(shop, done, edit):
     """Later checks look once and change nothing, so that nothing is asked for again either."""
-    shop.journal.set_setting(TOLD_AT, done.endpoint.endpoint, connection="shop")
+    shop.journal.settings.set(TOLD_AT, done.endpoint.endpoint, connection="shop")
     url = shop.one.url
     for _ in range(2):
         shop.service.forget_requests()
@@ -808,7 +808,7 @@ async def test_endpoints_that_nothing_came_of_do_not_pile_up(shop):
             await shop.check()
         shop.clock.advance(seconds=DAY)
 
-    assert len(shop.journal.endpoints()) == 2
+    assert len(shop.journal.endpoints.rows()) == 2
 
 
 # -- looking ------------------------------------------------------------------------------------------------------------
@@ -932,7 +932,7 @@ async def test_no_secret_is_in_a_log_a_traceback_an_outcome_or_the_journals_byte
         except OctoSyncError as error:
             said += [*traceback.format_exception(error), repr(error.__context__), repr(error.__cause__)]
     said.append(await shop.run("look"))
-    said.append([dataclasses.asdict(row) for row in shop.journal.endpoints(retired=True)])
+    said.append([dataclasses.asdict(row) for row in shop.journal.endpoints.rows(retired=True)])
     texts = "\n".join(str(each) for each in (*said, *caplog.messages)).encode()
     files = b"".join(each.read_bytes() for each in shop.path.parent.glob("journal.sqlite*"))
 

@@ -40,7 +40,7 @@ def service(larger):
 
 def is_undecided(keeper):
     """Whether something is missed of which neither a second look nor the measure for losses has decided yet."""
-    held = any(entry.resource == HELD for entry in keeper.ports.journal.quarantined())
+    held = any(entry.resource == HELD for entry in keeper.ports.journal.quarantine.entries())
     return not held and keeper.ports.warehouse.query("select * from ops.absences").rows
 
 
@@ -62,7 +62,7 @@ async def test_three_roads_give_one_copy_of_one_service(project, service, name, 
     assert changed
     result = await project.sync()
     async with keeping(served) as keeper:
-        keeper.ports.journal.mark([booking(uuid) for uuid in changed], Source.NOTIFICATION)
+        keeper.ports.journal.subjects.mark([booking(uuid) for uuid in changed], Source.NOTIFICATION)
         await settled(keeper)
         await asyncio.to_thread(keeper.pull, "full")
         await settled(keeper)

@@ -154,14 +154,14 @@ async def test_a_short_call_budget_leaves_out_earlier_confirming_looks_until_the
         await settled(keeper)
         journal, due = keeper.ports.journal, keeper.ports.clock.now() + dt.timedelta(seconds=20)
         few = looks(10, due)
-        journal.set_timers(few)
+        journal.timers.set(few)
         await settled(keeper)
-        assert len(journal.timers(limit=5000)) == 20
+        assert len(journal.timers.rows(limit=5000)) == 20
         many = looks(400, due)
-        journal.set_timers(many)
+        journal.timers.set(many)
         await settled(keeper)
-        left = journal.timers(limit=5000)
-        assert journal.setting(THINNED, connection="main")
+        left = journal.timers.rows(limit=5000)
+        assert journal.settings.get(THINNED, connection="main")
         assert {t.subject for t in left} == {t.subject for t in many}, "every subject keeps a look"
         # 601 are one too many: of those, 300 and the first of another one, the earlier look went; the other 499 fit.
         assert (len(left), sum(t.name == "confirm-1" for t in left)) == (499, 99)

@@ -42,7 +42,7 @@ def availability(product: str, option: str, month: str, connection: str = "acme"
 
 
 def fail(journal: Journal, claim, *, retry_at=None, quarantine=False, code="ServiceUnavailable") -> None:
-    journal.failed(
+    journal.subjects.failed(
         claim, error_code=code, message="The service is down.", retry_at=retry_at, quarantine=quarantine, run_id="r"
     )
 
@@ -50,7 +50,7 @@ def fail(journal: Journal, claim, *, retry_at=None, quarantine=False, code="Serv
 def plan(journal: Journal, statement: str, values: tuple[object, ...]) -> list[str]:
     """The steps that the journal's engine will take."""
     explain = "EXPLAIN" if isinstance(journal.path, str) else "EXPLAIN QUERY PLAN"
-    with journal._reading() as connection:
+    with journal.store.reading() as connection:
         return [row[-1] for row in connection.exec_driver_sql(f"{explain} {statement}", values).all()]
 
 

@@ -24,7 +24,7 @@ def engine() -> str:
 def filled(path: Path, clock: HandClock) -> Path:
     """A closed journal of many pages."""
     with Journal.open(path, clock=clock) as journal:
-        journal.mark(bookings(3000), Source.SCHEDULE)
+        journal.subjects.mark(bookings(3000), Source.SCHEDULE)
     return path
 
 
@@ -35,7 +35,7 @@ def killed(tmp_path: Path, clock: HandClock) -> Path:
     path = tmp_path / "killed" / "journal.sqlite"
     with Journal.open(tmp_path / "alive.sqlite", clock=clock) as journal:
         for number in range(20):
-            journal.mark([booking(str(number))], Source.NOTIFICATION)
+            journal.subjects.mark([booking(str(number))], Source.NOTIFICATION)
         for suffix in ("", "-wal"):
             shutil.copy(tmp_path / f"alive.sqlite{suffix}", f"{path}{suffix}")
     return path
@@ -68,16 +68,16 @@ def test_damaged_file_is_moved_aside_and_a_fresh_one_works(filled: Path, clock: 
     with Journal.open(filled, clock=clock) as journal:
         assert journal.recovered_from == filled.with_name("journal.sqlite.corrupt-20260701T130000Z")
         assert journal.recovered_from.read_bytes() == broken
-        assert journal.dirty_count() == 0
-        journal.mark([booking()], Source.REPAIR)
+        assert journal.subjects.dirty_count() == 0
+        journal.subjects.mark([booking()], Source.REPAIR)
     with Journal.open(filled, clock=clock) as journal:
         assert journal.recovered_from is None
-        assert journal.dirty_count() == 1
+        assert journal.subjects.dirty_count() == 1
 
 
 def test_numbers_and_fences_go_on_above_those_of_the_damaged_file(path: Path, clock: HandClock, tmp_path) -> None:
     with Journal.open(path, clock=clock) as journal:
-        numbers = journal.reserve(100_000)
+        numbers = journal.numbers.reserve(100_000)
         for _ in range(5):
             with Lease.acquire(journal, tmp_path / "lock", owner="test", clock=clock) as lease:
                 fence = lease.fence
@@ -85,7 +85,7 @@ def test_numbers_and_fences_go_on_above_those_of_the_damaged_file(path: Path, cl
     clock.forward(60)
     with Journal.open(path, clock=clock) as journal:
         assert journal.recovered_from is not None
-        assert journal.reserve(1)[0] > numbers[-1]
+        assert journal.numbers.reserve(1)[0] > numbers[-1]
         with Lease.acquire(journal, tmp_path / "lock", owner="test", clock=clock) as lease:
             assert lease.fence > fence
 
@@ -110,7 +110,7 @@ def copy_with_log(killed: Path, folder: Path, change: Callable[[bytes], bytes]) 
 def test_log_left_by_a_kill_is_read_to_its_last_commit(killed: Path, tmp_path, clock: HandClock) -> None:
     with Journal.open(copy_with_log(killed, tmp_path, lambda log: log), clock=clock) as journal:
         assert journal.recovered_from is None
-        assert journal.dirty_count() == 20
+        assert journal.subjects.dirty_count() == 20
 
 
 def test_one_torn_transaction_at_the_end_of_the_log_is_what_a_power_cut_leaves(
@@ -118,7 +118,7 @@ def test_one_torn_transaction_at_the_end_of_the_log_is_what_a_power_cut_leaves(
 ) -> None:
     with Journal.open(copy_with_log(killed, tmp_path, lambda log: log[:-1]), clock=clock) as journal:
         assert journal.recovered_from is None
-        assert journal.dirty_count() == 19
+        assert journal.subjects.dirty_count() == 19
 
 
 def test_last_transaction_torn_in_its_beginning_is_a_power_cut_too(killed: Path, tmp_path, clock: HandClock) -> None:
@@ -131,16 +131,16 @@ def test_last_transaction_torn_in_its_beginning_is_a_power_cut_too(killed: Path,
     path = copy_with_log(killed, tmp_path, lambda log: log[:torn] + b"\xa5" * 8 + log[torn + 8 :])
     with Journal.open(path, clock=clock) as journal:
         assert journal.recovered_from is None
-        assert journal.dirty_count() == 19
+        assert journal.subjects.dirty_count() == 19
 
 
 def test_frames_of_an_earlier_log_are_no_damage(path: Path, tmp_path, clock: HandClock) -> None:
     with Journal.open(path, clock=clock) as journal:
         for number in range(20):
-            journal.mark([booking(str(number))], Source.NOTIFICATION)
-        with journal._reading() as connection:
+            journal.subjects.mark([booking(str(number))], Source.NOTIFICATION)
+        with journal.store.reading() as connection:
             assert connection.exec_driver_sql("PRAGMA wal_checkpoint(RESTART)").one()[0] == 0
-        journal.mark([booking("after")], Source.NOTIFICATION)
+        journal.subjects.mark([booking("after")], Source.NOTIFICATION)
         (tmp_path / "image").mkdir()
         image = tmp_path / "image" / path.name
         for suffix in ("", "-wal"):
@@ -148,16 +148,16 @@ def test_frames_of_an_earlier_log_are_no_damage(path: Path, tmp_path, clock: Han
     assert len({frame[2:] for frame in damage._read_log(image).frames}) == 2
     with Journal.open(image, clock=clock) as journal:
         assert journal.recovered_from is None
-        assert journal.dirty_count() == 21
+        assert journal.subjects.dirty_count() == 21
 
 
 def test_log_that_grows_while_it_is_looked_at_is_no_damage(path: Path, clock: HandClock, monkeypatch) -> None:
     with Journal.open(path, clock=clock) as journal:
         for number in range(20):
-            journal.mark([booking(str(number))], Source.NOTIFICATION)
+            journal.subjects.mark([booking(str(number))], Source.NOTIFICATION)
 
         def meanwhile(_: Path) -> int:
-            journal.mark([booking("meanwhile")], Source.NOTIFICATION)
+            journal.subjects.mark([booking("meanwhile")], Source.NOTIFICATION)
             return 0
 
         with monkeypatch.context() as patched:
@@ -192,7 +192,7 @@ def test_log_without_its_database_is_damage(killed: Path, tmp_path, clock: HandC
     path.unlink()
     with Journal.open(path, clock=clock) as journal:
         assert journal.recovered_from is not None
-        assert journal.dirty_count() == 0
+        assert journal.subjects.dirty_count() == 0
 
 
 def test_another_programs_database_is_left_alone(path: Path, clock: HandClock) -> None:
@@ -208,7 +208,7 @@ def test_another_programs_database_is_left_alone(path: Path, clock: HandClock) -
 def test_looking_for_damage_does_not_disturb_those_who_work(path: Path, clock: HandClock) -> None:
     with Journal.open(path, clock=clock) as journal:
         for number in range(30):
-            journal.mark([booking(str(number))], Source.NOTIFICATION)
+            journal.subjects.mark([booking(str(number))], Source.NOTIFICATION)
             with Journal.open(path, clock=clock) as other:
                 assert other.recovered_from is None
-                assert other.dirty_count() == number + 1
+                assert other.subjects.dirty_count() == number + 1

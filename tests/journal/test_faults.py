@@ -15,45 +15,45 @@ from octo_sync.model import Source
 
 @ON_A_FILE
 def test_full_disk_is_said_nothing_is_kept_and_work_goes_on_after(journal: Journal) -> None:
-    with journal._reading() as connection:
+    with journal.store.reading() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 3}")
     with pytest.raises(JournalError, match="disk is full"):
-        journal.mark(bookings(5000), Source.NOTIFICATION)
-    assert journal.dirty_count() == 0
-    journal.mark(bookings(5000), Source.NOTIFICATION)
-    assert journal.dirty_count() == 5000
+        journal.subjects.mark(bookings(5000), Source.NOTIFICATION)
+    assert journal.subjects.dirty_count() == 0
+    journal.subjects.mark(bookings(5000), Source.NOTIFICATION)
+    assert journal.subjects.dirty_count() == 5000
 
 
 @ON_A_FILE
 def test_claims_survive_an_error_of_the_file(journal: Journal) -> None:
-    journal.mark([booking()], Source.USER)
-    (claim,) = journal.claim(1, run_id="r")
-    with journal._reading() as connection:
+    journal.subjects.mark([booking()], Source.USER)
+    (claim,) = journal.subjects.claim(1, run_id="r")
+    with journal.store.reading() as connection:
         connection.exec_driver_sql("PRAGMA query_only = 1")
     with pytest.raises(JournalError, match="read-only"):
-        journal.landed([claim], run_id="r")
-    assert journal.claim(1, run_id="r") == []
-    journal.landed([claim], run_id="r")
-    assert journal.dirty_count() == 0
+        journal.subjects.landed([claim], run_id="r")
+    assert journal.subjects.claim(1, run_id="r") == []
+    journal.subjects.landed([claim], run_id="r")
+    assert journal.subjects.dirty_count() == 0
 
 
 @ON_A_FILE
 def test_journal_locked_for_too_long_is_said(journal: Journal, path, monkeypatch) -> None:
-    with journal._reading() as connection:
+    with journal.store.reading() as connection:
         connection.exec_driver_sql("PRAGMA busy_timeout = 20")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(JournalError, match="locked by another process"):
-            journal.mark([booking()], Source.USER)
-    journal.mark([booking()], Source.USER)
-    assert journal.dirty_count() == 1
+            journal.subjects.mark([booking()], Source.USER)
+    journal.subjects.mark([booking()], Source.USER)
+    assert journal.subjects.dirty_count() == 1
 
 
 @ON_A_FILE
 def test_writer_keeps_other_writers_out_from_its_first_word(journal: Journal, path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other:
-        with journal._writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
+        with journal.store.writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
             other.execute("BEGIN IMMEDIATE")
         other.execute("BEGIN IMMEDIATE")
 
@@ -69,10 +69,10 @@ def test_directory_that_cannot_be_is_said(tmp_path, clock: HandClock) -> None:
 
 @ON_A_FILE
 def test_vanished_file_is_an_error_and_not_an_empty_journal(journal: Journal, path) -> None:
-    journal._disconnect()
+    journal.store._disconnect()
     path.unlink()
     with pytest.raises(JournalError, match="cannot be opened"):
-        journal.dirty_count()
+        journal.subjects.dirty_count()
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_every_driver_error_is_one_line_that_names_the_file(tmp_path, name: str)
 
 
 def test_parameters_never_show_in_an_error(journal: Journal) -> None:
-    journal.start_run("run", "sandbox", run_id="r", fence=1, options={"secret": "hunter2"})
+    journal.runs.start("run", "sandbox", run_id="r", fence=1, options={"secret": "hunter2"})
     with pytest.raises(JournalError) as said:
-        journal.start_run("run", "sandbox", run_id="r", fence=1, options={"secret": "hunter2"})
+        journal.runs.start("run", "sandbox", run_id="r", fence=1, options={"secret": "hunter2"})
     assert "hunter2" not in str(said.value)
 
 
@@ -116,9 +116,9 @@ def test_file_system_without_hard_links_will_do(path, clock: HandClock, monkeypa
 
     monkeypatch.setattr(sqlite.os, "link", refused)
     with Journal.open(path, clock=clock) as journal:
-        journal.mark([booking()], Source.USER)
+        journal.subjects.mark([booking()], Source.USER)
     with Journal.open(path, clock=clock) as journal:
-        assert journal.dirty_count() == 1
+        assert journal.subjects.dirty_count() == 1
 
 
 @ON_A_FILE
@@ -129,13 +129,13 @@ def test_process_that_loses_the_race_to_create_uses_the_winners_file(path, clock
         with monkeypatch.context() as patched:
             patched.setattr(sqlite.os, "link", link)
             with Journal.open(path, clock=clock) as winner:
-                winner.mark([booking()], Source.USER)
+                winner.subjects.mark([booking()], Source.USER)
         link(*names)
 
     monkeypatch.setattr(sqlite.os, "link", slower)
     with Journal.open(path, clock=clock) as journal:
         assert journal.recovered_from is None
-        assert journal.dirty_count() == 1
+        assert journal.subjects.dirty_count() == 1
     assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
@@ -148,4 +148,4 @@ def test_process_that_loses_the_race_to_migrate_applies_nothing_twice(journal: J
             return version
 
     with Slow.open(path, clock=clock) as slow:
-        assert slow.mark([booking()], Source.USER) > 0
+        assert slow.subjects.mark([booking()], Source.USER) > 0

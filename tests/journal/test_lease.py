@@ -8,7 +8,7 @@ from octo_sync.journal import Journal, Lease
 
 OWNER = """
 lease = Lease.acquire(journal, Path(sys.argv[2]), owner="octo-sync run sandbox", clock=Clock())
-journal.start_run("run", "sandbox", run_id="theirs", fence=lease.fence)
+journal.runs.start("run", "sandbox", run_id="theirs", fence=lease.fence)
 say(lease.fence)
 sys.stdin.readline()
 """
@@ -26,12 +26,12 @@ def test_second_process_is_told_who_holds_the_lease_and_gets_it_at_once_when_the
         for part in ("octo-sync run sandbox", f"pid {owner.pid}", "since 20"):
             assert part in str(refused.value)
         assert "\n" not in str(refused.value)
-        assert journal.run("theirs").status == "running"
+        assert journal.runs.find("theirs").status == "running"
     finally:
         kill(owner)
     with Lease.acquire(journal, tmp_path / "lock", owner="next", clock=clock) as lease:
         assert lease.fence == fence + 1
-        assert journal.run("theirs").status == "killed"
+        assert journal.runs.find("theirs").status == "killed"
 
 
 def test_fence_grows_with_every_owner(journal: Journal, path, clock: HandClock, tmp_path) -> None:
@@ -55,7 +55,7 @@ def test_lease_is_exclusive_within_one_process_too(journal: Journal, clock: Hand
         Lease.acquire(journal, tmp_path / "lock", owner="second", clock=clock)
     lease.release()
     lease.release()
-    noted = journal.lease()
+    noted = journal.leases.last()
     assert noted is not None
     assert (noted.owner, noted.released_at) == ("first", clock.now())
     Lease.acquire(journal, tmp_path / "lock", owner="second", clock=clock).release()
@@ -64,7 +64,7 @@ def test_lease_is_exclusive_within_one_process_too(journal: Journal, clock: Hand
 def test_owner_between_lock_and_name_plate_is_not_misnamed(journal: Journal, clock: HandClock, tmp_path) -> None:
     Lease.acquire(journal, tmp_path / "lock", owner="long gone", clock=clock).release()
     held = Lease.acquire(journal, tmp_path / "lock", owner="now", clock=clock)
-    journal.drop_lease(held.fence)
+    journal.leases.drop(held.fence)
     with pytest.raises(LeaseHeld, match="just begun"):
         Lease.acquire(journal, tmp_path / "lock", owner="second", clock=clock)
     held.release()
@@ -72,7 +72,7 @@ def test_owner_between_lock_and_name_plate_is_not_misnamed(journal: Journal, clo
 
 def test_former_owner_does_not_sign_off_the_present_one(journal: Journal, clock: HandClock, tmp_path) -> None:
     with Lease.acquire(journal, tmp_path / "lock", owner="now", clock=clock) as held:
-        journal.drop_lease(held.fence - 1)
+        journal.leases.drop(held.fence - 1)
         with pytest.raises(LeaseHeld, match="now"):
             Lease.acquire(journal, tmp_path / "lock", owner="second", clock=clock)
 
@@ -82,7 +82,7 @@ def test_lease_that_could_not_be_noted_is_not_kept(journal: Journal, clock: Hand
         raise RuntimeError("disk")
 
     with monkeypatch.context() as patched:
-        patched.setattr(journal, "take_lease", broken)
+        patched.setattr(journal.leases, "take", broken)
         with pytest.raises(RuntimeError, match="disk") as failed:
             Lease.acquire(journal, tmp_path / "lock", owner="first", clock=clock)
     assert failed.traceback  # it keeps the lock object alive, which would otherwise let go by itself

@@ -37,8 +37,8 @@ class Model:
 
     def mark(self, subject: Subject, number: int, source: Source, due: datetime, priority: int) -> None:
         old = self.known.setdefault(subject, Known())
-        if old.wanted == old.landed:
-            self.known[subject] = Known(number, old.landed, due, priority, source)
+        if old.wanted == old.subjects.landed:
+            self.known[subject] = Known(number, old.subjects.landed, due, priority, source)
             return
         old.wanted = number
         old.priority = max(old.priority, priority)
@@ -88,7 +88,7 @@ class JournalMachine(RuleBasedStateMachine):
     )
     def mark(self, subjects: list[Subject], source: Source, wait: int | None, priority: int) -> None:
         due = None if wait is None else self.clock.now() + timedelta(seconds=wait)
-        number = self.journal.mark(subjects, source, due_at=due, priority=priority)
+        number = self.journal.subjects.mark(subjects, source, due_at=due, priority=priority)
         assert number > self.last_number
         self.last_number = number
         for subject in subjects:
@@ -97,7 +97,7 @@ class JournalMachine(RuleBasedStateMachine):
     @rule(limit=st.integers(0, 3))
     def claim(self, limit: int) -> None:
         due = self.model.claimable(self.clock.now(), {claim.subject for claim in self.in_work})
-        claims = self.journal.claim(limit, run_id="r")
+        claims = self.journal.subjects.claim(limit, run_id="r")
         assert len(claims) == min(limit, len(due))
         for claim in claims:
             one = self.model.known[claim.subject]
@@ -112,7 +112,7 @@ class JournalMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def land(self, data: st.DataObject) -> None:
         if claim := self.taken(data):
-            self.journal.landed([claim], run_id="r")
+            self.journal.subjects.landed([claim], run_id="r")
             one = self.model.known[claim.subject]
             one.landed, one.attempts, one.quarantined = claim.wanted_seq, 0, False
             if one.landed == one.wanted:
@@ -130,12 +130,12 @@ class JournalMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         if claim := self.taken(data):
-            self.journal.release([claim])
+            self.journal.subjects.release([claim])
 
     @rule(data=st.data())
     def forget(self, data: st.DataObject) -> None:
         if claim := self.taken(data):
-            self.journal.forget([claim])
+            self.journal.subjects.forget([claim])
             if self.model.known[claim.subject].wanted == claim.wanted_seq:
                 del self.model.known[claim.subject]
 
@@ -165,13 +165,13 @@ class JournalMachine(RuleBasedStateMachine):
                 row.attempts,
                 row.quarantined_at is not None,
             )
-            for row in self.journal.subjects()
+            for row in self.journal.subjects.rows()
         }
         assert known == self.model.known
         workable = [one for one in known.values() if one.wanted > one.landed and not one.quarantined]
-        assert self.journal.dirty_count() == len(workable)
+        assert self.journal.subjects.dirty_count() == len(workable)
         later = [one.due for one in workable if one.due > self.clock.now()]
-        assert self.journal.next_due_at(self.clock.now()) == min(later, default=None)
+        assert self.journal.subjects.next_due_at(self.clock.now()) == min(later, default=None)
 
 
 @pytest.mark.deep(6, everyday=["sqlite"])

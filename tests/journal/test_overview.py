@@ -13,21 +13,21 @@ JULY_TO_AUGUST = ("2026-07", "2026-08")
 
 
 def counts(journal, **more):
-    found = journal.kind_counts("acme", journal._clock.now(), availability=JULY_TO_AUGUST, **more)
+    found = journal.subjects.kind_counts("acme", journal.store.clock.now(), availability=JULY_TO_AUGUST, **more)
     return {count.kind: count for count in found}
 
 
 def land(journal, subjects):
     """These are fetched and landed now."""
-    claims = [c for c in journal.claim(1000, run_id="r") if c.subject in set(subjects)]
+    claims = [c for c in journal.subjects.claim(1000, run_id="r") if c.subject in set(subjects)]
     assert len(claims) == len(subjects)
-    journal.landed(claims, run_id="r")
+    journal.subjects.landed(claims, run_id="r")
 
 
 def test_only_the_horizon_counts_and_what_lies_outside_is_still_owed(journal: Journal, clock: HandClock):
     months = ["2026-06", "2026-07", "2026-08", "2026-09"]
-    journal.mark([availability("p", "o", month) for month in months], Source.SCHEDULE)
-    journal.mark([booking("b-1"), booking("other", "zoo")], Source.SCHEDULE)
+    journal.subjects.mark([availability("p", "o", month) for month in months], Source.SCHEDULE)
+    journal.subjects.mark([booking("b-1"), booking("other", "zoo")], Source.SCHEDULE)
     marked = clock.now()
     clock.forward(60)
     land(journal, [availability("p", "o", "2026-06"), availability("p", "o", "2026-07")])
@@ -45,7 +45,7 @@ def test_only_the_horizon_counts_and_what_lies_outside_is_still_owed(journal: Jo
 
 
 def test_products_that_are_not_kept_are_not_counted(journal: Journal):
-    journal.mark([availability(product, "o", "2026-07") for product in ("a", "b", 'c"')], Source.SCHEDULE)
+    journal.subjects.mark([availability(product, "o", "2026-07") for product in ("a", "b", 'c"')], Source.SCHEDULE)
 
     assert counts(journal, include=["a", 'c"'])[SubjectKind.AVAILABILITY].subjects == 2
     assert counts(journal, exclude=['c"'])[SubjectKind.AVAILABILITY].subjects == 2
@@ -54,11 +54,11 @@ def test_products_that_are_not_kept_are_not_counted(journal: Journal):
 
 
 def test_what_is_in_quarantine_is_neither_owed_nor_in_the_horizon(journal: Journal, clock: HandClock):
-    journal.mark([booking("b-1"), booking("b-2")], Source.USER)
-    one, two = journal.claim(10, run_id="r")
+    journal.subjects.mark([booking("b-1"), booking("b-2")], Source.USER)
+    one, two = journal.subjects.claim(10, run_id="r")
     fail(journal, one, quarantine=True)
     fail(journal, two, retry_at=clock.now() + timedelta(hours=1))
-    journal.quarantine_record(
+    journal.quarantine.add_record(
         connection="acme", resource="bookings", key="b-9", path="$.x", reason="no", payload_digest="d", run_id="r",
         subject=Subject("acme", SubjectKind.BOOKING, ("b-9",)),
     )  # fmt: skip
@@ -66,7 +66,7 @@ def test_what_is_in_quarantine_is_neither_owed_nor_in_the_horizon(journal: Journ
     found = counts(journal)[SubjectKind.BOOKING]
 
     assert (found.subjects, found.owed, found.due) == (1, 1, 0)
-    told = [(q.connection, q.resource, q.entries) for q in journal.quarantine_counts()]
+    told = [(q.connection, q.resource, q.entries) for q in journal.quarantine.counts()]
     assert told == [("acme", "booking", 1), ("acme", "bookings", 1)]
 
 
@@ -75,19 +75,19 @@ def test_open_differences_are_counted_per_bucket_and_accepted_ones_apart(journal
         return FoundDifference(key=key, bucket=bucket, reason="x")
 
     def store(run, *differences):
-        journal.store_reconciliation(
+        journal.reconciliations.store(
             "ledger", run_id=run, started_at=clock.now(), window=Window(date(2026, 6, 1), date(2026, 7, 1)),
             here_origin="here", there_origin="there", counts={}, totals=[], verdict="ok", found=differences,
             now=clock.now(),
         )  # fmt: skip
 
     store("r1", found("a", "missing_here"), found("b", "missing_here"), found("c", "mismatched"))
-    journal.accept_difference("ledger", "b", note="known", by="me", until=NOON.date(), now=clock.now())
+    journal.reconciliations.accept("ledger", "b", note="known", by="me", until=NOON.date(), now=clock.now())
     first = clock.now()
     clock.forward(60)
     store("r2", found("a", "missing_here"), found("b", "missing_here"))
 
-    (count,) = journal.difference_counts()
+    (count,) = journal.reconciliations.counts()
     assert (count.name, count.bucket, count.open, count.accepted, count.oldest) == (
         "ledger",
         "missing_here",
@@ -97,37 +97,37 @@ def test_open_differences_are_counted_per_bucket_and_accepted_ones_apart(journal
     )
     clock.forward(86_400)
     store("r3", found("a", "missing_here"), found("b", "missing_here"))
-    assert journal.difference_counts()[0].accepted == 0, "the acceptance held until yesterday"
+    assert journal.reconciliations.counts()[0].accepted == 0, "the acceptance held until yesterday"
 
 
 def test_runs_are_told_from_a_number_on_and_open_ones_again(journal: Journal):
-    assert journal.last_run_id() == 0
+    assert journal.runs.last_id() == 0
     for name in ("r1", "r2"):
-        journal.start_run("sync", "p", run_id=name, fence=1)
-    journal.end_run("r1", "ok")
-    first, second = journal.runs_after(0)
-    assert ([first[1:], second[1:]], journal.last_run_id()) == ([("sync", "ok"), ("sync", "running")], second[0])
-    assert journal.runs_after(second[0]) == []
-    journal.end_run("r2", "failed")
-    assert journal.runs_after(second[0], [second[0]]) == [(second[0], "sync", "failed")]
+        journal.runs.start("sync", "p", run_id=name, fence=1)
+    journal.runs.end("r1", "ok")
+    first, second = journal.runs.after(0)
+    assert ([first[1:], second[1:]], journal.runs.last_id()) == ([("sync", "ok"), ("sync", "running")], second[0])
+    assert journal.runs.after(second[0]) == []
+    journal.runs.end("r2", "failed")
+    assert journal.runs.after(second[0], [second[0]]) == [(second[0], "sync", "failed")]
 
 
 def test_connections_are_those_of_which_anything_was_asked(journal: Journal):
-    journal.mark([booking("b", "zoo"), booking("b"), booking("c")], Source.USER)
-    assert journal.connection_names() == ["acme", "zoo"]
+    journal.subjects.mark([booking("b", "zoo"), booking("b"), booking("c")], Source.USER)
+    assert journal.subjects.connection_names() == ["acme", "zoo"]
 
 
 def test_a_journal_says_how_large_it_is(journal: Journal):
-    before = journal.size()
-    journal.mark([booking(f"b-{number}") for number in range(3000)], Source.USER)
-    assert journal.size() > before + 100_000
+    before = journal.store.size()
+    journal.subjects.mark([booking(f"b-{number}") for number in range(3000)], Source.USER)
+    assert journal.store.size() > before + 100_000
 
 
 @ON_A_FILE
 def test_the_size_is_that_of_the_file_and_its_log(journal: Journal, path):
-    journal.mark([booking("b")], Source.USER)
+    journal.subjects.mark([booking("b")], Source.USER)
     log = path.with_name(f"{path.name}-wal")
-    assert journal.size() == path.stat().st_size + log.stat().st_size
+    assert journal.store.size() == path.stat().st_size + log.stat().st_size
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    assert journal.size() == path.stat().st_size
+    assert journal.store.size() == path.stat().st_size

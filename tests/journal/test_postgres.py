@@ -38,7 +38,7 @@ def admin(path):
 
 
 def backend(journal: Journal) -> int:
-    with journal._reading() as connection:
+    with journal.store.reading() as connection:
         return connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
 
 
@@ -53,24 +53,24 @@ def delivery(body: bytes) -> Received:
 
 
 def test_a_session_killed_between_two_calls_costs_nobody_an_error(journal: Journal, admin) -> None:
-    journal.mark([booking("a")], Source.USER)
+    journal.subjects.mark([booking("a")], Source.USER)
     admin.execute("SELECT pg_terminate_backend(%s, 5000)", [backend(journal)])
-    journal.mark([booking("b")], Source.USER)
+    journal.subjects.mark([booking("b")], Source.USER)
     admin.execute("SELECT pg_terminate_backend(%s, 5000)", [backend(journal)])
-    assert journal.dirty_count() == 2
+    assert journal.subjects.dirty_count() == 2
 
 
 def test_a_session_killed_in_a_transaction_keeps_nothing_of_it_and_the_next_call_goes_on(
     journal: Journal, admin
 ) -> None:
-    with pytest.raises(JournalError, match=r"cannot be reached.*not done"), journal._writing() as connection:  # noqa: PT012 - the block is the point
+    with pytest.raises(JournalError, match=r"cannot be reached.*not done"), journal.store.writing() as connection:  # noqa: PT012 - the block is the point
         connection.exec_driver_sql("UPDATE counters SET value = value + 1")
         pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
         admin.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
         connection.exec_driver_sql("UPDATE counters SET value = value + 1")
-    number = journal.mark([booking()], Source.USER)
-    assert journal.last_number() == number
-    assert journal.dirty_count() == 1
+    number = journal.subjects.mark([booking()], Source.USER)
+    assert journal.numbers.last() == number
+    assert journal.subjects.dirty_count() == 1
 
 
 def test_a_commit_whose_answer_was_lost_is_not_acknowledged_and_may_be_repeated(
@@ -87,34 +87,34 @@ def test_a_commit_whose_answer_was_lost_is_not_acknowledged_and_may_be_repeated(
     with monkeypatch.context() as patched:
         patched.setattr(postgres.PostgresServer, "commit", unheard)
         with pytest.raises(JournalError, match="cannot be reached"):
-            journal.receive([delivery(b"1")])
-    journal.receive([delivery(b"1")])
-    assert [one.body for one in journal.deliveries()] == [b"1", b"1"]
-    assert journal.dirty_count() == 1
+            journal.inbox.accept([delivery(b"1")])
+    journal.inbox.accept([delivery(b"1")])
+    assert [one.body for one in journal.inbox.deliveries()] == [b"1", b"1"]
+    assert journal.subjects.dirty_count() == 1
 
 
 def test_a_transaction_that_the_server_gave_up_is_never_taken_for_committed(journal: Journal) -> None:
     with (
         pytest.raises(JournalError, match="did not keep"),
-        journal._writing() as connection,
+        journal.store.writing() as connection,
         pytest.raises(psycopg.Error),
     ):
         connection.connection.driver_connection.execute("SELECT 1 / 0")
-    assert journal.dirty_count() == 0
+    assert journal.subjects.dirty_count() == 0
 
 
 @pytest.mark.deep(15)
 def test_a_server_that_restarts_is_waited_for_by_nobody_and_found_again(clock: HandClock, postgres_server) -> None:
     name = postgres_server.make()
     with Journal.open(postgres_server.dsn(name), clock=clock) as journal:
-        acknowledged = journal.receive([delivery(b"1")])
+        acknowledged = journal.inbox.accept([delivery(b"1")])
         postgres_server.stop(immediately=True)
         with pytest.raises(JournalError, match="cannot be reached") as said:
-            journal.receive([delivery(b"2")])
+            journal.inbox.accept([delivery(b"2")])
         assert "\n" not in str(said.value)
         postgres_server.start()
-        assert [one.seq for one in journal.deliveries()] == [acknowledged]
-        assert journal.receive([delivery(b"2")]) > acknowledged
+        assert [one.seq for one in journal.inbox.deliveries()] == [acknowledged]
+        assert journal.inbox.accept([delivery(b"2")]) > acknowledged
 
 
 # -- refusals --------------------------------------------------------------------------------------------------------
@@ -122,48 +122,48 @@ def test_a_server_that_restarts_is_waited_for_by_nobody_and_found_again(clock: H
 
 def test_a_table_locked_for_too_long_is_said_and_nothing_is_kept(journal: Journal, admin, monkeypatch) -> None:
     assert setting(journal, "lock_timeout") == f"{BUSY_TIMEOUT_MS // 1000}s"
-    with journal._reading() as connection:
+    with journal.store.reading() as connection:
         connection.exec_driver_sql("SET lock_timeout TO 50")
     with admin.transaction():
         admin.execute("LOCK TABLE journal.subjects")
         with pytest.raises(JournalError, match="was locked for more than 5 s"):
-            journal.receive([delivery(b"1")])
-    assert journal.deliveries() == []
-    journal.receive([delivery(b"1")])
-    assert len(journal.deliveries()) == 1
+            journal.inbox.accept([delivery(b"1")])
+    assert journal.inbox.deliveries() == []
+    journal.inbox.accept([delivery(b"1")])
+    assert len(journal.inbox.deliveries()) == 1
 
 
 def test_one_writer_at_a_time_and_the_others_are_patient_for_a_while(journal: Journal, path, clock: HandClock) -> None:
     with Journal.open(path, clock=clock) as other:
-        with other._reading() as connection:
+        with other.store.reading() as connection:
             connection.exec_driver_sql("SET lock_timeout TO 50")
-        with journal._writing(), pytest.raises(JournalError, match="locked"):
-            other.mark([booking("b")], Source.USER)
+        with journal.store.writing(), pytest.raises(JournalError, match="locked"):
+            other.subjects.mark([booking("b")], Source.USER)
         numbers: list[int] = []
-        with journal._writing():
-            late = threading.Thread(target=lambda: numbers.append(other.mark([booking("b")], Source.USER)))
+        with journal.store.writing():
+            late = threading.Thread(target=lambda: numbers.append(other.subjects.mark([booking("b")], Source.USER)))
             late.start()
             time.sleep(0.1)
             assert numbers == []
         late.join(10)
-        assert journal.last_number() == numbers[0]
+        assert journal.numbers.last() == numbers[0]
 
 
 def test_a_read_only_server_is_said(journal: Journal, path, admin, clock: HandClock) -> None:
-    journal.mark([booking()], Source.USER)
+    journal.subjects.mark([booking()], Source.USER)
     name = admin.info.dbname
     admin.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only TO on')
     try:
-        journal._disconnect()
+        journal.store._disconnect()
         with pytest.raises(JournalError, match="read-only"):
-            journal.mark([booking("b")], Source.USER)
-        assert journal.dirty_count() == 1
+            journal.subjects.mark([booking("b")], Source.USER)
+        assert journal.subjects.dirty_count() == 1
     finally:
         admin.execute("SET default_transaction_read_only TO off")
         admin.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
-    journal._disconnect()
-    journal.mark([booking("b")], Source.USER)
-    assert journal.dirty_count() == 2
+    journal.store._disconnect()
+    journal.subjects.mark([booking("b")], Source.USER)
+    assert journal.subjects.dirty_count() == 2
 
 
 def test_a_full_disk_is_said(journal: Journal) -> None:
@@ -175,7 +175,7 @@ def test_a_full_disk_is_said(journal: Journal) -> None:
 
 
 def setting(journal: Journal, name: str) -> str:
-    with journal._reading() as connection:
+    with journal.store.reading() as connection:
         return connection.exec_driver_sql(f"SHOW {name}").scalar_one()
 
 
@@ -207,7 +207,7 @@ def test_no_password_and_no_value_is_in_any_error(journal: Journal, path, clock:
             Journal.open(address, clock=clock)
         assert "hunter2" not in str(said.value)
         assert "\n" not in str(said.value)
-    with pytest.raises(JournalError, match="rules") as said, journal._writing() as connection:
+    with pytest.raises(JournalError, match="rules") as said, journal.store.writing() as connection:
         connection.exec_driver_sql("INSERT INTO settings VALUES (?, ?, ?, ?)", ("", "", "hunter2", "x"))
     assert "hunter2" not in str(said.value)
 
@@ -219,10 +219,10 @@ def test_a_user_with_the_schema_and_nothing_else_can_work(path, admin, postgres_
         Journal.open(postgres_server.dsn(name, user="journal_only", password=secret), clock=clock)
     admin.execute("CREATE SCHEMA journal AUTHORIZATION journal_only")
     with Journal.open(postgres_server.dsn(name, user="journal_only", password=secret), clock=clock) as journal:
-        journal.receive([delivery(b"1")])
-        assert journal.compact()
+        journal.inbox.accept([delivery(b"1")])
+        assert journal.store.compact()
         with Lease.acquire(journal, NO_FILE, owner="test", clock=clock):
-            assert journal.dirty_count() == 1
+            assert journal.subjects.dirty_count() == 1
 
 
 def test_looking_makes_nothing(path, admin, clock: HandClock) -> None:
@@ -233,10 +233,10 @@ def test_looking_makes_nothing(path, admin, clock: HandClock) -> None:
 
 
 def test_the_character_that_postgresql_has_not_stops_nothing(journal: Journal) -> None:
-    journal.mark([booking()], Source.USER)
-    (claim,) = journal.claim(1, run_id="r")
-    journal.failed(claim, error_code="X", message="a\0b", retry_at=None, quarantine=False, run_id="r")
-    (row,) = journal.subjects()
+    journal.subjects.mark([booking()], Source.USER)
+    (claim,) = journal.subjects.claim(1, run_id="r")
+    journal.subjects.failed(claim, error_code="X", message="a\0b", retry_at=None, quarantine=False, run_id="r")
+    (row,) = journal.subjects.rows()
     assert row.error_message == "a\N{REPLACEMENT CHARACTER}b"
 
 
@@ -244,7 +244,7 @@ def test_the_character_that_postgresql_has_not_stops_nothing(journal: Journal) -
 
 
 def test_migrated_tables_have_the_columns_of_the_models(journal: Journal) -> None:
-    with journal._reading() as connection:
+    with journal.store.reading() as connection:
         there = inspect(connection)
         assert set(there.get_table_names(schema="journal")) == set(models.metadata.tables)
         for table in models.metadata.tables.values():
@@ -287,34 +287,34 @@ def test_of_two_processes_that_make_the_journal_at_once_one_waits_and_finds_it_m
 def test_an_owner_whose_session_was_killed_is_stopped_by_the_next_owner_and_not_before(
     journal: Journal, path, admin, clock: HandClock
 ) -> None:
-    journal.mark(bookings(3), Source.SCHEDULE)
+    journal.subjects.mark(bookings(3), Source.SCHEDULE)
     with Lease.acquire(journal, NO_FILE, owner="first", clock=clock) as lease:
-        first, second, third = journal.claim(3, run_id="r")
+        first, second, third = journal.subjects.claim(3, run_id="r")
         admin.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s",
             [postgres._LEASE],
         )
-        journal.landed([first], run_id="r")  # nobody has taken over
+        journal.subjects.landed([first], run_id="r")  # nobody has taken over
         with (
             Journal.open(path, clock=clock) as other,
             Lease.acquire(other, NO_FILE, owner="second", clock=clock) as next_,
         ):
             assert next_.fence == lease.fence + 1
             with pytest.raises(LeaseHeld, match="taken over"):
-                journal.landed([second], run_id="r")
+                journal.subjects.landed([second], run_id="r")
             with pytest.raises(LeaseHeld):
-                journal.failed(third, error_code="X", message="", retry_at=None, quarantine=True, run_id="r")
+                journal.subjects.failed(third, error_code="X", message="", retry_at=None, quarantine=True, run_id="r")
             with pytest.raises(LeaseHeld):
-                journal.forget([third])
+                journal.subjects.forget([third])
             with pytest.raises(LeaseHeld):
-                journal.claim(1, run_id="r")
-            assert other.dirty_count() == 2
-            journal.receive([delivery(b"a receiver needs no lease")])
+                journal.subjects.claim(1, run_id="r")
+            assert other.subjects.dirty_count() == 2
+            journal.inbox.accept([delivery(b"a receiver needs no lease")])
             lease.release()
-            assert other.lease().released_at is None
+            assert other.leases.last().released_at is None
     with Lease.acquire(journal, NO_FILE, owner="again", clock=clock):
-        claims = journal.claim(3, run_id="r")
-        journal.landed(claims, run_id="r")
+        claims = journal.subjects.claim(3, run_id="r")
+        journal.subjects.landed(claims, run_id="r")
 
 
 def test_a_killed_owner_leaves_the_lease_at_once(journal: Journal, path, clock: HandClock) -> None:

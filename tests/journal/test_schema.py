@@ -53,8 +53,8 @@ def test_migrations_are_numbered_without_a_gap() -> None:
 
 
 def test_older_program_refuses_a_newer_schema_in_one_line(journal: Journal, path, clock: HandClock) -> None:
-    journal.mark([booking()], Source.USER)
-    with journal._writing() as connection:
+    journal.subjects.mark([booking()], Source.USER)
+    with journal.store.writing() as connection:
         connection.exec_driver_sql("INSERT INTO schema_version VALUES (999, '2030-01-01T00:00:00.000000Z')")
     journal.close()
     with pytest.raises(JournalError, match=r"newer octo-sync .*999.*upgrade octo-sync") as refused:
@@ -66,7 +66,7 @@ def test_older_program_refuses_a_newer_schema_in_one_line(journal: Journal, path
 def test_failed_migration_leaves_nothing_and_is_tried_again(
     journal: Journal, path, clock: HandClock, monkeypatch
 ) -> None:
-    journal.mark([booking()], Source.USER)
+    journal.subjects.mark([booking()], Source.USER)
     journal.close()
     known = store.migrations()
     number = known[-1][0] + 1
@@ -79,7 +79,7 @@ def test_failed_migration_leaves_nothing_and_is_tried_again(
     monkeypatch.setattr(store, "migrations", lambda: [*known, good])
     for _ in range(2):
         with Journal.open(path, clock=clock) as migrated:
-            assert migrated.dirty_count() == 1
+            assert migrated.subjects.dirty_count() == 1
             assert migrated.recovered_from is None
 
 
@@ -103,19 +103,19 @@ def test_failed_migration_leaves_nothing_and_is_tried_again(
     ],
 )
 def test_database_itself_refuses_what_must_not_be(journal: Journal, change: str) -> None:
-    journal.mark([booking()], Source.USER)
-    journal.start_run("run", "sandbox", run_id="r", fence=1)
-    with pytest.raises(JournalError, match="rules"), journal._writing() as connection:
+    journal.subjects.mark([booking()], Source.USER)
+    journal.runs.start("run", "sandbox", run_id="r", fence=1)
+    with pytest.raises(JournalError, match="rules"), journal.store.writing() as connection:
         connection.exec_driver_sql(change)
-    assert journal.dirty_count() == 1
+    assert journal.subjects.dirty_count() == 1
 
 
 @ON_A_FILE
 def test_file_is_private_and_durable(journal: Journal, path) -> None:
-    journal.mark([booking()], Source.USER)
+    journal.subjects.mark([booking()], Source.USER)
     for name in ("", "-wal", "-shm"):
         assert stat.S_IMODE(path.with_name(path.name + name).stat().st_mode) == 0o600
-    with journal._reading() as connection:
+    with journal.store.reading() as connection:
         for pragma, value in {
             "journal_mode": "wal",
             "synchronous": 2,
@@ -133,9 +133,9 @@ def test_missing_directories_are_made_private(tmp_path, clock: HandClock) -> Non
 
 @ON_A_FILE
 def test_closing_leaves_one_file(journal: Journal, path) -> None:
-    journal.mark([booking()], Source.USER)
+    journal.subjects.mark([booking()], Source.USER)
     journal.close()
     journal.close()
     assert [one.name for one in path.parent.iterdir()] == [path.name]
     with pytest.raises(JournalError, match="closed"):
-        journal.dirty_count()
+        journal.subjects.dirty_count()

@@ -12,95 +12,95 @@ from octo_sync.model import Claim, Source, Subject, SubjectKind
 
 
 def row(journal: Journal, subject: Subject) -> SubjectRow:
-    return next(one for one in journal.subjects() if one.subject == subject)
+    return next(one for one in journal.subjects.rows() if one.subject == subject)
 
 
 def claim_one(journal: Journal, run_id: str = "r") -> Claim:
-    (claim,) = journal.claim(1, run_id=run_id)
+    (claim,) = journal.subjects.claim(1, run_id=run_id)
     return claim
 
 
 def test_marked_subject_is_claimed_and_clean_after_its_landing(journal: Journal) -> None:
-    number = journal.mark([booking()], Source.USER)
+    number = journal.subjects.mark([booking()], Source.USER)
     claim = claim_one(journal)
     assert claim == Claim(booking(), number, 0, Source.USER)
-    journal.landed([claim], run_id="r")
-    assert journal.dirty_count() == 0
-    assert journal.claim(9, run_id="r") == []
+    journal.subjects.landed([claim], run_id="r")
+    assert journal.subjects.dirty_count() == 0
+    assert journal.subjects.claim(9, run_id="r") == []
     landed = row(journal, booking())
     assert (landed.landed_seq, landed.landed_at, landed.run_id, landed.dirty) == (number, NOON, "r", False)
 
 
 def test_mark_during_the_fetch_keeps_the_subject_dirty_r2(journal: Journal) -> None:
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     claim = claim_one(journal)
-    later = journal.mark([booking()], Source.NOTIFICATION)
-    journal.landed([claim], run_id="r")
+    later = journal.subjects.mark([booking()], Source.NOTIFICATION)
+    journal.subjects.landed([claim], run_id="r")
     again = claim_one(journal)
     assert (again.wanted_seq, again.source) == (later, Source.NOTIFICATION)
-    journal.landed([again], run_id="r")
-    assert journal.dirty_count() == 0
+    journal.subjects.landed([again], run_id="r")
+    assert journal.subjects.dirty_count() == 0
 
 
 def test_after_a_landing_the_age_of_what_is_still_owed_counts_from_the_claim(
     journal: Journal, clock: HandClock
 ) -> None:
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     claimed_at = clock.forward(60)
     claim = claim_one(journal)
     clock.forward(60)
-    journal.mark([booking()], Source.SCHEDULE)
-    journal.landed([claim], run_id="r")
-    assert journal.backlog()[0].oldest_marked_at == claimed_at
+    journal.subjects.mark([booking()], Source.SCHEDULE)
+    journal.subjects.landed([claim], run_id="r")
+    assert journal.subjects.backlog()[0].oldest_marked_at == claimed_at
 
 
 def test_late_landing_never_takes_back_a_newer_one(journal: Journal) -> None:
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     old = claim_one(journal)
-    journal.release([old])
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.release([old])
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     new = claim_one(journal)
-    journal.landed([new], run_id="new")
-    journal.landed([old], run_id="old")
+    journal.subjects.landed([new], run_id="new")
+    journal.subjects.landed([old], run_id="old")
     fail(journal, old, quarantine=True)
     assert (row(journal, booking()).landed_seq, row(journal, booking()).run_id) == (new.wanted_seq, "new")
-    assert journal.dirty_count() == 0
+    assert journal.subjects.dirty_count() == 0
 
 
 def test_landing_of_what_the_journal_does_not_know_changes_nothing(journal: Journal) -> None:
-    journal.landed([Claim(booking(), 5, 0, Source.USER)], run_id="r")
-    journal.mark([booking()], Source.USER)
-    journal.landed([Claim(booking(), 2**60, 0, Source.USER)], run_id="r")
-    assert journal.dirty_count() == 1
+    journal.subjects.landed([Claim(booking(), 5, 0, Source.USER)], run_id="r")
+    journal.subjects.mark([booking()], Source.USER)
+    journal.subjects.landed([Claim(booking(), 2**60, 0, Source.USER)], run_id="r")
+    assert journal.subjects.dirty_count() == 1
 
 
 def test_nobody_is_handed_what_is_already_in_work(journal: Journal) -> None:
-    journal.mark(bookings(3), Source.SCHEDULE)
-    first = journal.claim(2, run_id="a")
-    assert [claim.subject for claim in journal.claim(9, run_id="b")] == [booking("b-2")]
-    journal.mark(bookings(3), Source.NOTIFICATION)
-    assert journal.claim(9, run_id="b") == []
-    journal.release(first)
-    assert {claim.subject for claim in journal.claim(9, run_id="b")} == {booking("b-0"), booking("b-1")}
+    journal.subjects.mark(bookings(3), Source.SCHEDULE)
+    first = journal.subjects.claim(2, run_id="a")
+    assert [claim.subject for claim in journal.subjects.claim(9, run_id="b")] == [booking("b-2")]
+    journal.subjects.mark(bookings(3), Source.NOTIFICATION)
+    assert journal.subjects.claim(9, run_id="b") == []
+    journal.subjects.release(first)
+    assert {claim.subject for claim in journal.subjects.claim(9, run_id="b")} == {booking("b-0"), booking("b-1")}
 
 
 def test_stale_claim_gives_nothing_of_a_newer_one_back(journal: Journal) -> None:
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     stale = claim_one(journal)
-    journal.release([stale])
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.release([stale])
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     claim_one(journal)
-    journal.release([stale])
-    assert journal.claim(9, run_id="r") == []
+    journal.subjects.release([stale])
+    assert journal.subjects.claim(9, run_id="r") == []
 
 
 def test_ended_run_gives_its_claims_back(journal: Journal) -> None:
-    journal.start_run("run", "sandbox", run_id="a", fence=1)
-    journal.mark(bookings(2), Source.SCHEDULE)
-    journal.claim(1, run_id="a")
-    journal.claim(1, run_id="b")
-    journal.end_run("a", "interrupted")
-    assert len(journal.claim(9, run_id="c")) == 1
+    journal.runs.start("run", "sandbox", run_id="a", fence=1)
+    journal.subjects.mark(bookings(2), Source.SCHEDULE)
+    journal.subjects.claim(1, run_id="a")
+    journal.subjects.claim(1, run_id="b")
+    journal.runs.end("a", "interrupted")
+    assert len(journal.subjects.claim(9, run_id="c")) == 1
 
 
 def test_work_is_handed_out_by_priority_then_kind_then_travel_month_product_and_option(journal: Journal) -> None:
@@ -123,185 +123,185 @@ def test_work_is_handed_out_by_priority_then_kind_then_travel_month_product_and_
         Subject("acme", SubjectKind.BOOKINGS, ("2026-08",)),
         booking("b"),
     ]
-    journal.mark(reversed(order), Source.SCHEDULE)
-    journal.mark([urgent], Source.SCHEDULE, priority=10)
-    assert [claim.subject for claim in journal.claim(99, run_id="r")] == order
+    journal.subjects.mark(reversed(order), Source.SCHEDULE)
+    journal.subjects.mark([urgent], Source.SCHEDULE, priority=10)
+    assert [claim.subject for claim in journal.subjects.claim(99, run_id="r")] == order
 
 
 def test_claims_can_be_narrowed_to_kinds_and_connections_and_spare_subjects(journal: Journal) -> None:
     here, there = booking("b", "here"), booking("b", "there")
     supplier = Subject("here", SubjectKind.SUPPLIER)
-    journal.mark([here, there, supplier], Source.SCHEDULE)
+    journal.subjects.mark([here, there, supplier], Source.SCHEDULE)
 
     def claimed(**narrowed: object) -> set[Subject]:
-        claims = journal.claim(9, run_id="r", **narrowed)  # type: ignore[arg-type]
-        journal.release(claims)
+        claims = journal.subjects.claim(9, run_id="r", **narrowed)  # type: ignore[arg-type]
+        journal.subjects.release(claims)
         return {claim.subject for claim in claims}
 
     assert claimed(kinds={SubjectKind.SUPPLIER}) == {supplier}
     assert claimed(connections=["there"]) == {there}
     assert claimed(exclude=[here]) == {there, supplier}
     assert claimed(kinds=[]) == claimed(connections=[]) == set()
-    assert journal.dirty_count(kinds={SubjectKind.BOOKING}) == 2
-    assert journal.dirty_count(kinds={SubjectKind.BOOKING}, connections={"here"}) == 1
+    assert journal.subjects.dirty_count(kinds={SubjectKind.BOOKING}) == 2
+    assert journal.subjects.dirty_count(kinds={SubjectKind.BOOKING}, connections={"here"}) == 1
 
 
 def test_subject_marked_for_later_is_dirty_and_not_yet_due(journal: Journal, clock: HandClock) -> None:
     due_at = NOON + timedelta(seconds=5)
-    journal.mark([booking()], Source.CONFIRM, due_at=due_at)
-    assert journal.dirty_count() == 1
-    assert journal.claim(9, run_id="r") == []
+    journal.subjects.mark([booking()], Source.CONFIRM, due_at=due_at)
+    assert journal.subjects.dirty_count() == 1
+    assert journal.subjects.claim(9, run_id="r") == []
     looked_at = clock.now()
-    assert journal.next_due_at(looked_at) == due_at
+    assert journal.subjects.next_due_at(looked_at) == due_at
     clock.forward(5)
-    assert journal.next_due_at(clock.now()) is None
+    assert journal.subjects.next_due_at(clock.now()) is None
     # Who looked before it was due does not sleep over it.
-    assert journal.next_due_at(looked_at) == due_at
-    assert len(journal.claim(9, run_id="r")) == 1
+    assert journal.subjects.next_due_at(looked_at) == due_at
+    assert len(journal.subjects.claim(9, run_id="r")) == 1
 
 
 def test_of_several_unanswered_marks_the_earliest_time_and_the_highest_priority_stand(journal: Journal) -> None:
     in_an_hour, in_two = NOON + timedelta(hours=1), NOON + timedelta(hours=2)
-    journal.mark([booking()], Source.SCHEDULE, due_at=in_an_hour, priority=5)
-    journal.mark([booking()], Source.CONFIRM, due_at=in_two, priority=1)
+    journal.subjects.mark([booking()], Source.SCHEDULE, due_at=in_an_hour, priority=5)
+    journal.subjects.mark([booking()], Source.CONFIRM, due_at=in_two, priority=1)
     assert (row(journal, booking()).due_at, row(journal, booking()).priority) == (in_an_hour, 5)
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     assert row(journal, booking()).due_at is None
-    journal.mark([booking()], Source.SCHEDULE, due_at=in_two)
-    journal.landed([claim_one(journal)], run_id="r")
-    journal.mark([booking()], Source.SCHEDULE, due_at=in_two, priority=1)
+    journal.subjects.mark([booking()], Source.SCHEDULE, due_at=in_two)
+    journal.subjects.landed([claim_one(journal)], run_id="r")
+    journal.subjects.mark([booking()], Source.SCHEDULE, due_at=in_two, priority=1)
     assert (row(journal, booking()).due_at, row(journal, booking()).priority) == (in_two, 1)
 
 
 def test_schedule_does_not_hide_that_a_notification_asked(journal: Journal) -> None:
-    journal.mark([booking()], Source.NOTIFICATION)
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.mark([booking()], Source.NOTIFICATION)
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     claim = claim_one(journal)
     assert claim.source is Source.NOTIFICATION
-    journal.landed([claim], run_id="r")
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.landed([claim], run_id="r")
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     assert claim_one(journal).source is Source.SCHEDULE
 
 
 def test_failure_waits_for_its_retry_and_keeps_its_reason(journal: Journal, clock: HandClock) -> None:
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     fail(journal, claim_one(journal), retry_at=NOON + timedelta(seconds=30))
-    assert journal.claim(9, run_id="r") == []
+    assert journal.subjects.claim(9, run_id="r") == []
     assert row(journal, booking()).last_error == "ServiceUnavailable: The service is down."
     clock.forward(30)
     again = claim_one(journal)
     assert again.attempts == 1
-    journal.landed([again], run_id="r")
+    journal.subjects.landed([again], run_id="r")
     assert (row(journal, booking()).attempts, row(journal, booking()).last_error) == (0, None)
 
 
 @pytest.mark.parametrize("source", [one for one in Source if one is not Source.USER])
 def test_marks_do_not_cut_a_backoff_short(journal: Journal, source: Source) -> None:
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     fail(journal, claim_one(journal), retry_at=NOON + timedelta(seconds=30))
-    journal.mark([booking()], source)
-    assert journal.claim(9, run_id="r") == []
+    journal.subjects.mark([booking()], source)
+    assert journal.subjects.claim(9, run_id="r") == []
     assert row(journal, booking()).attempts == 1
 
 
 def test_person_cuts_a_backoff_short(journal: Journal) -> None:
-    journal.mark([booking()], Source.SCHEDULE)
+    journal.subjects.mark([booking()], Source.SCHEDULE)
     fail(journal, claim_one(journal), retry_at=NOON + timedelta(days=1))
-    journal.mark([booking()], Source.USER)
+    journal.subjects.mark([booking()], Source.USER)
     assert claim_one(journal).attempts == 0
 
 
 def test_forgotten_subject_is_gone_unless_it_was_marked_again(journal: Journal) -> None:
-    journal.mark(bookings(2), Source.SCHEDULE)
-    claims = journal.claim(2, run_id="r")
-    journal.mark([booking("b-1")], Source.NOTIFICATION)
-    journal.forget(claims)
-    assert [one.subject for one in journal.subjects()] == [booking("b-1")]
-    assert len(journal.claim(9, run_id="r")) == 1
-    journal.forget([booking("b-1"), booking("never-heard-of")])
-    assert list(journal.subjects()) == []
+    journal.subjects.mark(bookings(2), Source.SCHEDULE)
+    claims = journal.subjects.claim(2, run_id="r")
+    journal.subjects.mark([booking("b-1")], Source.NOTIFICATION)
+    journal.subjects.forget(claims)
+    assert [one.subject for one in journal.subjects.rows()] == [booking("b-1")]
+    assert len(journal.subjects.claim(9, run_id="r")) == 1
+    journal.subjects.forget([booking("b-1"), booking("never-heard-of")])
+    assert list(journal.subjects.rows()) == []
 
 
 def test_numbers_are_never_given_out_twice(journal: Journal, path, clock: HandClock) -> None:
-    block = journal.reserve(100)
+    block = journal.numbers.reserve(100)
     assert len(block) == 100
-    marked = journal.mark([booking()], Source.SCHEDULE)
+    marked = journal.subjects.mark([booking()], Source.SCHEDULE)
     assert marked == block[-1] + 1
     journal.close()
     with Journal.open(path, clock=clock) as reopened:
-        assert reopened.reserve(1)[0] == marked + 1
+        assert reopened.numbers.reserve(1)[0] == marked + 1
         with pytest.raises(ValueError, match="at least one"):
-            reopened.reserve(0)
+            reopened.numbers.reserve(0)
 
 
 def test_counter_is_lifted_above_what_the_warehouse_has_seen(journal: Journal) -> None:
-    seen = journal.mark([booking()], Source.SCHEDULE)
-    journal.at_least(seq=seen - 1)
-    assert journal.reserve(1)[0] == seen + 1
-    journal.at_least(seq=seen + 1000, fence=2**40)
-    assert journal.reserve(1)[0] == seen + 1001
-    assert journal.take_lease(owner="test", pid=1, host="here") == 2**40 + 1
+    seen = journal.subjects.mark([booking()], Source.SCHEDULE)
+    journal.numbers.at_least(seq=seen - 1)
+    assert journal.numbers.reserve(1)[0] == seen + 1
+    journal.numbers.at_least(seq=seen + 1000, fence=2**40)
+    assert journal.numbers.reserve(1)[0] == seen + 1001
+    assert journal.leases.take(owner="test", pid=1, host="here") == 2**40 + 1
 
 
 def test_marking_nothing_is_fine(journal: Journal) -> None:
-    assert journal.mark([], Source.SCHEDULE) < journal.mark([booking(), booking()], Source.SCHEDULE)
-    journal.landed([], run_id="r")
-    assert journal.dirty_count() == 1
+    assert journal.subjects.mark([], Source.SCHEDULE) < journal.subjects.mark([booking(), booking()], Source.SCHEDULE)
+    journal.subjects.landed([], run_id="r")
+    assert journal.subjects.dirty_count() == 1
 
 
 def test_mark_is_all_or_nothing(journal: Journal) -> None:
     nameless = Subject("", SubjectKind.BOOKING, ("b",))
     with pytest.raises(JournalError, match="rules"):
-        journal.mark([*bookings(10), nameless], Source.SCHEDULE)
-    assert journal.dirty_count() == 0
+        journal.subjects.mark([*bookings(10), nameless], Source.SCHEDULE)
+    assert journal.subjects.dirty_count() == 0
 
 
 def test_naive_time_is_refused(journal: Journal) -> None:
     with pytest.raises(ValueError, match="aware"):
-        journal.mark([booking()], Source.SCHEDULE, due_at=datetime(2026, 7, 1))  # noqa: DTZ001 - on purpose
-    assert journal.dirty_count() == 0
+        journal.subjects.mark([booking()], Source.SCHEDULE, due_at=datetime(2026, 7, 1))  # noqa: DTZ001 - on purpose
+    assert journal.subjects.dirty_count() == 0
 
 
 def test_odd_ids_come_back_unchanged(journal: Journal) -> None:
     odd = [booking(text) for text in ("", " ", 'a"b', "a\\b", "ünï☃", "a,b", "[]", "'; DROP TABLE subjects", "\u2028")]
-    journal.mark(odd, Source.SCHEDULE)
-    assert {claim.subject for claim in journal.claim(99, run_id="r")} == set(odd)
+    journal.subjects.mark(odd, Source.SCHEDULE)
+    assert {claim.subject for claim in journal.subjects.claim(99, run_id="r")} == set(odd)
 
 
 def test_backlog_and_freshness_are_told_per_connection_and_kind(journal: Journal, clock: HandClock) -> None:
-    journal.mark(bookings(4), Source.SCHEDULE)
-    journal.mark([Subject("other", SubjectKind.SUPPLIER)], Source.SCHEDULE)
-    done, broken, _ = journal.claim(3, run_id="r", connections=["acme"])
-    journal.landed([done], run_id="r")
+    journal.subjects.mark(bookings(4), Source.SCHEDULE)
+    journal.subjects.mark([Subject("other", SubjectKind.SUPPLIER)], Source.SCHEDULE)
+    done, broken, _ = journal.subjects.claim(3, run_id="r", connections=["acme"])
+    journal.subjects.landed([done], run_id="r")
     fail(journal, broken, quarantine=True)
     clock.forward(10)
-    journal.landed(journal.claim(1, run_id="r", connections=["other"]), run_id="r")
-    journal.mark([done.subject], Source.CONFIRM, due_at=clock.now() + timedelta(seconds=5))
-    (backlog,) = journal.backlog()
+    journal.subjects.landed(journal.subjects.claim(1, run_id="r", connections=["other"]), run_id="r")
+    journal.subjects.mark([done.subject], Source.CONFIRM, due_at=clock.now() + timedelta(seconds=5))
+    (backlog,) = journal.subjects.backlog()
     assert (backlog.connection, backlog.kind) == ("acme", SubjectKind.BOOKING)
     assert (backlog.dirty, backlog.due, backlog.quarantined, backlog.oldest_marked_at) == (3, 2, 1, NOON)
-    acme, other = journal.freshness()
+    acme, other = journal.subjects.freshness()
     assert (acme.subjects, acme.landed, acme.last_landed_at, acme.oldest_landed_at) == (4, 1, NOON, NOON)
     assert (other.connection, other.last_landed_at) == ("other", clock.now())
 
 
 def test_every_subject_is_listed_once_however_many_there_are(journal: Journal) -> None:
     many = bookings(2500) + bookings(3, "other") + [Subject("acme", SubjectKind.SUPPLIER)]
-    journal.mark(many, Source.SCHEDULE)
-    listed = [one.subject for one in journal.subjects()]
+    journal.subjects.mark(many, Source.SCHEDULE)
+    listed = [one.subject for one in journal.subjects.rows()]
     assert len(listed) == len(many)
     assert set(listed) == set(many)
-    assert len(list(journal.subjects("other"))) == 3
-    assert len(list(journal.subjects("acme", SubjectKind.SUPPLIER))) == 1
+    assert len(list(journal.subjects.rows("other"))) == 3
+    assert len(list(journal.subjects.rows("acme", SubjectKind.SUPPLIER))) == 1
 
 
 def test_threads_share_one_journal_and_every_subject_is_worked_on_once(journal: Journal) -> None:
-    journal.mark(bookings(300), Source.SCHEDULE)
+    journal.subjects.mark(bookings(300), Source.SCHEDULE)
     done: list[Subject] = []
 
     def work(name: str) -> None:
-        while claims := journal.claim(7, run_id=name):
-            journal.landed(claims, run_id=name)
+        while claims := journal.subjects.claim(7, run_id=name):
+            journal.subjects.landed(claims, run_id=name)
             done.extend(claim.subject for claim in claims)
 
     threads = [threading.Thread(target=work, args=(f"t{number}",)) for number in range(6)]
@@ -310,7 +310,7 @@ def test_threads_share_one_journal_and_every_subject_is_worked_on_once(journal: 
     for thread in threads:
         thread.join(timeout=30)
     assert len(done) == len(set(done)) == 300
-    assert journal.dirty_count() == 0
+    assert journal.subjects.dirty_count() == 0
 
 
 def test_claim_walks_the_index_and_sorts_nothing(journal: Journal) -> None:

@@ -107,7 +107,9 @@ async def receiver(tmp_path):
             clock = process.Clock()
             journal = journal or stack.enter_context(process.opened(tmp_path, clock))
             inbox, endpoints = Inbox(journal, Routing(pipeline, clock)), EndpointCache(journal)
-            metrics = Metrics(lambda: {"octo_sync_backlog_subjects": {("acme", "booking"): journal.dirty_count()}})
+            metrics = Metrics(
+                lambda: {"octo_sync_backlog_subjects": {("acme", "booking"): journal.subjects.dirty_count()}}
+            )
             app = receiver_app(inbox, endpoints, pipeline.webhooks, metrics)
             stack.push_async_callback(inbox.close)
             stack.push_async_callback(endpoints.close)

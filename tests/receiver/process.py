@@ -37,8 +37,8 @@ def a_pipeline(directory, more=""):
 
 def opened(directory, clock):
     journal = Journal.open(directory / "journal.sqlite", clock=clock)
-    if not journal.endpoints():
-        journal.add_endpoint(ENDPOINT, connection="acme", secret_hash=hashlib.sha256(SECRET).hexdigest())
+    if not journal.endpoints.rows():
+        journal.endpoints.add(ENDPOINT, connection="acme", secret_hash=hashlib.sha256(SECRET).hexdigest())
     return journal
 
 

@@ -60,7 +60,7 @@ async def test_our_own_receiver_is_known_and_stores_nothing(receiver):
     running = await receiver()
     reached = await asyncio.to_thread(reach, f"{running.server.url}/octo", "x" * 32, ssl.create_default_context())
     assert finding(reached).level == "ok"
-    assert running.journal.deliveries() == []
+    assert running.journal.inbox.deliveries() == []
     # A real address with a wrong secret would be noted as attacked, so doctor never asks for one.
     assert ENDPOINT != "x" * 32
 

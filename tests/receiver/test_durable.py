@@ -62,9 +62,9 @@ def stored(directory):
     with Journal.open(directory / "journal.sqlite", clock=process.Clock()) as journal:
         assert journal.recovered_from is None
         return (
-            [one.body for one in journal.all_deliveries()],
-            {row.subject for row in journal.subjects() if row.dirty},
-            {timer.subject for timer in journal.timers(limit=1_000_000)},
+            [one.body for one in journal.inbox.all_deliveries()],
+            {row.subject for row in journal.subjects.rows() if row.dirty},
+            {timer.subject for timer in journal.timers.rows(limit=1_000_000)},
         )
 
 

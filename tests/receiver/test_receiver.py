@@ -25,7 +25,7 @@ def _looks_follow_sooner(monkeypatch):
 
 
 def bodies(running):
-    return [one.body for one in running.journal.deliveries(1000)]
+    return [one.body for one in running.journal.inbox.deliveries(1000)]
 
 
 # ── stored, then acknowledged ─────────────────────────────────────────────────────────────────────────────────────────
@@ -35,9 +35,9 @@ async def test_a_delivery_is_stored_and_marked_and_answered_with_an_empty_200(re
     running = await receiver()
     answer = await running.ask(post(booking_body("b-7")))
     assert (answer.status, answer.body) == (200, b"")
-    (stored,) = running.journal.deliveries()
+    (stored,) = running.journal.inbox.deliveries()
     assert (stored.connection, stored.endpoint, stored.body) == ("acme", ENDPOINT, booking_body("b-7"))
-    assert [row.subject for row in running.journal.subjects()] == [Subject("acme", SubjectKind.BOOKING, ("b-7",))]
+    assert [row.subject for row in running.journal.subjects.rows()] == [Subject("acme", SubjectKind.BOOKING, ("b-7",))]
     assert running.deliveries("stored") == 1
 
 
@@ -76,7 +76,7 @@ async def test_identical_bodies_are_each_stored_counted_and_mark_again_r3(receiv
     for _ in range(3):
         assert (await client.ask(post(booking_body()))).status == 200
     assert bodies(running) == [booking_body()] * 3
-    assert len({one.seq for one in running.journal.deliveries()}) == 3
+    assert len({one.seq for one in running.journal.inbox.deliveries()}) == 3
     assert running.deliveries("stored") == 3
 
 
@@ -99,7 +99,7 @@ async def test_identical_bodies_are_each_stored_counted_and_mark_again_r3(receiv
 async def test_odd_but_authentic_bodies_are_stored_counted_and_answered_200(receiver, raw):
     running = await receiver()
     assert (await running.ask(post(raw))).status == 200
-    (stored,) = running.journal.deliveries()
+    (stored,) = running.journal.inbox.deliveries()
     assert stored.body == raw
     assert stored.reading
     assert running.deliveries("odd") == 1
@@ -109,7 +109,7 @@ async def test_a_packed_body_is_stored_as_it_is_and_never_unpacked(receiver):
     running = await receiver()
     bomb = gzip.compress(b'{"x":"' + b"a" * 10_000_000 + b'"}')
     assert (await running.ask(post(bomb, b"Content-Encoding: gzip"))).status == 200
-    (stored,) = running.journal.deliveries()
+    (stored,) = running.journal.inbox.deliveries()
     assert (stored.body, stored.reading, stored.marks) == (bomb, "encoded as gzip", 0)
     assert (await running.ask(post(booking_body(), b"Content-Encoding: identity"))).status == 200
     assert running.deliveries("stored") == 1
@@ -119,16 +119,16 @@ async def test_nothing_of_a_delivery_but_its_ids_reaches_the_marks_r4(receiver):
     running = await receiver()
     body = {"notificationType": "BOOKING_UPDATE", "data": {"uuid": "b", "status": "CANCELLED", "priority": 99}}
     await running.ask(post(json.dumps(body).encode()))
-    (row,) = running.journal.subjects()
+    (row,) = running.journal.subjects.rows()
     assert row.subject.parts == ("b",)
 
 
 async def test_the_first_delivery_to_an_address_is_noted(receiver):
     running = await receiver()
-    assert running.journal.endpoints()[0].seen_at is None
+    assert running.journal.endpoints.rows()[0].seen_at is None
     await running.ask(post(booking_body()))
     await running.endpoints.close()
-    (row,) = running.journal.endpoints()
+    (row,) = running.journal.endpoints.rows()
     assert row.seen_at is not None
     assert (row.state, row.subscription_id) == ("active", "s-1")
 
@@ -144,7 +144,7 @@ async def test_a_wrong_secret_is_401_and_nothing_is_stored(receiver, secret):
     running = await receiver()
     answer = await running.ask(post(booking_body(), secret=secret))
     assert (answer.status, answer.body) == (401, b"")
-    assert (bodies(running), list(running.journal.subjects())) == ([], [])
+    assert (bodies(running), list(running.journal.subjects.rows())) == ([], [])
     assert running.deliveries("unauthorized", connection="") == 1
 
 
@@ -166,11 +166,11 @@ async def test_two_secrets_are_none(receiver):
 @pytest.mark.deep(1)
 async def test_a_retired_address_is_refused_and_two_of_one_connection_are_both_open(receiver, monkeypatch):
     running = await receiver()
-    running.journal.add_endpoint("n" * 32, connection="acme", secret_hash=hashlib.sha256(b"new").hexdigest())
+    running.journal.endpoints.add("n" * 32, connection="acme", secret_hash=hashlib.sha256(b"new").hexdigest())
     for path, secret in ((f"/{ENDPOINT}", SECRET), (f"/{'n' * 32}", b"new")):
         assert (await running.ask(post(booking_body(), path=path, secret=secret))).status == 200
     monkeypatch.setattr("octo_sync.receiver.endpoints._REREAD_AFTER", 0.0)
-    running.journal.retire_endpoints([ENDPOINT])
+    running.journal.endpoints.retire([ENDPOINT])
     await running.ask(post(booking_body(), path=f"/{'n' * 32}", secret=b"new"))
     await running.endpoints.close()
     assert (await running.ask(post(booking_body()))).status == 401
@@ -211,23 +211,23 @@ def running_limits():
 async def test_a_hundred_wrong_secrets_are_one_note_at_the_address(receiver):
     running = await receiver()
     noted = []
-    real = running.journal.endpoints_refused
-    running.journal.endpoints_refused = lambda endpoints: noted.append(list(endpoints)) or real(endpoints)
+    real = running.journal.endpoints.refused
+    running.journal.endpoints.refused = lambda endpoints: noted.append(list(endpoints)) or real(endpoints)
     for _ in range(100):
         await running.ask(post(b"", secret=b"wrong"))
     await running.ask(post(b"", path="/unknown", secret=b"wrong"))
     await running.endpoints.close()
     assert noted == [[ENDPOINT]]
-    assert running.journal.endpoints()[0].refused_at is not None
+    assert running.journal.endpoints.rows()[0].refused_at is not None
 
 
 async def test_strangers_cannot_make_it_read_the_journal_more_often_than_it_wants(receiver, monkeypatch):
     monkeypatch.setattr(cache, "_REREAD_AFTER", 3600.0)
     running = await receiver()
     reads = []
-    real = running.journal.endpoints
+    real = running.journal.endpoints.rows
     # When the look before began, by the loop's clock: when this one does depends on when its thread is let run.
-    running.journal.endpoints = lambda: reads.append(running.endpoints._tried_at) or real()
+    running.journal.endpoints.rows = lambda: reads.append(running.endpoints._tried_at) or real()
     for number in range(50):  # these cannot be addresses
         assert (await running.ask(post(b"", path=f"/{number}"))).status == 401
     assert len(reads) <= 1
@@ -245,7 +245,7 @@ async def test_a_delivery_to_an_address_opened_just_now_is_taken(receiver, known
     for _ in range(known):
         assert (await running.ask(post(booking_body()))).status == 200
     assert (await running.ask(post(b"", path="/hooks/" + "f" * 32))).status == 401
-    running.journal.add_endpoint("n" * 32, connection="acme", secret_hash=hashlib.sha256(b"new").hexdigest())
+    running.journal.endpoints.add("n" * 32, connection="acme", secret_hash=hashlib.sha256(b"new").hexdigest())
     deliveries = [running.ask(post(booking_body(), path=f"/{'n' * 32}", secret=b"new")) for _ in range(3)]
     assert [answer.status for answer in await asyncio.gather(*deliveries)] == [200] * 3
 
@@ -253,14 +253,14 @@ async def test_a_delivery_to_an_address_opened_just_now_is_taken(receiver, known
 async def test_an_address_that_nobody_can_look_up_is_503_and_found_when_it_can(receiver, monkeypatch):
     running = await receiver()
     assert (await running.ask(post(booking_body()))).status == 200
-    running.journal.add_endpoint("n" * 32, connection="acme", secret_hash=hashlib.sha256(b"new").hexdigest())
+    running.journal.endpoints.add("n" * 32, connection="acme", secret_hash=hashlib.sha256(b"new").hexdigest())
     new = post(booking_body(), path=f"/{'n' * 32}", secret=b"new")
 
     def refuse():
         raise JournalError("locked")
 
     with monkeypatch.context() as patched:
-        patched.setattr(running.journal, "endpoints", refuse)
+        patched.setattr(running.journal.endpoints, "rows", refuse)
         answers = await asyncio.gather(running.ask(new), running.ask(new))
         assert [(answer.status, answer.headers["retry-after"]) for answer in answers] == [(503, "5")] * 2
         assert (await running.ask(post(booking_body()))).status == 200  # what was open stays open
@@ -314,7 +314,7 @@ async def test_a_failing_journal_is_503_with_retry_after_and_it_resumes_alone(re
         raise JournalError("The journal cannot grow because the disk is full.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(running.journal, "receive", refuse)
+        patched.setattr(running.journal.inbox, "accept", refuse)
         patched.setattr(module, "_PROBED_FOR", 0.0)
         answer = await running.ask(post(booking_body()))
         assert (answer.status, answer.headers["retry-after"]) == (503, "5")
@@ -333,7 +333,7 @@ async def test_a_journal_that_became_read_only_is_503_and_it_resumes_alone(recei
     running = await receiver()
     assert (await running.ask(post(booking_body("before")))).status == 200
     await running.endpoints.close()  # the note that it was seen would meet the fault first, and mend it
-    running.journal._connection.exec_driver_sql("PRAGMA query_only=1")
+    running.journal.store._connection.exec_driver_sql("PRAGMA query_only=1")
     assert (await running.ask(post(booking_body("during")))).status == 503
     assert (await running.ask(post(booking_body("after")))).status == 200
     assert bodies(running) == [booking_body("before"), booking_body("after")]
@@ -347,11 +347,11 @@ async def test_while_nobody_can_be_told_from_anybody_it_is_503_too(receiver, mon
         raise JournalError("locked")
 
     with monkeypatch.context() as patched:
-        patched.setattr(running.journal, "endpoints", refuse)
+        patched.setattr(running.journal.endpoints, "rows", refuse)
         assert (await running.ask(post(booking_body()))).status == 503
     assert (await running.ask(post(booking_body()))).status == 200
     with monkeypatch.context() as patched:
-        patched.setattr(running.journal, "endpoints", refuse)
+        patched.setattr(running.journal.endpoints, "rows", refuse)
         patched.setattr("octo_sync.receiver.endpoints._REREAD_AFTER", 0.0)
         for _ in range(3):  # what was open stays open
             assert (await running.ask(post(booking_body()))).status == 200

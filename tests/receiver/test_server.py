@@ -63,7 +63,7 @@ async def test_a_body_that_drips_is_cut_off_in_time_and_nothing_of_it_is_stored(
     assert answer.status == 408
     assert await client.ended()
     dripping.cancel()
-    assert running.journal.deliveries() == []
+    assert running.journal.inbox.deliveries() == []
 
 
 async def test_the_time_of_a_request_begins_with_it_and_not_with_its_connection(receiver):
@@ -106,7 +106,7 @@ async def test_a_head_beyond_the_limit_is_refused_whether_it_comes_at_once_or_in
                 await asyncio.sleep(0)
         answer = await client.answer()
     assert (answer.status, answer.headers["connection"]) == (431, "close")
-    assert running.journal.deliveries() == []
+    assert running.journal.inbox.deliveries() == []
     assert running.counted("octo_sync_connections_refused_total", reason="head_too_large") == 1
 
 
@@ -187,8 +187,8 @@ async def test_an_upgrade_is_not_one(receiver):
 async def test_a_stop_finishes_the_answer_in_hand_and_takes_no_more(receiver):
     running = await receiver()
     in_hand, gate = threading.Event(), threading.Event()
-    real = running.journal.receive
-    running.journal.receive = lambda items: in_hand.set() or (gate.wait(60) and real(items))
+    real = running.journal.inbox.accept
+    running.journal.inbox.accept = lambda items: in_hand.set() or (gate.wait(60) and real(items))
     client = await running.client()
     await client.say(post(booking_body()))
     await until(in_hand.is_set)

@@ -81,14 +81,14 @@ def deduplicate_deliveries_by_body():
 @mutant("R1", confirms=False)
 def marks_in_a_transaction_of_their_own():
     from octo_sync.flows.webhooks.receive import Inbox
-    from octo_sync.journal import Journal
+    from octo_sync.journal.inbox import Inbox as Stored
 
-    apply, durable = Journal._apply, Inbox._durable
+    apply, durable = Stored._apply, Inbox._durable
     unmarked = {}
 
     def only_stored(self, items, source, *, keep):
         bare = [dataclasses.replace(item, subjects=(), months=(), confirm_at=()) for item in items]
-        unmarked.setdefault(self.path, []).extend(items)
+        unmarked.setdefault(self._store.path, []).extend(items)
         return apply(self, bare, source, keep=keep)
 
     async def then_marked(self, item):
@@ -98,9 +98,9 @@ def marks_in_a_transaction_of_their_own():
         loop, items = asyncio.get_running_loop(), unmarked.pop(self._journal.path, [])
         from octo_sync.model import Source
 
-        loop.call_later(0.5, lambda: apply(self._journal, items, Source.NOTIFICATION, keep=False))
+        loop.call_later(0.5, lambda: apply(self._journal.inbox, items, Source.NOTIFICATION, keep=False))
 
-    Journal._apply, Inbox._durable = only_stored, then_marked
+    Stored._apply, Inbox._durable = only_stored, then_marked
 
 
 @mutant("routing")
@@ -127,7 +127,7 @@ def confirming_looks_lost_on_restart():
 
     def forgetful(self, ports, *args, **more):
         begin(self, ports, *args, **more)
-        with ports.journal._writing() as db:
+        with ports.journal.store.writing() as db:
             db.exec_driver_sql("DELETE FROM timers")
 
     Keeper.__init__ = forgetful
@@ -157,7 +157,7 @@ def clean_before_the_warehouse_has_it():
     before = land.land
 
     def swapped(ports, batch):
-        ports.journal.landed([f.claim for f in batch], run_id=ports.run_id)
+        ports.journal.subjects.landed([f.claim for f in batch], run_id=ports.run_id)
         return before(ports, batch)
 
     land.land = swapped
@@ -167,7 +167,7 @@ def clean_before_the_warehouse_has_it():
 def a_failure_counted_as_landed():
     from octo_sync.flows.sync.work import Worker
 
-    Worker._failed = lambda self, claim, error: self.ports.journal.landed([claim], run_id=self.ports.run_id)
+    Worker._failed = lambda self, claim, error: self.ports.journal.subjects.landed([claim], run_id=self.ports.run_id)
 
 
 @mutant("R11", "status_5xx")
@@ -179,11 +179,12 @@ def a_connection_given_up_for_good():
 
 @mutant("R11", "option_400")
 def quarantine_without_a_second_chance():
-    from octo_sync.journal import Journal, sql
+    from octo_sync.journal import sql
+    from octo_sync.journal.quarantine import Quarantine
 
     sql.MARK = sql.MARK.replace("excluded.source IN ('user', 'notification', 'repair')", "false")
     sql.MARK_MANY = sql.MARK_MANY.replace("excluded.source IN ('user', 'notification', 'repair')", "false")
-    Journal.quarantine_retry = lambda self, *args, **more: 0
+    Quarantine.retry = lambda self, *args, **more: 0
 
 
 @mutant("R2", confirms=False)
@@ -196,7 +197,7 @@ def a_rest_that_forgets_the_mark():
         import asyncio
 
         resting = self._throttle.throttled(asyncio.get_running_loop().time())
-        with self.ports.journal._writing() as db:
+        with self.ports.journal.store.writing() as db:
             for one in resting:
                 db.exec_driver_sql(
                     'UPDATE subjects SET landed_seq = wanted_seq WHERE connection = ? AND kind = ? AND "key" = ?',
@@ -385,7 +386,7 @@ def ordered_by_the_wall_clock():
     from octo_sync.app.project import Numbers
 
     def by_the_clock(self):
-        return int(self._journal._clock.now().timestamp() * 1_000_000)
+        return int(self._journal.store.clock.now().timestamp() * 1_000_000)
 
     Numbers.next = by_the_clock
 

@@ -24,8 +24,10 @@ from octo_sync.destinations.duckdb import warehouse as destination
 from octo_sync.destinations.landing.staging import Stage
 from octo_sync.errors import OctoSyncError, WriterFenced
 from octo_sync.flows.sync import keep, settle
-from octo_sync.journal import Journal, Lease
+from octo_sync.journal import Lease
+from octo_sync.journal.inbox import Inbox
 from octo_sync.journal.store import Store
+from octo_sync.journal.subjects import Subjects
 from octo_sync.pipeline.schedule import Schedules
 
 __all__ = ["Actions", "Program", "install"]
@@ -233,7 +235,7 @@ def install(open_warehouse):
 
 
 def _watch_the_journal():
-    opened, writing, reading, leased = Store.__init__, Store._writing, Store._reading, Lease.__init__
+    opened, writing, reading, leased = Store.__init__, Store.writing, Store.reading, Lease.__init__
 
     def open_store(self, *args, **more):
         opened(self, *args, **more)
@@ -264,11 +266,11 @@ def _watch_the_journal():
         with reading(self) as connection:
             yield connection
 
-    Store.__init__, Store._writing, Store._reading, Lease.__init__ = open_store, guarded_writing, guarded_reading, lease
+    Store.__init__, Store.writing, Store.reading, Lease.__init__ = open_store, guarded_writing, guarded_reading, lease
 
 
 def _watch_deliveries():
-    receive = Journal.receive
+    receive = Inbox.accept
 
     def told_receive(self, items):
         program = current()
@@ -280,7 +282,7 @@ def _watch_deliveries():
         finally:
             program.receiving = False
 
-    Journal.receive = told_receive
+    Inbox.accept = told_receive
 
 
 def _watch_the_warehouse():
@@ -345,7 +347,7 @@ def _watch_transactions():
 
 
 def _count_what_is_rare():
-    decide, failed = settle.decide, Journal.failed
+    decide, failed = settle.decide, Subjects.failed
 
     def told_decide(*args, **more):
         plan = decide(*args, **more)
@@ -367,7 +369,7 @@ def _count_what_is_rare():
             program.world.count("older answers overruled", len(self.overruled) - known)
         return dropped
 
-    settle.decide, Journal.failed, Stage._drop = told_decide, told_failed, told_drop
+    settle.decide, Subjects.failed, Stage._drop = told_decide, told_failed, told_drop
 
 
 class Actions(logging.Handler):

@@ -213,14 +213,14 @@ def _journal_and_warehouse(
         warehouse = open_warehouse(pipeline, clock, patient=patient)
         stack.callback(warehouse.close)
         seq, fence = warehouse.highest_numbers()
-        if seq > journal.last_number():
+        if seq > journal.numbers.last():
             # It was restored from an older state by hand, or lost commits: what it takes for landed may have changed since.
             # Marked before it is lifted, so that a kill in between leaves it to be noticed again.
             log.warning("action=journal_older marked=%d", mark_everything(journal, pipeline, clock))
         # A journal that was lost and made anew must not give out numbers the warehouse has seen.
-        journal.at_least(seq=seq)
+        journal.numbers.at_least(seq=seq)
         if fence > lease.fence:
-            journal.at_least(fence=fence)
+            journal.numbers.at_least(fence=fence)
             lease.release()
             lease = stack.enter_context(_lease(pipeline, journal, command, clock))
         warehouse.claim_writer(lease.fence, owner(command))

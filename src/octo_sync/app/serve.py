@@ -143,7 +143,7 @@ def _writer(journal: Journal) -> str:
     """Who works on the project in our place. Blocking."""
     row = None
     with contextlib.suppress(JournalError):
-        row = journal.lease()
+        row = journal.leases.last()
     name = f" ({row.owner}, pid {row.pid} on {row.host})" if row and row.released_at is None else ""
     return f"Another octo-sync process{name} works on this project"
 
@@ -160,7 +160,7 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
         notifier.all_is_well,
     )
     schedules = _schedules(program, keeper)
-    await asyncio.to_thread(journal.start_run, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
+    await asyncio.to_thread(journal.runs.start, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
     watching = [
         asyncio.create_task(_watch(journal, wake, program.means.watch_every)),
         asyncio.create_task(
@@ -170,7 +170,7 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
     status: EndStatus = "ok"
     why = None
     try:
-        backlog = await asyncio.to_thread(journal.backlog)
+        backlog = await asyncio.to_thread(journal.subjects.backlog)
         if owed := sum(b.dirty for b in backlog if b.kind is not SubjectKind.SUBSCRIPTION):
             events.say(f"{owed:,} subjects are still owed a look from before.")
         await asyncio.to_thread(keeper.check_subscriptions)
@@ -193,7 +193,7 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
         with contextlib.suppress(OctoSyncError):
             # On a stop, or on an error that ends this attempt; what is owed is marked either way.
             keeper.stop_pulls()
-            journal.end_run(ports.run_id, status, keeper.counts(), error=why)
+            journal.runs.end(ports.run_id, status, keeper.counts(), error=why)
 
 
 def _reconcile(program: Program, ports: Ports) -> None:
@@ -261,11 +261,11 @@ def _schedules(program: Program, keeper: Keeper) -> Schedules:
     journal, pipeline, wake = keeper.ports.journal, program.pipeline, program.wake
 
     def last_run(name: str) -> datetime | None:
-        value = journal.setting(f"schedule {name}")
+        value = journal.settings.get(f"schedule {name}")
         return datetime.fromisoformat(value) if value else None
 
     def ran(name: str, at: datetime) -> None:
-        journal.set_setting(f"schedule {name}", at.isoformat())
+        journal.settings.set(f"schedule {name}", at.isoformat())
 
     async def pull(part: str) -> None:
         count = await asyncio.to_thread(keeper.pull, part)
@@ -301,7 +301,7 @@ async def _watch(journal: Journal, wake: asyncio.Event, every: float) -> None:
     last = None
     while True:
         with contextlib.suppress(JournalError):
-            number = await asyncio.to_thread(journal.last_number)
+            number = await asyncio.to_thread(journal.numbers.last)
             if number != last:
                 wake.set()
             last = number

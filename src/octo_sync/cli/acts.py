@@ -86,7 +86,7 @@ async def be_told(loaded: "Pipeline", control: str) -> Told:
     program = asyncio.create_task(serve(loaded, events=Events(keeping=keepers.append)))
     try:
         async with asyncio.timeout(_PATIENCE) as patience:
-            await _until(program, lambda: bool(keepers) and any(keepers[0].ports.journal.endpoints()))
+            await _until(program, lambda: bool(keepers) and any(keepers[0].ports.journal.endpoints.rows()))
             keeper = keepers[0]
             await _until(program, lambda: not keeper.owes)
             before = keeper.landed
@@ -99,7 +99,7 @@ async def be_told(loaded: "Pipeline", control: str) -> Told:
                 while not (sent := await asyncio.to_thread(ask, f"{control}/deliveries"))["idle"]:  # noqa: ASYNC110 - over HTTP
                     await asyncio.sleep(_LOOK)
                 await _until(program, lambda: not keeper.owes)
-                _count(told, [d.body for d in keeper.ports.journal.deliveries(1000)], sent["deliveries"])
+                _count(told, [d.body for d in keeper.ports.journal.inbox.deliveries(1000)], sent["deliveries"])
                 if told.mixed:
                     break
             told.refreshed = keeper.landed - before

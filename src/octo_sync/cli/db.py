@@ -93,7 +93,7 @@ def version(pipeline: str | None, directory: Path, *, json_: bool) -> int:
     kept = None
     if journal is not None:
         with journal:
-            kept = journal.schema_version()
+            kept = journal.store.schema_version()
     schema, engine = _of_warehouse(loaded)
     if json_:
         document = {"schema": {"program": SCHEMA_VERSION, "file": schema}, "journal": {"program": known, "file": kept}}

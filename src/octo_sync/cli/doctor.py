@@ -213,7 +213,7 @@ def _webhooks(loaded: "Pipeline") -> "list[Finding]":
     clock, serves = SystemClock(), False
     if Journal.exists(loaded.journal):
         with Journal.open(loaded.journal, clock=clock) as journal:
-            lease = journal.lease()
+            lease = journal.leases.last()
         serves = bool(
             lease and lease.released_at is None and lease.owner.startswith("serve") and alive(lease.pid, lease.host)
         )
@@ -249,9 +249,9 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
         finish_placing(loaded.journal_path)
         if Journal.exists(loaded.journal):
             with Journal.open(loaded.journal, clock=SystemClock()) as journal:
-                lease = journal.lease()
+                lease = journal.leases.last()
                 pii = rule(loaded, journal)
-                entries = journal.quarantined()
+                entries = journal.quarantine.entries()
     except OctoSyncError as error:
         broken.append(Finding("files", "journal", "fail", str(error)))
     if loaded.publish.path.exists():

@@ -19,7 +19,7 @@ def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> i
     """List the fields that are missing from answers; the copy keeps their former values."""
     from octo_sync.flows.sync.drift import KEPT  # noqa: PLC0415 - commands start fast
 
-    entries = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.quarantined())
+    entries = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.quarantine.entries())
     rows = [(e.connection, e.key, console.instant_text(e.first_at)) for e in entries if e.resource == KEPT]
     heads = ("connection", "path", "since")
     if json_ or form == "json":

@@ -43,12 +43,12 @@ def command(pipeline: str | None, directory: Path, *, last: int, count: int | No
 
 def _follow(journal: "Journal", last: int) -> "Iterator[Delivery]":
     """Those that are there, then each that comes."""
-    newest = journal.deliveries(max(last, 1))
+    newest = journal.inbox.deliveries(max(last, 1))
     yield from newest[-last:] if last else ()
     after = newest[-1].id if newest else 0
     pause = threading.Event()
     while True:
-        for delivery in journal.deliveries(100, after_id=after):
+        for delivery in journal.inbox.deliveries(100, after_id=after):
             after = delivery.id
             yield delivery
         pause.wait(_EVERY)  # a journal that another process writes has no event to wait for

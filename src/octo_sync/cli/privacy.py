@@ -46,7 +46,7 @@ def _who(function: F) -> F:
 def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
     """List what was asked to be erased, and how far that is; nobody is named."""
     project = options.places(directory, pipeline)
-    erasures = options.ask_journal(project, lambda journal: journal.erasures())
+    erasures = options.ask_journal(project, lambda journal: journal.erasures.rows())
     mode = project.pipeline.pii if project.pipeline else "keep"
     if json_:
         console.document("privacy", {"pii": mode, "erasures": [_document(e) for e in erasures]})
@@ -102,7 +102,7 @@ def erase(
             if not stdin_is_terminal():
                 raise click.UsageError("Erasing needs a yes: give --yes where nobody can be asked.")
             click.confirm("Erase this for good? There is no way back.", abort=True, err=True)
-        asked = journal.request_erasure(people, [uuid for uuid in map(str.strip, bookings) if uuid])
+        asked = journal.erasures.request(people, [uuid for uuid in map(str.strip, bookings) if uuid])
         done = _carried_out(loaded, journal, asked)
     if json_:
         console.document("privacy-erase", {**_document(done), "out_of_reach": _OUT_OF_REACH})
@@ -180,7 +180,7 @@ def _carried_out(loaded: "Pipeline", journal: "Journal", asked: "Erasure") -> "E
     async def run() -> "Erasure":
         end, told = asyncio.get_running_loop().time() + _WITHIN, False
         while True:
-            now = journal.erasure(asked.id) or asked
+            now = journal.erasures.find(asked.id) or asked
             if now.done_at or now.left or asyncio.get_running_loop().time() >= end:
                 return now
             try:

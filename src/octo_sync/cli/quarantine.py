@@ -21,7 +21,7 @@ def command() -> None:
 @options.as_form
 def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> int:
     """List what is in quarantine, with the reason."""
-    entries = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.quarantined())
+    entries = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.quarantine.entries())
     if json_ or form == "json":
         console.document("quarantine", {"entries": [_document(e) for e in entries]})
         return 0
@@ -43,7 +43,7 @@ def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> i
 def retry(ids: tuple[str, ...], directory: Path, pipeline: str | None, *, all_: bool, json_: bool) -> int:
     """Forgive the failures, so that the next sync asks again; IDS as `list` shows them."""
     with _journal(ids, directory, pipeline, all_=all_) as journal:
-        entries = journal.quarantine_retry("all" if all_ else ids)
+        entries = journal.quarantine.retry("all" if all_ else ids)
     _done("retry", entries, json_=json_)
     console.note("Run it now: octo-sync sync" if entries else "Nothing was in quarantine.")
     return 0
@@ -60,12 +60,12 @@ def drop(ids: tuple[str, ...], directory: Path, pipeline: str | None, *, all_: b
     from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
 
     with _journal(ids, directory, pipeline, all_=all_) as journal:
-        if not yes and journal.quarantined():
+        if not yes and journal.quarantine.entries():
             if not stdin_is_terminal():
                 raise click.UsageError("Dropping needs a yes: give --yes where nobody can be asked.")
             what = "everything in quarantine" if all_ else ", ".join(ids)
             click.confirm(f"Drop {what}? It counts as never verified until it is marked again.", abort=True, err=True)
-        entries = journal.quarantine_drop("all" if all_ else ids)
+        entries = journal.quarantine.drop("all" if all_ else ids)
     _done("drop", entries, json_=json_)
     if not entries:
         console.note("Nothing was in quarantine.")

@@ -121,7 +121,7 @@ def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
     runs = {}
     if journal:
         with journal:
-            runs = {each: run for each in loaded.reconciliations for run in journal.reconciliation_runs(each, 1)}
+            runs = {each: run for each in loaded.reconciliations for run in journal.reconciliations.runs(each, 1)}
     for each, table in loaded.reconciliations.items():
         last = runs.get(each)
         rows.append(
@@ -167,7 +167,9 @@ def accept(
     with _journal(directory, pipeline) as journal:
         from octo_sync.app.project import SystemClock  # noqa: PLC0415 - commands start fast
 
-        covered = journal.accept_difference(which, key, note=note, by=by or _user(), until=day, now=SystemClock().now())
+        covered = journal.reconciliations.accept(
+            which, key, note=note, by=by or _user(), until=day, now=SystemClock().now()
+        )
     click.echo(
         f"accepted  {key} of {which}: {covered} open {'difference' if covered == 1 else 'differences'}, {_until(day)}"
     )
@@ -182,7 +184,7 @@ def unaccept(key: str, name: str | None, directory: Path, pipeline: str | None) 
     """Look at the differences of KEY again."""
     which = _one(directory, pipeline, name)
     with _journal(directory, pipeline) as journal:
-        journal.unaccept_difference(which, key)
+        journal.reconciliations.unaccept(which, key)
     click.echo(f"looked at again  {key} of {which}")
     return 0
 

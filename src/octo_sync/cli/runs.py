@@ -20,7 +20,7 @@ def list_(directory: Path, pipeline: str | None, *, limit: int, form: str, json_
     """List the last runs, the newest first."""
     from octo_sync.flows.status.document import run_document  # noqa: PLC0415 - commands start fast
 
-    runs = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.runs(limit))
+    runs = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.runs.last(limit))
     if json_ or form == "json":
         console.document("runs", {"runs": [run_document(run) for run in runs]})
         return 0
@@ -60,7 +60,7 @@ def show(run: str, directory: Path, pipeline: str | None, *, json_: bool) -> int
     from octo_sync.flows.status.document import run_document  # noqa: PLC0415 - commands start fast
 
     most = 1 if run == "last" else 10_000
-    newest = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.runs(most))
+    newest = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.runs.last(most))
     found = newest if run == "last" else [r for r in newest if r.run_id.startswith(run)]
     if not found:
         raise click.UsageError(f"No run is called {run!r}; octo-sync runs lists them.")

@@ -36,7 +36,7 @@ def list_(pipeline: str | None, directory: Path, *, last: int, bodies: bool, for
     from octo_sync.app.project import SystemClock, open_journal  # noqa: PLC0415
 
     with open_journal(loaded, SystemClock()) as journal:
-        found = journal.deliveries(last)
+        found = journal.inbox.deliveries(last)
     if json_:
         console.document("deliveries", {"deliveries": [as_document(d, bodies=bodies) for d in found]})
         return 0

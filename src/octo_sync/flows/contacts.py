@@ -117,9 +117,9 @@ class Privacy:
     @classmethod
     def open(cls, mode: Mode, journal: Journal, random: Random, contacts: Iterable[ContactKey] = ()) -> "Privacy":
         """The privacy of the journal's project; `contacts` are those that the warehouse knows to be erased."""
-        secret = journal.privacy_secret(lambda: random.randbytes(_SECRET_BYTES).hex())
+        secret = journal.erasures.secret(lambda: random.randbytes(_SECRET_BYTES).hex())
         found = cls(mode, bytes.fromhex(secret), contacts=contacts)
-        for erasure in journal.erasures():
+        for erasure in journal.erasures.rows():
             found.take(erasure)
         return found
 

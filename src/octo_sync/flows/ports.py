@@ -31,7 +31,7 @@ class Numbers:
         """The next number."""
         number = next(self._left, None)
         if number is None:
-            self._left = iter(self._journal.reserve(_BLOCK))
+            self._left = iter(self._journal.numbers.reserve(_BLOCK))
             number = next(self._left)
         return number
 
@@ -70,15 +70,15 @@ def booking_dates_mean(connection: Connection, journal: Journal | None) -> str:
     """What days of bookings mean at a service: `travel` or `creation`, as configured, or as its answers showed."""
     means = connection.booking_date_means
     if means == "auto":
-        means = (journal and journal.setting("booking_date_means", connection=connection.name)) or "travel"
+        means = (journal and journal.settings.get("booking_date_means", connection=connection.name)) or "travel"
     return means
 
 
 def adopt_meanings(connections: Iterable[str], known: Journal, into: Journal) -> None:
     """Let another journal know what the days of bookings mean, as far as answers showed it: a few of them may not."""
     for name in connections:
-        if means := known.setting("booking_date_means", connection=name):
-            into.set_setting("booking_date_means", means, connection=name)
+        if means := known.settings.get("booking_date_means", connection=name):
+            into.settings.set("booking_date_means", means, connection=name)
 
 
 def booking_days(horizon: Horizon, today: date, means: str, travel: Window | None = None) -> Window:
@@ -123,7 +123,7 @@ class Ports:
         """Say "look again" and count it as planned; with `delay` it is due that many seconds from now. How many. Blocking."""
         if subjects:
             due = self.clock.now() + timedelta(seconds=delay) if delay else None
-            self.journal.mark(subjects, source, due_at=due)
+            self.journal.subjects.mark(subjects, source, due_at=due)
             for kind, count in Counter(str(subject.kind) for subject in subjects).items():
                 self.progress.plan(kind, count)
         return len(subjects)

@@ -122,7 +122,7 @@ def _left_out(own: Ports) -> dict[str, str]:
     found = {
         str(Subject.from_key(*row)): "It was answered incompletely, so not all of it could be compared." for row in rows
     }
-    records = [entry for entry in own.journal.quarantined() if entry.what == "record"]
+    records = [entry for entry in own.journal.quarantine.entries() if entry.what == "record"]
     return found | {f"{r.connection}:{r.resource} record {r.key}": f"{r.path}: {r.reason}" for r in records}
 
 
@@ -183,8 +183,8 @@ def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: floa
         for name in ports.clients
         if ports.lists_by_booking(name)
     ]
-    dirty = ports.journal.dirty_count()
+    dirty = ports.journal.subjects.dirty_count()
     if dirty:
         found.problems.append(f"{dirty} subjects are marked and not yet landed")
-    found.problems += [f"{q.resource} {q.key} is in quarantine: {q.reason}" for q in ports.journal.quarantined()]
+    found.problems += [f"{q.resource} {q.key} is in quarantine: {q.reason}" for q in ports.journal.quarantine.entries()]
     return found

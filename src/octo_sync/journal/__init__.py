@@ -1,10 +1,10 @@
-"""The journal: what is owed, durably. `Journal.open(path, clock=clock)`; see `journal/journal.py`."""
+"""The journal: what is owed, durably. `Journal.open(path, clock=clock)`; see `journal/root.py`."""
 
 from octo_sync.journal.copying import copy_journal, is_in_use, locked
-from octo_sync.journal.erasing import GONE, Erased, Erasure
-from octo_sync.journal.journal import Journal
+from octo_sync.journal.erasures import GONE, Erased, Erasure
 from octo_sync.journal.lease import Lease
 from octo_sync.journal.reconciliations import MOST_DIFFERENCES
+from octo_sync.journal.root import Journal
 from octo_sync.journal.rows import (
     AcceptanceRow,
     Backlog,

@@ -15,10 +15,13 @@ _REMEMBERED = timedelta(days=400)
 """How long a retired row still tells that a subscription that turns up again was ours."""
 
 
-class Endpoints(Store):
+class Endpoints:
     """The `endpoints` table; `EndpointRecord` draws its states."""
 
-    def endpoints(self, connection: str | None = None, *, retired: bool = False) -> list[EndpointRow]:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def rows(self, connection: str | None = None, *, retired: bool = False) -> list[EndpointRow]:
         """The rows of one connection or of all, oldest first; those that are accepted, or with `retired` every one."""
         endpoint = columns(EndpointRecord)
         wanted = select(endpoint).order_by(endpoint.id)
@@ -26,10 +29,10 @@ class Endpoints(Store):
             wanted = wanted.where(endpoint.connection == connection)
         if not retired:
             wanted = wanted.where(endpoint.state != "retired")
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             return [EndpointRow(**row._mapping) for row in opened.execute(wanted)]  # noqa: SLF001 - SQLAlchemy's accessor
 
-    def add_endpoint(self, endpoint: str, *, connection: str, secret_hash: str) -> None:
+    def add(self, endpoint: str, *, connection: str, secret_hash: str) -> None:
         """Accept deliveries at a new address from now on, before the service hears of it. Its id must be new.
 
         `secret_hash` is the SHA-256 of the secret header's bytes, in lower-case hexadecimal; the secret is kept nowhere.
@@ -38,28 +41,28 @@ class Endpoints(Store):
             "endpoint": endpoint,
             "connection": connection,
             "secret_hash": secret_hash,
-            "created_at": self._clock.now(),
+            "created_at": self._store.clock.now(),
         }
-        with self._writing() as opened:
+        with self._store.writing() as opened:
             opened.execute(insert(EndpointRecord).values(row))
 
-    def activate_endpoint(self, endpoint: str, subscription_id: str) -> None:
+    def activate(self, endpoint: str, subscription_id: str) -> None:
         """The service has a subscription at this address. A retired row stays retired."""
         row = columns(EndpointRecord)
-        with self._writing() as opened:
+        with self._store.writing() as opened:
             opened.execute(
                 update(EndpointRecord)
                 .where(row.endpoint == endpoint, row.state != "retired")
                 .values(state="active", subscription_id=subscription_id)
             )
 
-    def endpoints_seen(self, deliveries: Mapping[str, str]) -> None:
+    def seen(self, deliveries: Mapping[str, str]) -> None:
         """Authentic deliveries have come: endpoint → subscription id as the delivery says, or an empty text.
 
         Only the first one of each is noted, so that calling it again costs nothing worth mentioning.
         """
-        now = to_text(self._clock.now())
-        with self._writing() as opened:
+        now = to_text(self._store.clock.now())
+        with self._store.writing() as opened:
             for endpoint, subscription_id in deliveries.items():
                 opened.exec_driver_sql(
                     "UPDATE endpoints SET state = 'active', seen_at = ?2, "
@@ -68,13 +71,13 @@ class Endpoints(Store):
                     (endpoint, now, subscription_id),
                 )
 
-    def endpoints_refused(self, endpoints: Collection[str]) -> int:
+    def refused(self, endpoints: Collection[str]) -> int:
         """Deliveries with a wrong secret have come to these addresses; how many of them that was news about.
 
         The next check of the subscription then moves it to a new address. What comes to unknown addresses is nobody's.
         """
-        now = to_text(self._clock.now())
-        with self._writing() as opened:
+        now = to_text(self._store.clock.now())
+        with self._store.writing() as opened:
             return sum(
                 opened.exec_driver_sql(
                     "UPDATE endpoints SET refused_at = ?2 "
@@ -86,18 +89,18 @@ class Endpoints(Store):
 
     def subscription_gone(self, connection: str, subscription_id: str) -> None:
         """The service has no such subscription any more; what is on its way to its addresses is still accepted."""
-        with self._writing() as opened:
+        with self._store.writing() as opened:
             opened.exec_driver_sql(
                 "UPDATE endpoints SET subscription_id = NULL WHERE connection = ? AND subscription_id = ?",
                 (connection, subscription_id),
             )
 
-    def retire_endpoints(self, endpoints: Collection[str]) -> None:
+    def retire(self, endpoints: Collection[str]) -> None:
         """Accept nothing more at these addresses. Twice is fine."""
         if not endpoints:
             return
-        now = self._clock.now()
-        with self._writing() as opened:
+        now = self._store.clock.now()
+        with self._store.writing() as opened:
             for endpoint in endpoints:
                 opened.exec_driver_sql(
                     "UPDATE endpoints SET state = 'retired', retired_at = ? WHERE endpoint = ? AND state <> 'retired'",

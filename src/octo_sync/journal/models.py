@@ -8,6 +8,8 @@ Instants are texts of one width, `2026-11-20T20:05:00.000000Z`, so that they sor
 `sqlite3`.
 """
 
+import json
+from collections.abc import Collection
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -28,6 +30,8 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
+from octo_sync.model import Subject
+
 __all__ = [
     "AcceptanceRecord",
     "CounterRecord",
@@ -42,7 +46,9 @@ __all__ = [
     "SettingRecord",
     "SubjectRecord",
     "TimerRecord",
+    "as_json",
     "from_text",
+    "key_of",
     "metadata",
     "to_text",
 ]
@@ -58,6 +64,16 @@ def to_text(moment: datetime) -> str:
 def from_text(stored: str) -> datetime:
     """The inverse of `to_text`."""
     return datetime.fromisoformat(stored)
+
+
+def as_json(values: Collection[Any]) -> str:
+    """As `Subject.key` spells JSON."""
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def key_of(subject: Subject) -> tuple[str, str, str]:
+    """Connection, kind and key of a subject, as stored."""
+    return subject.connection, subject.kind.value, subject.key
 
 
 class Instant(TypeDecorator[datetime]):

@@ -7,8 +7,9 @@ from sqlalchemy import delete, select
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import sql
-from octo_sync.journal.models import QuarantinedRecord, SubjectRecord, columns, to_text
-from octo_sync.journal.rows import QuarantineEntry
+from octo_sync.journal.models import QuarantinedRecord, SubjectRecord, columns, key_of, to_text
+from octo_sync.journal.rows import QuarantineCount, QuarantineEntry
+from octo_sync.journal.store import Store
 from octo_sync.journal.subjects import Subjects
 from octo_sync.model import Source, Subject
 
@@ -17,24 +18,28 @@ __all__ = ["Quarantine"]
 _LONGEST_REASON = 2000
 
 
-class Quarantine(Subjects):
+class Quarantine:
     """The `quarantined_records` table and the quarantined rows of `subjects`."""
 
-    def quarantine_subject(self, subject: Subject, *, error_code: str, message: str, run_id: str) -> None:
+    def __init__(self, store: Store, subjects: Subjects) -> None:
+        self._store = store
+        self._subjects = subjects
+
+    def add_subject(self, subject: Subject, *, error_code: str, message: str, run_id: str) -> None:
         """Leave a subject alone without a failed fetch, e.g. because its configuration is impossible.
 
         A clean or unknown subject becomes dirty first: what is quarantined is owed.
         """
-        key = (subject.connection, subject.kind.value, subject.key)
-        with self._writing() as connection:
-            now = to_text(self._clock.now())
-            number = self._next_number(connection)
+        key = key_of(subject)
+        with self._store.writing() as connection:
+            now = to_text(self._store.clock.now())
+            number = self._store.next_number(connection)
             connection.exec_driver_sql(sql.MARK, (*key, number, 0, Source.SCHEDULE.value, now, None))
             connection.exec_driver_sql(
                 sql.QUARANTINE_SUBJECT, (*key, now, run_id, error_code, message[:_LONGEST_REASON])
             )
 
-    def quarantine_record(
+    def add_record(
         self,
         connection: str,
         resource: str,
@@ -59,19 +64,19 @@ class Quarantine(Subjects):
             payload_digest,
             subject.kind.value if subject else None,
             subject.key if subject else None,
-            to_text(self._clock.now()),
+            to_text(self._store.clock.now()),
             run_id,
         )
-        with self._writing() as opened:
+        with self._store.writing() as opened:
             opened.exec_driver_sql(sql.QUARANTINE_RECORD, row)
 
     def clear_records(self, connection: str, resource: str, key: str | Iterable[str]) -> int:
         """The record landed fine: its notes go, whatever their paths. Several keys at once are one transaction."""
         keys = [key] if isinstance(key, str) else list(key)
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             if opened.exec_driver_sql("SELECT NOT EXISTS (SELECT 1 FROM quarantined_records)").scalar_one():
                 return 0  # the usual case costs no commit
-        with self._writing() as opened:
+        with self._store.writing() as opened:
             return sum(
                 opened.exec_driver_sql(
                     'DELETE FROM quarantined_records WHERE connection = ? AND resource = ? AND "key" = ?',
@@ -80,10 +85,10 @@ class Quarantine(Subjects):
                 for one in keys
             )
 
-    def quarantined(self) -> list[QuarantineEntry]:
+    def entries(self) -> list[QuarantineEntry]:
         """Everything that is left alone: subjects first, each by age."""
         subject, record = columns(SubjectRecord), columns(QuarantinedRecord)
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             subjects = connection.execute(
                 select(subject).where(subject.quarantined_at.is_not(None)).order_by(subject.quarantined_at, subject.id)
             ).all()
@@ -126,37 +131,43 @@ class Quarantine(Subjects):
             for row in records
         ]
 
-    def quarantine_retry(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
+    def retry(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
         """Mark what they stand for as a person would: due at once, failures forgiven. The entries that were named.
 
         A record's note stays until the record lands fine (`clear_records`). An unknown id is a JournalError, and
         nothing is marked.
         """
-        with self._lock:
+        with self._store.lock:
             entries = self._named(ids)
             if subjects := list(dict.fromkeys(entry.subject for entry in entries if entry.subject is not None)):
-                self.mark(subjects, Source.USER)
+                self._subjects.mark(subjects, Source.USER)
         return entries
 
-    def quarantine_drop(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
+    def drop(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
         """Take them off the list without a retry; the entries that were named.
 
         A record's note goes. A subject's row goes: it counts as never verified, and the next mark starts it afresh.
         """
-        with self._lock:
+        with self._store.lock:
             entries = self._named(ids)
-            with self._writing() as connection:
+            with self._store.writing() as connection:
                 for entry in entries:
                     table = SubjectRecord if entry.what == "subject" else QuarantinedRecord
                     row_id = int(entry.id.rpartition("-")[2])
                     connection.execute(delete(table).where(columns(table).id == row_id))
-            for entry in entries:
-                if entry.what == "subject" and entry.subject is not None:
-                    self._held.pop(entry.subject, None)
+            self._subjects.let_go(entry.subject for entry in entries if entry.what == "subject" and entry.subject)
         return entries
 
+    def counts(self) -> list[QuarantineCount]:
+        """How many subjects and records are left alone, per connection and resource."""
+        with self._store.reading() as opened:
+            rows = opened.exec_driver_sql(sql.QUARANTINE_COUNTS, ("",)).all()
+        return [
+            QuarantineCount(connection=name, resource=resource, entries=int(count)) for name, resource, count in rows
+        ]
+
     def _named(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
-        entries = self.quarantined()
+        entries = self.entries()
         if ids == "all":
             return entries
         if unknown := sorted(set(ids) - {entry.id for entry in entries}):

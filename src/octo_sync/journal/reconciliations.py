@@ -18,9 +18,25 @@ from sqlmodel import SQLModel
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import sql
-from octo_sync.journal.erasing import GONE, Erasing
-from octo_sync.journal.models import AcceptanceRecord, DifferenceRecord, ReconciliationRunRecord, columns, to_text
-from octo_sync.journal.rows import AcceptanceRow, FoundDifference, ReconciliationRun, StoredDifference, Verdict
+from octo_sync.journal.erasures import GONE, Erasures
+from octo_sync.journal.models import (
+    AcceptanceRecord,
+    DifferenceRecord,
+    ReconciliationRunRecord,
+    columns,
+    from_text,
+    to_text,
+)
+from octo_sync.journal.rows import (
+    AcceptanceRow,
+    DifferenceCount,
+    FoundDifference,
+    ReconciliationRun,
+    StoredDifference,
+    Verdict,
+)
+from octo_sync.journal.settings import Settings
+from octo_sync.journal.store import Store
 from octo_sync.model import Window
 
 __all__ = ["MOST_DIFFERENCES", "Reconciliations"]
@@ -49,10 +65,15 @@ class _Aged:
     resolved: int = 0
 
 
-class Reconciliations(Erasing):
+class Reconciliations:
     """The tables `reconciliation_runs`, `differences` and `acceptances`."""
 
-    def store_reconciliation(
+    def __init__(self, store: Store, settings: Settings, erasures: Erasures) -> None:
+        self._store = store
+        self._settings = settings
+        self._erasures = erasures
+
+    def store(
         self,
         name: str,
         *,
@@ -88,7 +109,7 @@ class Reconciliations(Erasing):
             raise ValueError("a comparison that failed has found nothing")
         rows, run = self._rows(name, found), columns(ReconciliationRunRecord)
         early = [[_storable(value) for value in identity] for identity in seen]
-        with self._writing() as opened:
+        with self._store.writing() as opened:
             if opened.execute(select(run.id).where(run.name == name, run.run_id == run_id)).first() is None:
                 aged = _Aged()
                 if verdict != "failed":
@@ -115,7 +136,7 @@ class Reconciliations(Erasing):
                 self._changed(opened)
         difference = columns(DifferenceRecord)
         identity_and_age = select(difference.key, difference.bucket, difference.field, difference.first_seen_at)
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             stored = opened.execute(identity_and_age.where(_open(name)))
             first_seen = {(key, bucket, field): moment for key, bucket, field, moment in stored}
         # Said again after other runs, some may have been resolved since.
@@ -148,7 +169,7 @@ class Reconciliations(Erasing):
         """What was found as the statement wants it, by what it is stored under; in the same order."""
         if len(found) > MOST_DIFFERENCES:
             raise _too_many(name)
-        erased = {uuid for e in self.erasures() for uuid in (*e.bookings, *(c[1] for c in e.contacts or ()))}
+        erased = {uuid for e in self._erasures.rows() for uuid in (*e.bookings, *(c[1] for c in e.contacts or ()))}
         rows: dict[_Identity, list[str | None]] = {}
         for one in found:
             if len(one.key) > _LONGEST_KEY:
@@ -169,7 +190,7 @@ class Reconciliations(Erasing):
 
     # -- what somebody lets be -------------------------------------------------------------------------------------------
 
-    def accept_difference(self, name: str, key: str, *, note: str, by: str, until: date | None, now: datetime) -> int:
+    def accept(self, name: str, key: str, *, note: str, by: str, until: date | None, now: datetime) -> int:
         """Let the differences of a key be, those to come as well; how many are open now. Said again, it is replaced.
 
         Raises:
@@ -178,7 +199,7 @@ class Reconciliations(Erasing):
         if not note.strip():
             raise JournalError("To accept a difference needs a note that says why; nothing was changed.")
         difference = columns(DifferenceRecord)
-        with self._writing() as opened:
+        with self._store.writing() as opened:
             covered = _count(opened, and_(_open(name), difference.key == key))
             if covered:
                 opened.execute(delete(AcceptanceRecord).where(*_of(name, key)))
@@ -192,13 +213,13 @@ class Reconciliations(Erasing):
             raise self._unknown(name, key)
         return covered
 
-    def unaccept_difference(self, name: str, key: str) -> None:
+    def unaccept(self, name: str, key: str) -> None:
         """Look at the differences of a key again.
 
         Raises:
             JournalError: Nobody has accepted them.
         """
-        with self._writing() as opened:
+        with self._store.writing() as opened:
             if not opened.execute(delete(AcceptanceRecord).where(*_of(name, key))).rowcount:
                 raise JournalError(f"Nothing of {name} was accepted under the key {key}; nothing was changed.")
             self._changed(opened)
@@ -207,11 +228,11 @@ class Reconciliations(Erasing):
         """What was accepted of a reconciliation, whether it still holds or not, by key."""
         one = columns(AcceptanceRecord)
         wanted = select(one.key, one.note, one.accepted_by, one.accepted_at, one.until).where(one.name == name)
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             return [AcceptanceRow(**row._mapping) for row in opened.execute(wanted.order_by(one.key))]  # noqa: SLF001
 
     def _unknown(self, name: str, key: str) -> JournalError:
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             keys = opened.execute(select(columns(DifferenceRecord).key).where(_open(name)).distinct()).scalars().all()
         if not keys:
             return JournalError(f"No difference of {name} is open; nothing was changed.")
@@ -222,13 +243,13 @@ class Reconciliations(Erasing):
 
     # -- reading ---------------------------------------------------------------------------------------------------------
 
-    def reconciliation_runs(self, name: str | None, limit: int) -> list[ReconciliationRun]:
+    def runs(self, name: str | None, limit: int) -> list[ReconciliationRun]:
         """The last comparisons of one reconciliation or of all, newest first."""
         run = columns(ReconciliationRunRecord)
         wanted = select(run).order_by(run.id.desc()).limit(limit)
         if name is not None:
             wanted = wanted.where(run.name == name)
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             return [_run(row) for row in opened.execute(wanted)]
 
     def open_differences(self, name: str | None) -> list[StoredDifference]:
@@ -241,33 +262,42 @@ class Reconciliations(Erasing):
         """All that are stored, with those that were resolved."""
         return self._differences(_stored())
 
-    def difference_count(self) -> int:
+    def count(self) -> int:
         """How many those are."""
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             return int(opened.execute(select(func.count()).select_from(DifferenceRecord)).scalar_one())
 
     def _differences(self, wanted: Select[Any]) -> list[StoredDifference]:
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             return [StoredDifference(**row._mapping) for row in opened.execute(wanted)]  # noqa: SLF001
 
-    def reconciliation_revision(self) -> int:
+    def revision(self) -> int:
         """A number that grows with every change of what this file stores; 0 before the first."""
-        return int(self.setting(_REVISION) or 0)
+        return int(self._settings.get(_REVISION) or 0)
 
     def _changed(self, opened: Connection) -> None:
         # From the counter that only grows: another life of the journal never gives a number again that a copy has seen.
-        self._note(opened, _REVISION, str(self._next_number(opened)))
+        self._settings.note(opened, _REVISION, str(self._store.next_number(opened)))
+
+    def counts(self) -> list[DifferenceCount]:
+        """How many differences are open, per reconciliation and bucket."""
+        with self._store.reading() as opened:
+            rows = opened.exec_driver_sql(sql.DIFFERENCE_COUNTS).all()
+        return [
+            DifferenceCount(name=name, bucket=bucket, open=count, accepted=accepted, oldest=from_text(oldest))
+            for name, bucket, count, accepted, oldest in rows
+        ]
 
     # -- what goes -------------------------------------------------------------------------------------------------------
 
-    def prune_reconciliations(self, before: datetime) -> int:
+    def prune(self, before: datetime) -> int:
         """Forget runs that ended before and differences that were resolved before; how many.
 
         The last run of each reconciliation stays, and the last that compared: what is new is new since that one.
         """
         run, difference = columns(ReconciliationRunRecord), columns(DifferenceRecord)
         lasting = select(func.max(run.id)).group_by(run.name, case((run.verdict == "failed", 1), else_=0))
-        with self._writing() as opened:
+        with self._store.writing() as opened:
             gone = opened.execute(
                 delete(ReconciliationRunRecord).where(run.ended_at < before, run.id.not_in(lasting))
             ).rowcount
@@ -276,17 +306,17 @@ class Reconciliations(Erasing):
                 self._changed(opened)
         return gone
 
-    def repeats_in_differences(self, bookings: Collection[str], is_theirs: Callable[[str], bool]) -> bool:
+    def repeats(self, bookings: Collection[str], is_theirs: Callable[[str], bool]) -> bool:
         """Whether `blank_differences` would find anything."""
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             return bool(_personal(opened, bookings, is_theirs))
 
-    def blank_differences(self, bookings: Collection[str], is_theirs: Callable[[str], bool]) -> int:
+    def blank(self, bookings: Collection[str], is_theirs: Callable[[str], bool]) -> int:
         """Empty the values of these bookings' differences, and replace texts that name somebody; in how many rows.
 
         That there is a difference, its age and its amount stay.
         """
-        with self._writing() as opened:
+        with self._store.writing() as opened:
             found = _personal(opened, bookings, is_theirs)
             for record, id_, values in found:
                 opened.execute(update(record).where(columns(record).id == id_).values(values))

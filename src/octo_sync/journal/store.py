@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from octo_sync.errors import JournalError, LeaseHeld
+from octo_sync.journal import sql
 from octo_sync.journal.faults import translated
 from octo_sync.journal.models import to_text
 from octo_sync.journal.postgres import PostgresServer
@@ -118,15 +119,16 @@ class Store:
         """The file, or the `postgresql://` address."""
         self.recovered_from = recovered_from
         """Where a damaged predecessor was moved to when this file was opened; the caller then marks everything."""
-        self._database = _database(path)
-        self.name = self._database.name
+        self.database = _database(path)
+        self.name = self.database.name
         """What sentences call it."""
-        self._clock = clock
-        self._lock = threading.RLock()
+        self.clock = clock
+        self.lock = threading.RLock()
         self._connection: Connection | None = None
         self._closed = False
-        self._fence: int | None = None
-        self._engine = self._database.engine(self._connect_driver)
+        self.fence: int | None = None
+        """The lease that was taken over this object; None: it is nobody's writer."""
+        self._engine = self.database.engine(self._connect_driver)
 
     @classmethod
     def open(cls, path: Path | str, *, clock: Clock) -> Self:
@@ -162,8 +164,8 @@ class Store:
 
     def close(self) -> None:
         """Close it; the last one to close a file also empties its write-ahead log. Closing twice is fine."""
-        self._database.close()
-        with self._lock:
+        self.database.close()
+        with self.lock:
             self._closed = True
             self._disconnect()
 
@@ -179,8 +181,8 @@ class Store:
 
     def leave_checkpoints(self) -> None:
         """Somebody calls `checkpoint` from now on: commits do not stop for it any more, unless the log grows long."""
-        with self._lock, translated(self.name):
-            self._database.leave_checkpoints(self._connection)
+        with self.lock, translated(self.name):
+            self.database.leave_checkpoints(self._connection)
 
     def checkpoint(self) -> None:
         """Fold the write-ahead log into the database; whoever writes meanwhile hardly waits.
@@ -192,25 +194,38 @@ class Store:
         What is in the log is durable before and after. Call it from another thread than the one that commits.
         """
         with translated(self.name):
-            self._database.checkpoint(self._lock, self._connect_driver)
+            self.database.checkpoint(self.lock, self._connect_driver)
+
+    def compact(self) -> bool:
+        """Rewrite the file without what was deleted, and empty the write-ahead log; whether nobody stood in the way.
+
+        SQLite leaves deleted bytes in free pages and old frames of the log. Writers wait meanwhile.
+        """
+        with self.reading() as opened:
+            return self.database.compact(opened)
+
+    def size(self) -> int:
+        """Bytes that the journal takes, its write-ahead log included."""
+        with self.reading() as opened:
+            return self.database.size(opened)
 
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Connection]:
         """Statements that only read; each sees one committed state."""
-        with self._lock, self._fresh_after_error(), translated(self.name):
+        with self.lock, self._fresh_after_error(), translated(self.name):
             yield self._connect()
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Connection]:
         """One transaction, durable when the block is left; nothing of it remains when the block raises."""
-        with self._lock, self._fresh_after_error(), translated(self.name):
+        with self.lock, self._fresh_after_error(), translated(self.name):
             connection = self._connect()
-            self._database.begin(connection)
+            self.database.begin(connection)
             try:
                 yield connection
-                self._database.commit(connection)
+                self.database.commit(connection)
             except BaseException:
                 with suppress(SQLAlchemyError):
                     connection.exec_driver_sql("ROLLBACK")
@@ -225,12 +240,16 @@ class Store:
             self._disconnect()
             raise
 
-    def _still_the_writer(self, connection: Connection) -> None:
+    def next_number(self, connection: Connection, count: int = 1) -> int:
+        """Give out so many numbers and return the last of them; the transaction makes them durable."""
+        return int(connection.exec_driver_sql(sql.NEXT_NUMBERS, (count,)).scalar_one())
+
+    def check_fence(self, connection: Connection) -> None:
         """With a call that only the warehouse's writer makes: nobody has taken over from it (R9). Raises LeaseHeld."""
-        if self._fence is None or not self._database.lease_outlives_its_lock:
+        if self.fence is None or not self.database.lease_outlives_its_lock:
             return
         fence = connection.exec_driver_sql("SELECT fence FROM leases WHERE name = 'writer'").scalar_one()
-        if fence > self._fence:
+        if fence > self.fence:
             raise LeaseHeld(
                 "Another octo-sync process has taken over this project, because this one had lost its connection to the "
                 "journal; nothing of this step was kept, and the other one carries on."
@@ -239,7 +258,7 @@ class Store:
     def _connect(self) -> Connection:
         if self._closed:
             raise JournalError(f"The journal {self.name} was closed.")
-        if self._connection is not None and not self._database.usable(self._connection):
+        if self._connection is not None and not self.database.usable(self._connection):
             self._disconnect()
         if self._connection is None:
             self._connection = self._engine.connect()
@@ -252,24 +271,24 @@ class Store:
                 connection.close()
 
     def _connect_driver(self) -> Any:  # noqa: ANN401 - the driver's own connection
-        return self._database.connect()
+        return self.database.connect()
 
     # ── schema ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _version(self, connection: Connection) -> int:
-        if not self._database.has_tables(connection):
+        if not self.database.has_tables(connection):
             return 0
         return int(connection.exec_driver_sql("SELECT coalesce(max(version), 0) FROM schema_version").scalar_one())
 
     def schema_version(self) -> int:
         """The version of the schema in the database."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             return self._version(connection)
 
     def _migrate(self) -> None:
         """Apply what is missing, each migration in one transaction; refuse what a newer program wrote."""
         steps = migrations()
-        with self._reading() as connection:
+        with self.reading() as connection:
             version = self._version(connection)
         if version > steps[-1][0]:
             raise JournalError(
@@ -279,17 +298,17 @@ class Store:
         for number, script in steps:
             if number <= version:
                 continue
-            with self._writing() as connection:
+            with self.writing() as connection:
                 if self._version(connection) >= number:  # another process was faster
                     continue
-                self._database.make_room(connection)
+                self.database.make_room(connection)
                 for statement in _statements(script):
-                    connection.exec_driver_sql(self._database.table(statement))
+                    connection.exec_driver_sql(self.database.table(statement))
                 if number == 1:
                     self._first_numbers(connection)
                 connection.exec_driver_sql(
                     "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)",
-                    (number, to_text(self._clock.now())),
+                    (number, to_text(self.clock.now())),
                 )
 
     def _first_numbers(self, connection: Connection) -> None:
@@ -300,7 +319,7 @@ class Store:
         since 1970 are above it as long as it gave out less than a million numbers a second, seconds as long as it had
         less than one owner a second. `Journal.at_least` closes what remains.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         connection.exec_driver_sql("INSERT INTO counters VALUES ('seq', ?)", (int(now.timestamp() * 1_000_000),))
         connection.exec_driver_sql(
             "INSERT INTO leases (name, fence, owner, pid, host, acquired_at, released_at) "

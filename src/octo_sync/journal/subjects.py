@@ -4,20 +4,19 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-
-from sqlalchemy import Connection
 
 from octo_sync.journal import sql
-from octo_sync.journal.models import from_text, to_text
-from octo_sync.journal.rows import Backlog, Freshness, SubjectRow
+from octo_sync.journal.models import from_text, key_of, to_text
+from octo_sync.journal.rows import Backlog, Freshness, KindCount, SubjectRow
 from octo_sync.journal.store import Store
-from octo_sync.model import Claim, Clock, Source, Subject, SubjectKind
+from octo_sync.model import Claim, Source, Subject, SubjectKind
 
 __all__ = ["Subjects"]
 
 _PAGE = 1000
 _LONGEST_MESSAGE = 2000
+_NO_MONTHS = ("", "")
+"""No month lies between the two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +29,11 @@ class _Held:
     claimed_at: str
 
 
-class Subjects(Store):
-    """The `subjects` table and the one counter."""
+class Subjects:
+    """The `subjects` table, and the claims of this process."""
 
-    def __init__(self, path: Path | str, *, clock: Clock, recovered_from: Path | None = None) -> None:
-        super().__init__(path, clock=clock, recovered_from=recovered_from)
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._held: dict[Subject, _Held] = {}
 
     # ── saying "look again" ───────────────────────────────────────────────────────────────────────────────────────
@@ -55,37 +54,14 @@ class Subjects(Store):
         or a confirmation. See `sql.MARK`.
         """
         due = None if due_at is None else to_text(due_at)
-        keys = [(subject.connection, subject.kind.value, subject.key) for subject in subjects]
-        with self._writing() as connection:
-            number = self._next_number(connection)
+        keys = [key_of(subject) for subject in subjects]
+        with self._store.writing() as connection:
+            number = self._store.next_number(connection)
             if keys:
-                now = to_text(self._clock.now())
+                now = to_text(self._store.clock.now())
                 rows = [(*key, number, priority, source.value, now, due) for key in keys]
                 connection.exec_driver_sql(sql.MARK, rows)
         return number
-
-    def reserve(self, count: int) -> range:
-        """A durable block of numbers from the same counter, never given out again; for `request_seq` (R6)."""
-        if count < 1:
-            raise ValueError("reserve at least one number")
-        with self._writing() as connection:
-            last = self._next_number(connection, count)
-        return range(last - count + 1, last + 1)
-
-    def last_number(self) -> int:
-        """The last number that was given out; it grows with every mark, whoever made it."""
-        with self._reading() as connection:
-            return int(connection.exec_driver_sql("SELECT value FROM counters WHERE name = 'seq'").scalar_one())
-
-    def at_least(self, *, seq: int = 0, fence: int = 0) -> None:
-        """Lift the counters to what the warehouse has seen, where they are lower.
-
-        Lower ones mean that this journal is older than the warehouse: it was restored, or lost commits. Mark everything
-        before. A lease that was taken before must be taken again for the lifted fence.
-        """
-        with self._writing() as connection:
-            connection.exec_driver_sql("UPDATE counters SET value = ?1 WHERE name = 'seq' AND value < ?1", (seq,))
-            connection.exec_driver_sql("UPDATE leases SET fence = ?1 WHERE name = 'writer' AND fence < ?1", (fence,))
 
     # ── working it off ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -105,10 +81,10 @@ class Subjects(Store):
         Claims live in this object's memory and nowhere else: a killed process takes them along, and its successor finds
         the subjects dirty as before. They end with `landed`, `failed`, `release`, `forget` or the run's `end_run`.
         """
-        unwanted = [(subject.connection, subject.kind.value, subject.key) for subject in exclude]
-        with self._reading() as connection:
-            self._still_the_writer(connection)
-            now = to_text(self._clock.now())
+        unwanted = [key_of(subject) for subject in exclude]
+        with self._store.reading() as connection:
+            self._store.check_fence(connection)
+            now = to_text(self._store.clock.now())
             rows = connection.exec_driver_sql(
                 sql.CLAIM,
                 (
@@ -131,15 +107,15 @@ class Subjects(Store):
         """Their results are committed in the warehouse. Marked again meanwhile: still dirty (R2)."""
         if not claims:
             return
-        with self._lock:
-            now = to_text(self._clock.now())
+        with self._store.lock:
+            now = to_text(self._store.clock.now())
             held = [self._held_of(claim) for claim in claims]
-            with self._writing() as connection:
-                self._still_the_writer(connection)
+            with self._store.writing() as connection:
+                self._store.check_fence(connection)
                 connection.exec_driver_sql(
                     sql.LANDED,
                     [
-                        (*_key(claim.subject), claim.wanted_seq, now, run_id, mine.claimed_at if mine else None)
+                        (*key_of(claim.subject), claim.wanted_seq, now, run_id, mine.claimed_at if mine else None)
                         for claim, mine in zip(claims, held, strict=True)
                     ],
                 )
@@ -160,15 +136,15 @@ class Subjects(Store):
         `quarantine=True`: left alone from now on (R11), unless it was marked again during the attempt: that mark is
         news and gets its own try first.
         """
-        with self._lock:
-            with self._writing() as connection:
-                self._still_the_writer(connection)
+        with self._store.lock:
+            with self._store.writing() as connection:
+                self._store.check_fence(connection)
                 connection.exec_driver_sql(
                     sql.FAILED,
                     (
-                        *_key(claim.subject),
+                        *key_of(claim.subject),
                         claim.wanted_seq,
-                        to_text(self._clock.now()),
+                        to_text(self._store.clock.now()),
                         run_id,
                         error_code,
                         message[:_LONGEST_MESSAGE],
@@ -180,28 +156,29 @@ class Subjects(Store):
 
     def release(self, claims: Iterable[Claim]) -> None:
         """Give claims back untouched (Ctrl-C, shutdown). Nothing is written."""
-        with self._lock:
+        with self._store.lock:
             for claim in claims:
                 if self._held_of(claim) is not None:
                     del self._held[claim.subject]
 
     def forget(self, subjects: Iterable[Subject | Claim]) -> None:
         """These do not exist any more: their rows go. A claim's row stays when it was marked again meanwhile (R2)."""
-        with self._lock:
+        with self._store.lock:
             wanted = list(subjects)
             rows = [
-                (*_key(one.subject), one.wanted_seq) if isinstance(one, Claim) else (*_key(one), None) for one in wanted
+                (*key_of(one.subject), one.wanted_seq) if isinstance(one, Claim) else (*key_of(one), None)
+                for one in wanted
             ]
             if not rows:
                 return
-            with self._writing() as connection:
-                self._still_the_writer(connection)
+            with self._store.writing() as connection:
+                self._store.check_fence(connection)
                 connection.exec_driver_sql(sql.FORGET, rows)
             for one in wanted:
                 if isinstance(one, Claim):
                     self.release([one])
                 else:
-                    self._held.pop(one, None)
+                    self.let_go([one])
 
     # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -209,22 +186,22 @@ class Subjects(Store):
         self, kinds: Collection[SubjectKind] | None = None, connections: Collection[str] | None = None
     ) -> int:
         """How many subjects can still be worked on, now or later; the quarantined are not among them."""
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             row = connection.exec_driver_sql(sql.DIRTY_COUNT, (_listed(kinds), _listed(connections)))
             return int(row.scalar_one())
 
     def dirty_among(self, subjects: Iterable[Subject]) -> set[Subject]:
         """Those of them that are owed a fetch, quarantined or not, or are being fetched."""
-        wanted = {(subject.connection, subject.kind.value, subject.key): subject for subject in subjects}
+        wanted = {key_of(subject): subject for subject in subjects}
         if not wanted:
             return set()
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             rows = connection.exec_driver_sql(sql.DIRTY_AMONG, (json.dumps(list(wanted)),)).all()
         return {wanted[row[0], row[1], row[2]] for row in rows}
 
     def unlanded_since(self, number: int, connections: Collection[str]) -> bool:
         """Whether anything that was marked with this number or before still waits to be landed since, quarantined apart."""
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             found = connection.exec_driver_sql(sql.UNLANDED_SINCE, (number, _listed(connections))).first()
         return found is not None
 
@@ -233,14 +210,14 @@ class Subjects(Store):
 
         `after` is when the caller last looked at what is due: what became due since then must not be slept over.
         """
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             due = connection.exec_driver_sql(sql.NEXT_DUE_AT, (to_text(after),)).scalar_one()
             return None if due is None else from_text(due)
 
     def backlog(self) -> list[Backlog]:
         """What is owed, per connection and kind; kinds that nothing is owed to are not listed."""
-        with self._reading() as connection:
-            rows = connection.exec_driver_sql(sql.BACKLOG, (to_text(self._clock.now()),)).all()
+        with self._store.reading() as connection:
+            rows = connection.exec_driver_sql(sql.BACKLOG, (to_text(self._store.clock.now()),)).all()
         return [
             Backlog(
                 connection=name,
@@ -255,7 +232,7 @@ class Subjects(Store):
 
     def freshness(self) -> list[Freshness]:
         """When what was last verified, per connection and kind."""
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             rows = connection.exec_driver_sql(sql.FRESHNESS).all()
         return [
             Freshness(
@@ -269,11 +246,11 @@ class Subjects(Store):
             for name, kind, subjects, landed, last, oldest in rows
         ]
 
-    def subjects(self, connection: str | None = None, kind: SubjectKind | None = None) -> Iterator[SubjectRow]:
+    def rows(self, connection: str | None = None, kind: SubjectKind | None = None) -> Iterator[SubjectRow]:
         """All subjects by connection, kind and key. Read in pages: what changes meanwhile may be seen old or new."""
         after = (connection or "", kind.value if connection and kind else "", "")
         while True:
-            with self._reading() as opened:
+            with self._store.reading() as opened:
                 rows = opened.exec_driver_sql(
                     sql.SUBJECTS_PAGE, (*after, connection, None if kind is None else kind.value, _PAGE)
                 ).all()
@@ -298,22 +275,67 @@ class Subjects(Store):
                 return
             after = rows[-1][:3]
 
-    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+    def connection_names(self) -> list[str]:
+        """The connections that anything was ever asked of, by name."""
+        with self._store.reading() as opened:
+            rows = opened.exec_driver_sql("SELECT DISTINCT connection FROM subjects ORDER BY connection").all()
+        return [name for (name,) in rows]
 
-    def _next_number(self, connection: Connection, count: int = 1) -> int:
-        return int(connection.exec_driver_sql(sql.NEXT_NUMBERS, (count,)).scalar_one())
+    def kind_counts(
+        self,
+        connection: str,
+        now: datetime,
+        *,
+        availability: tuple[str, str] = _NO_MONTHS,
+        bookings: tuple[str, str] = _NO_MONTHS,
+        include: Collection[str] = (),
+        exclude: Collection[str] = (),
+    ) -> list[KindCount]:
+        """What one connection's subjects come to, by kind.
+
+        Args:
+            connection: Whose.
+            now: What is due by then is due.
+            availability: The first and last month (`YYYY-MM`) of the horizon; what lies outside is owed, but not counted.
+            bookings: The same for bookings.
+            include: Availability of these products alone; empty: of all.
+            exclude: Availability of these products not at all.
+        """
+        listed = [json.dumps(sorted(ids)) if ids else None for ids in (include, exclude)]
+        values = (connection, to_text(now), *availability, *bookings, *listed)
+        with self._store.reading() as opened:
+            rows = opened.exec_driver_sql(sql.KIND_COUNTS, values).all()
+        return [
+            KindCount(
+                kind=SubjectKind(kind),
+                subjects=subjects,
+                verified=verified,
+                oldest=_instant(oldest),
+                newest=_instant(newest),
+                unverified_since=_instant(since),
+                owed=owed,
+                due=due,
+                oldest_mark=_instant(mark),
+            )
+            for kind, subjects, verified, oldest, newest, since, owed, due, mark in rows
+        ]
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _held_of(self, claim: Claim) -> _Held | None:
         held = self._held.get(claim.subject)
         return held if held is not None and held.wanted_seq == claim.wanted_seq else None
 
-    def _release_run(self, run_id: str) -> None:
-        with self._lock:
+    def let_go(self, subjects: Iterable[Subject]) -> None:
+        """Their rows are gone: whoever works on them has nothing to hand back."""
+        with self._store.lock:
+            for subject in subjects:
+                self._held.pop(subject, None)
+
+    def release_run(self, run_id: str) -> None:
+        """Give back every claim of a run."""
+        with self._store.lock:
             self._held = {subject: held for subject, held in self._held.items() if held.run_id != run_id}
-
-
-def _key(subject: Subject) -> tuple[str, str, str]:
-    return subject.connection, subject.kind.value, subject.key
 
 
 def _listed(values: Collection[str] | None) -> str | None:

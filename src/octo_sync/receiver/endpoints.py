@@ -96,7 +96,7 @@ class EndpointCache:
             await asyncio.sleep(self._tried_at + _APART - time())
             began, error = time(), "The journal could not be read."
             try:
-                rows = await asyncio.to_thread(self._journal.endpoints)
+                rows = await asyncio.to_thread(self._journal.endpoints.rows)
             except JournalError as caught:
                 error = str(caught)
                 log.warning("action=endpoints_unread error=%s", error)  # what was open stays open
@@ -125,9 +125,9 @@ class EndpointCache:
                 refused = sorted(endpoint for what, endpoint in notes if what == _REFUSED)
                 try:
                     if seen:
-                        await asyncio.to_thread(self._journal.endpoints_seen, seen)
+                        await asyncio.to_thread(self._journal.endpoints.seen, seen)
                     if refused:
-                        await asyncio.to_thread(self._journal.endpoints_refused, refused)
+                        await asyncio.to_thread(self._journal.endpoints.refused, refused)
                 except JournalError as error:
                     log.warning("action=endpoints_unnoted error=%s", error)
                     self._noted -= set(notes)

@@ -44,7 +44,7 @@ def rebuild(
     if "bookings" in lost or former[1].name in unread:
         asked = [subject for c in pipeline.connections for subject in _unlisted(fresh, c, pipeline, clock)]
         marked += len(asked)
-        journal.mark(asked, Source.REPAIR)
+        journal.subjects.mark(asked, Source.REPAIR)
     log.info("action=rebuild rows=%d marked=%d unread=%d", rows, marked, len(unread))
     return Rebuilt(rows, marked, tuple(unread))
 

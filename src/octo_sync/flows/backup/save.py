@@ -220,17 +220,17 @@ def _catch_up(restored: Path, former: Path, pipeline: Pipeline, clock: Clock) ->
     if former.exists():
         try:
             with Journal.open(former, clock=clock) as old:
-                lease = old.lease()
-                seq, fence = max(seq, old.last_number()), max(fence, lease.fence + 1 if lease else 0)
-                erased = old.erased()
+                lease = old.leases.last()
+                seq, fence = max(seq, old.numbers.last()), max(fence, lease.fence + 1 if lease else 0)
+                erased = old.erasures.erased()
         except JournalError as error:
             log.warning("action=restore former_journal=%s", type(error).__name__)
     with Journal.open(restored, clock=clock) as journal:
-        journal.at_least(seq=seq, fence=fence)
+        journal.numbers.at_least(seq=seq, fence=fence)
         if erased:
             # The backup is from before: who was forgotten since is forgotten again when the project is opened. Its own
             # key for hashes stays, because the hashes in its warehouse were made with it.
-            journal.erase_again(erased)
+            journal.erasures.erase_again(erased)
         mark_everything(journal, pipeline, clock)
 
 
@@ -239,13 +239,13 @@ def mark_everything(journal: Journal, pipeline: Pipeline, clock: Clock, *, but: 
 
     `but` are kinds of which nothing is marked.
     """
-    known = (row.subject for c in pipeline.connections for row in journal.subjects(c.name))
+    known = (row.subject for c in pipeline.connections for row in journal.subjects.rows(c.name))
     wanted = {subject for subject in known if subject.kind not in but}
     for connection in pipeline.connections:
         today = day_at(connection.business_time_zone, clock.now())
         wanted |= {*documents(connection.name)}
         wanted |= {*booking_months(connection.name, pipeline.horizons.bookings.window(today))}
-    journal.mark(sorted(wanted), Source.REPAIR)
+    journal.subjects.mark(sorted(wanted), Source.REPAIR)
     # A pull that was under way is not taken up: what it had landed may be what was lost.
-    journal.set_setting("pull", None)
+    journal.settings.set("pull", None)
     return len(wanted)

@@ -1,6 +1,6 @@
 """Erase: what was asked to be forgotten leaves every table, the journal and the copies, and their bytes leave the files.
 
-A request is in the journal, as hashes, before anything is deleted (`Journal.request_erasure`). The owner of the warehouse
+A request is in the journal, as hashes, before anything is deleted (`Journal.erasures.request`). The owner of the warehouse
 carries it out: at the start of each command that writes, and `serve` within seconds. Each step may be done twice, and what
 tells where to look goes last, so that a kill at any moment is made up for by whoever comes next.
 
@@ -55,7 +55,7 @@ def request(
     Raises:
         ValueError: One is no e-mail address or telephone number.
     """
-    return journal.request_erasure(privacy.people(emails, phones), [uuid for uuid in map(str.strip, bookings) if uuid])
+    return journal.erasures.request(privacy.people(emails, phones), [uuid for uuid in map(str.strip, bookings) if uuid])
 
 
 def is_due(ports: Ports) -> bool:
@@ -71,7 +71,7 @@ def erase(ports: Ports) -> list[Erasure]:
         WarehouseError, JournalError: A file failed. What was asked for stays asked for.
     """
     mode, former = ports.pipeline.pii, applied_rule(ports.journal)
-    asked = [erasure for erasure in ports.journal.erasures() if erasure.done_at is None]
+    asked = [erasure for erasure in ports.journal.erasures.rows() if erasure.done_at is None]
     if former == mode and not asked:
         return []
     with ports.privacy.lock:
@@ -102,7 +102,7 @@ class Eraser:
         Raises:
             WriterFenced: A newer writer took over.
         """
-        asked, time = await asyncio.to_thread(self._ports.journal.open_erasures), asyncio.get_running_loop().time
+        asked, time = await asyncio.to_thread(self._ports.journal.erasures.open_ids), asyncio.get_running_loop().time
         if not asked or (asked == self._tried and time() < self._next_at):
             return
         self._pause = _AGAIN if asked != self._tried else min(2 * self._pause, _AGAIN_AT_MOST)
@@ -164,25 +164,27 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
         found = find(scrubber, ports.privacy, asked)
         bookings, items, repeated = _blanked(scrubber, found)
     theirs, in_text = {uuid for _, uuid in found.bookings}, _in_text(found)
-    repeated = repeated or journal.repeats_in_differences(theirs, in_text) or journal.repeats_in_texts(in_text)
+    repeated = (
+        repeated or journal.reconciliations.repeats(theirs, in_text) or journal.erasures.repeats_in_texts(in_text)
+    )
     repeated = repeated or any(_naming(ports, table, column, in_text) for table, column in _LOGS)
     asked = dataclasses.replace(
         asked, contacts=tuple(sorted(found.contacts)), rewrites_core=asked.rewrites_core or repeated
     )
     # Durable first: whose rows are deleted below can be found by nobody again.
-    journal.note_erasure(asked)
+    journal.erasures.note(asked)
     ports.privacy.erase((), (), found.contacts)
     done = _Carried(asked, [*found.texts, *found.notes], is_repeated)
     with warehouse.scrubbing(ports.fence) as scrubber:
         done.counts["core.bookings"] = scrubber.scrub_bookings(bookings, items)
-    done.counts["journal: deliveries"] = journal.blank_deliveries(_in_body(found))
-    done.counts["journal: messages"] = journal.blank_texts(in_text)
-    done.counts["journal: differences"] = journal.blank_differences(theirs, in_text)
+    done.counts["journal: deliveries"] = journal.inbox.blank(_in_body(found))
+    done.counts["journal: messages"] = journal.erasures.blank_texts(in_text)
+    done.counts["journal: differences"] = journal.reconciliations.blank(theirs, in_text)
     mirror_reconciliations(ports)
     for table, column in _LOGS:
         # By their own rows, not by the journal's: it forgets quarantine and runs sooner, and only its last runs are copied.
         warehouse.write_log(table, _naming(ports, table, column, in_text))
-    if not journal.compact():
+    if not journal.store.compact():
         done.left.append(_JOURNAL_IS_READ)
     now = ports.clock.now()
     with warehouse.scrubbing(ports.fence) as scrubber:
@@ -196,7 +198,7 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     warehouse.shed(core=asked.rewrites_core)
     # What is left may fail for days; nothing that lands from now on holds them, so that none of this is done again.
     done.erasure = dataclasses.replace(asked, carried=True, counts=done.counts)
-    journal.note_erasure(done.erasure)
+    journal.erasures.note(done.erasure)
     log.info("action=erase run=%s erasure=%s bookings=%d", ports.run_id, asked.id, len(found.bookings))
     return done
 
@@ -205,7 +207,7 @@ def _taken_up(ports: Ports, asked: Erasure) -> _Carried:
     """One whose rows are gone already, with what is left of it but for the copies."""
     done = _Carried(asked, [], is_repeated=True, counts=dict(asked.counts))
     is_unknown = _SEARCHED not in asked.counts  # cut off before it was written down
-    if (is_unknown or _JOURNAL_IS_READ in asked.left) and not ports.journal.compact():
+    if (is_unknown or _JOURNAL_IS_READ in asked.left) and not ports.journal.store.compact():
         done.left.append(_JOURNAL_IS_READ)
     return done
 
@@ -341,5 +343,5 @@ def _finish(ports: Ports, carried: _Carried, kept_back: str | None) -> Erasure:
         holding=tuple(sorted(holding)),
         done_at=ports.clock.now() if is_done else None,
     )
-    ports.journal.note_erasure(erasure)
+    ports.journal.erasures.note(erasure)
     return erasure

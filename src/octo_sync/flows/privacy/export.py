@@ -116,7 +116,7 @@ def _deliveries(ports: Ports, found: Found, people: Collection[str]) -> list[Map
     """Deliveries that name their bookings: ids by the agreement, so a contact in one is judged as in a payload."""
     keys = found.bookings
     given: list[Mapping[str, Any]] = []
-    for delivery in ports.journal.all_deliveries() if keys else ():
+    for delivery in ports.journal.inbox.all_deliveries() if keys else ():
         about = next((key for key in keys if key[1].encode() in delivery.body), None)
         if about is None:
             continue
@@ -141,6 +141,6 @@ def _quarantined(ports: Ports, keys: Collection[BookingKey]) -> list[Mapping[str
     uuids = {uuid for _, uuid in keys}
     return [
         {"key": q.key, "path": q.path, "reason": q.reason, "first_at": q.first_at}
-        for q in ports.journal.quarantined()
+        for q in ports.journal.quarantine.entries()
         if q.key in uuids or (q.subject is not None and uuids & set(q.subject.parts))
     ]

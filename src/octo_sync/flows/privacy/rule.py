@@ -48,14 +48,14 @@ def rule(pipeline: Pipeline, journal: Journal | None) -> Rule:
     place = "schema" if isinstance(pipeline.destination, str) else "file"
     if journal is None:
         return Rule(pipeline.pii, pipeline.pii, 0, place)
-    return Rule(pipeline.pii, applied_rule(journal), len(journal.open_erasures()), place)
+    return Rule(pipeline.pii, applied_rule(journal), len(journal.erasures.open_ids()), place)
 
 
 def applied_rule(journal: Journal) -> str:
     """The rule that everything obeys which is there."""
-    return journal.setting(_SETTING) or "keep"
+    return journal.settings.get(_SETTING) or "keep"
 
 
 def note_rule(journal: Journal, mode: str) -> None:
     """From now on everything obeys it."""
-    journal.set_setting(_SETTING, mode)
+    journal.settings.set(_SETTING, mode)

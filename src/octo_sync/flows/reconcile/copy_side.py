@@ -96,9 +96,9 @@ class Facts:
         """Those of the bookings about which something was told and is not landed."""
         if self.journal is None or not uuids:
             return ()
-        connections = {backlog.connection for backlog in self.journal.backlog()}
+        connections = {backlog.connection for backlog in self.journal.subjects.backlog()}
         wanted = [Subject(c, SubjectKind.BOOKING, (uuid,)) for c in connections for uuid in uuids]
-        return {subject.parts[0] for subject in self.journal.dirty_among(wanted)}
+        return {subject.parts[0] for subject in self.journal.subjects.dirty_among(wanted)}
 
     def is_covered(self, day: date) -> bool | None:
         """Whether the bookings of the day's month were answered wholly; None where it was never asked for."""
@@ -161,7 +161,7 @@ def remembered(reader: Reader, journal: Journal | None, uuids: Collection[str]) 
 
     # Deliveries may be millions.
     told: dict[bytes, deque[Mapping[str, Any]]] = {uuid.encode(): deque(maxlen=_MOST) for uuid in uuids}
-    for each in journal.all_deliveries() if journal is not None else ():
+    for each in journal.inbox.all_deliveries() if journal is not None else ():
         for text in told.keys() & _QUOTED.findall(each.body):
             told[text].append({"received_at": each.received_at, "type": each.type, "state": each.reading})
     return detail

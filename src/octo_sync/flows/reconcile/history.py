@@ -22,10 +22,10 @@ def store(journal: Journal, outcome: "Outcome", *, run_id: str, started_at: date
     from octo_sync.reconciliation import Bucket, breaches  # noqa: PLC0415 - only a comparison needs it
 
     rules = outcome.rules
-    known = {(d.key, d.bucket, d.field): d.first_seen_at for d in journal.open_differences(rules.name)}
+    known = {(d.key, d.bucket, d.field): d.first_seen_at for d in journal.reconciliations.open_differences(rules.name)}
     aged = replace(outcome, items=[_aged(item, known, now) for item in outcome.items])
     aged = replace(aged, breached=breaches(aged))
-    journal.store_reconciliation(
+    journal.reconciliations.store(
         rules.name,
         run_id=run_id,
         started_at=started_at,
@@ -52,7 +52,7 @@ def store(journal: Journal, outcome: "Outcome", *, run_id: str, started_at: date
         ],
         now=now,
     )
-    [run] = journal.reconciliation_runs(rules.name, 1)
+    [run] = journal.reconciliations.runs(rules.name, 1)
     return replace(aged, resolved=run.resolved_differences)
 
 

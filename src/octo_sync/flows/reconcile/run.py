@@ -85,8 +85,8 @@ def compare(
     rules = _with_day(rules, types)
     ledger = read_there(pipeline, table, rules, wanted(rules, types, rows.schema), reader, environ, there)
     facts = Facts(reader, journal, days, table.there.connection, table.date)
-    accepted = journal.acceptances(name) if journal is not None else ()
-    earlier = journal.open_differences(name) if journal is not None else ()
+    accepted = journal.reconciliations.acceptances(name) if journal is not None else ()
+    earlier = journal.reconciliations.open_differences(name) if journal is not None else ()
     outcome = reconcile(
         rules,
         rows,

@@ -34,14 +34,14 @@ def mirror_reconciliations(ports: Ports) -> bool:
         JournalError, WarehouseError: One could not be read or written.
     """
     journal, warehouse = ports.journal, ports.warehouse
-    revision, stored = journal.reconciliation_revision(), journal.difference_count()
+    revision, stored = journal.reconciliations.revision(), journal.reconciliations.count()
     shown = warehouse.query(
         "select coalesce((select max(revision) from ops.recon_runs), 0), (select count(*) from ops.recon_results)"
     ).rows[0]
     if tuple(shown) == (revision, stored):
         return False
-    differences = journal.differences()
-    runs = [_run(run, revision) for run in journal.reconciliation_runs(None, _MOST_RUNS)]
+    differences = journal.reconciliations.differences()
+    runs = [_run(run, revision) for run in journal.reconciliations.runs(None, _MOST_RUNS)]
     warehouse.write_log("ops.recon_results", map(_result, differences), replace=True)
     warehouse.write_log("ops.recon_runs", runs, replace=True)
     log.info("action=mirror_reconciliations run=%s rows=%d", ports.run_id, len(differences))

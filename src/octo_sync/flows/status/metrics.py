@@ -98,7 +98,7 @@ class Gauges:
         found = status(pipeline, journal, None, clock=self._clock, alive=lambda *_: True, silent=self._silent(now))
         return {
             "octo_sync_build_info": {self._build: 1},
-            "octo_sync_journal_bytes": {(): journal.size()},
+            "octo_sync_journal_bytes": {(): journal.store.size()},
             "octo_sync_warehouse_bytes": self._bytes(now),
             "octo_sync_published_timestamp_seconds": _published(pipeline),
             "octo_sync_quarantine_entries": self._quarantine(),
@@ -123,9 +123,9 @@ class Gauges:
     def _count_runs(self) -> Mapping[tuple[str, ...], float]:
         """Runs that ended since this object was made, whoever made them: `sync` of another process too."""
         if self._last_run is None:
-            self._last_run = self._journal.last_run_id()
+            self._last_run = self._journal.runs.last_id()
         still_open = set()
-        for number, command, result in self._journal.runs_after(self._last_run, self._open_runs):
+        for number, command, result in self._journal.runs.after(self._last_run, self._open_runs):
             self._last_run = max(self._last_run, number)
             if result == "running":
                 still_open.add(number)
@@ -137,13 +137,13 @@ class Gauges:
     def _quarantine(self) -> Mapping[tuple[str, ...], float]:
         names = {c.name for c in self._pipeline.connections}
         nothing: dict[tuple[str, ...], float] = {(name, str(kind)): 0 for name in names for kind in PULLED}
-        counts = self._journal.quarantine_counts()
+        counts = self._journal.quarantine.counts()
         return nothing | {(c.connection, c.resource): c.entries for c in counts if c.connection in names}
 
     def _differences(self, found: Status) -> Reading:
         last: dict[tuple[str, ...], float] = {}
         for name in self._pipeline.reconciliations:
-            for run in self._journal.reconciliation_runs(name, 1):
+            for run in self._journal.reconciliations.runs(name, 1):
                 last[name,] = run.ended_at.timestamp()
         # Nothing open is a zero for every reconciliation, so that alerts have something to look at.
         open_: dict[tuple[str, ...], float] = {(name, "mismatched"): 0 for name in self._pipeline.reconciliations}

@@ -122,7 +122,7 @@ def recall(journal: Journal, connections: list[str]) -> dict[tuple[Kind, str], f
     found: dict[tuple[Kind, str], frozenset[str]] = {}
     for connection in connections:
         for kind in KINDS:
-            value = journal.setting(f"told {kind}", connection=connection)
+            value = journal.settings.get(f"told {kind}", connection=connection)
             found[kind, connection] = frozenset(json.loads(value)) if value else frozenset()
     return found
 
@@ -132,4 +132,4 @@ def remember(journal: Journal, before: Memory, after: Memory) -> None:
     for (kind, connection), things in after.items():
         if things != before.get((kind, connection), frozenset()):
             value = json.dumps(sorted(things)[: _MOST * 2]) if things else None
-            journal.set_setting(f"told {kind}", value, connection=connection)
+            journal.settings.set(f"told {kind}", value, connection=connection)

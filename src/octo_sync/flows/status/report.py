@@ -203,34 +203,34 @@ def status(
     found: dict[str, ConnectionStatus] = {}
     if pipeline is not None:
         found = {c.name: ConnectionStatus(c.name) for c in pipeline.connections}
-    quarantine = journal.quarantined() if journal else []
+    quarantine = journal.quarantine.entries() if journal else []
     if journal is not None:
         _subjects(pipeline, journal, found, clock)
         _quarantine(quarantine, found)
         _webhooks(pipeline, journal, found, clock, silent)
     if ask is not None:
         _coverage(ask, found, clock.now())
-    runs = journal.runs(1) if journal else []
-    lease = journal.lease() if journal else None
+    runs = journal.runs.last(1) if journal else []
+    lease = journal.leases.last() if journal else None
     running = None
     if lease and lease.released_at is None and alive(lease.pid, lease.host):
         running = Running(lease.owner, lease.pid, lease.host, lease.acquired_at)
     pii = rule(pipeline, journal) if pipeline else None
     next_runs = _next_runs(pipeline, journal, clock.now(), next_time) if pipeline and next_time else []
-    differences = journal.difference_counts() if journal else []
+    differences = journal.reconciliations.counts() if journal else []
     return Status(list(found.values()), runs[0] if runs else None, running, quarantine, pii, next_runs, differences)
 
 
 def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, ConnectionStatus], clock: Clock) -> None:
     now = clock.now()
     if pipeline is None:
-        found.update({name: ConnectionStatus(name) for name in journal.connection_names()})
+        found.update({name: ConnectionStatus(name) for name in journal.subjects.connection_names()})
     for name, connection in found.items():
         pace = known_pace(journal, name, clock)
         connection.permits = str(pace) if pace else None
         availability, bookings = (_months(window) for window in _windows(pipeline, journal, name, now))
         keeps = pipeline.products.get(name) if pipeline else None
-        counts = journal.kind_counts(
+        counts = journal.subjects.kind_counts(
             name,
             now,
             availability=availability,
@@ -263,7 +263,7 @@ def _next_runs(pipeline: Pipeline, journal: Journal | None, now: datetime, next_
         expression = getattr(pipeline.schedule, name)
         if not expression:
             continue
-        noted = journal.setting(f"schedule {name}") if journal else None
+        noted = journal.settings.get(f"schedule {name}") if journal else None
         last = datetime.fromisoformat(noted) if noted else None
         after = next_time(expression, zone, last) if last else None
         found.append(
@@ -283,20 +283,20 @@ def _webhooks(
     if silent is None:
         silent = silences(journal, list(found), clock, after=pipeline.webhooks.silence_after if pipeline else 0.0)
     for name, each in found.items():
-        removed = journal.setting(REMOVED, connection=name)
+        removed = journal.settings.get(REMOVED, connection=name)
         each.webhooks_removed_at = datetime.fromisoformat(removed) if removed else None
-        each.was_told = journal.setting(TOLD_AT, connection=name) is not None
+        each.was_told = journal.settings.get(TOLD_AT, connection=name) is not None
     subscriptions: dict[str, str | None] = {}
-    for row in journal.endpoints():
+    for row in journal.endpoints.rows():
         # While a subscription moves to a new address, the former one still has its number.
         subscriptions[row.connection] = row.subscription_id or subscriptions.get(row.connection)
     for name in found.keys() & subscriptions.keys():
-        counts = journal.delivery_counts(now - timedelta(days=1), connection=name)
-        thinned = journal.setting(THINNED, connection=name)
+        counts = journal.inbox.counts(now - timedelta(days=1), connection=name)
+        thinned = journal.settings.get(THINNED, connection=name)
         pause = silent.get(name)
         found[name].webhooks = WebhookStatus(
             subscription_id=subscriptions[name],
-            last_delivery_at=journal.last_delivery_at(name),
+            last_delivery_at=journal.inbox.last_delivery_at(name),
             last_day=sum(c.deliveries for c in counts),
             odd=sum(c.odd for c in counts),
             silent=pause.total_seconds() if pause else None,

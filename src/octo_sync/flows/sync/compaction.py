@@ -55,13 +55,13 @@ def retain(ports: Ports, now: datetime) -> int:
     )
     gone = thin_deliveries(ports, now)
     if runs is not None:
-        gone += ports.journal.prune_runs(runs) + ports.journal.prune_reconciliations(runs)
+        gone += ports.journal.runs.prune(runs) + ports.journal.reconciliations.prune(runs)
     return gone + ports.warehouse.prune(raw_before=raw, runs_before=runs, history_before=history)
 
 
 def thin_deliveries(ports: Ports, now: datetime) -> int:
     """Remove deliveries that are older than they are kept; how many. Cheap, so that it may be done every minute. Blocking."""
-    return ports.journal.prune_deliveries(now - timedelta(seconds=ports.pipeline.webhooks.keep))
+    return ports.journal.inbox.prune(now - timedelta(seconds=ports.pipeline.webhooks.keep))
 
 
 def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:
@@ -74,7 +74,7 @@ def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:
         WarehouseLocked: Another process took the file in the moment between the old one and the new one.
     """
     settings, now = ports.pipeline.care, ports.clock.now()
-    noted = json.loads(ports.journal.setting(_NOTE) or "{}")
+    noted = json.loads(ports.journal.settings.get(_NOTE) or "{}")
     last = datetime.fromisoformat(noted["at"]) if "at" in noted else None
     if not at_once and last is not None and timedelta() <= now - last < timedelta(seconds=settings.every):
         return []
@@ -106,7 +106,7 @@ def _rewrite(ports: Ports, file: str, size: FileSize) -> Rewritten | None:
 
 
 def _note(ports: Ports, now: datetime, per_value: Mapping[str, float]) -> None:
-    ports.journal.set_setting(_NOTE, json.dumps({"at": now.isoformat(), "bytes_per_value": per_value}))
+    ports.journal.settings.set(_NOTE, json.dumps({"at": now.isoformat(), "bytes_per_value": per_value}))
 
 
 class Compactor:

@@ -37,10 +37,10 @@ def tell_missing(ports: Ports, quarantined: Sequence[QuarantineEntry]) -> None:
         )
     noted = {(q.connection, q.key): q.reason for q in quarantined if q.resource == KEPT}
     for connection, key in noted.keys() - wanted.keys():
-        ports.journal.clear_records(connection, KEPT, key)
+        ports.journal.quarantine.clear_records(connection, KEPT, key)
     for (connection, key), reason in wanted.items():
         if noted.get((connection, key)) != reason:
-            ports.journal.quarantine_record(connection, KEPT, key, "", reason, "", ports.run_id)
+            ports.journal.quarantine.add_record(connection, KEPT, key, "", reason, "", ports.run_id)
 
 
 def end_missing(ports: Ports) -> None:
@@ -85,22 +85,22 @@ def accept(journal: Journal, path: str, connection: str | None = None) -> list[Q
     """Note that what is kept at a path may go: `bookings.utcUpdatedAt`, or without the noun. What is let through. Blocking."""
     chosen = [
         entry
-        for entry in journal.quarantined()
+        for entry in journal.quarantine.entries()
         if entry.resource == KEPT
         and connection in (None, entry.connection)
         and path in (entry.key, entry.key.partition(".")[2])
     ]
     for entry in chosen:
-        noted = json.loads(journal.setting(_ACCEPTED, connection=entry.connection) or "[]")
-        journal.set_setting(_ACCEPTED, json.dumps(sorted({*noted, entry.key})), connection=entry.connection)
-        journal.clear_records(entry.connection, KEPT, entry.key)
+        noted = json.loads(journal.settings.get(_ACCEPTED, connection=entry.connection) or "[]")
+        journal.settings.set(_ACCEPTED, json.dumps(sorted({*noted, entry.key})), connection=entry.connection)
+        journal.quarantine.clear_records(entry.connection, KEPT, entry.key)
     return chosen
 
 
 def let_through(ports: Ports) -> None:
     """Do what persons have accepted: answers are read again, and then the values go. Blocking."""
     for connection in ports.clients:
-        noted = json.loads(ports.journal.setting(_ACCEPTED, connection=connection) or "[]")
+        noted = json.loads(ports.journal.settings.get(_ACCEPTED, connection=connection) or "[]")
         if not noted:
             continue
         statements = [
@@ -109,4 +109,4 @@ def let_through(ports: Ports) -> None:
             for statement in accepting(connection, noun, path, ports.clock.now())
         ]
         ports.warehouse.run_script(statements)
-        ports.journal.set_setting(_ACCEPTED, None, connection=connection)
+        ports.journal.settings.set(_ACCEPTED, None, connection=connection)

@@ -261,7 +261,7 @@ class Fetcher:
             return known
         seen = quirks.booking_dates_mean(dates, window) if window else "either"
         if seen in ("travel", "creation") and known != seen:
-            self._ports.journal.set_setting("booking_date_means", seen, connection=connection)
+            self._ports.journal.settings.set("booking_date_means", seen, connection=connection)
         # What was assumed only must not stand against what another answer shows meanwhile.
         return ("creation" if known == "creation" else "either") if seen == "either" else seen
 

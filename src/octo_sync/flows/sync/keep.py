@@ -115,13 +115,13 @@ class Keeper:
     def owes(self) -> bool:
         """Whether anything is marked, or will be by a timer that is set."""
         journal = self.ports.journal
-        return journal.next_timer_at() is not None or any(b.dirty for b in journal.backlog())
+        return journal.timers.next_at() is not None or any(b.dirty for b in journal.subjects.backlog())
 
     # -- marking ------------------------------------------------------------------------------------------------
 
     def never_pulled(self) -> bool:
         """Whether nothing was ever asked for here, so that nobody waits for a schedule. Blocking."""
-        return all(f.kind is SubjectKind.SUBSCRIPTION for f in self.ports.journal.freshness())
+        return all(f.kind is SubjectKind.SUBSCRIPTION for f in self.ports.journal.subjects.freshness())
 
     def check_subscriptions(self, connections: Collection[str] | None = None) -> None:
         """Mark the subscriptions of all connections, or of some. Blocking."""
@@ -193,7 +193,7 @@ class Keeper:
             if pace := client.budget.permits:
                 self._thin(name, pace.requests * _MINUTE / pace.seconds, now)
         fired = False
-        while journal.fire_timers(now):
+        while journal.timers.fire(now):
             fired = True
         return fired
 
@@ -203,18 +203,18 @@ class Keeper:
         Those of the subjects that are due first go first; the last one of each subject stays.
         """
         journal = self.ports.journal
-        owed = sum(b.dirty for b in journal.backlog() if b.connection == connection)
+        owed = sum(b.dirty for b in journal.subjects.backlog() if b.connection == connection)
         soon = [
             t
-            for t in journal.timers(connection=connection, limit=int(budget) + 1)
+            for t in journal.timers.rows(connection=connection, limit=int(budget) + 1)
             if t.due_at <= now + timedelta(seconds=_MINUTE)
         ]
         if owed + len(soon) <= budget:
             return
         names = [f"confirm-{place}" for place in range(1, len(self.ports.pipeline.sync.confirm_after))]
-        dropped = sum(journal.drop_timers([t.subject for t in soon if t.name == n], n) for n in names)
+        dropped = sum(journal.timers.drop([t.subject for t in soon if t.name == n], n) for n in names)
         if dropped:
-            journal.set_setting(THINNED, now.isoformat(), connection=connection)
+            journal.settings.set(THINNED, now.isoformat(), connection=connection)
             log.info("action=thin_confirmations connection=%s dropped=%d", connection, dropped)
 
     def _look_after(self) -> bool:
@@ -271,7 +271,7 @@ class Keeper:
 
     def _is_due(self) -> bool:
         working = self.ports.clients.keys() - {t.connection for t in self._worker.troubles}
-        return any(b.due and b.connection in working for b in self.ports.journal.backlog())
+        return any(b.due and b.connection in working for b in self.ports.journal.subjects.backlog())
 
     def _products_landed(self, connections: set[str]) -> None:
         """New options and new months of known products: whatever has no subject yet is marked. Blocking, from the worker."""
@@ -279,7 +279,7 @@ class Keeper:
         known = {
             row.subject
             for connection in connections
-            for row in self.ports.journal.subjects(connection, SubjectKind.AVAILABILITY)
+            for row in self.ports.journal.subjects.rows(connection, SubjectKind.AVAILABILITY)
         }
         self.ports.mark([s for s in wanted if s not in known], Source.SCHEDULE)
 
@@ -327,8 +327,8 @@ class Keeper:
         """
         if not self._was_pulled:
             journal = self.ports.journal
-            ended = any(run.status in ("ok", "partial") and run.command != "serve" for run in journal.runs(_RUNS))
-            nothing_owed = not (self.never_pulled() or any(b.dirty for b in journal.backlog()))
+            ended = any(run.status in ("ok", "partial") and run.command != "serve" for run in journal.runs.last(_RUNS))
+            nothing_owed = not (self.never_pulled() or any(b.dirty for b in journal.subjects.backlog()))
             # A pull ends also where no service answers: a copy of nothing helps nobody.
             self._was_pulled = (ended or nothing_owed) and any(self.ports.warehouse.live_rows().values())
         return self._was_pulled
@@ -339,7 +339,7 @@ class Keeper:
 
     def _to_show(self) -> tuple[int, ...]:
         """Differs when readers would see something else: rows, deletions, what a pull verified, comparisons of any process."""
-        revision = self.ports.journal.reconciliation_revision()
+        revision = self.ports.journal.reconciliations.revision()
         return self._worker.lander.totals.rows, self._buried, self._pulls.ended, revision
 
     async def _publish(self) -> None:
@@ -377,7 +377,11 @@ class Keeper:
         now = self.ports.clock.now()
         # The clock may have been put back since the worker looked.
         looked_at = min(now, self._worker.looked_at)
-        moments = [self.ports.journal.next_due_at(looked_at), self.ports.journal.next_timer_at(), self._next_hold]
+        moments = [
+            self.ports.journal.subjects.next_due_at(looked_at),
+            self.ports.journal.timers.next_at(),
+            self._next_hold,
+        ]
         waits += [(m - now).total_seconds() for m in moments if m is not None]
         waits += [self._looked_after_at + _LOOK_AFTER_EVERY - self._time(), _LONGEST_SLEEP]
         if self._owes_readers and self._was_pulled and self._publishing is None:

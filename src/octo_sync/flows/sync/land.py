@@ -133,7 +133,7 @@ class Lander:
         log.warning("action=rows_refused run=%s subject=%s", self._ports.run_id, batch[0].claim.subject)
         self.refused[batch[0].claim.subject] = str(error)
         await asyncio.to_thread(
-            self._ports.journal.failed,
+            self._ports.journal.subjects.failed,
             batch[0].claim,
             error_code=type(error).__name__,
             message=str(error),
@@ -168,7 +168,7 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
     for f in batch:
         connection = f.claim.subject.connection
         for bad in f.records.bad:
-            ports.journal.quarantine_record(
+            ports.journal.quarantine.add_record(
                 connection,
                 f.records.resource,
                 bad.key,
@@ -181,11 +181,11 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
         bad_keys = {bad.key for bad in f.records.bad}
         mended = [key for key in f.records.good if key not in bad_keys]
         if mended:
-            ports.journal.clear_records(connection, f.records.resource, mended)
+            ports.journal.quarantine.clear_records(connection, f.records.resource, mended)
     _let_out(ports, batch)
     # Before the others are clean: a kill in between must not lose it.
     ports.mark(report.differing, Source.REPAIR)
-    ports.journal.landed([f.claim for f in batch], run_id=ports.run_id)
+    ports.journal.subjects.landed([f.claim for f in batch], run_id=ports.run_id)
     log.info(
         "action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d differing=%d",
         ports.run_id,
@@ -204,7 +204,7 @@ def _without_erased(ports: Ports, batch: Sequence[Fetched]) -> list[Fetched]:
     late = [f for f in batch if f.answered.noun == "bookings" and f.answered.lines and f.screened != number]
     if not late:
         return list(batch)
-    ports.journal.release([f.claim for f in late])
+    ports.journal.subjects.release([f.claim for f in late])
     released = {f.claim.subject for f in late}
     return [f for f in batch if f.claim.subject not in released]
 
@@ -214,8 +214,8 @@ def _let_out(ports: Ports, batch: Sequence[Fetched]) -> None:
     bad = {f.claim.subject: {b.key for b in f.records.bad} for f in batch if not f.answered.unchanged}
     mended = [
         entry.id
-        for entry in ports.journal.quarantined()
+        for entry in ports.journal.quarantine.entries()
         if entry.what == "record" and entry.subject in bad and entry.key not in bad[entry.subject]
     ]
     if mended:
-        ports.journal.quarantine_drop(mended)
+        ports.journal.quarantine.drop(mended)

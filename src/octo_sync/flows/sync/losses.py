@@ -54,7 +54,7 @@ def _lost(ports: Ports, setting: str) -> dict[tuple[str, str], tuple[int, ...]]:
 
 
 def _noted(ports: Ports, setting: str, connection: str) -> list[list[Any]]:
-    noted = json.loads(ports.journal.setting(setting, connection=connection) or "[]")
+    noted = json.loads(ports.journal.settings.get(setting, connection=connection) or "[]")
     return [entry for entry in noted if ports.clock.now() - datetime.fromisoformat(entry[0]) < _REMEMBERED]
 
 
@@ -70,4 +70,4 @@ def _note(ports: Ports, setting: str, counts: Mapping[tuple[str, str], Sequence[
                 entry[2:] = map(sum, zip(entry[2:], numbers, strict=True))
             else:
                 noted.append([now.isoformat(), what, *numbers])
-        ports.journal.set_setting(setting, json.dumps(noted), connection=connection)
+        ports.journal.settings.set(setting, json.dumps(noted), connection=connection)

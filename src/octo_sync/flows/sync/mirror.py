@@ -26,7 +26,7 @@ def mirror(ports: Ports) -> None:
     """Copy what the journal knows about runs, quarantine, debts, connections and comparisons into `ops`, for SQL."""
     journal, warehouse = ports.journal, ports.warehouse
     runs: list[dict[str, Any]] = []
-    for run in journal.runs(200):
+    for run in journal.runs.last(200):
         counts = dict(run.counts)
         runs.append(
             {
@@ -57,7 +57,7 @@ def mirror(ports: Ports) -> None:
                 "first_at_utc": q.first_at,
                 "last_at_utc": q.last_at,
             }
-            for q in journal.quarantined()
+            for q in journal.quarantine.entries()
         ],
         replace=True,
     )
@@ -94,9 +94,9 @@ def _unanswered(ports: Ports) -> list[dict[str, Any]]:
     """What is owed and has no row in `ops.coverage`: what no answer ever spoke of would otherwise pass for complete."""
     owed = [
         row.subject
-        for backlog in ports.journal.backlog()
+        for backlog in ports.journal.subjects.backlog()
         if backlog.connection in ports.clients and backlog.kind is not SubjectKind.SUBSCRIPTION
-        for row in ports.journal.subjects(backlog.connection, backlog.kind)
+        for row in ports.journal.subjects.rows(backlog.connection, backlog.kind)
         if row.dirty
     ]
     answered = ports.warehouse.covered(owed)

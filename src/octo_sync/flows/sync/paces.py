@@ -41,7 +41,7 @@ def restore_paces(journal: Journal, clients: Iterable[OctoClient], clock: Clock)
 
 
 def _noted(journal: Journal, connection: str, clock: Clock) -> tuple[Pace | None, datetime | None]:
-    noted = json.loads(journal.setting(_PACE, connection=connection) or "null")
+    noted = json.loads(journal.settings.get(_PACE, connection=connection) or "null")
     if noted is None:
         return None, None
     at = datetime.fromisoformat(noted["at"])
@@ -74,7 +74,7 @@ class Paces:
         if pace == known and (pace is None or at is None or now - at < _AFRESH or not client.budget.is_told):
             return
         said = json.dumps({"requests": pace.requests, "seconds": pace.seconds, "at": now.isoformat()}) if pace else None
-        journal.set_setting(_PACE, said, connection=name)
+        journal.settings.set(_PACE, said, connection=name)
         if pace != known:
             log.info("action=pace run=%s connection=%s permits=%s", self._ports.run_id, name, pace)
         self._known[name] = pace, now
@@ -87,7 +87,7 @@ class Paces:
         if all(budget.needs(0) is None for budget in budgets.values()):
             return
         owed = dict.fromkeys(budgets, 0)
-        for backlog in self._ports.journal.backlog():
+        for backlog in self._ports.journal.subjects.backlog():
             if backlog.connection in owed and backlog.kind in kinds:
                 owed[backlog.connection] += backlog.dirty
         waits = {name: seconds for name, budget in budgets.items() if (seconds := budget.needs(owed[name])) is not None}

@@ -93,39 +93,39 @@ class Pull:
         worker.failed |= worker.lander.refused
         if worker.failed:
             # What was proven gone meanwhile is owed no longer.
-            owed = {row.subject for row in self.ports.journal.subjects() if row.dirty}
+            owed = {row.subject for row in self.ports.journal.subjects.rows() if row.dirty}
             worker.failed = {subject: why for subject, why in worker.failed.items() if subject in owed}
         if not worker.troubles:
-            self.ports.journal.set_setting("pull", None)
+            self.ports.journal.settings.set("pull", None)
         return worker
 
     def begin(self) -> None:
         """Mark the documents and the booking windows, unless a pull is to be taken up."""
         let_through(self.ports)
         horizon.offered_options(self.ports)  # for what is owed from before
-        while self.ports.journal.fire_timers(self.ports.clock.now()):
+        while self.ports.journal.timers.fire(self.ports.clock.now()):
             pass  # what a receiver left to be confirmed, and nobody did
         self.owed = {
             row.subject
-            for backlog in self.ports.journal.backlog()
+            for backlog in self.ports.journal.subjects.backlog()
             if backlog.kind is SubjectKind.AVAILABILITY
-            for row in self.ports.journal.subjects(backlog.connection, backlog.kind)
+            for row in self.ports.journal.subjects.rows(backlog.connection, backlog.kind)
             if row.dirty
         }
         self.started = self.ports.clock.now()
-        before = json.loads(self.ports.journal.setting("pull") or "null")
+        before = json.loads(self.ports.journal.settings.get("pull") or "null")
         if before and not self.scope.full and before["scope"] == self._signature():
             started = datetime.fromisoformat(before["started_at"])
             within = timedelta(seconds=self.ports.pipeline.sync.resume_within)
             if self.ports.clock.now() - started < within:
                 self.resumed, self.started = True, started
                 self.planned = set(before["planned"]) & set(self.ports.clients)
-                for backlog in self.ports.journal.backlog():
+                for backlog in self.ports.journal.subjects.backlog():
                     self.ports.progress.plan(str(backlog.kind), backlog.dirty)
                 log.info("action=resume run=%s since=%s", self.ports.run_id, before["started_at"])
                 return
         # What failed on another day gets its tries again: the trouble may have been the day.
-        self.ports.journal.quarantine_retry("all")
+        self.ports.journal.quarantine.retry("all")
         parts, travel = self.scope.parts - {"availability"}, self.scope.travel
         self.ports.mark(horizon.subjects(self.ports, self.ports.clients, parts, travel=travel), Source.SCHEDULE)
         self._remember()
@@ -181,4 +181,4 @@ class Pull:
 
     def _remember(self) -> None:
         noted = {"started_at": self.started.isoformat(), "scope": self._signature(), "planned": sorted(self.planned)}
-        self.ports.journal.set_setting("pull", json.dumps(noted))
+        self.ports.journal.settings.set("pull", json.dumps(noted))

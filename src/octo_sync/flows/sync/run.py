@@ -60,7 +60,7 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
     started = ports.clock.now()
     journal = ports.journal
     await asyncio.to_thread(
-        journal.start_run,
+        journal.runs.start,
         command,
         ports.pipeline.name,
         run_id=ports.run_id,
@@ -74,7 +74,7 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
         _count(ports, pull, result)
         result.troubles = tuple(worker.troubles)
         result.failed = {str(s): why for s, why in worker.failed.items()}
-        result.quarantined = tuple(await asyncio.to_thread(journal.quarantined))
+        result.quarantined = tuple(await asyncio.to_thread(journal.quarantine.entries))
         result.notes = tuple(_notes(ports, scope))
         result.held = tuple(q.reason for q in result.quarantined if q.resource == HELD)
         result.status = how_it_went(
@@ -83,7 +83,7 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
             is_held=bool(result.quarantined),
             is_every_service_gone=ports.clients.keys() <= worker.failed_services,
         )
-        await asyncio.to_thread(journal.end_run, ports.run_id, result.status, _counts(result), _error(result))
+        await asyncio.to_thread(journal.runs.end, ports.run_id, result.status, _counts(result), _error(result))
         await asyncio.to_thread(mirror, ports)
         await asyncio.to_thread(care, ports)
         # What was asked for while it ran; what was asked for before is done since the project was opened.
@@ -93,12 +93,12 @@ async def sync(ports: Ports, scope: Scope, *, command: str, publishing: bool = T
     except asyncio.CancelledError:
         result.status = "interrupted"
         _count(ports, pull, result)
-        journal.end_run(ports.run_id, "interrupted", _counts(result), "stopped by a signal")
+        journal.runs.end(ports.run_id, "interrupted", _counts(result), "stopped by a signal")
         raise
     except OctoSyncError as error:
         error.run_id = ports.run_id
         _count(ports, pull, result)
-        journal.end_run(ports.run_id, "failed", _counts(result), str(error))
+        journal.runs.end(ports.run_id, "failed", _counts(result), str(error))
         raise
     finally:
         result.ended_at = ports.clock.now()

@@ -80,13 +80,13 @@ class Pulls:
         subjects = horizon.subjects(ports, chosen, parts, near=part == "near")
         if part == "full":
             # What failed on another day gets its tries again: the trouble may have been the day.
-            ports.journal.quarantine_retry("all")
+            ports.journal.quarantine.retry("all")
         run_id = self._new_run_id()
-        ports.journal.start_run(
+        ports.journal.runs.start(
             "pull", ports.pipeline.name, run_id=run_id, fence=ports.fence, options={"part": part, "by": ports.run_id}
         )
         before = self.counts()
-        number = ports.journal.mark(subjects, Source.SCHEDULE)
+        number = ports.journal.subjects.mark(subjects, Source.SCHEDULE)
         self._open.append(_Pull(run_id, part, number, before))
         log.info("action=pull run=%s part=%s subjects=%d", run_id, part, len(subjects))
         return len(subjects)
@@ -96,10 +96,10 @@ class Pulls:
         ended = Ended()
         stopped = {t.connection for t in self._worker.troubles}
         working = [name for name in self.ports.clients if name not in stopped]
-        over = [p for p in self._open if not self.ports.journal.unlanded_since(p.number, working)]
+        over = [p for p in self._open if not self.ports.journal.subjects.unlanded_since(p.number, working)]
         self.ended += len(over)
-        backlog = self.ports.journal.backlog() if over else []
-        is_held = bool(over and self.ports.journal.quarantined())
+        backlog = self.ports.journal.subjects.backlog() if over else []
+        is_held = bool(over and self.ports.journal.quarantine.entries())
         months_owed = any(b.quarantined for b in backlog if b.kind is SubjectKind.BOOKINGS and b.connection in working)
         sentences = []
         for pull in over:
@@ -115,7 +115,7 @@ class Pulls:
             all_bookings = pull.part in _ALL_BOOKINGS and not stopped and not months_owed
             well = pull.part == "full" and not stopped and not self._worker.without_products
             ended |= Ended(well=well, all_bookings=all_bookings)
-            self.ports.journal.end_run(pull.run_id, word, {**counts, "part": pull.part}, error)
+            self.ports.journal.runs.end(pull.run_id, word, {**counts, "part": pull.part}, error)
             sentences.append(
                 f"pull ({pull.part}) {word}: {counts['subjects']:,} subjects, {counts['rows_written']:,} rows written"
             )
@@ -124,5 +124,5 @@ class Pulls:
     def stop(self) -> None:
         """The pulls that are under way end here, with what they did; what they asked for stays marked. Blocking."""
         for pull in self._open:
-            self.ports.journal.end_run(pull.run_id, "interrupted", self._counts_of(pull), "stopped with serve")
+            self.ports.journal.runs.end(pull.run_id, "interrupted", self._counts_of(pull), "stopped with serve")
         self._open.clear()

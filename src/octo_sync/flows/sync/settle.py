@@ -99,7 +99,7 @@ def settle(
     """
     settings = ports.pipeline.sync
     let_through(ports)
-    quarantined = ports.journal.quarantined()
+    quarantined = ports.journal.quarantine.entries()
     tell_missing(ports, quarantined)
     absences = [a for a in ports.warehouse.absences() if a.connection not in stopped and a.connection in ports.clients]
     if not absences and not any(q.resource == HELD for q in quarantined):
@@ -122,7 +122,7 @@ def settle(
         _forget(ports, gone)
         log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), buried)
     # What is owed already is not asked twice, and what is quarantined is left alone.
-    owed = ports.journal.dirty_among([*plan.ask, *plan.ask_again])
+    owed = ports.journal.subjects.dirty_among([*plan.ask, *plan.ask_again])
     now = _within_budget(ports, [s for s in plan.ask if s not in owed], plan.held)
     later = [s for s in plan.ask_again if s not in owed]
     ports.mark(now, Source.REPAIR)
@@ -150,12 +150,12 @@ def _within_budget(ports: Ports, subjects: Sequence[Subject], held: Collection[t
     hour = ports.clock.now().strftime("%Y-%m-%dT%H")
     is_open = {b.subject for b in known_bookings(ports.warehouse)}
     for connection in sorted(many):
-        before = (ports.journal.setting(_ASKED, connection=connection) or "").partition(" ")
+        before = (ports.journal.settings.get(_ASKED, connection=connection) or "").partition(" ")
         asked = int(before[2]) if before[0] == hour else 0
         own = [s for s in subjects if s.connection == connection and s.kind is SubjectKind.BOOKING]
         own = sorted(own, key=lambda s: (s not in is_open, s))[: max(0, ports.verify_budget(connection) - asked)]
         if own:
-            ports.journal.set_setting(_ASKED, f"{hour} {asked + len(own)}", connection=connection)
+            ports.journal.settings.set(_ASKED, f"{hour} {asked + len(own)}", connection=connection)
         some += own
     return some
 
@@ -194,7 +194,7 @@ def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> Non
     for connection in ports.clients:
         over = [table for name, table in noted if name == connection and (name, table) not in plan.held]
         if over:
-            ports.journal.clear_records(connection, HELD, over)
+            ports.journal.quarantine.clear_records(connection, HELD, over)
     for (connection, table), (missed, lived) in plan.held.items():
         few = table == _PRODUCTS and not is_too_much(
             missed, lived, Guard(settings.deletion_rows, settings.deletion_share)
@@ -211,7 +211,7 @@ def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> Non
                 f"right, run `octo-sync sync --allow-deletions`"
             )
         if noted.get((connection, table)) != str(error):
-            ports.journal.quarantine_record(connection, HELD, table, "", str(error), "", ports.run_id)
+            ports.journal.quarantine.add_record(connection, HELD, table, "", str(error), "", ports.run_id)
 
 
 def _forget(ports: Ports, gone: Sequence[Absence]) -> None:
@@ -225,8 +225,8 @@ def _forget(ports: Ports, gone: Sequence[Absence]) -> None:
     stale = [
         row.subject
         for connection in {a.connection for a in gone}
-        for row in ports.journal.subjects(connection, SubjectKind.AVAILABILITY)
+        for row in ports.journal.subjects.rows(connection, SubjectKind.AVAILABILITY)
         if (connection, row.subject.parts[0]) in products or (connection, *row.subject.parts[:2]) in options
     ]
     if stale:
-        ports.journal.forget(stale)
+        ports.journal.subjects.forget(stale)

@@ -141,7 +141,7 @@ class Worker:
         if self._wake.is_set():
             self._wake.clear()
             for health in self._health.values():
-                self.ports.journal.release([claim for claim, _ in health.claimed])
+                self.ports.journal.subjects.release([claim for claim, _ in health.claimed])
                 health.claimed.clear()
         now = asyncio.get_running_loop().time()
         for name, health in self._health.items():
@@ -149,7 +149,7 @@ class Worker:
             if health.stopped or room <= 0:
                 continue
             if not health.claimed or health.waits:
-                claims = self.ports.journal.claim(
+                claims = self.ports.journal.subjects.claim(
                     _CLAIMS,
                     run_id=self.ports.run_id,
                     kinds=self.kinds,
@@ -173,7 +173,7 @@ class Worker:
         try:
             return await asyncio.to_thread(self.ports.warehouse.covered, [c.subject for c in claims])
         except BaseException:
-            self.ports.journal.release(claims)
+            self.ports.journal.subjects.release(claims)
             raise
 
     async def _fetch(self, claim: Claim, covered: Covered | None) -> Fetched | None:
@@ -182,7 +182,7 @@ class Worker:
         if action is None:
             return await self._fetcher.fetch(claim, covered)
         await action(claim)
-        await asyncio.to_thread(self.ports.journal.landed, [claim], run_id=self.ports.run_id)
+        await asyncio.to_thread(self.ports.journal.subjects.landed, [claim], run_id=self.ports.run_id)
         return None
 
     async def _wait(self) -> None:
@@ -269,19 +269,19 @@ class Worker:
         )
         self.failed[subject] = str(error)
         if isinstance(error, AuthenticationRefused):
-            ports.journal.release([claim])
+            ports.journal.subjects.release([claim])
             self._give_up(subject.connection, error, refused=True)
             return
         if isinstance(error, RequestRefused) and subject.kind is SubjectKind.PRODUCTS:
             self.without_products.add(subject.connection)
             if not health.answered and error.status in _NOTHING_THERE:
                 # Whatever else were asked for below this address would not be there either.
-                ports.journal.release([claim])
+                ports.journal.subjects.release([claim])
                 self._give_up(subject.connection, error)
                 return
         health.answered = True
         if isinstance(error, RateLimited) and ports.clients[subject.connection].budget.gave_up is not None:
-            ports.journal.release([claim])
+            ports.journal.subjects.release([claim])
             self._give_up(subject.connection, error)
             return
         if isinstance(error, ServiceUnavailable):
@@ -290,11 +290,13 @@ class Worker:
                 # Not this subject: the service. Its subjects keep their tries for a better day.
                 self._give_up(subject.connection, error)
             if health.stopped:
-                ports.journal.release([claim])
+                ports.journal.subjects.release([claim])
                 return
         if isinstance(error, NotFound) and subject.kind is SubjectKind.AVAILABILITY:
             # The product or option is said not to exist; its own document decides.
-            ports.journal.mark([Subject(subject.connection, SubjectKind.PRODUCT, subject.parts[:1])], Source.REPAIR)
+            ports.journal.subjects.mark(
+                [Subject(subject.connection, SubjectKind.PRODUCT, subject.parts[:1])], Source.REPAIR
+            )
         refused = isinstance(error, RequestRefused | NotFound)
         tries = min(_REFUSED_TRIES, settings.attempts) if refused else settings.attempts
         delay = min(settings.backoff * 2 ** min(claim.attempts, _DOUBLINGS), settings.backoff_cap)
@@ -303,7 +305,7 @@ class Worker:
         delay *= (
             1 + 0.5 * ports.random.random() if isinstance(error, RateLimited) else 0.75 + 0.5 * ports.random.random()
         )
-        ports.journal.failed(
+        ports.journal.subjects.failed(
             claim,
             error_code=type(error).__name__,
             message=str(error),
@@ -319,7 +321,11 @@ class Worker:
         open_connections = [name for name, health in self._health.items() if not health.stopped]
         if not open_connections:
             return True
-        owed = [b for b in self.ports.journal.backlog() if b.connection in open_connections and b.kind in self.kinds]
+        owed = [
+            b
+            for b in self.ports.journal.subjects.backlog()
+            if b.connection in open_connections and b.kind in self.kinds
+        ]
         if any(b.due for b in owed):
             rest = self._throttle.first(asyncio.get_running_loop().time())
             if rest and not patient:
@@ -328,7 +334,7 @@ class Worker:
             return False
         if not patient:
             return True
-        first = self.ports.journal.next_due_at(looked_at)
+        first = self.ports.journal.subjects.next_due_at(looked_at)
         if first is None or not any(b.dirty for b in owed):
             return True
         # What failed is due later. A least wait keeps this from spinning, whatever the clock and the journal say.
@@ -342,7 +348,7 @@ class Worker:
         if self._tasks:
             await asyncio.wait(self._tasks)
         untouched = [claim for health in self._health.values() for claim, _ in health.claimed]
-        self.ports.journal.release([*self._tasks.values(), *untouched])
+        self.ports.journal.subjects.release([*self._tasks.values(), *untouched])
         self._tasks.clear()
         for health in self._health.values():
             health.claimed.clear()

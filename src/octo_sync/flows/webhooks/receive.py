@@ -143,7 +143,7 @@ class Inbox:
         self._closed = False
         self.batches: list[Callable[[int], object]] = []
         """Told the size of each transaction."""
-        journal.leave_checkpoints()
+        journal.store.leave_checkpoints()
 
     @property
     def waiting(self) -> int:
@@ -179,7 +179,7 @@ class Inbox:
         Raises:
             JournalError: It cannot.
         """
-        await asyncio.get_running_loop().run_in_executor(self._threads, self._journal.receive, ())
+        await asyncio.get_running_loop().run_in_executor(self._threads, self._journal.inbox.accept, ())
 
     async def close(self) -> None:
         """Commit what waits, then let go of the threads. What comes later is refused."""
@@ -201,7 +201,7 @@ class Inbox:
         loop = asyncio.get_running_loop()
         items = [item for item, _ in batch]
         try:
-            await loop.run_in_executor(self._threads, self._journal.receive, items)
+            await loop.run_in_executor(self._threads, self._journal.inbox.accept, items)
         except JournalError as error:
             log.error("action=receive_failed deliveries=%d error=%s", len(batch), error)  # noqa: TRY400 - no trace: a sentence
             _settle(batch, error)
@@ -235,7 +235,7 @@ class Inbox:
     async def _checkpoint(self) -> None:
         self._since_checkpoint = 0
         try:
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._journal.checkpoint)
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._journal.store.checkpoint)
         except JournalError as error:
             log.warning(
                 "action=checkpoint_failed error=%s", error
@@ -261,15 +261,15 @@ def replay(journal: Journal, routing: Routing, *, since: datetime, connection: s
     """
     found = marking = 0
     page: list[Received] = []
-    for delivery in journal.all_deliveries(since=since, connection=connection):
+    for delivery in journal.inbox.all_deliveries(since=since, connection=connection):
         found += 1
         item = routing.received(delivery.connection, delivery.endpoint, delivery.body)
         if item.subjects or item.months:
             marking += 1
             page.append(replace(item, body=b"", confirm_at=()))
         if len(page) >= _REPLAYED_AT_ONCE:
-            journal.apply_again(page)
+            journal.inbox.apply_again(page)
             page.clear()
     if page:
-        journal.apply_again(page)
+        journal.inbox.apply_again(page)
     return found, marking

@@ -71,30 +71,30 @@ def note_rhythms(journal: Journal, connections: Sequence[str], clock: Clock) -> 
     for name in connections:
         if name not in listening:
             # Nothing is expected of it any more, nor of what it was when it is switched on again.
-            if journal.setting(_NOTED, connection=name) is not None:
-                journal.set_setting(_NOTED, None, connection=name)
+            if journal.settings.get(_NOTED, connection=name) is not None:
+                journal.settings.set(_NOTED, None, connection=name)
             continue
         last, usual = _rhythm(journal, name)
         if last is None or now - last <= _LEAST:
             continue
         rhythm = json.dumps([last.isoformat(), usual.total_seconds() if usual is not None else None])
-        if journal.setting(_NOTED, connection=name) != rhythm:
-            journal.set_setting(_NOTED, rhythm, connection=name)
+        if journal.settings.get(_NOTED, connection=name) != rhythm:
+            journal.settings.set(_NOTED, rhythm, connection=name)
 
 
 def _listening(journal: Journal, connections: Sequence[str]) -> list[str]:
-    has_address = {row.connection for row in journal.endpoints()}
+    has_address = {row.connection for row in journal.endpoints.rows()}
     return [name for name in connections if name in has_address]
 
 
 def _rhythm(journal: Journal, connection: str) -> tuple[datetime | None, timedelta | None]:
     """When the last delivery came, and the usual pause before it."""
-    last = journal.last_delivery_at(connection)
-    noted = json.loads(journal.setting(_NOTED, connection=connection) or "null")
+    last = journal.inbox.last_delivery_at(connection)
+    noted = json.loads(journal.settings.get(_NOTED, connection=connection) or "null")
     if noted:
         then, seconds = datetime.fromisoformat(noted[0]), noted[1]
         if last is None or last == then:
             return then, None if seconds is None else timedelta(seconds=seconds)
     if last is None:
         return None, None
-    return last, usual_pause(journal.delivery_counts(last - LEARNED_FROM, connection=connection))
+    return last, usual_pause(journal.inbox.counts(last - LEARNED_FROM, connection=connection))

@@ -83,12 +83,12 @@ class Steps:
         """Steps and looks in turn, until a look asks for no more steps; the subscription and its row."""
         for _ in range(ROUNDS):
             listed = await self.listed(turn)
-            plan = planning.plan(self.journal.endpoints(retired=True), listed, self.wanted(turn))
+            plan = planning.plan(self.journal.endpoints.rows(retired=True), listed, self.wanted(turn))
             for step in plan.steps:
                 await self.act(step, turn)
             if plan.acts or plan.keep is None or plan.keep.row is None:
                 continue
-            rows = {row.endpoint: row for row in self.journal.endpoints(self.connection)}
+            rows = {row.endpoint: row for row in self.journal.endpoints.rows(self.connection)}
             if (row := rows.get(plan.keep.row.endpoint)) is not None:  # or somebody has retired it meanwhile
                 self._note_shape(plan.keep.subscription, row, turn)
                 return plan.keep, row
@@ -100,10 +100,10 @@ class Steps:
             connection=self.connection,
             base=self.address,
             written=turn.written,
-            taken=self.journal.setting(_TAKEN, connection=self.connection) or "",
+            taken=self.journal.settings.get(_TAKEN, connection=self.connection) or "",
             unwanted=turn.unwanted,
             stuck=turn.stuck,
-            headers_shown=self.journal.setting(_HEADERS_SHOWN, connection=self.connection) is not None,
+            headers_shown=self.journal.settings.get(_HEADERS_SHOWN, connection=self.connection) is not None,
         )
 
     def _note_shape(self, subscription: Subscription, row: EndpointRow, turn: Turn) -> None:
@@ -112,20 +112,20 @@ class Steps:
         usual = planning.is_usual(subscription, row, wanted)
         shape = "" if usual else planning.shape(subscription, row, self.address)
         if shape != wanted.taken:
-            self.journal.set_setting(_TAKEN, shape or None, connection=self.connection)
+            self.journal.settings.set(_TAKEN, shape or None, connection=self.connection)
 
     async def listed(self, turn: Turn) -> list[Subscription]:
         """What the service has, with those of ours that its list leaves out (lists may be cut, or lag)."""
         listed = (await self.client.list_subscriptions()).record
         turn.complete = listed.complete and not looks_capped(len(listed.subscriptions))
         found = {str(each.id): each for each in listed.subscriptions}
-        rows = self.journal.endpoints(self.connection)
+        rows = self.journal.endpoints.rows(self.connection)
         known = {row.subscription_id: None for row in reversed(rows) if row.subscription_id}
         for name in [name for name in known if name not in found][:_LOOKED_UP]:
             try:
                 one = (await self.client.get_subscription(name)).record
             except (RequestRefused, NotFound):
-                self.journal.subscription_gone(self.connection, name)
+                self.journal.endpoints.subscription_gone(self.connection, name)
                 self._say("gone", name)
             except AnswerInvalid:
                 continue
@@ -136,14 +136,14 @@ class Steps:
         return list(found.values())
 
     def _remember_shown(self) -> None:
-        if self.journal.setting(_HEADERS_SHOWN, connection=self.connection) is None:
-            self.journal.set_setting(_HEADERS_SHOWN, "yes", connection=self.connection)
+        if self.journal.settings.get(_HEADERS_SHOWN, connection=self.connection) is None:
+            self.journal.settings.set(_HEADERS_SHOWN, "yes", connection=self.connection)
 
     async def act(self, step: Step, turn: Turn) -> None:
         """Carry out one step. What is in doubt after it, the next look tells."""
         match step:
             case Adopt(endpoint, subscription_id):
-                self.journal.activate_endpoint(endpoint, subscription_id)
+                self.journal.endpoints.activate(endpoint, subscription_id)
                 turn.changed["adopted"] += 1
             case Create():
                 await self._create(turn)
@@ -153,7 +153,7 @@ class Steps:
                 await self.delete(subscription_id, turn)
 
     async def _create(self, turn: Turn) -> None:
-        if self.automatic and self.journal.setting(REMOVED, connection=self.connection) is not None:
+        if self.automatic and self.journal.settings.get(REMOVED, connection=self.connection) is not None:
             raise NotWantedError("removed on request")
         # What may not be found again must not be made again.
         if turn.tried["create", ""] >= (_TRIES if turn.complete else 1):
@@ -165,7 +165,7 @@ class Steps:
         except ServiceError as caught:
             error = _harmless(caught, secret)
         else:
-            self.journal.activate_endpoint(endpoint, made.id)
+            self.journal.endpoints.activate(endpoint, made.id)
             turn.changed["created"] += 1
             self._say("created", made.id)
             return
@@ -184,7 +184,7 @@ class Steps:
         except ServiceError as caught:
             error = _harmless(caught, secret)
         else:
-            self.journal.activate_endpoint(endpoint, subscription_id)
+            self.journal.endpoints.activate(endpoint, subscription_id)
             turn.changed["changed"] += 1
             self._say("changed", subscription_id)
             return
@@ -195,7 +195,7 @@ class Steps:
     def _refused_or_in_doubt(self, error: ServiceError, endpoint: str, turn: Turn) -> None:
         """What was refused was not done, so nothing will ever come to its endpoint. Raises a refused token."""
         if isinstance(error, RequestRefused | AuthenticationRefused):
-            self.journal.retire_endpoints([endpoint])
+            self.journal.endpoints.retire([endpoint])
         else:
             turn.doubt = error
             log.warning("action=subscription_in_doubt connection=%s error=%s", self.connection, type(error).__name__)
@@ -210,7 +210,7 @@ class Steps:
             await self.client.delete_subscription(subscription_id)
         except RequestRefused as error:
             if error.status in _GONE:
-                self.journal.subscription_gone(self.connection, subscription_id)
+                self.journal.endpoints.subscription_gone(self.connection, subscription_id)
             if last:
                 turn.stuck.add(subscription_id)
         except AuthenticationRefused:
@@ -220,7 +220,7 @@ class Steps:
                 raise
             turn.doubt = error
         else:
-            self.journal.subscription_gone(self.connection, subscription_id)
+            self.journal.endpoints.subscription_gone(self.connection, subscription_id)
             turn.changed["deleted"] += 1
             self._say("deleted", subscription_id)
 
@@ -228,7 +228,7 @@ class Steps:
         """A new address and its secret, accepted from now on."""
         endpoint, secret = self.tokens(24), Secret(self.tokens(32), "a subscription's header")
         digest = planning.hash_of(secret.reveal())
-        self.journal.add_endpoint(endpoint, connection=self.connection, secret_hash=digest)
+        self.journal.endpoints.add(endpoint, connection=self.connection, secret_hash=digest)
         turn.written.add(endpoint)
         return endpoint, secret
 

@@ -123,18 +123,18 @@ class Subscriber:
             if row.endpoint == before.endpoint:
                 turn.unwanted.add(found.subscription.id)
                 found, row = await self._steps.settle(turn)
-            if self._journal.setting(TOLD_AT, connection=self._connection) == before.endpoint:
+            if self._journal.settings.get(TOLD_AT, connection=self._connection) == before.endpoint:
                 # The old address was good until the new one was: there is no gap.
-                self._journal.set_setting(TOLD_AT, row.endpoint, connection=self._connection)
+                self._journal.settings.set(TOLD_AT, row.endpoint, connection=self._connection)
             return self._done((found, row), turn)
         except ServiceError as error:
             return self._lacking(error)
 
     async def remove(self) -> Ensured:
         """Delete what is ours at the service, then accept nothing more. Safe to repeat; needs no address."""
-        if self._journal.setting(REMOVED, connection=self._connection) is None:
+        if self._journal.settings.get(REMOVED, connection=self._connection) is None:
             now = self._clock.now().isoformat(timespec="seconds")
-            self._journal.set_setting(REMOVED, now, connection=self._connection)
+            self._journal.settings.set(REMOVED, now, connection=self._connection)
         turn = Turn()
         try:
             await self._delete_all(turn)
@@ -142,7 +142,7 @@ class Subscriber:
             return self._lacking(error)
         if turn.stuck:
             return self._ended("unavailable", _stuck(turn), turn)
-        self._journal.retire_endpoints([row.endpoint for row in self._journal.endpoints(self._connection)])
+        self._journal.endpoints.retire([row.endpoint for row in self._journal.endpoints.rows(self._connection)])
         count = turn.changed["deleted"]
         text = f"{count} deleted at the service" if count else "nothing was there"
         return self._ended("off", f"{text}; `octo-sync subscriptions ensure` makes one again", turn)
@@ -151,7 +151,7 @@ class Subscriber:
         """Every subscription that the token sees: ours, other connections', somebody else's. Changes nothing there."""
         turn = Turn()
         listed = await self._steps.listed(turn)
-        rows = self._journal.endpoints(retired=True)
+        rows = self._journal.endpoints.rows(retired=True)
         mine = {f.subscription.id: f for f in planning.ours(rows, listed, self._connection, self._address)}
         plan = planning.plan(rows, listed, self._steps.wanted(turn))
         others = {
@@ -181,14 +181,14 @@ class Subscriber:
     def _begin(self) -> None:
         """A person's wish ends a former removal; and what was never used for so long is accepted no more."""
         if not self._steps.automatic:
-            self._journal.set_setting(REMOVED, None, connection=self._connection)
-        rows = self._journal.endpoints(self._connection)
-        self._journal.retire_endpoints(planning.abandoned(rows, self._clock.now(), latest=self._latest))
+            self._journal.settings.set(REMOVED, None, connection=self._connection)
+        rows = self._journal.endpoints.rows(self._connection)
+        self._journal.endpoints.retire(planning.abandoned(rows, self._clock.now(), latest=self._latest))
 
     async def _delete_all(self, turn: Turn) -> None:
         for _ in range(ROUNDS):
             listed = await self._steps.listed(turn)
-            found = planning.ours(self._journal.endpoints(retired=True), listed, self._connection, self._address)
+            found = planning.ours(self._journal.endpoints.rows(retired=True), listed, self._connection, self._address)
             left = [each.subscription.id for each in found if each.subscription.id not in turn.stuck]
             if not left:
                 return
@@ -200,9 +200,9 @@ class Subscriber:
 
     def _done(self, settled: tuple[Found, EndpointRow], turn: Turn) -> Ensured:
         found, row = settled
-        rows = self._journal.endpoints(self._connection)
+        rows = self._journal.endpoints.rows(self._connection)
         over = planning.outdated(rows, row, self._clock.now(), overlap=self._overlap, latest=self._latest)
-        self._journal.retire_endpoints(over)
+        self._journal.endpoints.retire(over)
         words = {"created": "made", "adopted": "found again", "changed": "moved to a new address"}
         did = [words[name] for name in words if turn.changed[name]]
         if turn.changed["deleted"]:
@@ -259,8 +259,10 @@ async def check(ports: Ports, connection: str, *, tokens: Tokens) -> Ensured:
     """
     journal, client, address = ports.journal, ports.clients[connection], ports.pipeline.webhooks.url
     subscriber = Subscriber(journal, client, address, clock=ports.clock, tokens=tokens, automatic=True)
-    if journal.setting(REMOVED, connection=connection) is not None:
-        return await subscriber.remove() if journal.endpoints(connection) else _off(connection, "removed on request")
+    if journal.settings.get(REMOVED, connection=connection) is not None:
+        return (
+            await subscriber.remove() if journal.endpoints.rows(connection) else _off(connection, "removed on request")
+        )
     if not address:
         return _off(connection, "webhooks.url is not set")
     return await subscriber.ensure()
@@ -280,11 +282,11 @@ def close_gap(ports: Ports, connection: str, endpoint: str) -> bool:
     A subscription that was deleted or edited at the service is made again or mended at a new address; what changed until
     then nobody was told of. Whether it was told before. Blocking.
     """
-    before = ports.journal.setting(TOLD_AT, connection=connection)
+    before = ports.journal.settings.get(TOLD_AT, connection=connection)
     if before == endpoint:
         return False
     # In this order: who is killed in between asks for it all once more.
     # Marked as a schedule does, so that a pull under way is not over before what it asked for has landed.
     ports.mark(horizon.subjects(ports, [connection]), Source.SCHEDULE)
-    ports.journal.set_setting(TOLD_AT, endpoint, connection=connection)
+    ports.journal.settings.set(TOLD_AT, endpoint, connection=connection)
     return before is not None

@@ -14,9 +14,7 @@ from datetime import datetime
 from sqlalchemy import select, update
 from sqlmodel import SQLModel
 
-from octo_sync.journal.inbox import Inbox
 from octo_sync.journal.models import (
-    DeliveryRecord,
     QuarantinedRecord,
     RunRecord,
     SettingRecord,
@@ -25,9 +23,11 @@ from octo_sync.journal.models import (
     from_text,
     to_text,
 )
-from octo_sync.journal.runs import Runs
+from octo_sync.journal.numbers import Numbers
+from octo_sync.journal.settings import Settings
+from octo_sync.journal.store import Store
 
-__all__ = ["GONE", "Erased", "Erasing", "Erasure"]
+__all__ = ["GONE", "Erased", "Erasure", "Erasures"]
 
 _PREFIX = "erasure "
 _SECRET = "privacy secret"  # noqa: S105 - the setting's name
@@ -75,67 +75,72 @@ class Erased:
         return f"Erased({len(self.erasures)} erasures)"
 
 
-class Erasing(Runs, Inbox):
+class Erasures:
     """The settings that are erasures, and what goes from `deliveries`, `subjects`, `quarantined_records` and `runs`."""
 
-    def privacy_secret(self, make: Callable[[], str]) -> str:
+    def __init__(self, store: Store, settings: Settings, numbers: Numbers) -> None:
+        self._store = store
+        self._settings = settings
+        self._numbers = numbers
+
+    def secret(self, make: Callable[[], str]) -> str:
         """The project's key for hashes; the first who asks makes it."""
-        found = self.setting(_SECRET)
+        found = self._settings.get(_SECRET)
         if found is None:
             fresh = make()
-            with self._writing() as connection:
+            with self._store.writing() as connection:
                 # Another process may have been faster.
                 connection.exec_driver_sql(
                     "INSERT INTO settings (connection, name, value, changed_at) VALUES ('', ?, ?, ?) "
                     "ON CONFLICT (connection, name) DO NOTHING",
-                    (_SECRET, fresh, to_text(self._clock.now())),
+                    (_SECRET, fresh, to_text(self._store.clock.now())),
                 )
-            found = self.setting(_SECRET) or fresh
+            found = self._settings.get(_SECRET) or fresh
         return found
 
-    def request_erasure(self, people: Collection[str], bookings: Collection[str]) -> Erasure:
+    def request(self, people: Collection[str], bookings: Collection[str]) -> Erasure:
         """Ask for an erasure, durably. The owner of the warehouse notices by the counter and carries it out."""
-        number = self.reserve(1)[0]
+        number = self._numbers.reserve(1)[0]
         asked = Erasure(
             id=str(number),
             people=tuple(sorted(set(people))),
             bookings=tuple(sorted(set(bookings))),
-            requested_at=self._clock.now(),
+            requested_at=self._store.clock.now(),
         )
-        self.note_erasure(asked)
+        self.note(asked)
         return asked
 
-    def note_erasure(self, erasure: Erasure) -> None:
+    def note(self, erasure: Erasure) -> None:
         """Write down how far it is."""
         values = dataclasses.asdict(erasure)
         for name in ("requested_at", "done_at"):
             values[name] = to_text(values[name]) if values[name] else None
-        self.set_setting(_PREFIX + erasure.id, json.dumps(values, ensure_ascii=False, separators=(",", ":")))
+        self._settings.set(_PREFIX + erasure.id, json.dumps(values, ensure_ascii=False, separators=(",", ":")))
 
-    def erasures(self) -> list[Erasure]:
+    def rows(self) -> list[Erasure]:
         """All that were ever asked for, the oldest first: those that are done keep the erased from coming back."""
         setting = columns(SettingRecord)
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             rows = opened.execute(select(setting.value).where(setting.name.like(f"{_PREFIX}%"))).scalars().all()
         return sorted((_erasure(value) for value in rows), key=lambda erasure: int(erasure.id))
 
-    def open_erasures(self) -> list[str]:
+    def open_ids(self) -> list[str]:
         """The ids of those that are not done; cheap enough to be asked every second."""
         setting = columns(SettingRecord)
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             names = opened.execute(
                 select(setting.name).where(setting.name.like(f"{_PREFIX}%"), setting.value.like('%"done_at":null%'))
             ).scalars()
             return sorted(name.removeprefix(_PREFIX) for name in names)
 
-    def erasure(self, id_: str) -> Erasure | None:
+    def find(self, id_: str) -> Erasure | None:
         """One of them."""
-        value = self.setting(_PREFIX + id_)
+        value = self._settings.get(_PREFIX + id_)
         return None if value is None else _erasure(value)
 
     def erased(self) -> Erased:
         """What another journal of this project must not forget."""
-        return Erased(self.setting(_SECRET), tuple(self.erasures()))
+        return Erased(self._settings.get(_SECRET), tuple(self.rows()))
 
     def erase_again(self, erased: Erased) -> None:
         """Take over what was erased according to the journal of a project that this one replaces, to be carried out here.
@@ -143,32 +148,20 @@ class Erasing(Runs, Inbox):
         The key for hashes stays the one of this journal: what is in its warehouse was made with it. So erasures that were
         asked for under another keep that beside them, and get ids of their own, which no erasure of this journal has.
         """
-        own = self.setting(_SECRET)
+        own = self._settings.get(_SECRET)
         if own is None and erased.secret is not None:
-            self.set_setting(_SECRET, own := erased.secret)
-        known = {_asked(erasure, own) for erasure in self.erasures()}
+            self._settings.set(_SECRET, own := erased.secret)
+        known = {_asked(erasure, own) for erasure in self.rows()}
         for erasure in erased.erasures:
             if _asked(erasure, erased.secret) in known:
                 continue
             key = erasure.key or erased.secret
-            fresh = str(self.reserve(1)[0])
-            self.note_erasure(
+            fresh = str(self._numbers.reserve(1)[0])
+            self.note(
                 dataclasses.replace(
                     erasure, id=fresh, key=None if key == own else key, carried=False, done_at=None, left=()
                 )
             )
-
-    def blank_deliveries(self, is_theirs: Callable[[bytes], bool]) -> int:
-        """Empty the bodies that are about them; when they came, and what they marked, stays. How many."""
-        delivery, emptied, after = columns(DeliveryRecord), 0, 0
-        while page := self.deliveries(_PAGE, after_id=after):
-            after = page[-1].id
-            ids = [one.id for one in page if one.body and is_theirs(one.body)]
-            if ids:
-                with self._writing() as opened:
-                    opened.execute(update(DeliveryRecord).where(delivery.id.in_(ids)).values(body=b""))
-                emptied += len(ids)
-        return emptied
 
     def repeats_in_texts(self, is_theirs: Callable[[str], bool]) -> bool:
         """Whether `blank_texts` would find anything."""
@@ -179,24 +172,16 @@ class Erasing(Runs, Inbox):
         blanked = 0
         for table, name in _TEXTS:
             if ids := self._naming(table, name, is_theirs):
-                with self._writing() as opened:
+                with self._store.writing() as opened:
                     opened.execute(update(table).where(columns(table).id.in_(ids)).values({name: GONE}))
                 blanked += len(ids)
         return blanked
 
     def _naming(self, table: type[SQLModel], name: str, is_theirs: Callable[[str], bool]) -> list[int]:
         column = columns(table)[name]
-        with self._reading() as opened:
+        with self._store.reading() as opened:
             rows = opened.execute(select(columns(table).id, column).where(column.is_not(None))).all()
         return [row[0] for row in rows if is_theirs(row[1])]
-
-    def compact(self) -> bool:
-        """Rewrite the file without what was deleted, and empty the write-ahead log; whether nobody stood in the way.
-
-        SQLite leaves deleted bytes in free pages and old frames of the log. Writers wait meanwhile.
-        """
-        with self._reading() as opened:
-            return self._database.compact(opened)
 
 
 _TEXTS: tuple[tuple[type[SQLModel], str], ...] = (

@@ -1,0 +1,35 @@
+"""The one counter of octo-sync: numbers of marks, of requests (R6), of changes. It only grows."""
+
+from octo_sync.journal.store import Store
+
+__all__ = ["Numbers"]
+
+
+class Numbers:
+    """The row `seq` of the table `counters`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def reserve(self, count: int) -> range:
+        """A durable block of numbers from the same counter, never given out again; for `request_seq` (R6)."""
+        if count < 1:
+            raise ValueError("reserve at least one number")
+        with self._store.writing() as connection:
+            last = self._store.next_number(connection, count)
+        return range(last - count + 1, last + 1)
+
+    def last(self) -> int:
+        """The last number that was given out; it grows with every mark, whoever made it."""
+        with self._store.reading() as connection:
+            return int(connection.exec_driver_sql("SELECT value FROM counters WHERE name = 'seq'").scalar_one())
+
+    def at_least(self, *, seq: int = 0, fence: int = 0) -> None:
+        """Lift the counters to what the warehouse has seen, where they are lower.
+
+        Lower ones mean that this journal is older than the warehouse: it was restored, or lost commits. Mark everything
+        before. A lease that was taken before must be taken again for the lifted fence.
+        """
+        with self._store.writing() as connection:
+            connection.exec_driver_sql("UPDATE counters SET value = ?1 WHERE name = 'seq' AND value < ?1", (seq,))
+            connection.exec_driver_sql("UPDATE leases SET fence = ?1 WHERE name = 'writer' AND fence < ?1", (fence,))

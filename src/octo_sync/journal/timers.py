@@ -1,0 +1,82 @@
+"""What is to be looked at again later."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import select
+
+from octo_sync.journal import sql
+from octo_sync.journal.models import TimerRecord, as_json, columns, from_text, key_of, to_text
+from octo_sync.journal.rows import Timer
+from octo_sync.journal.store import Store
+from octo_sync.model import Source, Subject
+
+__all__ = ["TIMED", "Timers"]
+
+TIMED = 5
+_FIRED_AT_ONCE = 5000
+_PAGE = 1000
+
+
+class Timers:
+    """The table `timers`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def set(self, timers: Iterable[Timer]) -> None:
+        """Set timers, or move those that there are, earlier or later, in one transaction."""
+        rows = {(*key_of(one.subject), one.name): (to_text(one.due_at), one.source.value) for one in timers}
+        if rows:
+            with self._store.writing() as connection:
+                connection.exec_driver_sql(
+                    sql.POSTPONE_TIMERS, (as_json([(*key, *row) for key, row in rows.items()]), True)
+                )
+
+    def fire(self, now: datetime) -> int:
+        """Mark what is due, due at once, and forget these timers, in one transaction; how many timers fired.
+
+        Several timers of one subject make one mark. After a long stop they fire in portions: call again until 0.
+        """
+        due = to_text(now)
+        with self._store.reading() as connection:
+            if not connection.exec_driver_sql(
+                "SELECT EXISTS (SELECT 1 FROM timers WHERE due_at <= ?)", (due,)
+            ).scalar():
+                return 0  # the usual case costs no commit
+        with self._store.writing() as connection:
+            number = self._store.next_number(connection)
+            connection.exec_driver_sql(sql.FIRE_TIMERS, (due, number, _FIRED_AT_ONCE, TIMED))
+            return connection.exec_driver_sql(sql.FORGET_FIRED_TIMERS, (due, number, _FIRED_AT_ONCE)).rowcount
+
+    def next_at(self) -> datetime | None:
+        """When the next timer is due, possibly in the past; None when there is none."""
+        with self._store.reading() as connection:
+            due = connection.exec_driver_sql("SELECT min(due_at) FROM timers").scalar_one()
+        return None if due is None else from_text(due)
+
+    def drop(self, subjects: Iterable[Subject], name: str) -> int:
+        """Forget the timers of this name, whether there are any or not; how many there were."""
+        keys = as_json([key_of(subject) for subject in subjects])
+        with self._store.writing() as connection:
+            return connection.exec_driver_sql(sql.DROP_TIMERS, (keys, name)).rowcount
+
+    def rows(self, *, connection: str | None = None, name: str | None = None, limit: int = _PAGE) -> list[Timer]:
+        """Up to `limit` timers, the next one first."""
+        timer = columns(TimerRecord)
+        wanted = select(timer).order_by(timer.due_at, timer.connection, timer.kind, timer.key, timer.name).limit(limit)
+        if connection is not None:
+            wanted = wanted.where(timer.connection == connection)
+        if name is not None:
+            wanted = wanted.where(timer.name == name)
+        with self._store.reading() as opened:
+            rows = opened.execute(wanted).all()
+        return [
+            Timer(
+                subject=Subject.from_key(row.connection, row.kind, row.key),
+                name=row.name,
+                due_at=row.due_at,
+                source=Source(row.source),
+            )
+            for row in rows
+        ]
