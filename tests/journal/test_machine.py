@@ -37,8 +37,8 @@ class Model:
 
     def mark(self, subject: Subject, number: int, source: Source, due: datetime, priority: int) -> None:
         old = self.known.setdefault(subject, Known())
-        if old.wanted == old.subjects.landed:
-            self.known[subject] = Known(number, old.subjects.landed, due, priority, source)
+        if old.wanted == old.landed:
+            self.known[subject] = Known(number, old.landed, due, priority, source)
             return
         old.wanted = number
         old.priority = max(old.priority, priority)
