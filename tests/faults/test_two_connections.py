@@ -29,7 +29,7 @@ with Journal.open(path, clock=clock) as receiver, Journal.open(path, clock=clock
         for journal in (receiver, worker):
             journal.inbox.accept([Received(connection="main", endpoint="e", received_at=clock.now(), body=line.encode(),
                                       type="", reading="", subscription="", subjects=(), months=(), confirm_at=())])
-        print("stored", worker.dirty_count(), flush=True)
+        print("stored", worker.subjects.dirty_count(), flush=True)
 """
 
 
