@@ -1,1 +1,1 @@
-"""Warehouses: `base.Destination` is what each keeps; `duckdb.py` is the one for files."""
+"""Warehouses: `base.Destination` is what each keeps; `duckdb/` is the one for files, `postgres/` the one at a server."""

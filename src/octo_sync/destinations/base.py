@@ -234,8 +234,8 @@ class Draft(Scripted, Protocol):
         ...
 
 
-class Destination(Protocol):
-    """A warehouse."""
+class Destination(Scripted, Protocol):
+    """A warehouse. Its own scripts make no marts: those are made in a draft, see `drafting`."""
 
     private: str
     """What stands before the names of the private tables in a query."""
@@ -301,16 +301,8 @@ class Destination(Protocol):
         """
         ...
 
-    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
-        """Run one reading statement."""
-        ...
-
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Count and hash the live rows of the core tables."""
-        ...
-
-    def run_script(self, statements: Iterable[str]) -> None:
-        """Run statements in one transaction. Marts are made in a draft: see `drafting`."""
         ...
 
     def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> AbstractContextManager[Draft]:

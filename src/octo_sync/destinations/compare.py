@@ -1,7 +1,8 @@
 """Compare a read copy with a fresh pull of the same service, row for row and column for column, in both directions."""
 
+import contextlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -85,15 +86,23 @@ def windows_asked(fresh: Destination) -> list[Window]:
     return [(str(name), bool(created), start, end) for name, created, start, end in found.rows]
 
 
+@contextlib.contextmanager
+def _attached(here: Path, **others: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Copies attached for reading, under these names."""
+    with translated(here), duckdb.connect(":memory:", config={"threads": 2, "memory_limit": "512MB"}) as db:
+        for name, file in {"here": here, **others}.items():
+            attach_published(db, file, name)
+        db.execute("set timezone = 'UTC'")
+        yield db
+
+
 def bookings_in(here: Path, windows: Sequence[Window]) -> list[tuple[str, str]]:
     """Connection and uuid of the live bookings of a copy that lie in one of the windows. Blocking.
 
     Raises:
         WarehouseError: The copy cannot be read.
     """
-    with translated(here), duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "512MB"}) as db:
-        attach_published(db, here, "here")
-        db.execute("set timezone = 'UTC'")
+    with _attached(here=here) as db:
         columns = list(zip(*windows, strict=True)) or [(), (), (), ()]
         return db.execute(
             "select distinct t.connection_id, t.booking_uuid from here.core.bookings t join (select "
@@ -116,8 +125,7 @@ def bookings_unlisted(
     Raises:
         WarehouseError: The copy cannot be read.
     """
-    with translated(here), duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "512MB"}) as db:
-        attach_published(db, here, "here")
+    with _attached(here=here) as db:
         return db.execute(
             "select connection_id, booking_uuid from here.core.bookings where not is_deleted "
             "and status not in ('CANCELLED', 'EXPIRED', 'REJECTED') and (local_date is null and $4 "
@@ -136,10 +144,7 @@ def compare(here: Path, fresh: Path, tables: Sequence[Table]) -> Comparison:
         WarehouseError: One of the files cannot be read.
     """
     result = Comparison()
-    with translated(here), duckdb.connect(":memory:", config={"threads": 2, "memory_limit": "512MB"}) as db:
-        attach_published(db, here, "here")
-        attach_published(db, fresh, "fresh")
-        db.execute("set timezone = 'UTC'")
+    with _attached(here=here, fresh=fresh) as db:
         db.execute(
             "create temp table booking_scope as select connection_id, booking_uuid from fresh.core.bookings "
             "union select t.connection_id, t.booking_uuid from here.core.bookings t "

@@ -2,7 +2,7 @@
 
 Whoever writes has one text of SQL for both engines, which says `core.bookings`. In a session of the writer that means
 `landing.bookings`: the cursor puts it so, in one place, so that no statement can forget it. Each change of a row is noted by
-the server itself, in the same transaction, whatever made it; a publish brings over what is noted (`postgres_publishing`).
+the server itself, in the same transaction, whatever made it; a publish brings over what is noted (`publish`).
 """
 
 import contextlib

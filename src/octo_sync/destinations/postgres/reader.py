@@ -1,6 +1,6 @@
 """What was published, in PostgreSQL, for reading: each statement in a read-only transaction of its own, within its time.
 
-The server keeps a statement from writing, and `postgres_guard` from what is not published. What really bars the way is the
+The server keeps a statement from writing, and `guard` from what is not published. What really bars the way is the
 role that the address names, so dashboards and people get one that has rights on `marts` only (docs/postgresql.md).
 """
 

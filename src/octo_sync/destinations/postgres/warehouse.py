@@ -4,7 +4,7 @@ A landing is one transaction of the server: it begins with a lock that only writ
 the rows that the answers can touch into a DuckDB in memory, runs there the very statements that a DuckDB warehouse runs,
 and writes what is new, changed or gone. Nothing is remembered between landings, so a session that is lost at any moment
 costs nothing but doing it again; a commit whose answer was lost is recognised by its number in `ops.writer`.
-Where SQL here says `core` or `ops` it is about `landing` (`postgres_landing`).
+Where SQL here says `core` or `ops` it is about `landing` (`landed`).
 """
 
 import contextlib
