@@ -17,6 +17,7 @@ from tests.flows.harness import NOON, Project
 
 from octo_sync.dashboard import Source, dashboard_app
 from octo_sync.dashboard.app import all_pages
+from octo_sync.dashboard.charts import SERIES, bars, lines
 from octo_sync.dashboard.downloads import FORMATS
 from octo_sync.flows import wording
 
@@ -656,3 +657,11 @@ async def test_the_same_page_is_made_once_a_minute_and_copy(shown, monkeypatch):
     at += dt.timedelta(minutes=1)
     assert "Oldest part" in await dashboard.text("/")
     assert "standing" in asked
+
+
+def test_a_channel_keeps_its_colour_whatever_its_rank_and_the_others_are_grey():
+    colors = {"Beach desk": SERIES[0], "Viator": SERIES[1]}
+    one = bars(["Mon"], {"Viator": [9], "Beach desk": [1], "3 others": [1]}, colors=colors)
+    other = lines(["Mon"], {"Beach desk": [9], "Viator": [1]}, colors=colors)
+    assert [each["color"] for each in one["series"]] == [SERIES[1], SERIES[0], SERIES[-1]]
+    assert [each["color"] for each in other["series"]] == [SERIES[0], SERIES[1]]

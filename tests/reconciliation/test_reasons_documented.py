@@ -2,7 +2,10 @@
 
 import ast
 import re
+from decimal import Decimal
 from pathlib import Path
+
+import pytest
 
 from octo_sync.reconciliation import alone, items, reasons
 
@@ -25,3 +28,22 @@ def test_the_codes_of_the_docs_are_those_of_the_program():
     known = {rule.__name__ for rule in reasons._FIELD_RULES}
     known |= {code for module in (reasons, alone, items) for code in codes_of(module)}
     assert said == known
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "currency", "precision", "sentence"),
+    [
+        ("100.00000000", "127.00000000", "EUR", 2, "The ledger has 27.00 EUR more."),
+        ("2000.00000000", "499.50000000", "EUR", 2, "The ledger has 1,500.50 EUR less."),
+        ("5000", "9000", "JPY", 0, "The ledger has 4,000 JPY more."),
+        ("1.5", "2.75", "BHD", 3, "The ledger has 1.250 BHD more."),
+        ("1", "2.00125", "EUR", 2, "The ledger has 1.00125 EUR more."),
+        ("100", "127", None, None, "The ledger has 27 more."),
+    ],
+)
+def test_an_amount_in_a_reason_has_its_currency_and_decimals(here, there, currency, precision, sentence):
+    pair = reasons.PairCase(here={"currency_precision": precision}, there={})
+    case = reasons.FieldCase(
+        pair=pair, field="retail_amount", kind="amount", h=Decimal(here), t=Decimal(there), currency=currency
+    )
+    assert reasons.because(case) == ("other_amount", sentence)
