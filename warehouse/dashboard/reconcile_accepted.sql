@@ -1,5 +1,5 @@
 -- name: reconcile_accepted
--- description: How many differences of each reconciliation somebody lets be.
+-- description: How many differences of each reconciliation were accepted.
 select d.recon_name, count(*) as accepted
 from ops.recon_results d
 left join marts.recon_open o

@@ -6,7 +6,7 @@ with channels as (
     max(as_of_date) as as_of_date,
     max(last_verified_at_utc) as last_verified_at_utc,
     count(case when last_verified_at_utc is null then 1 end) as never_verified,
-    -- What is known of all of them. One that lists by day of booking knows no day of travel wholly.
+    -- What is known of all of them. One that lists by day of booking knows no day of travel completely.
     case when count(bookings_from) = count(booked_from) then max(bookings_from) end as bookings_from,
     max(booked_from) as booked_from,
     min(bookings_to) as bookings_to,

@@ -18,7 +18,7 @@
 -- column: our_bookings: Sold bookings that our tokens can see, each once.
 -- column: our_pax: People in them; null where one of them does not say how many.
 -- column: verified_at_utc: When the option verified longest ago was verified.
--- column: is_covered: Whether every option that is offered was answered, wholly, through each connection that offers it, and the last answers spoke for this day.
+-- column: is_covered: Whether every option that is offered was answered completely through each connection that offers it, and the last answers spoke for this day.
 -- column: is_followed: Whether the pipeline has its connection, or had it until the day came; what lay ahead when it left is not known any more.
 with days as (
   select

@@ -13,7 +13,7 @@
 -- column: last_day_loaded: The last day with a departure.
 -- column: covered_to: The last day that was asked for; null when nothing was.
 -- column: verified_at_utc: When the month verified longest ago was verified.
--- column: is_covered: Whether every option that is offered was answered for every month from then on that was asked for, wholly, through each connection that offers it, and the last answers spoke for every one of these days.
+-- column: is_covered: Whether every option that is offered was answered for every month from then on that was asked for, completely, through each connection that offers it, and the last answers spoke for every one of these days.
 with today as (
   select
     p.product_key,

@@ -1,11 +1,11 @@
 -- name: booking_coverage
 -- grain: One connection and booking date, from the first booking to the copy's today.
--- description: Whether all bookings made on a day are known. Where they are listed by travel date, every month of travel since has to have been asked for and read wholly after the day, and every day of them: one that was never answered, or that the last answer of its month did not speak for, leaves all days up to it in doubt. Where they are listed by day of booking, only the months of the day itself and of its neighbours count, because nobody says in which zone its days are.
+-- description: Whether all bookings made on a day are known. Where they are listed by travel date, every month of travel since has to have been asked for and read completely after the day, and every day of them: one that was never answered, or that the last answer of its month did not speak for, leaves all days up to it in doubt. Where they are listed by day of booking, only the months of the day itself and of its neighbours count, because nobody says in which zone its days are.
 -- column: booking_date: Day in the business time zone.
 -- column: verified_at_utc: Of the months that count, when the one read longest ago was read: those of travel from this day on, or those of booking around it.
--- column: months: Of them, those up to the copy's today that were read wholly.
+-- column: months: Of them, those up to the copy's today that were read completely.
 -- column: months_wanted: How many there have to be; later ones of travel have to be complete where they were asked for.
--- column: is_complete: Whether the day is over, every month that counts was answered and read wholly after it, and the answers spoke for every day from it to the copy's today, or for the day and its neighbours.
+-- column: is_complete: Whether the day is over, every month that counts was answered and read completely after it, and the answers spoke for every day from it to the copy's today, or for the day and its neighbours.
 with began as (
   select connection_id, min(cast(utc_created_at at time zone 'UTC' as date)) - 1 as first_day
   from core.bookings

@@ -7,7 +7,7 @@
 -- column: first_pulled_at_utc: When the first product landed.
 -- column: last_verified_at_utc: When anything was last verified: what the copy calls now.
 -- column: as_of_date: The day of that, in the business time zone: what the copy calls today.
--- column: bookings_from: Bookings that travel on this day or later are known, up to bookings_to; earlier ones only in part. It is after the last month up to today of which no answer was ever read. Null where lists are by day of booking: no day of travel is known wholly.
+-- column: bookings_from: Bookings that travel on this day or later are known, up to bookings_to; earlier ones only in part. It is after the last month up to today of which no answer was ever read. Null where lists are by day of booking: no day of travel is known completely.
 -- column: bookings_to: Last travel date that was asked for; bookings beyond are not known. Null likewise.
 -- column: booked_from: Bookings made on this day or later are known, as far as they travel up to bookings_to; earlier ones only in part.
 with heard as (

@@ -30,7 +30,7 @@
 -- column: pax_count: People in it; null where no unit says how many it admits.
 -- column: verified_at_utc: When an answer last showed it as it is here, changed or not. A month's answer that no longer had it does not count.
 -- column: verified_by: schedule, notification, confirm, repair, timer or user; null where only its last change is known.
--- column: is_covered: Whether that answer landed wholly and spoke for it; false where only its last change is known. An open-dated booking has that of the last list that showed it, or of its own answer.
+-- column: is_covered: Whether that answer was stored completely and spoke for it; false where only its last change is known. An open-dated booking has that of the last list that showed it, or of its own answer.
 -- column: missing_capabilities: Capabilities asked for that the answer did not serve, comma-separated: their columns may be older than verified_at_utc. Null where is_covered is false.
 with landed as (
   select

@@ -6,7 +6,7 @@
 -- column: oldest_verified_at: When the one verified longest ago was verified.
 -- column: last_verified_at: When one was last verified.
 -- column: minutes_behind: Minutes from the oldest verification to the last of anything of this connection, which is what the copy calls now.
--- column: incomplete_subjects: Those whose answer did not land wholly.
+-- column: incomplete_subjects: Those whose answer were not stored completely.
 -- column: missed_rows: Rows that complete answers no longer had, not yet proven gone or held back; a booking counts for 'booking' and 'bookings', a product for 'product' and 'products'.
 -- column: open_subjects: Subjects and records that were never answered, are incomplete, in quarantine or to be asked again for a missed row.
 -- column: is_complete: Whether nothing of it is open, incomplete or missed: the one definition that status, the dashboard and the questions use.

@@ -1,6 +1,6 @@
 -- name: 07_pick_up
 -- question: What share of a month's guests is on the books 30, 14 and 7 days out?
--- description: Of months that are over: guests of all channels who had booked by then, of all who were sold in the end; bookings_without_pax counts bookings that do not say how many people, and where no booking of a channel says it, guests are unknown. Where a service lists by day of booking, no month is known wholly: none is shown, or beside another channel's not as complete.
+-- description: Of months that are over: guests of all channels who had booked by then, of all who were sold in the end; bookings_without_pax counts bookings that do not say how many people, and where no booking of a channel says it, guests are unknown. Where a service lists by day of booking, no month is known completely: none is shown, or beside another channel's not as complete.
 -- parameter: first: date: month-6: First travel month.
 -- parameter: last: date: month-1: Last travel month.
 with products as (

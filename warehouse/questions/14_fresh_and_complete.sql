@@ -1,6 +1,6 @@
 -- name: 14_fresh_and_complete
 -- question: Is the data fresh and complete, per connection?
--- description: For each connection and kind of data: when the part verified longest ago was verified, how many parts did not land wholly, and how many rows are missed: no longer in an answer, and not yet proven gone, or held back because they are too many.
+-- description: For each connection and kind of data: when the part verified longest ago was verified, how many parts were not stored completely, and how many rows are missed: no longer in an answer, and not yet proven gone, or held back because they are too many.
 -- parameter: at: instant: now: The moment of asking.
 select
   f.connection_id,
