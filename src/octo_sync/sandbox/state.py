@@ -90,7 +90,8 @@ def whole(service: Service, token: Token | None = None) -> Json:
             for one in store.subscriptions.values()
         ],
     }
-    plain: Json = msgspec.to_builtins(found)
+    # As JSON has it, also for whoever asks without a socket in between: its lists are no tuples.
+    plain: Json = msgspec.json.decode(msgspec.json.encode(found))
     return plain
 
 
