@@ -89,12 +89,18 @@ class Admin:
             unit_items=tuple(items),
             price=sales.booking_price(product, option, booking.local_date, items, booking.extra_items),
         )
-        if booking.takes_capacity and booking.slot is not None:
-            more = service.store.places(changed) - service.store.places(booking)
-            left = service.store.facts(product, option, booking.slot).vacancies
-            if left is not None and more > left:
-                raise unprocessable("There are not enough vacancies.")
+        self._room(booking, changed)
         return changed
+
+    def _room(self, before: Booking, after: Booking) -> None:
+        """Refuse a change that takes more places than are left."""
+        if after.slot is None or not after.takes_capacity:
+            return
+        store = self._service.store
+        more = store.places(after) - (store.places(before) if before.takes_capacity else 0)
+        left = store.facts(*self._sold(after), after.slot).vacancies
+        if left is not None and more > left:
+            raise unprocessable("There are not enough vacancies.")
 
     def _sold(self, booking: Booking) -> tuple[Product, Option]:
         product = self._service.store.any_product(booking.product_id)
@@ -110,11 +116,8 @@ class Admin:
         changed = dataclasses.replace(
             with_status(booking, status, now), expires=None, decide_at=None, decision=None, cancellation=None
         )
-        if changed.takes_capacity and not booking.takes_capacity and booking.slot is not None:
-            product, option = self._sold(booking)
-            left = self._service.store.facts(product, option, booking.slot).vacancies
-            if left is not None and self._service.store.places(booking) > left:
-                raise unprocessable("There are not enough vacancies.")
+        if changed.takes_capacity and not booking.takes_capacity:
+            self._room(booking, changed)
         if status == "ON_HOLD":
             return dataclasses.replace(changed, expires=now + self._service.config.hold_minutes * 60)
         if status == "EXPIRED":

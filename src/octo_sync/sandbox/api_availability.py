@@ -176,10 +176,14 @@ def _party(body: dict[str, Any], option: Option) -> dict[str, int]:
     return party
 
 
+def _pax(party: dict[str, int], option: Option) -> int:
+    return sum(unit.pax_count * party.get(unit.id, 0) for unit in option.units)
+
+
 def _relative(rows: bytes, party: dict[str, int], product: Product, option: Option, view: View) -> bytes:
     """Status, vacancies and price as they are for this party."""
     units = {unit.id: unit for unit in option.units}
-    pax = sum(units[unit_id].pax_count * count for unit_id, count in party.items())
+    pax = _pax(party, option)
     slots: list[Json] = msgspec.json.decode(rows)
     prices: dict[int, Json] = {}
     for slot in slots:
@@ -207,8 +211,7 @@ def calendar(service: Service, call: Call) -> Answer:
     if body.get("localDateStart") is None or body.get("localDateEnd") is None:
         raise bad_request("localDateStart and localDateEnd are required")
     party = _party(body, option)
-    units = {unit.id: unit for unit in option.units}
-    pax = sum(units[unit_id].pax_count * count for unit_id, count in party.items())
+    pax = _pax(party, option)
     first, last = _clipped(service, product, *_range(service, body))
     first = max(first, service.store.first)
     prices = [_price_from(product, option, level, call.view) for level in (0, 1)]

@@ -1,5 +1,6 @@
 """The subscription routes: the brief's sections 2, 4 and 5."""
 
+import dataclasses
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -93,16 +94,14 @@ class SubscriptionRoutes:
         return ok(self._shown(subscription))
 
     def _updated(self, before: Subscription, body: dict[str, Any]) -> Subscription:
-        headers = before.headers
+        fields: dict[str, Any] = {}
         if "headers" in body or self._service.quirks["patch_drops_headers"]:
-            headers = _headers(body.get("headers"))
-        return Subscription(
-            id=before.id,
-            token=before.token,
-            url=_url(body["url"]) if "url" in body else before.url,
-            types=_types(body["notificationTypes"]) if "notificationTypes" in body else before.types,
-            headers=headers,
-        )
+            fields["headers"] = _headers(body.get("headers"))
+        if "url" in body:
+            fields["url"] = _url(body["url"])
+        if "notificationTypes" in body:
+            fields["types"] = _types(body["notificationTypes"])
+        return dataclasses.replace(before, **fields)
 
     def _shown(self, subscription: Subscription) -> dict[str, object]:
         quirks = self._service.quirks

@@ -105,10 +105,7 @@ class Desk:
     def confirm(self, booking: Booking, body: Json, *, with_extras: bool = True) -> Booking:
         """Turn a hold into a sale, or into a request when the product is not confirmed at once."""
         service = self._service
-        if booking.status == "EXPIRED":
-            raise invalid_booking(booking.uuid)
-        if booking.status != "ON_HOLD":
-            raise unprocessable(f"The booking is {booking.status}; only a booking ON_HOLD can be confirmed.")
+        _on_hold(booking, "confirmed")
         if not isinstance(body.get("contact"), dict):
             raise bad_request("contact is required.")
         booking = self._changed(booking, body, with_extras=with_extras)
@@ -138,10 +135,7 @@ class Desk:
 
     def extend(self, booking: Booking, body: Json, *, notify: bool = False) -> Booking:
         """Hold the places longer."""
-        if booking.status == "EXPIRED":
-            raise invalid_booking(booking.uuid)
-        if booking.status != "ON_HOLD":
-            raise unprocessable(f"The booking is {booking.status}; only a booking ON_HOLD can be extended.")
+        _on_hold(booking, "extended")
         now = self._service.clock.whole()
         extended = dataclasses.replace(booking, expires=now + self._hold(body) * 60, updated=now)
         return self._service.change(extended, notify=notify)
@@ -320,3 +314,10 @@ class Desk:
         if not isinstance(minutes, int) or isinstance(minutes, bool) or minutes < 1:
             raise bad_request("expirationMinutes is not a whole number from 1.")
         return min(minutes, config.hold_minutes_max)
+
+
+def _on_hold(booking: Booking, what: str) -> None:
+    if booking.status == "EXPIRED":
+        raise invalid_booking(booking.uuid)
+    if booking.status != "ON_HOLD":
+        raise unprocessable(f"The booking is {booking.status}; only a booking ON_HOLD can be {what}.")

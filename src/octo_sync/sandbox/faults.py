@@ -105,16 +105,11 @@ class Faults:
     """The switches that are on, and what fired since the start."""
 
     def __init__(self, rng: random.Random, specs: Iterable[Mapping[str, object]] = ()) -> None:
-        self._rng = rng
+        self.rng = rng
         self._ids = itertools.count(1)
         self._on: list[Fault] = []
         self.fired: dict[str, int] = {}
         self.add(specs)
-
-    @property
-    def rng(self) -> random.Random:
-        """The generator that decides shares."""
-        return self._rng
 
     def shown(self) -> list[dict[str, object]]:
         """The switches that are on."""
@@ -144,7 +139,7 @@ class Faults:
                 continue
             if any(fault.params.get(key) not in {None, value} for key, value in only.items()):
                 continue
-            if fault.share < 1 and self._rng.random() >= fault.share:
+            if fault.share < 1 and self.rng.random() >= fault.share:
                 continue
             fault.fired += 1
             self.fired[name] = self.fired.get(name, 0) + 1

@@ -1,12 +1,20 @@
-"""The quirks a server can show: each named, with its default and one sentence."""
+"""The quirks a server can show: each named, with its default, one sentence, and what it does to an answer's objects.
+
+A new quirk is an entry of CATALOGUE here (with `shape` where it changes what is shown), a row in README.md and a function of its
+name in tests/sandbox/test_quirks.py.
+"""
 
 # ruff: noqa: E501, FBT003 - the catalogue reads as a table, one switch and its default per line
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from octo_sync.sandbox import edits
+
+Json = dict[str, Any]
+_CONTENT_KEYS = ("features", "faqs", "media", "locations", "categoryLabels", "commentary")
+_ID_KEYS = frozenset({"id", "productId", "optionId", "unitId", "extraId", "availabilityId"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -18,6 +26,101 @@ class Quirk:
     summary: str
     source: str = ""
     choices: tuple[object, ...] = ()
+    shape: Callable[[Json], object] | None = None
+    """What it does to each object of an answer, the inner ones first."""
+
+
+def is_booking(row: Json) -> bool:
+    """Whether an object of an answer is a booking."""
+    return "unitItems" in row and "uuid" in row
+
+
+def is_slot(row: Json) -> bool:
+    """Whether an object of an answer is an availability or a day of a calendar."""
+    return "status" in row and "openingHours" in row
+
+
+def _keep_on_hold(row: Json) -> None:
+    if is_booking(row):
+        for item in row["unitItems"]:
+            item["status"] = "ON_HOLD"
+
+
+def _dehydrate(row: Json) -> None:
+    if is_booking(row):
+        row.pop("product", None)
+        row.pop("option", None)
+        for item in row["unitItems"]:
+            item.pop("unit", None)
+
+
+def _early(row: Json) -> None:
+    if is_booking(row):
+        for key in ("id", "utcCreatedAt", "utcUpdatedAt", "product", "option"):
+            row.pop(key, None)
+
+
+def _hours_as_object(row: Json) -> None:
+    hours = row.get("openingHours")
+    if isinstance(hours, list):
+        row["openingHours"] = hours[0] if hours else {}
+
+
+def _ids_as_numbers(row: Json) -> None:
+    for key in _ID_KEYS & row.keys():
+        if isinstance(row[key], str) and row[key].isdigit() and not row[key].startswith("0"):
+            row[key] = int(row[key])
+
+
+def _without_vacancies(row: Json) -> None:
+    if is_slot(row):
+        row.pop("vacancies", None)
+        row.pop("capacity", None)
+
+
+def _zero_capacity(row: Json) -> None:
+    if is_slot(row) and row["status"] == "SOLD_OUT" and row.get("capacity") is not None:
+        row["capacity"] = 0
+
+
+def _unknown(row: Json) -> None:
+    if is_booking(row) and row["status"] == "REDEEMED" and row["uuid"][0] in "01234567":
+        row["status"] = "NOSHOW"
+    if row.get("type") in {"SENIOR", "OTHER", "YOUTH"} and "restrictions" in row:
+        row["type"] = "VIP"
+    if "deliveryFormats" in row:
+        row["deliveryFormats"] = [*row["deliveryFormats"], "HTML_URL"]
+
+
+def _old_content(row: Json) -> None:
+    if "features" not in row or "title" not in row:
+        return
+    features = row["features"] or []
+
+    def of(kind: str) -> list[str]:
+        return [feature["shortDescription"] for feature in features if feature["type"] == kind]
+
+    media = row.get("media") or []
+    places = row.get("locations") or []
+    for key in _CONTENT_KEYS:
+        row.pop(key, None)
+    row["titlePlural"] = f"{row['title']}s"
+    if "restrictions" in row and "type" in row:
+        return
+    row |= {
+        "country": None,
+        "location": places[0]["title"] if places else None,
+        "subtitle": row.get("shortDescription"),
+        "highlights": of("HIGHLIGHT"),
+        "inclusions": of("INCLUSION"),
+        "exclusions": of("EXCLUSION"),
+        "bookingTerms": None,
+        "cancellationPolicy": "; ".join(of("CANCELLATION_TERM")) or None,
+        "coverImageUrl": media[0]["src"] if media else None,
+        "galleryImages": [],
+        "categories": [],
+        "itinerary": [],
+    }
 
 
 CATALOGUE: tuple[Quirk, ...] = (
@@ -33,8 +136,8 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("booking_date_is_creation", False, "localDate filters of GET /bookings mean the creation date in UTC.", "Q9"),
     Quirk("cancelled_not_listed", False, "GET /bookings leaves cancelled bookings out; their own address shows them.", "2.2"),
     Quirk("lapsed_holds_unreadable", False, "Lapsed holds stay listed; their own address answers INVALID_BOOKING_UUID.", "3.2"),
-    Quirk("unit_items_keep_on_hold", False, "Unit items are shown ON_HOLD whatever became of the booking.", "Q13"),
-    Quirk("dehydrated_bookings", False, "Bookings lack product, option and unit.", "Q15"),
+    Quirk("unit_items_keep_on_hold", False, "Unit items are shown ON_HOLD whatever became of the booking.", "Q13", shape=_keep_on_hold),
+    Quirk("dehydrated_bookings", False, "Bookings lack product, option and unit.", "Q15", shape=_dehydrate),
     Quirk("closed_days_omitted", False, "Availability and calendar leave CLOSED rows out.", "Q17"),
     Quirk("past_dates_empty", False, "Dates before today at the venue have no availability.", "Q18"),
     Quirk("range_limit_days", None, "Longest date range of an availability or calendar request in days; one year when null.", "Q18"),
@@ -47,18 +150,18 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("no_capabilities_endpoint", False, "GET /capabilities is 404.", "Q23"),
     Quirk("no_patch", False, "PATCH /bookings/{uuid} is 404.", "Q23"),
     Quirk("no_extend", False, "POST /bookings/{uuid}/extend is 404.", "Q23"),
-    Quirk("opening_hours_as_object", False, "openingHours is one object instead of an array.", "Q24"),
-    Quirk("ids_as_numbers", False, "Ids made of digits are JSON numbers.", "Q25"),
-    Quirk("vacancies_omitted", False, "Availability has no vacancies and no capacity.", "Q26"),
-    Quirk("capacity_zero_when_sold_out", False, "A sold-out slot shows capacity 0.", "Q26"),
+    Quirk("opening_hours_as_object", False, "openingHours is one object instead of an array.", "Q24", shape=_hours_as_object),
+    Quirk("ids_as_numbers", False, "Ids made of digits are JSON numbers.", "Q25", shape=_ids_as_numbers),
+    Quirk("vacancies_omitted", False, "Availability has no vacancies and no capacity.", "Q26", shape=_without_vacancies),
+    Quirk("capacity_zero_when_sold_out", False, "A sold-out slot shows capacity 0.", "Q26", shape=_zero_capacity),
     Quirk("error_style", "octo", "How errors look: 403 for bad tokens, plain-text 404, or 422.", "Q28", ("octo", "ventrata", "plain404", "422")),
     Quirk("create_path_typo_only", False, "Subscriptions are created at /notifications/subcriptions only.", "Q30"),
     Quirk("subscription_200", False, "Creating and deleting a subscription answer 200.", "Q31"),
     Quirk("subscription_id_key", "id", "The key a subscription's id is under.", "Q31", ("id", "subscriptionId")),
     Quirk("subscription_headers_shown", False, "Subscription answers show their headers.", "Q31"),
     Quirk("subscriptions_paged", None, "GET /notifications/subscriptions shows this many per ?page=, with a Link header.", "Q31"),
-    Quirk("unknown_enums", False, "Values outside the specification appear: NOSHOW, HTML_URL, VIP.", "Q34"),
-    Quirk("ventrata_content", False, "The content capability shows the older fields (subtitle, highlights, inclusions...).", "Q35"),
+    Quirk("unknown_enums", False, "Values outside the specification appear: NOSHOW, HTML_URL, VIP.", "Q34", shape=_unknown),
+    Quirk("ventrata_content", False, "The content capability shows the older fields (subtitle, highlights, inclusions...).", "Q35", shape=_old_content),
     Quirk("available_languages_header", "Octo-Available-Languages", "Name of the header that lists the languages.", "Q35", ("Octo-Available-Languages", "Available-Languages")),
     Quirk("test_bookings_in_feed", True, "Test bookings appear in lists and notifications; when false only with Octo-Env: test.", "Q36"),
     Quirk("trailing_slash_redirect", False, "A path with a trailing slash is redirected to the one without.", "Q37"),
@@ -68,7 +171,7 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("no_authentication", False, "Any token is accepted, also none; an unknown one sees every booking.", "1.3"),
     Quirk("product_id_suffix", "", "Every product's id ends with this, wherever it is shown or taken."),
     Quirk("cancelled_hold_is_expired", False, "Cancelling a hold makes it EXPIRED, with a cancellation.", "3.2"),
-    Quirk("early_bookings_without_id", False, "Bookings lack id, utcCreatedAt, utcUpdatedAt, product and option.", "3"),
+    Quirk("early_bookings_without_id", False, "Bookings lack id, utcCreatedAt, utcUpdatedAt, product and option.", "3", shape=_early),
     Quirk("patch_drops_headers", False, "Updating a subscription without headers removes its headers.", "brief 2"),
     Quirk("hold_expiry_notifies", False, "A hold that lapses sends BOOKING_UPDATE.", "5"),
     Quirk("client_update_notifies", False, "PATCH and extend by the client send BOOKING_UPDATE.", "5"),
