@@ -73,7 +73,7 @@ def test_nothing_but_the_lock_and_the_wheel_is_sent_to_the_builder(deploy):
     copied = [
         rest.split()[0] for name, rest in instructions(files["Dockerfile"]) if name == "COPY" and "--from" not in rest
     ]
-    assert copied == ["requirements.lock", "octo_sync-0.1.0-*.whl"]
+    assert copied == ["requirements.lock", "octo_sync-0.2.0-*.whl"]
 
 
 def test_the_lock_of_the_image_has_what_the_program_and_its_extras_need_and_nothing_of_the_tests(deploy):
