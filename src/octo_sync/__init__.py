@@ -18,7 +18,7 @@ if typing.TYPE_CHECKING:
 
 __all__ = ["Copy", "OctoSyncError", "QueryError", "WarehouseError", "__version__", "open", "reconcile"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Copy": "octo_sync.app.reading",
