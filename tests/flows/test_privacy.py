@@ -31,7 +31,7 @@ from octo_sync.flows.sync.run import sync
 from octo_sync.flows.webhooks.receive import Inbox, Routing
 from octo_sync.journal import Received
 from octo_sync.model import Source, Subject, SubjectKind
-from octo_sync.octo.shapes import Contact
+from octo_sync.octo.records import Contact
 
 MARKS = {
     "fullName": "Zoë Quuxowitz-Þorn",

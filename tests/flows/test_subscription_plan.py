@@ -24,7 +24,7 @@ from octo_sync.flows.webhooks.plan import (
     plan,
 )
 from octo_sync.journal import EndpointRow
-from octo_sync.octo.records import Id, Subscription
+from octo_sync.octo.records import Subscription
 
 NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 BASE = "https://hooks.example.com/octo"
@@ -55,7 +55,7 @@ def row(number, *, connection="shop", state="active", subscription=None, **more)
 
 
 def sub(name, url, types=TYPES, **more):
-    return Subscription(id=Id(name), url=url, notification_types=tuple(types), **more)
+    return Subscription(id=str(name), url=url, notification_types=tuple(types), **more)
 
 
 def at(number, name="s-1", base=BASE, **more):
@@ -259,12 +259,12 @@ def carried_out(steps, rows, listed):
         match step:
             case Create():
                 rows.append(row(number, subscription=f"n-{number}"))
-                listed[Id(f"n-{number}")] = at(number, f"n-{number}")
+                listed[str(f"n-{number}")] = at(number, f"n-{number}")
             case Patch(name):
                 rows.append(row(number, subscription=name))
-                listed[Id(name)] = at(number, name)
+                listed[str(name)] = at(number, name)
             case Delete(name):
-                del listed[Id(name)]
+                del listed[str(name)]
             case Adopt(place, name):
                 rows = [
                     r if r.endpoint != place else row(r.id, subscription=name, refused_at=r.refused_at) for r in rows

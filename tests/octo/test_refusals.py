@@ -268,7 +268,9 @@ async def test_a_temporary_token_is_renewed_once_when_it_is_refused():
 
     async def handler(seen, writer):
         good = seen.headers["authorization"] == "Bearer second"
-        await (says(200, b'{"uuid":"u"}' if seen.method == "POST" else b"[]") if good else says(401))(seen, writer)
+        await (
+            says(200, b'{"uuid":"u","status":"CANCELLED"}' if seen.method == "POST" else b"[]") if good else says(401)
+        )(seen, writer)
 
     async with serving(handler) as server, client(server.origin, extra={"token_source": source}) as octo:
         await asyncio.gather(octo.products(), octo.products())

@@ -82,7 +82,7 @@ async def test_a_call_can_ask_for_another_language():
 
 
 async def test_collections_get_a_trailing_slash_where_it_is_configured():
-    handler = in_turn(LIST, says(200, b'{"id":"p"}'))
+    handler = in_turn(LIST, says(200, b'{"id":"p","options":[]}'))
     async with serving(handler) as server, client(server.origin, trailing_slash=True) as octo:
         await octo.products()
         await octo.product("p")
@@ -103,7 +103,7 @@ async def test_collections_get_a_trailing_slash_where_it_is_configured():
     ],
 )
 async def test_an_id_stays_one_segment_of_the_path(name, segment):
-    async with serving(says(200, b'{"id":"p"}')) as server, client(server.origin) as octo:
+    async with serving(says(200, b'{"id":"p","options":[]}')) as server, client(server.origin) as octo:
         await octo.product(name)
     assert server.seen[0].target == f"/octo/v1/products/{segment}"
 

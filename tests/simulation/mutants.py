@@ -321,9 +321,9 @@ def missing_fields_let_go():
 
 @mutant("one row a key", "entries_doubled")
 def what_stands_twice_lands_twice():
-    from octo_sync.octo.checking import _Oddities
+    from octo_sync.octo.oddities import Oddities
 
-    _Oddities.once = lambda self, path, entries, key: entries or []
+    Oddities.once = lambda self, path, entries, key: entries or []
 
 
 @mutant("upkeep", "fields_set")

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 from octo_sync.destinations.erasing import ContactKey
 from octo_sync.journal import Erasure, Journal
 from octo_sync.octo.checking import Screen, Screened
-from octo_sync.octo.shapes import BookingRecord
+from octo_sync.octo.records import Booking
 
 __all__ = ["Contact", "Mode", "Privacy", "name_of", "normal_email", "normal_phone", "texts_of"]
 
@@ -238,12 +238,12 @@ class Privacy:
     def screen(self, connection: str) -> Screen:
         """What takes out of a connection's bookings what must not be kept."""
 
-        def look(record: BookingRecord) -> Screened:
+        def look(record: Booking) -> Screened:
             return self._screen(connection, record)
 
         return look
 
-    def _screen(self, connection: str, record: BookingRecord) -> Screened:
+    def _screen(self, connection: str, record: Booking) -> Screened:
         erased = self._erased_items(connection, record)
         lead = record.contact or None
         keys = self.keys(lead) if lead and self.mode != "drop" and "" not in (erased or ()) else []
@@ -253,7 +253,7 @@ class Privacy:
             self._reduce(record)
         return Screened(keys[0] if keys else None, keeps_payload=self.mode == "keep" and erased is None)
 
-    def _erased_items(self, connection: str, record: BookingRecord) -> set[str] | None:
+    def _erased_items(self, connection: str, record: Booking) -> set[str] | None:
         """The contacts of a booking that were erased, by unit item ('' = the booking's own); None: nothing was erased."""
         uuid = str(record.uuid)
         contacts = {"": record.contact or None}
@@ -268,12 +268,12 @@ class Privacy:
         names = {self.name_key(c) for item, c in contacts.items() if c and item in erased} - {""}
         return erased | {item for item, c in contacts.items() if c and self.name_key(c) in names}
 
-    def _mentions_somebody(self, record: BookingRecord) -> bool:
+    def _mentions_somebody(self, record: Booking) -> bool:
         """Whether a note of the booking or of any of its contacts does."""
         owners = (record, *(record.unit_items or ()))
         return any(self.mentions(text) for text in (record.notes, *(o.contact.notes for o in owners if o.contact)))
 
-    def _reduce(self, record: BookingRecord) -> None:
+    def _reduce(self, record: Booking) -> None:
         """Modes `hash` and `drop`: no clear text of a person, and no free text."""
         record.notes = None
         if self.mode == "drop":
@@ -289,7 +289,7 @@ class Privacy:
                 setattr(contact, name, value)
 
 
-def _take_out(record: BookingRecord, erased: Collection[str]) -> None:
+def _take_out(record: Booking, erased: Collection[str]) -> None:
     """Erased contacts, the free texts of their booking, notes of others' contacts too, and references that repeat them."""
     owners = [record, *(record.unit_items or ())]
     texts: list[str] = []

@@ -65,16 +65,9 @@ class Call:
     language: str | None = None
 
     @property
-    def key(self) -> str:
-        """One text per different request: method, path, query and body. It may hold personal data: do not log it."""
-        query = "&".join(f"{quote(name)}={quote(value)}" for name, value in self.params)
-        body = self.body.decode() if self.body is not None else ""
-        return " ".join(part for part in (self.method, self.path, query, self.language or "", body) if part)
-
-    @property
     def body(self) -> bytes | None:
         """What is sent: `json` encoded, None without it."""
-        return None if self.json is None else msgspec.json.encode(self.json, enc_hook=_plain)
+        return None if self.json is None else msgspec.json.encode(self.json)
 
 
 def supplier(*, language: str | None = None) -> Call:
@@ -473,13 +466,6 @@ def _no_booking(uuid: str) -> Missing:
 
 def _body(more: Json | None, **fields: object) -> Json:
     return {name: value for name, value in fields.items() if value is not UNSET} | dict(more or {})
-
-
-def _plain(value: object) -> object:
-    """An `Id` of a record is text."""
-    if isinstance(value, str):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} has no place in a JSON body")
 
 
 def _segment(text: str) -> str:

@@ -7,7 +7,7 @@ from datetime import date
 from typing import TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from octo_sync.errors import AnswerInvalid, RequestRefused
 from octo_sync.octo import endpoints, records
@@ -41,9 +41,9 @@ class Operations(ABC):
 
     async def products(
         self, *, language: str | None = None, params: Mapping[str, str] | None = None
-    ) -> Reply[tuple[records.Product, ...]]:
+    ) -> Reply[list[records.Product]]:
         """All products."""
-        return await self._read(endpoints.products(language=language, params=params), tuple[records.Product, ...])
+        return await self._read(endpoints.products(language=language, params=params), list[records.Product])
 
     async def product(self, product_id: str, *, language: str | None = None) -> Reply[records.Product]:
         """One product; `NotFound` when the service says that there is none."""
@@ -63,7 +63,7 @@ class Operations(ABC):
         offer_code: str | UnsetType = UNSET,
         more: Json | None = None,
         language: str | None = None,
-    ) -> Reply[tuple[records.Availability, ...]]:
+    ) -> Reply[list[records.Availability]]:
         """The departures of one option, by days, one day or ids."""
         call = endpoints.availability(
             product_id,
@@ -78,7 +78,7 @@ class Operations(ABC):
             more=more,
             language=language,
         )
-        return await self._read(call, tuple[records.Availability, ...])
+        return await self._read(call, list[records.Availability])
 
     async def calendar(
         self,
@@ -91,12 +91,12 @@ class Operations(ABC):
         currency: str | UnsetType = UNSET,
         more: Json | None = None,
         language: str | None = None,
-    ) -> Reply[tuple[records.AvailabilityCalendar, ...]]:
+    ) -> Reply[list[records.AvailabilityCalendar]]:
         """One record per day."""
         call = endpoints.calendar(
             product_id, option_id, start, end, units=units, currency=currency, more=more, language=language
         )
-        return await self._read(call, tuple[records.AvailabilityCalendar, ...])
+        return await self._read(call, list[records.AvailabilityCalendar])
 
     async def reserve(
         self,
@@ -142,7 +142,7 @@ class Operations(ABC):
         product_id: str | None = None,
         option_id: str | None = None,
         params: Mapping[str, str] | None = None,
-    ) -> Reply[tuple[records.Booking, ...]]:
+    ) -> Reply[list[records.Booking]]:
         """The bookings of this token that match; an empty list proves nothing (Q10)."""
         call = endpoints.bookings(
             start=start,
@@ -154,7 +154,7 @@ class Operations(ABC):
             option_id=option_id,
             params=params,
         )
-        return await self._read(call, tuple[records.Booking, ...])
+        return await self._read(call, list[records.Booking])
 
     async def booking(self, uuid: str) -> Reply[records.Booking]:
         """One booking; `NotFound` when the service says that there is none."""
@@ -228,9 +228,9 @@ class Operations(ABC):
         """Keep a reservation on hold for longer."""
         return await self._read(endpoints.extend(uuid, expiration_minutes=expiration_minutes), records.Booking)
 
-    async def capabilities(self) -> Reply[tuple[records.Capability, ...]]:
+    async def capabilities(self) -> Reply[list[records.Capability]]:
         """What the service offers; not every service has this operation (Q23)."""
-        return await self._read(endpoints.capabilities(), tuple[records.Capability, ...])
+        return await self._read(endpoints.capabilities(), list[records.Capability])
 
     async def list_subscriptions(self, *, params: Mapping[str, str] | None = None) -> Reply[SubscriptionList]:
         """All webhook subscriptions of the token, whatever shape they come in, page after page (Q31).
@@ -239,7 +239,7 @@ class Operations(ABC):
         the last page's.
         """
         query = dict(params or {})
-        found: dict[records.Id, records.Subscription] = {}
+        found: dict[str, records.Subscription] = {}
         for _ in range(PAGES):
             answer = await self.send(endpoints.list_subscriptions(params=query))
             body = answer.json()
@@ -309,7 +309,7 @@ class Operations(ABC):
         answer = await self.send(call)
         problem = ""
         try:
-            return Reply(records.decode(kind, answer.body), answer)
+            return Reply(_settled(msgspec.json.decode(answer.body, type=kind)), answer)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             problem = type(error).__name__ if isinstance(error, UnicodeDecodeError) else str(error)
         raise AnswerInvalid(
@@ -317,3 +317,20 @@ class Operations(ABC):
             "nothing of it was used",
             status=answer.status,
         )
+
+
+def _settled(value: T) -> T:
+    """A record in the one form it is promised in: ids as text (Q25), opening hours as a list (Q24)."""
+    if isinstance(value, list):
+        for each in value:
+            _settled(each)
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            held = getattr(value, name)
+            if isinstance(held, int) and (name == "id" or name.endswith("_id")):
+                setattr(value, name, str(held))
+            elif isinstance(held, records.OpeningHours):
+                setattr(value, name, [held])
+            elif isinstance(held, list | Struct):
+                _settled(held)
+    return value

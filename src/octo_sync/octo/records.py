@@ -1,86 +1,166 @@
-"""OCTO's nouns as records, read generously.
+"""OCTO's nouns, each described once: what the tables keep, what is known and kept nowhere, and of which type it is.
 
-Only ids are required. A field that is absent is `UNSET`, one that is null is `None`: they are different facts (R10).
-Values of enumerations stay the text they are (Q34), instants and dates too. Ids sent as numbers become text (Q25). What
-is not named here is ignored; the answer's bytes still have it.
+From these structs follow the check of every answer and its search for unknown fields (`reading`, `checking`), the typed
+answers of `OctoClient.ask`, and the types with which the loader reads (`tables.base.struct`).
+
+Strict about types (a count of 7.5 or a price of "10" is refused, not rounded), liberal about what OCTO services are known
+to vary: ids as numbers, unknown enum values (Q34), absent optional fields, extra fields. `UNSET` is absent, `None` is
+null (R10).
+
+Sources: the field lists of the OCTO specification 1.0 as published in 2026, and providers' documented deviations.
 """
 
-from typing import TypeVar
+from datetime import datetime
+from typing import Annotated, Any
 
-import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 __all__ = [
     "Availability",
     "AvailabilityCalendar",
+    "BookedAvailability",
     "Booking",
     "Cancellation",
     "Capability",
     "Contact",
-    "DeliveryOption",
     "Extra",
+    "ExtraItem",
+    "HydratedProduct",
+    "HydratedUnit",
     "Id",
+    "NotKept",
     "OpeningHours",
     "Option",
+    "Precision",
+    "Price",
     "Pricing",
     "Product",
-    "Restrictions",
     "Subscription",
     "Supplier",
-    "SupplierContact",
     "Tax",
-    "Ticket",
     "Unit",
     "UnitItem",
-    "decode",
 ]
 
-T = TypeVar("T")
-
-
-class Id(str):
-    """An opaque identifier: text, also when it was sent as a number."""
-
-    __slots__ = ()
-
-
+Id = str | int
 Text = str | UnsetType | None
+Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Count = Number | UnsetType | None
 Flag = bool | UnsetType | None
-Whole = int | UnsetType | None
+Instant = datetime | UnsetType | None
 SomeId = Id | UnsetType | None
-Texts = tuple[str, ...] | UnsetType | None
+Texts = list[str] | UnsetType | None
+Precision = Annotated[int, Meta(ge=0, le=4)]
+NotKept = Annotated[Any, "known, and in no table on purpose"]
+"""Hydrated copies, tickets, contact rules: not checked and not loaded, but no news either. As JSON has it, or `UNSET`."""
+AnyJson = Any
+"""Kept as JSON, because its shape differs between services (Q35)."""
+
+_DIGITS = 14
+"""Digits before the decimal point that `numeric(18,4)` holds."""
+_BOUNDS = tuple(10 ** (_DIGITS + precision) for precision in range(5))
+_TOO_MUCH = f"An amount has more than {_DIGITS} digits before the decimal point"
 
 
-class Record(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What all records share: camelCase names outside, frozen inside."""
+class Record(Struct, rename="camel", gc=False):
+    """Fields are OCTO's, in snake_case; unset means the answer did not have the key."""
 
 
-class Tax(Record, frozen=True):
-    """One tax inside a price."""
+class Tax(Record):
+    """One entry of `includedTaxes`, minor units."""
 
     name: Text = UNSET
-    original: Whole = UNSET
-    retail: Whole = UNSET
-    net: Whole = UNSET
+    original: Count = UNSET
+    retail: Count = UNSET
+    net: Count = UNSET
 
 
-class Pricing(Record, frozen=True):
-    """Money in minor units: the amount is `retail / 10**currency_precision`, whatever the currency."""
+class Price(Record):
+    """Amounts in minor units of `currency`; decimal = amount / 10^currencyPrecision, whatever the currency."""
 
-    original: Whole = UNSET
-    retail: Whole = UNSET
-    net: Whole = UNSET
-    currency: Text = UNSET
-    currency_precision: Whole = UNSET
-    included_taxes: tuple[Tax, ...] | UnsetType | None = UNSET
+    currency: str
+    currency_precision: Precision
     unit_id: SomeId = UNSET
+    original: Count = UNSET
+    retail: Count = UNSET
+    net: Count = UNSET
+    included_taxes: NotKept = UNSET
+
+    def __post_init__(self) -> None:
+        """Refuse amounts that no `numeric(18,4)` holds; cheap, because it runs for every price of every departure."""
+        bound = _BOUNDS[self.currency_precision]
+        for amount in (self.original, self.retail, self.net):
+            if amount and not -bound < amount < bound:
+                raise ValueError(_TOO_MUCH)
 
 
-Prices = tuple[Pricing, ...] | UnsetType | None
+class Pricing(Price):
+    """A price with the taxes in it, which only bookings keep."""
+
+    included_taxes: list[Tax] | UnsetType | None = UNSET
+    extra_pricing: NotKept = UNSET
+
+    def __post_init__(self) -> None:
+        """The same for the taxes."""
+        super().__post_init__()
+        for part in ("original", "retail", "net") if self.included_taxes else ():
+            # They are added up, by name and all together.
+            if (
+                sum(abs(getattr(tax, part) or 0) for tax in self.included_taxes or ())
+                >= _BOUNDS[self.currency_precision]
+            ):
+                raise ValueError(_TOO_MUCH)
 
 
-class SupplierContact(Record, frozen=True):
-    """How to reach a supplier."""
+Prices = list[Price] | UnsetType | None
+
+
+class OpeningHours(Record):
+    """Wall clock `HH:MM` at the venue."""
+
+    from_: Text = field(default=UNSET, name="from")
+    to: Text = UNSET
+
+
+Hours = list[OpeningHours] | OpeningHours | UnsetType | None
+"""Some services send one object where the list belongs (Q24)."""
+
+
+class Availability(Record):
+    """One departure or one day of an option. There is no product or option id in it: the caller remembers them."""
+
+    id: Id
+    local_date_time_start: datetime
+    local_date_time_end: Instant = UNSET
+    utc_cutoff_at: Instant = UNSET
+    all_day: Flag = UNSET
+    available: Flag = UNSET
+    status: Text = UNSET
+    vacancies: Count = UNSET
+    capacity: Count = UNSET
+    max_units: Count = UNSET
+    opening_hours: Hours = UNSET
+    unit_pricing: Prices = UNSET
+    pricing: Price | UnsetType | None = UNSET
+    title: NotKept = UNSET
+    short_description: NotKept = UNSET
+
+
+class AvailabilityCalendar(Record):
+    """One day of the calendar, which no table keeps."""
+
+    local_date: str
+    available: Flag = UNSET
+    status: Text = UNSET
+    vacancies: Count = UNSET
+    capacity: Count = UNSET
+    opening_hours: Hours = UNSET
+    unit_pricing_from: Prices = UNSET
+    pricing_from: Price | UnsetType | None = UNSET
+
+
+class SupplierContact(Record):
+    """How a traveller reaches the supplier; a company's data, not a person's."""
 
     website: Text = UNSET
     email: Text = UNSET
@@ -88,85 +168,131 @@ class SupplierContact(Record, frozen=True):
     address: Text = UNSET
 
 
-class Supplier(Record, frozen=True):
-    """Who sells."""
+class Supplier(Record):
+    """The company behind the token."""
 
     id: Id
     name: Text = UNSET
     endpoint: Text = UNSET
     contact: SupplierContact | UnsetType | None = UNSET
-    short_description: Text = UNSET
-    country: Text = UNSET
+    short_description: NotKept = UNSET
+    media: NotKept = UNSET
 
 
-class Restrictions(Record, frozen=True):
-    """Whom and how many an option or a unit admits."""
+class Admission(Record):
+    """How many people one unit admits."""
 
-    min_units: Whole = UNSET
-    max_units: Whole = UNSET
-    min_age: Whole = UNSET
-    max_age: Whole = UNSET
+    pax_count: Count = UNSET
+
+
+class UnitRestrictions(Admission):
+    """Who may buy the unit, and how many."""
+
+    min_age: Count = UNSET
+    max_age: Count = UNSET
     id_required: Flag = UNSET
-    min_quantity: Whole = UNSET
-    max_quantity: Whole = UNSET
-    pax_count: Whole = UNSET
-    accompanied_by: tuple[Id, ...] | UnsetType | None = UNSET
-    default: Flag = UNSET
+    min_quantity: Count = UNSET
+    max_quantity: Count = UNSET
+    accompanied_by: list[Id] | UnsetType | None = UNSET
+    min_height: NotKept = UNSET
+    max_height: NotKept = UNSET
+    height_unit: NotKept = UNSET
+
+
+class ExtraRestrictions(Record):
+    """How many of an extra may or must be bought."""
+
     required: Flag = UNSET
+    min_quantity: Count = UNSET
+    max_quantity: Count = UNSET
+    default: NotKept = UNSET
 
 
-class Extra(Record, frozen=True):
-    """An addon product of an option or a unit (capability `extras`)."""
+class Extra(Record):
+    """An addon (capability `extras`)."""
 
     id: Id
     internal_name: Text = UNSET
     reference: Text = UNSET
     title: Text = UNSET
-    description: Text = UNSET
-    restrictions: Restrictions | UnsetType | None = UNSET
-    pricing_from: Prices = UNSET
-    pricing: Prices | Pricing = UNSET
+    restrictions: ExtraRestrictions | UnsetType | None = UNSET
+    pricing_from: NotKept = UNSET
+    pricing: NotKept = UNSET
+    short_description: NotKept = UNSET
+    description: NotKept = UNSET
+    features: NotKept = UNSET
+    faqs: NotKept = UNSET
+    media: NotKept = UNSET
+    locations: NotKept = UNSET
+    category_labels: NotKept = UNSET
 
 
-class Unit(Record, frozen=True):
-    """A kind of ticket: adult, child, family."""
+class Unit(Record):
+    """A ticket type of an option; its id is unique inside the option only."""
 
     id: Id
     internal_name: Text = UNSET
     reference: Text = UNSET
     type: Text = UNSET
     title: Text = UNSET
-    short_description: Text = UNSET
-    required_contact_fields: Texts = UNSET
-    restrictions: Restrictions | UnsetType | None = UNSET
+    restrictions: UnitRestrictions | UnsetType | None = UNSET
     pricing_from: Prices = UNSET
-    pricing: Prices = UNSET
-    extras: tuple[Extra, ...] | UnsetType | None = UNSET
+    extras: list[Extra] | UnsetType | None = UNSET
+    pricing: NotKept = UNSET
+    required_contact_fields: NotKept = UNSET
+    short_description: NotKept = UNSET
+    description: NotKept = UNSET
+    features: NotKept = UNSET
+    faqs: NotKept = UNSET
+    media: NotKept = UNSET
+    locations: NotKept = UNSET
+    category_labels: NotKept = UNSET
 
 
-class Option(Record, frozen=True):
+class OptionRestrictions(Record):
+    """How many units one booking of the option may have."""
+
+    min_units: Count = UNSET
+    max_units: Count = UNSET
+
+
+class Content(Record):
+    """Fields of the capability `content`."""
+
+    title: Text = UNSET
+    short_description: Text = UNSET
+    description: Text = UNSET
+    features: AnyJson = UNSET
+    faqs: AnyJson = UNSET
+    media: AnyJson = UNSET
+    locations: AnyJson = UNSET
+    category_labels: AnyJson = UNSET
+    commentary: NotKept = UNSET
+    duration_minutes_from: NotKept = UNSET
+    duration_minutes_to: NotKept = UNSET
+
+
+class Option(Content, kw_only=True):
     """A variant of a product; most products have one, `DEFAULT`."""
 
-    id: Id
+    id: Annotated[str, Meta(min_length=1)] | int
     default: Flag = UNSET
     internal_name: Text = UNSET
     reference: Text = UNSET
-    title: Text = UNSET
-    short_description: Text = UNSET
     availability_local_start_times: Texts = UNSET
     cancellation_cutoff: Text = UNSET
-    cancellation_cutoff_amount: Whole = UNSET
+    cancellation_cutoff_amount: Count = UNSET
     cancellation_cutoff_unit: Text = UNSET
-    required_contact_fields: Texts = UNSET
-    restrictions: Restrictions | UnsetType | None = UNSET
-    units: tuple[Unit, ...] | UnsetType | None = UNSET
+    restrictions: OptionRestrictions | UnsetType | None = UNSET
+    units: list[Unit] | UnsetType | None = UNSET
     pricing_from: Prices = UNSET
-    pricing: Prices = UNSET
-    extras: tuple[Extra, ...] | UnsetType | None = UNSET
+    extras: list[Extra] | UnsetType | None = UNSET
+    pricing: NotKept = UNSET
+    required_contact_fields: NotKept = UNSET
 
 
-class Product(Record, frozen=True):
-    """What can be booked."""
+class Product(Content, kw_only=True):
+    """What can be booked. Without its options nothing can be asked of it: an empty list is a statement, none is a hole."""
 
     id: Id
     internal_name: Text = UNSET
@@ -181,79 +307,22 @@ class Product(Record, frozen=True):
     delivery_formats: Texts = UNSET
     delivery_methods: Texts = UNSET
     redemption_method: Text = UNSET
-    title: Text = UNSET
-    short_description: Text = UNSET
     default_currency: Text = UNSET
     available_currencies: Texts = UNSET
     pricing_per: Text = UNSET
-    options: tuple[Option, ...] | UnsetType | None = UNSET
+    options: list[Option]
 
 
-class OpeningHours(Record, frozen=True):
-    """`HH:mm` to `HH:mm`, at the venue."""
-
-    from_: Text = msgspec.field(default=UNSET, name="from")
-    to: Text = UNSET
-
-
-Hours = tuple[OpeningHours, ...] | OpeningHours | UnsetType | None
-
-
-class Availability(Record, frozen=True):
-    """A departure, or a day. It names neither product nor option: the caller knows what was asked."""
-
-    id: Id
-    local_date_time_start: Text = UNSET
-    local_date_time_end: Text = UNSET
-    utc_cutoff_at: Text = UNSET
-    all_day: Flag = UNSET
-    available: Flag = UNSET
-    status: Text = UNSET
-    vacancies: Whole = UNSET
-    capacity: Whole = UNSET
-    max_units: Whole = UNSET
-    opening_hours: Hours = UNSET
-    title: Text = UNSET
-    short_description: Text = UNSET
-    unit_pricing: Prices = UNSET
-    pricing: Pricing | UnsetType | None = UNSET
-
-    def __post_init__(self) -> None:
-        _hours_are_a_list(self)
-
-
-class AvailabilityCalendar(Record, frozen=True):
-    """One day of the calendar."""
-
-    local_date: str
-    available: Flag = UNSET
-    status: Text = UNSET
-    vacancies: Whole = UNSET
-    capacity: Whole = UNSET
-    opening_hours: Hours = UNSET
-    unit_pricing_from: Prices = UNSET
-    pricing_from: Pricing | UnsetType | None = UNSET
-
-    def __post_init__(self) -> None:
-        _hours_are_a_list(self)
-
-
-def _hours_are_a_list(record: Availability | AvailabilityCalendar) -> None:
-    """Some services send one object where the list belongs (Q24)."""
-    if isinstance(record.opening_hours, OpeningHours):
-        msgspec.structs.force_setattr(record, "opening_hours", (record.opening_hours,))
-
-
-class Contact(Record, frozen=True):
-    """A person. Personal data: its `repr` shows nothing."""
+class Contact(Record):
+    """A person. Goes to the private file and nowhere else; its `repr` shows nothing."""
 
     full_name: Text = UNSET
     first_name: Text = UNSET
     last_name: Text = UNSET
     email_address: Text = UNSET
     phone_number: Text = UNSET
-    postal_code: Text = UNSET
     country: Text = UNSET
+    postal_code: Text = UNSET
     notes: Text = UNSET
     locales: Texts = UNSET
 
@@ -261,116 +330,131 @@ class Contact(Record, frozen=True):
         return "Contact(…)"
 
 
-class Cancellation(Record, frozen=True):
-    """That, when and why a booking was cancelled."""
+class HydratedUnit(Record):
+    """The ticket type inside a booking."""
 
-    refund: Text = UNSET
-    reason: Text = UNSET
-    utc_cancelled_at: Text = UNSET
-
-
-class DeliveryOption(Record, frozen=True):
-    """One form of a ticket."""
-
-    delivery_format: Text = UNSET
-    delivery_value: Text = UNSET
-
-    def __repr__(self) -> str:
-        return f"DeliveryOption({self.delivery_format!r})"
+    type: Text = UNSET
+    restrictions: Admission | UnsetType | None = UNSET
 
 
-class Ticket(Record, frozen=True):
-    """A voucher or a ticket."""
+class HydratedProduct(Record):
+    """The product inside a booking."""
 
-    redemption_method: Text = UNSET
-    utc_redeemed_at: Text = UNSET
-    delivery_options: tuple[DeliveryOption, ...] | UnsetType | None = UNSET
+    time_zone: Text = UNSET
 
 
-class UnitItem(Record, frozen=True):
+class ExtraItem(Record):
+    """An extra that was bought."""
+
+    extra_id: SomeId = UNSET
+    id: SomeId = UNSET
+    quantity: Count = UNSET
+    pricing: Pricing | UnsetType | None = UNSET
+    extra: NotKept = UNSET
+
+
+ExtraItems = list[ExtraItem] | UnsetType | None
+
+
+class UnitItem(Record):
     """One ticket of a booking. Its status may lag behind the booking's, which decides (Q13)."""
 
-    uuid: SomeId = UNSET
+    uuid: str
     unit_id: SomeId = UNSET
-    unit: Unit | UnsetType | None = UNSET
+    unit: HydratedUnit | UnsetType | None = UNSET
     status: Text = UNSET
     reseller_reference: Text = UNSET
     supplier_reference: Text = UNSET
-    utc_redeemed_at: Text = UNSET
+    utc_redeemed_at: Instant = UNSET
     contact: Contact | UnsetType | None = UNSET
-    ticket: Ticket | UnsetType | None = UNSET
+    extra_items: ExtraItems = UNSET
     pricing: Pricing | UnsetType | None = UNSET
+    ticket: NotKept = UNSET
+
+    def __repr__(self) -> str:
+        return f"UnitItem(uuid={self.uuid!r}, status={self.status!r})"
 
 
-class Booking(Record, frozen=True):
-    """A reservation or a sale, known by its `uuid`. Product, option and `id` are absent at some services (Q15)."""
+class Cancellation(Record):
+    """Why and when a booking was cancelled."""
 
-    uuid: Id
+    refund: Text = UNSET
+    reason: Text = UNSET
+    utc_cancelled_at: Instant = UNSET
+
+
+class BookedAvailability(Record):
+    """The departure inside a booking."""
+
+    id: SomeId = UNSET
+    local_date_time_start: Instant = UNSET
+    local_date_time_end: Instant = UNSET
+    all_day: Flag = UNSET
+    available: NotKept = UNSET
+    status: NotKept = UNSET
+    vacancies: NotKept = UNSET
+    capacity: NotKept = UNSET
+    max_units: NotKept = UNSET
+    utc_cutoff_at: NotKept = UNSET
+    opening_hours: NotKept = UNSET
+    unit_pricing: NotKept = UNSET
+    pricing: NotKept = UNSET
+    title: NotKept = UNSET
+    short_description: NotKept = UNSET
+
+
+class Booking(Record):
+    """A reservation or a sale, known by its `uuid`; early services send neither `id` nor the utc fields (Q15)."""
+
+    uuid: Annotated[str, Meta(min_length=1)]
+    status: str
     id: SomeId = UNSET
     test_mode: Flag = UNSET
     reseller_reference: Text = UNSET
     supplier_reference: Text = UNSET
-    status: Text = UNSET
-    utc_created_at: Text = UNSET
-    utc_updated_at: Text = UNSET
-    utc_expires_at: Text = UNSET
-    utc_redeemed_at: Text = UNSET
-    utc_confirmed_at: Text = UNSET
+    utc_created_at: Instant = UNSET
+    utc_updated_at: Instant = UNSET
+    utc_expires_at: Instant = UNSET
+    utc_redeemed_at: Instant = UNSET
+    utc_confirmed_at: Instant = UNSET
     product_id: SomeId = UNSET
-    product: Product | UnsetType | None = UNSET
+    product: HydratedProduct | UnsetType | None = UNSET
     option_id: SomeId = UNSET
-    option: Option | UnsetType | None = UNSET
+    option: NotKept = UNSET
     cancellable: Flag = UNSET
     cancellation: Cancellation | UnsetType | None = UNSET
     freesale: Flag = UNSET
     availability_id: SomeId = UNSET
-    availability: Availability | UnsetType | None = UNSET
+    availability: BookedAvailability | UnsetType | None = UNSET
     contact: Contact | UnsetType | None = UNSET
     notes: Text = UNSET
-    delivery_methods: Texts = UNSET
-    voucher: Ticket | UnsetType | None = UNSET
-    unit_items: tuple[UnitItem, ...] | UnsetType | None = UNSET
+    delivery_methods: NotKept = UNSET
+    voucher: NotKept = UNSET
+    unit_items: list[UnitItem] | UnsetType | None = UNSET
+    extra_items: ExtraItems = UNSET
     pricing: Pricing | UnsetType | None = UNSET
 
     def __repr__(self) -> str:
-        return f"Booking(uuid={str(self.uuid)!r}, status={self.status!r})"
+        return f"Booking(uuid={self.uuid!r}, status={self.status!r})"
 
 
-class Capability(Record, frozen=True):
+class Capability(Record):
     """One capability a service offers."""
 
     id: Id
-    revision: Whole = UNSET
+    revision: Count = UNSET
     required: Flag = UNSET
     dependencies: Texts = UNSET
     docs: Text = UNSET
 
 
-class Subscription(Record, frozen=True):
+class Subscription(Struct, frozen=True, kw_only=True):
     """A webhook subscription. `headers` are secrets and not shown by `repr`; most services do not send them back."""
 
-    id: Id
+    id: str
     url: str
     notification_types: tuple[str, ...] = ()
-    headers: dict[str, str] | UnsetType | None = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
 
     def __repr__(self) -> str:
-        return f"Subscription(id={str(self.id)!r}, url={self.url!r}, notification_types={self.notification_types!r})"
-
-
-_decoders: dict[object, msgspec.json.Decoder[object]] = {}
-
-
-def decode(kind: type[T], body: bytes) -> T:
-    """`body` as `kind`, such as `Product` or `tuple[Product, ...]`. Raises what `msgspec.json.decode` raises."""
-    decoder = _decoders.get(kind)
-    if decoder is None:
-        decoder = _decoders[kind] = msgspec.json.Decoder(kind, dec_hook=_convert)
-    return decoder.decode(body)  # type: ignore[return-value] # a decoder of that very kind
-
-
-def _convert(kind: type, value: object) -> object:
-    if kind is Id and isinstance(value, str | int) and not isinstance(value, bool):
-        return Id(value)
-    # msgspec turns a ValueError into its own, with the path.
-    raise ValueError(f"an id is a text or a number, not {type(value).__name__}")
+        return f"Subscription(id={self.id!r}, url={self.url!r}, notification_types={self.notification_types!r})"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
-from octo_sync.octo.records import Id, Subscription
+from octo_sync.octo.records import Subscription
 
 __all__ = ["SubscriptionList", "next_page", "normalise", "normalise_list"]
 
@@ -37,7 +37,7 @@ def normalise(record: object) -> Subscription | None:
     types = (types,) if isinstance(types, str) else types
     headers = record.get("headers")
     return Subscription(
-        id=Id(name),
+        id=str(name),
         url=url,
         notification_types=tuple(sorted({str(each).upper() for each in types}))
         if isinstance(types, list | tuple)

@@ -136,7 +136,7 @@ class Fetcher:
             if told in served:
                 continue  # the service has no text in that language and fell back to one we have
             served.add(told)
-            checked = checking.check_product(answer.body) if one else checking.check_products(answer.body)
+            checked = checking.check_products(answer.body, single=one)
             if one:
                 _require_own(subject, checked)
             checks.append(checked)
@@ -239,7 +239,10 @@ class Fetcher:
         salt = int.from_bytes(ways, "little", signed=True)
         screen = self._ports.privacy.screen(subject.connection)
         if subject.kind is SubjectKind.BOOKING:
-            own = [checking.check_booking(answer.body, salt=salt, screen=screen) for _, answer in pieces.calls]
+            own = [
+                checking.check_bookings(answer.body, single=True, salt=salt, screen=screen)
+                for _, answer in pieces.calls
+            ]
             for checked in own:
                 _require_own(subject, checked)
             return own
