@@ -120,23 +120,6 @@ def test_receiving_survives_a_kill_at_each_of_its_calls(tmp_path, strace, servic
     print(f"\nreceiving: killed at {len(calls)} calls")  # noqa: T201
 
 
-@pytest.fixture
-def old_journal(monkeypatch, tmp_path):
-    """Makes a journal of the first version with a subject in it."""
-
-    def make(path):
-        every = store.migrations()
-        monkeypatch.setattr(store, "migrations", lambda: every[:1])
-        with Journal.open(path, clock=Clock()) as journal:
-            journal.store._connect().exec_driver_sql(
-                'insert into subjects (connection, kind, "key", wanted_seq, priority, source, marked_at) '
-                "values ('main', 'booking', '[\"b\"]', 1, 0, 'user', '2026-01-01T00:00:00.000000Z')"
-            )
-        monkeypatch.undo()
-
-    return make
-
-
 def asked_until_dead(copy, program):
     """Ask whether it is ready, as the one was asked whose calls were counted; the exit code."""
     while program.code is None:
@@ -146,35 +129,25 @@ def asked_until_dead(copy, program):
     return program.code
 
 
-@pytest.mark.deep(15, everyday=["nothing"])
-@pytest.mark.parametrize("before", ["nothing", "an old journal"])
-def test_opening_survives_a_kill_at_each_call_of_creating_and_migrating(
-    tmp_path, strace, service, before, old_journal, request, tier
-):
-    def project(name):
-        copy = Copy(tmp_path / name, service)
-        if before != "nothing":
-            old_journal(copy.directory / "octo.journal.sqlite")
-        return copy
-
-    counting = project("counting")
+def test_opening_survives_a_kill_at_each_call_of_creating_and_migrating(tmp_path, strace, service, request, tier):
+    counting = Copy(tmp_path / "counting", service)
     with counting.serve("--only", "receiver", wrapper=tracing(strace, tmp_path / "trace")) as program:
         counting.ready(program)
         program.kill()
-    calls = chosen(counted(tmp_path / "trace"), request, tier, before)
+    calls = chosen(counted(tmp_path / "trace"), request, tier, "opening")
     for call, number in calls:
-        copy = project(f"{call}-{number}")
+        copy = Copy(tmp_path / f"{call}-{number}", service)
         with copy.serve("--only", "receiver", wrapper=dying(strace, call, number)) as program:
             assert asked_until_dead(copy, program) == KILLED, program.said()
         # Each further process opens what the one before has left.
         with Journal.open(copy.directory / "octo.journal.sqlite", clock=Clock()) as journal:
             assert journal.recovered_from is None
-            assert journal.subjects.dirty_count() == (before != "nothing")
+            assert journal.subjects.dirty_count() == 0
             assert journal.endpoints.rows() == []
         assert copy.number("select max(version) from schema_version") == store.migrations()[-1][0]
         assert not list(copy.directory.glob("*.corrupt-*"))
     assert calls
-    print(f"\nopening ({before}): killed at {len(calls)} calls")  # noqa: T201
+    print(f"\nopening: killed at {len(calls)} calls")  # noqa: T201
 
 
 @pytest.mark.deep(40)

@@ -124,14 +124,3 @@ def test_database_itself_refuses_what_must_not_be(journal: Journal, change: str)
     add(journal, ONE)
     with pytest.raises(JournalError, match="rules"), journal.store.writing() as connection:
         connection.exec_driver_sql(change)
-
-
-def test_a_journal_of_the_first_release_gets_the_table(journal: Journal, path, clock: HandClock) -> None:
-    with journal.store.writing() as connection:
-        for table in ("endpoints", "reconciliation_runs", "differences", "acceptances"):  # what came later
-            connection.exec_driver_sql(f"DROP TABLE {table}")
-        connection.exec_driver_sql("DELETE FROM schema_version WHERE version >= 3")
-    journal.close()
-    with Journal.open(path, clock=clock) as migrated:
-        add(migrated, ONE)
-        assert names(migrated.endpoints.rows()) == [ONE]

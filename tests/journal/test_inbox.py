@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.journal.helpers import NOON, ON_A_FILE, HandClock, availability, booking, fail, plan
 
 from octo_sync.errors import JournalError
-from octo_sync.journal import Journal, Months, Received, Timer, sql, store
+from octo_sync.journal import Journal, Months, Received, Timer, sql
 from octo_sync.journal.inbox import NOTIFIED
 from octo_sync.model import Source, Subject, SubjectKind
 
@@ -389,23 +389,6 @@ def test_deliveries_and_timers_survive_the_process(journal: Journal, clock: Hand
 
 
 # ── schema ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_journal_of_the_first_release_gains_the_tables_and_keeps_what_it_owes(
-    path, clock: HandClock, monkeypatch
-) -> None:
-    steps = store.migrations()
-    with monkeypatch.context() as patched:
-        patched.setattr(store, "migrations", lambda: steps[:1])
-        with Journal.open(path, clock=clock) as old:
-            old.subjects.mark([booking(), availability("p1", "o1", "2026-07")], Source.USER)
-            with pytest.raises(JournalError, match="deliveries"):
-                old.inbox.deliveries()
-    with Journal.open(path, clock=clock) as migrated:
-        assert migrated.recovered_from is None
-        assert migrated.subjects.dirty_count() == 2
-        migrated.inbox.accept([delivery(months=(Months(product="p1", option=None, months=("2026-07",)),))])
-        assert migrated.inbox.deliveries()[0].marks == 1
 
 
 @pytest.mark.deep(0.1, everyday=4)

@@ -1,4 +1,4 @@
--- 0001: the journal as of octo-sync 0.1. The same schema as journal/models.py, where every column is explained;
+-- 0001: the journal as of octo-sync 0.2. The same schema as journal/models.py, where every column is explained;
 -- tests/journal/test_schema.py compares the two. A migration is never edited once released: write the next number.
 
 CREATE TABLE schema_version (
@@ -110,4 +110,118 @@ CREATE TABLE settings (
   changed_at TEXT NOT NULL,
   PRIMARY KEY (connection, name),
   CONSTRAINT setting_named CHECK (length(name) > 0)
+) STRICT;
+
+CREATE TABLE deliveries (
+  id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+  connection TEXT NOT NULL,
+  endpoint TEXT NOT NULL,
+  received_at TEXT NOT NULL,
+  type TEXT NOT NULL,
+  reading TEXT NOT NULL,
+  subscription TEXT NOT NULL,
+  marks INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  CONSTRAINT delivery_named CHECK (length(connection) > 0),
+  CONSTRAINT delivery_counted CHECK (marks >= 0 AND seq >= 0)
+) STRICT;
+
+CREATE INDEX deliveries_by_time ON deliveries (connection, received_at);
+
+CREATE TABLE timers (
+  connection TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  "key" TEXT NOT NULL,
+  name TEXT NOT NULL,
+  due_at TEXT NOT NULL,
+  source TEXT NOT NULL,
+  PRIMARY KEY (connection, kind, "key", name),
+  CONSTRAINT timer_named CHECK (length(connection) > 0 AND length(kind) > 0 AND length(name) > 0 AND length(source) > 0),
+  CONSTRAINT timer_key_is_json CHECK (json_valid("key"))
+) STRICT;
+
+CREATE INDEX timers_due ON timers (due_at);
+
+CREATE TABLE endpoints (
+  id INTEGER NOT NULL,
+  endpoint TEXT NOT NULL,
+  connection TEXT NOT NULL,
+  secret_hash TEXT NOT NULL,
+  state TEXT DEFAULT 'pending' NOT NULL,
+  subscription_id TEXT,
+  created_at TEXT NOT NULL,
+  seen_at TEXT,
+  refused_at TEXT,
+  retired_at TEXT,
+  PRIMARY KEY (id),
+  CONSTRAINT endpoint_once UNIQUE (endpoint),
+  CONSTRAINT endpoint_named CHECK (length(endpoint) >= 32 AND length(connection) > 0),
+  CONSTRAINT endpoint_secret_hashed CHECK (length(secret_hash) = 64 AND NOT secret_hash GLOB '*[^0-9a-f]*'),
+  CONSTRAINT endpoint_state_known CHECK (state IN ('pending', 'active', 'retired')),
+  CONSTRAINT endpoint_retires_once CHECK ((state = 'retired') = (retired_at IS NOT NULL))
+) STRICT;
+
+CREATE TABLE reconciliation_runs (
+  id INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  started_at TEXT NOT NULL,
+  ended_at TEXT NOT NULL,
+  window_start TEXT NOT NULL,
+  window_end TEXT NOT NULL,
+  here_origin TEXT NOT NULL,
+  there_origin TEXT NOT NULL,
+  counts TEXT NOT NULL,
+  totals TEXT NOT NULL,
+  verdict TEXT NOT NULL,
+  differences INTEGER NOT NULL,
+  new_differences INTEGER NOT NULL,
+  resolved_differences INTEGER NOT NULL,
+  open_differences INTEGER NOT NULL,
+  PRIMARY KEY (id),
+  CONSTRAINT reconciliation_once UNIQUE (name, run_id),
+  CONSTRAINT reconciliation_named CHECK (length(name) > 0 AND length(run_id) > 0),
+  CONSTRAINT reconciliation_verdict_known CHECK (verdict IN ('ok', 'over', 'failed')),
+  CONSTRAINT reconciliation_json CHECK (json_valid(counts) AND json_valid(totals))
+) STRICT;
+
+CREATE TABLE differences (
+  id INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  "key" TEXT NOT NULL,
+  bucket TEXT NOT NULL,
+  field TEXT NOT NULL,
+  rule TEXT,
+  connection TEXT,
+  booking_uuid TEXT,
+  here_value TEXT,
+  there_value TEXT,
+  delta_amount TEXT,
+  currency TEXT,
+  reason TEXT NOT NULL,
+  code TEXT NOT NULL,
+  day TEXT,
+  first_seen_at TEXT NOT NULL,
+  last_seen_at TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  resolved_at TEXT,
+  PRIMARY KEY (id),
+  CONSTRAINT difference_once UNIQUE (name, "key", bucket, field),
+  CONSTRAINT difference_named CHECK (length(name) > 0 AND length(bucket) > 0)
+) STRICT;
+
+CREATE INDEX differences_open ON differences (name) WHERE resolved_at IS NULL;
+
+CREATE TABLE acceptances (
+  id INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  "key" TEXT NOT NULL,
+  note TEXT NOT NULL,
+  accepted_by TEXT NOT NULL,
+  accepted_at TEXT NOT NULL,
+  until TEXT,
+  PRIMARY KEY (id),
+  CONSTRAINT acceptance_once UNIQUE (name, "key"),
+  CONSTRAINT acceptance_has_a_reason CHECK (length(note) > 0 AND length(accepted_by) > 0)
 ) STRICT;
