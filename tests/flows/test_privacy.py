@@ -626,10 +626,10 @@ async def test_a_keeper_erases_what_another_process_asks_for_publishes_and_works
         try:
             with open_journal(copy.pipeline, copy.clock) as outside:
                 people = Privacy.open("keep", outside, Random(1)).people([MARKS["emailAddress"]], [])
-                asked = outside.request_erasure(people, [])
+                asked = outside.erasures.request(people, [])
                 wake.set()
                 async with asyncio.timeout(120):
-                    while (done := outside.erasure(asked.id)).done_at is None:  # noqa: ASYNC110 - as another process
+                    while (done := outside.erasures.find(asked.id)).done_at is None:  # noqa: ASYNC110 - as another process
                         await asyncio.sleep(0.05)
             assert holding(copy.directory) == []
             service.change(guest[0], contact=MARKS, notes=NOTES)
@@ -742,13 +742,13 @@ async def test_who_was_erased_after_a_backup_is_not_in_it_when_it_is_restored_an
     target = copy.directory.parent / "backup"
     back_up(files(copy.pipeline), target, now=copy.clock.now(), run="run", name="test", program="test")
     with open_journal(copy.pipeline, copy.clock) as before:
-        secret = before.erased().secret
+        secret = before.erasures.erased().secret
     if lost:
         for file in copy.directory.glob("octo.journal.sqlite*"):
             file.unlink()
     await forget(copy, emails=[MARKS["emailAddress"]])
     with open_journal(copy.pipeline, copy.clock) as former:
-        assert (former.erased().secret != secret) is lost
+        assert (former.erasures.erased().secret != secret) is lost
 
     restore(files(copy.pipeline), target, read_manifest(target), copy.pipeline, copy.clock, force=True)
 

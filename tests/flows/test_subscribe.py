@@ -167,7 +167,7 @@ async def test_the_endpoint_is_durable_and_accepted_before_the_service_hears_of_
             if request.method in {"POST", "PATCH"}:
                 body = json.loads(await request.aread())
                 with Journal.open(shop.path, clock=shop.clock) as receiver:
-                    rows = {row.endpoint: row.secret_hash for row in receiver.endpoints()}
+                    rows = {row.endpoint: row.secret_hash for row in receiver.endpoints.rows()}
                 accepted.append(rows.get(body["url"].rpartition("/")[2]) == hash_of(body["headers"][HEADER]))
             return await super().handle_async_request(request)
 
