@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "img"
 PAGES = {"dashboard": "", "revenue": "revenue", "occupancy": "occupancy", "sync": "sync"}
 """A picture's name and the page that it shows."""
-SIZE = {"width": 1280, "height": 1110}
-COLUMNS = 134
+SIZE = {"width": 1280, "height": 1040}
+COLUMNS = 140
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Coloured, but without the bars that move.
 TERMINAL = {"FORCE_COLOR": "1", "TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "0", "COLUMNS": str(COLUMNS)}

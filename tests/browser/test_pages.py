@@ -50,7 +50,7 @@ def test_nothing_is_wrong_with_a_page(look, base, pictures, name, width):
         window.page.screenshot(path=pictures / f"{name}-{width}-{theme}.png", full_page=True)
 
 
-README_PICTURE = 1280, 1110
+README_PICTURE = 1280, 1040
 
 
 def size_of(picture):
