@@ -2,7 +2,8 @@
 
     cli → app → dashboard, receiver → flows → octo, journal, destinations, tables, reconciliation, pipeline → model, errors
 
-Those in the middle do not import each other, but for destinations, which read what a table is from `tables`. `sandbox` is a
+Those in the middle do not import each other, but for destinations, which read what a table is from `tables`, and `tables`,
+which read what a record is from `octo`. `sandbox` is a
 stranger to all of them.
 """
 
@@ -35,7 +36,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "octo": NOUNS,
     "journal": NOUNS,
     "destinations": NOUNS | {"tables"},
-    "tables": NOUNS,
+    "tables": NOUNS | {"octo"},
     "reconciliation": NOUNS,
     "pipeline": NOUNS,
     "model": frozenset({"errors"}),

@@ -28,7 +28,9 @@ __all__ = [
     "HydratedProduct",
     "HydratedUnit",
     "Id",
+    "Named",
     "NotKept",
+    "Number",
     "OpeningHours",
     "Option",
     "Precision",
@@ -43,6 +45,7 @@ __all__ = [
 ]
 
 Id = str | int
+Named = Annotated[str, Meta(min_length=1)]
 Text = str | UnsetType | None
 Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Number | UnsetType | None
@@ -275,7 +278,7 @@ class Content(Record):
 class Option(Content, kw_only=True):
     """A variant of a product; most products have one, `DEFAULT`."""
 
-    id: Annotated[str, Meta(min_length=1)] | int
+    id: Named | int
     default: Flag = UNSET
     internal_name: Text = UNSET
     reference: Text = UNSET
@@ -406,7 +409,7 @@ class BookedAvailability(Record):
 class Booking(Record):
     """A reservation or a sale, known by its `uuid`; early services send neither `id` nor the utc fields (Q15)."""
 
-    uuid: Annotated[str, Meta(min_length=1)]
+    uuid: Named
     status: str
     id: SomeId = UNSET
     test_mode: Flag = UNSET

@@ -1,15 +1,12 @@
 """Availability: departures and open days of an option, and their prices. From `POST /availability`."""
 
+from octo_sync.octo.records import Availability
 from octo_sync.tables.base import Enum, Merge, Noun, Table, column, instant, local, money, oddities
-from octo_sync.tables.pricing import PRICE
+from octo_sync.tables.reading import ODDITIES, struct
 
 NOUN = Noun(
     name="availability",
-    record=(
-        'STRUCT(id VARCHAR, "localDateTimeStart" VARCHAR, "localDateTimeEnd" VARCHAR, "utcCutoffAt" VARCHAR, '
-        '"allDay" BOOLEAN, available BOOLEAN, status VARCHAR, vacancies BIGINT, capacity BIGINT, "maxUnits" BIGINT, '
-        f'"openingHours" JSON, "unitPricing" {PRICE}[], pricing {PRICE}, oddities VARCHAR[])'
-    ),
+    record=struct(Availability, ODDITIES),
     enums=(Enum("status", frozenset({"AVAILABLE", "FREESALE", "SOLD_OUT", "LIMITED", "CLOSED"}), "[r.status]"),),
 )
 

@@ -4,6 +4,7 @@ Everything here is as the service reported it: a booking of an unknown product l
 service leaves out the hydrated unit, `unit_type` and `pax_count` stay null (marts look them up in `core.units`).
 """
 
+from octo_sync.octo.records import Booking, Tax
 from octo_sync.tables.base import (
     Column,
     Enum,
@@ -18,35 +19,12 @@ from octo_sync.tables.base import (
     oddities,
     text,
 )
-from octo_sync.tables.pricing import PRICE_WITH_TAXES as PRICE
-from octo_sync.tables.pricing import TAX
-
-_CONTACT = (
-    'STRUCT("fullName" VARCHAR, "firstName" VARCHAR, "lastName" VARCHAR, "emailAddress" VARCHAR, '
-    '"phoneNumber" VARCHAR, country VARCHAR, "postalCode" VARCHAR, notes VARCHAR, locales JSON)'
-)
-_EXTRA_ITEM = f'STRUCT("extraId" VARCHAR, id VARCHAR, quantity BIGINT, pricing {PRICE})'
-_UNIT_ITEM = (
-    'STRUCT(uuid VARCHAR, "unitId" VARCHAR, '
-    'unit STRUCT("type" VARCHAR, restrictions STRUCT("paxCount" BIGINT)), status VARCHAR, '
-    '"resellerReference" VARCHAR, "supplierReference" VARCHAR, "utcRedeemedAt" VARCHAR, '
-    f'contact {_CONTACT}, "extraItems" {_EXTRA_ITEM}[], pricing {PRICE})'
-)
+from octo_sync.tables.reading import ODDITIES, struct
 
 _STATUSES = frozenset({"ON_HOLD", "CONFIRMED", "EXPIRED", "CANCELLED", "REDEEMED", "PENDING", "REJECTED"})
 NOUN = Noun(
     name="bookings",
-    record=(
-        'STRUCT(uuid VARCHAR, id VARCHAR, status VARCHAR, "testMode" BOOLEAN, "resellerReference" VARCHAR, '
-        '"supplierReference" VARCHAR, "utcCreatedAt" VARCHAR, "utcUpdatedAt" VARCHAR, "utcExpiresAt" VARCHAR, '
-        '"utcRedeemedAt" VARCHAR, "utcConfirmedAt" VARCHAR, "productId" VARCHAR, '
-        'product STRUCT("timeZone" VARCHAR), "optionId" VARCHAR, cancellable BOOLEAN, '
-        'cancellation STRUCT(refund VARCHAR, reason VARCHAR, "utcCancelledAt" VARCHAR), freesale BOOLEAN, '
-        '"availabilityId" VARCHAR, availability STRUCT(id VARCHAR, "localDateTimeStart" VARCHAR, '
-        '"localDateTimeEnd" VARCHAR, "allDay" BOOLEAN), '
-        f'contact {_CONTACT}, notes VARCHAR, "unitItems" {_UNIT_ITEM}[], "extraItems" {_EXTRA_ITEM}[], '
-        f"pricing {PRICE}, oddities VARCHAR[])"
-    ),
+    record=struct(Booking, ODDITIES),
     enums=(
         Enum("status", _STATUSES, "[r.status]"),
         Enum("cancellation.refund", frozenset({"FULL", "PARTIAL", "NONE"}), "[r.cancellation.refund]"),
@@ -283,7 +261,7 @@ TAXES = Table(
         "(select connection_id, has_pricing, r, coalesce(t.name, '') as name, r.pricing.currency as currency, "
         'r.pricing."currencyPrecision" as precision, sum(t.original)::bigint as original, '
         "sum(t.retail)::bigint as retail, sum(t.net)::bigint as net "
-        f'from (select *, unnest(r.pricing."includedTaxes"::{TAX}[]) as t from staged_bookings) group by all)'
+        f'from (select *, unnest(r.pricing."includedTaxes"::{struct(Tax)}[]) as t from staged_bookings) group by all)'
     ),
     key=("connection_id", "booking_uuid", "name"),
     merge=Merge.REPLACE,

@@ -1,38 +1,12 @@
 """Products with their options, units, prices, extras and texts. From `GET /products` and `GET /products/{id}`."""
 
+from octo_sync.octo.records import Product
 from octo_sync.tables.base import Column, Enum, Merge, Noun, Table, column, money, oddities, text
-from octo_sync.tables.pricing import PRICE
-
-_EXTRA = (
-    'STRUCT(id VARCHAR, "internalName" VARCHAR, reference VARCHAR, title VARCHAR, '
-    'restrictions STRUCT(required BOOLEAN, "minQuantity" BIGINT, "maxQuantity" BIGINT))'
-)
-_UNIT = (
-    'STRUCT(id VARCHAR, "internalName" VARCHAR, reference VARCHAR, "type" VARCHAR, title VARCHAR, '
-    'restrictions STRUCT("minAge" BIGINT, "maxAge" BIGINT, "idRequired" BOOLEAN, "minQuantity" BIGINT, '
-    '"maxQuantity" BIGINT, "paxCount" BIGINT, "accompaniedBy" JSON), '
-    f'"pricingFrom" {PRICE}[], extras {_EXTRA}[])'
-)
-_CONTENT = (
-    'title VARCHAR, "shortDescription" VARCHAR, description VARCHAR, features JSON, faqs JSON, media JSON, '
-    'locations JSON, "categoryLabels" JSON'
-)
-_OPTION = (
-    'STRUCT(id VARCHAR, "default" BOOLEAN, "internalName" VARCHAR, reference VARCHAR, '
-    '"availabilityLocalStartTimes" JSON, "cancellationCutoff" VARCHAR, "cancellationCutoffAmount" BIGINT, '
-    '"cancellationCutoffUnit" VARCHAR, restrictions STRUCT("minUnits" BIGINT, "maxUnits" BIGINT), '
-    f'units {_UNIT}[], "pricingFrom" {PRICE}[], extras {_EXTRA}[], {_CONTENT})'
-)
+from octo_sync.tables.reading import ODDITIES, struct
 
 NOUN = Noun(
     name="products",
-    record=(
-        'STRUCT(id VARCHAR, "internalName" VARCHAR, reference VARCHAR, locale VARCHAR, "timeZone" VARCHAR, '
-        '"allowFreesale" BOOLEAN, "instantConfirmation" BOOLEAN, "instantDelivery" BOOLEAN, '
-        '"availabilityRequired" BOOLEAN, "availabilityType" VARCHAR, "deliveryFormats" JSON, '
-        '"deliveryMethods" JSON, "redemptionMethod" VARCHAR, "defaultCurrency" VARCHAR, '
-        f'"availableCurrencies" JSON, "pricingPer" VARCHAR, options {_OPTION}[], {_CONTENT}, oddities VARCHAR[])'
-    ),
+    record=struct(Product, ODDITIES),
     enums=(
         Enum("availabilityType", frozenset({"START_TIME", "OPENING_HOURS"}), '[r."availabilityType"]'),
         Enum("redemptionMethod", frozenset({"DIGITAL", "PRINT", "MANIFEST"}), '[r."redemptionMethod"]'),

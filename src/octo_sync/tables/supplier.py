@@ -1,13 +1,12 @@
 """The supplier behind the token. From `GET /supplier`."""
 
+from octo_sync.octo.records import Supplier
 from octo_sync.tables.base import Noun, Table, column
+from octo_sync.tables.reading import struct
 
 NOUN = Noun(
     name="supplier",
-    record=(
-        "STRUCT(id VARCHAR, name VARCHAR, endpoint VARCHAR, "
-        "contact STRUCT(website VARCHAR, email VARCHAR, telephone VARCHAR, address VARCHAR))"
-    ),
+    record=struct(Supplier),
 )
 
 SUPPLIERS = Table(
