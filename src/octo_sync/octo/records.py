@@ -7,6 +7,8 @@ Strict about types (a count of 7.5 or a price of "10" is refused, not rounded), 
 to vary: ids as numbers, unknown enum values (Q34), absent optional fields, extra fields. `UNSET` is absent, `None` is
 null (R10).
 
+Longer than other modules, because a noun is best read in one place with those it holds.
+
 Sources: the field lists of the OCTO specification 1.0 as published in 2026, and providers' documented deviations.
 """
 
