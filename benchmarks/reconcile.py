@@ -149,11 +149,10 @@ base_url = "http://127.0.0.1:9"
 token = { env = "OCTO_BENCH_TOKEN", default = "nobody listens there" }
 
 [reconcile.bench]
-there = { csv = "ledger.csv" }
+there = { file = "ledger.csv", format = { strip = "BK-?" } }
 keys = ["booking_uuid=octo_uuid", "supplier_reference=no", "reseller_reference=agent"]
 fields = { FIELDS }
 tolerance = { EUR = 0.01, BHD = 0.001, JPY = 0 }
-strip = "BK-?"
 fail_on = "ambiguous>0"
 """
 

@@ -8,7 +8,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
 HEAD = """# Configuration
 
-<!-- Written by scripts/configuration.py from src/octo_sync/pipeline/keys.py; a test keeps it current. -->
+<!-- Written by scripts/configuration.py from src/octo_sync/pipeline/; a test keeps it current. -->
 
 A pipeline is one TOML file: `pipelines/NAME.toml` in the working directory, or one that came with the program
 (`sandbox`, `example`). [`pipelines/example.toml`](../pipelines/example.toml) has every key with a comment.
@@ -40,29 +40,24 @@ A wrong file is refused with every mistake, each with its key, what was found an
 
 ## Where a token may go
 
-Tokens travel with every request, so an address must be https unless it is this machine. `allow_http = true` permits
-http to a public address; `allow_hosts = ["10.1.2.3", "octo.internal"]` names hosts that may be private or spoken to
-over http. Private, link-local and other special addresses are refused unless they are named there. The token itself
-is never in the file: `{ env = "ACME_TOKEN" }` or `{ file = "…" }`. A known token (`default`) is permitted only for a
-service on this machine.
+Tokens travel with every request, so an address must be https unless it is this machine.
+`allow_hosts = ["10.1.2.3", "octo.internal"]` names hosts that may be private or spoken to over http. Private, link-local
+and other special addresses are refused unless they are named there. The token itself is never in the file:
+`{ env = "ACME_TOKEN" }` or `{ file = "…" }`, which hold all that is sent, such as `TOKEN/1234` where a service wants that.
+A known token (`default`) is permitted only for a service on this machine.
 """
 
 SECTIONS = {
     (): "The pipeline",
     ("horizon",): "`[horizon]`",
     ("connections", "*"): "`[connections.NAME]`",
-    ("connections", "*", "token"): "`token` of a connection",
-    ("connections", "*", "products"): "`products` of a connection",
     ("connections", "*", "limits"): "`[connections.NAME.limits]`",
     ("sync",): "`[sync]`",
     ("publish",): "`[publish]`",
     ("schedule",): "`[schedule]`",
     ("webhooks",): "`[webhooks]`",
     ("dashboard",): "`[dashboard]`",
-    ("dashboard", "token"): "`token` of the dashboard",
-    ("serve",): "`[serve]`",
     ("notify",): "`[notify]`",
-    ("care",): "`[care]`",
     ("retention",): "`[retention]`",
     ("reconcile", "*"): "`[reconcile.NAME]`",
     ("reconcile", "*", "there"): "`there` of a reconciliation",

@@ -247,5 +247,4 @@ class Connection:
     channel: str = ""
     business_time_zone: str = "UTC"
     booking_date_means: str = "auto"
-    trailing_slash: bool = False
     limits: Limits = field(default_factory=Limits)

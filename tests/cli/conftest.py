@@ -26,7 +26,6 @@ token = {{ env = "SHOP_TOKEN", default = "sandbox-token-all" }}
 [connections.shop.limits]
 attempts = 2
 backoff = 0.05
-backoff_cap = 0.1
 concurrency = 4
 
 [sync]

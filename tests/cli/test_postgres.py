@@ -447,7 +447,7 @@ def test_a_ledger_is_compared_with_what_is_on_the_server_and_the_result_is_shown
         + """
 [reconcile.ledger]
 here = "select * from marts.fct_bookings where was_sold and retail_amount <> 0"
-there = { csv = "ledger.csv" }
+there = { file = "ledger.csv" }
 keys = ["booking_uuid=id"]
 fields = { retail_amount = "gross", currency = "currency" }
 window = "-60d..+60d"

@@ -16,7 +16,7 @@ import octo_sync
 HEADS = ("octo_uuid", "no", "state", "gross", "currency", "day")
 SECTION = """
 [reconcile.ledger]
-there = {{ csv = "ledger*.csv" }}
+there = {{ file = "ledger*.csv" }}
 keys = ["booking_uuid=octo_uuid", "supplier_reference=no"]
 fields = {{ status = "state", retail_amount = "gross", currency = "currency", travel_date = "day" }}
 map.status = {{ OK = ["CONFIRMED", "REDEEMED"], XX = "CANCELLED" }}
@@ -154,7 +154,7 @@ def test_what_was_accepted_stays_so_when_another_booking_of_the_order_differs_to
         section = f"""
 [reconcile.orders]
 here = "{here}"
-there = {{ csv = "ledger.csv" }}
+there = {{ file = "ledger.csv" }}
 keys = ["our_order=octo_uuid"]
 fields = {{ retail_amount = "gross", currency = "currency" }}
 window = "-40d..+40d"
@@ -176,7 +176,7 @@ window = "-40d..+40d"
 
 @pytest.mark.deep(2)
 def test_files_are_written_for_their_owner_alone(project, books_now):
-    ask_for(project, 'html = "reports/every.html"')
+    ask_for(project, 'write = ["reports/every.html"]')
     write(project, books_now[1:])
 
     done = project("reconcile", "ledger", "--html", "l.html", "--xlsx", "l.xlsx", "--csv", "l.csv")
@@ -341,7 +341,7 @@ def test_a_pipeline_without_one_says_where_to_look(looked):
 def test_beside_serve_it_is_kept_and_serve_shows_it(project, books_now):
     ask_for(project, "after_sync = false")
     path = project.directory / "pipelines" / "shop.toml"
-    path.write_text(path.read_text() + '\n[serve]\npublish_every = "0.2s"\n')
+    path.write_text(path.read_text() + '\n[publish]\nevery = "0.2s"\n')
     write(project, books_now[1:])
     running = project.start("serve", "--only", "worker")
     try:
@@ -361,7 +361,7 @@ def test_beside_serve_it_is_kept_and_serve_shows_it(project, books_now):
 def test_serve_compares_after_a_pull_of_bookings(project, books_now):
     ask_for(project)
     path = project.directory / "pipelines" / "shop.toml"
-    path.write_text(path.read_text() + '\n[serve]\npublish_every = "0.2s"\n\n[schedule]\nbookings = "* * * * *"\n')
+    path.write_text(path.read_text() + '\n[publish]\nevery = "0.2s"\n\n[schedule]\nbookings = "* * * * *"\n')
     write(project, books_now[1:])
     running = project.start("serve", "--only", "worker")
     try:

@@ -26,9 +26,6 @@ token = { file = "$CREDENTIALS_DIRECTORY/other" }
 url = "https://hooks.acme.test/octo"
 bind = "127.0.0.1:9797"
 
-[serve]
-stop_within = "7500ms"
-
 [schedule]
 full = "30 2 * * 1"
 time_zone = "Europe/Lisbon"

@@ -60,12 +60,12 @@ def test_nothing_is_overwritten_unless_told_and_then_nothing_of_it_is_written(de
 
 
 def test_a_mistake_in_the_pipeline_file_is_told_and_nothing_is_printed(deploy):
-    deploy.pipeline(PIPELINE.replace("[serve]", "[server]"))
+    deploy.pipeline(PIPELINE.replace("[schedule]", "[scheduler]"))
 
     done = deploy("systemd")
 
     assert done.stdout == ""
-    assert any("server" in mistake for mistake in done.exception.mistakes)
+    assert any("scheduler" in mistake for mistake in done.exception.mistakes)
 
 
 def test_of_several_pipelines_one_is_named(deploy):

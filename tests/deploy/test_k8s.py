@@ -52,7 +52,7 @@ def test_there_is_one_writer_and_nobody_is_root(deploy):
         }
         assert container["resources"]["limits"]["memory"]
         assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
-        assert pod["terminationGracePeriodSeconds"] == 13
+        assert pod["terminationGracePeriodSeconds"] == 10
 
 
 def test_health_is_asked_of_the_receiver(deploy):

@@ -27,8 +27,6 @@ token = {{ env = "ACME_TOKEN" }}
 [webhooks]
 url = "https://{host}:{port}/x/octo"
 bind = "127.0.0.1:{receiver}"
-header_timeout = 1
-request_timeout = 2
 """
 ADDRESS = f"/x/octo/hooks/{process.ENDPOINT}"
 LIMIT = 64 * 1024

@@ -55,7 +55,7 @@ def test_values_are_those_of_the_pipeline(deploy):
     files, _ = deploy.files("systemd")
     service = unit(files["octo-sync.service"])["Service"]
 
-    assert service["TimeoutStopSec"] == ["13s"]
+    assert service["TimeoutStopSec"] == ["10s"]
     assert service["SuccessExitStatus"] == ["143"]
     assert service["ExecStart"][0].endswith(f"octo-sync serve acme -C {deploy.directory}")
     assert service["WorkingDirectory"] == service["ReadWritePaths"] == [str(deploy.directory)]
@@ -122,7 +122,7 @@ def test_what_is_written_elsewhere_may_be_written(deploy):
     deploy.pipeline(
         'destination = "/data/a b/octo.duckdb"\njournal = "/data/j/octo.sqlite"\n'
         '[connections.acme]\nbase_url = "https://api.example.com/o"\ntoken = { env = "T" }\n'
-        '[reconcile.ledger]\nkeys = ["booking_uuid=id"]\nhtml = "/reports/ledger.html"\nthere = { csv = "ledger.csv" }\n'
+        '[reconcile.ledger]\nkeys = ["booking_uuid=id"]\nwrite = ["/reports/ledger.html"]\nthere = { file = "ledger.csv" }\n'
     )
 
     files, folder = deploy.files("systemd")
@@ -143,9 +143,9 @@ def test_what_is_written_elsewhere_may_be_written(deploy):
         ("", "home/me/acme.toml", "read-only"),
         ('destination = "{home}/octo.duckdb"', "project/pipelines/acme.toml", "read-only"),
         ('publish = {{ path = "{home}/octo.read.duckdb" }}', "project/pipelines/acme.toml", "read-only"),
-        ('there.csv = "{home}/ledger-*.csv"', "project/pipelines/acme.toml", "read-only"),
-        ('there.csv = "own/*.csv"\nhtml = "{home}/ledger.html"', "project/pipelines/acme.toml", "read-only"),
-        ('there.csv = "own/*.csv"\nhtml = "ledger.html"', "project/pipelines/acme.toml", "yes"),
+        ('there.file = "{home}/ledger-*.csv"', "project/pipelines/acme.toml", "read-only"),
+        ('there.file = "own/*.csv"\nwrite = ["{home}/ledger.html"]', "project/pipelines/acme.toml", "read-only"),
+        ('there.file = "own/*.csv"\nwrite = ["ledger.html"]', "project/pipelines/acme.toml", "yes"),
     ],
 )
 def test_home_directories_are_hidden_unless_the_pipeline_names_a_file_in_one(

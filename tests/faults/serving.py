@@ -260,9 +260,9 @@ class Copy:
             f'[connections.main]\nbase_url = "{sandbox.base_url}"\n'
             f'token = {{ env = "OCTO_TEST_TOKEN_UNSET", default = "{TOKEN}" }}\n'
             f"[connections.main.limits]\n{limits}\n"
-            f'[webhooks]\nurl = "http://127.0.0.1:{self.port}/hooks"\nbind = "127.0.0.1:{self.port}"\nrest = "1s"\n'
+            f'[webhooks]\nurl = "http://127.0.0.1:{self.port}/hooks"\nbind = "127.0.0.1:{self.port}"\n'
             f'[sync]\nconfirm_after = {json.dumps([f"{look}s" for look in confirm])}\nbackoff = "0.2s"\nbackoff_cap = "2s"\n'
-            f'[serve]\npublish_every = "{publish_every}"\n{more}\n'
+            f'[publish]\nevery = "{publish_every}"\n{more}\n'
         )
 
     @property

@@ -39,7 +39,7 @@ FAULTS = [
     {"fault": "delivery_doubled", "share": 0.2},
     {"fault": "delivery_reordered", "share": 0.5, "seconds": 2},
 ]
-QUICK = 'attempts = 4\nbackoff = "0.05s"\nbackoff_cap = "0.5s"\ndeadline = "10s"'
+QUICK = 'attempts = 4\nbackoff = "0.05s"\ndeadline = "10s"'
 
 
 class Counting:

@@ -14,8 +14,9 @@ WORKER = Path(__file__).with_name("worker.py")
 
 
 def start(copy, *flags, **more):
+    batch = copy.settings.get("batch_bodies", 0)
     return subprocess.Popen(
-        [sys.executable, WORKER, copy.directory, NOON.isoformat(), *flags],
+        [sys.executable, WORKER, copy.directory, NOON.isoformat(), f"batch={batch}", *flags],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

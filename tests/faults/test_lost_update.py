@@ -31,7 +31,7 @@ def copy(synced):
         made = synced()
         made.settings["confirm_after"] = tuple(f"{look}s" for look in confirm)
         made.set_limits(**QUICK, concurrency=16)
-        made.file.write_text(made.file.read_text() + f"\n[webhooks]\nrest = {rest}\n")
+        made.webhooks["rest"] = rest
         return made
 
     return make

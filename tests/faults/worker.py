@@ -1,6 +1,6 @@
 """One sync in a process of its own, for tests that kill it or take its disk away.
 
-    python worker.py DIRECTORY NOON [full]
+    python worker.py DIRECTORY NOON [full] [publish] [batch=N]
 
 Says `open` when it owns the project, then `ok`, `partial` or `failed`; an error that octo_sync names is said as
 `error <class> <sentence>` with exit 3. Anything else is a traceback, which no test accepts.
@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from random import SystemRandom
 
@@ -35,8 +36,10 @@ def say(*words):
     sys.stdout.flush()
 
 
-async def main(directory, noon, *, full, publishing):
+async def main(directory, noon, *, full, publishing, batch):
     pipeline = load(directory / "pipeline.toml", directory=directory, environ={}, overrides={})
+    if batch:
+        pipeline = replace(pipeline, sync=replace(pipeline.sync, batch_bodies=batch))
     async with open_project(pipeline, command="worker", clock=Clock(noon), random=SystemRandom()) as project:
         say("open")
         result = await sync(project.ports, Scope(full=full), command="worker", publishing=publishing)
@@ -52,6 +55,7 @@ if __name__ == "__main__":
                 dt.datetime.fromisoformat(sys.argv[2]),
                 full="full" in sys.argv,
                 publishing="publish" in sys.argv,
+                batch=next((int(word.partition("=")[2]) for word in sys.argv if word.startswith("batch=")), 0),
             )
         )
     except OctoSyncError as error:

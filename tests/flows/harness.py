@@ -22,7 +22,8 @@ from octo_sync.flows.sync.run import sync
 from octo_sync.flows.verify import verify_live
 from octo_sync.journal import Journal
 from octo_sync.model import Subject, SubjectKind
-from octo_sync.pipeline import load
+from octo_sync.pipeline import CareSettings, load, values
+from octo_sync.pipeline.keys import KEYS
 from octo_sync.sandbox.config import SandboxConfig
 from octo_sync.sandbox.server import Sandbox
 from octo_sync.tables import all_tables, nouns
@@ -42,6 +43,19 @@ QUICK = {
 """Limits for services that are sick on purpose."""
 
 QUICK_SYNC = {"attempts": 2, "backoff": "0.02s", "backoff_cap": "0.1s"}
+
+
+def is_key(table, name):
+    """Whether it stands in a pipeline file; what fits everybody does not, and is changed where it was read."""
+    return any(path[-2:] == (table, name) for path in KEYS)
+
+
+def changed(table, wanted):
+    """What a pipeline file said, with other values for what has no key."""
+    fixed = {name: value for name, value in wanted.items() if not is_key("limits", name) and not is_key("sync", name)}
+    return dataclasses.replace(
+        table, **{name: values.duration(v) if isinstance(v, str) else v for name, v in fixed.items()}
+    )
 
 
 def small(**changes):
@@ -190,6 +204,7 @@ class Project:
         self.directory, self.service, self.destination = directory, service, destination
         self.connections = connections or {"main": Asked(**asked)}
         self.settings = {"confirm_after": ("0.05s",), "backoff": "0.05s", "backoff_cap": "0.2s", **(sync or {})}
+        self.webhooks, self.care = {}, CareSettings()
         self.publishing = publish
         self.clock = RunningClock()
         self.today = TODAY
@@ -204,7 +219,7 @@ class Project:
         for name in ("bookings", "availability"):
             low, high = getattr(first, name)
             lines.append(f'{name} = "{low:+d}d..{high:+d}d"')
-        lines += ["[sync]", *(f"{name} = {_toml(value)}" for name, value in self.settings.items())]
+        lines += ["[sync]", *(f"{k} = {_toml(v)}" for k, v in self.settings.items() if is_key("sync", k))]
         for name, one in self.connections.items():
             lines += [
                 f"[connections.{name}]",
@@ -216,7 +231,10 @@ class Project:
                 *(f"{key} = {_toml(value)}" for key, value in one.settings.items()),
             ]
             if one.limits:
-                lines += [f"[connections.{name}.limits]", *(f"{k} = {_toml(v)}" for k, v in one.limits.items())]
+                lines += [
+                    f"[connections.{name}.limits]",
+                    *(f"{k} = {_toml(v)}" for k, v in one.limits.items() if is_key("limits", k)),
+                ]
         self.directory.mkdir(parents=True, exist_ok=True)
         self.file.write_text("\n".join(lines) + "\n")
 
@@ -232,7 +250,19 @@ class Project:
 
     @property
     def pipeline(self):
-        return load(self.file, directory=self.directory, environ={}, overrides={})
+        loaded = load(self.file, directory=self.directory, environ={}, overrides={})
+        return dataclasses.replace(
+            loaded,
+            sync=changed(loaded.sync, self.settings),
+            webhooks=changed(loaded.webhooks, self.webhooks),
+            care=self.care,
+            connections=tuple(
+                dataclasses.replace(each, limits=changed(each.limits, self.connections[each.name].limits))
+                if each.name in self.connections
+                else each
+                for each in loaded.connections
+            ),
+        )
 
     @contextlib.asynccontextmanager
     async def opened(self, *, seed=None, **more):

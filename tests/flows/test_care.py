@@ -390,7 +390,7 @@ def service():
 async def test_a_sync_and_a_quiet_program_take_care_by_themselves(tmp_path, service):
     service.reset()
     project = Project(tmp_path, service, limits=QUICK)
-    project.file.write_text(project.file.read_text() + '[care]\nleast = 1\nwaste = 0.01\nevery = "1h"\n')
+    project.care = CareSettings(least=1, waste=0.01)
     await project.sync()
     async with project.opened() as one:
         assert json.loads(one.ports.journal.settings.get("care"))["bytes_per_value"]

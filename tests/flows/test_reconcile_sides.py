@@ -130,7 +130,7 @@ def test_what_a_connection_there_has_is_chosen_by_the_same_day(copy, tmp_path):
 
 LEDGER = """
 [reconcile.ledger]
-there = { csv = "ledger.csv" }
+there = { file = "ledger.csv" }
 keys = ["supplier_reference=no"]
 fields = { retail_amount = "gross", currency = "currency" }
 window = "-21d..+0d"
@@ -305,9 +305,9 @@ def test_what_was_told_is_held_of_the_shown_bookings_alone(copy, tmp_path):
 # ── where the other side is ───────────────────────────────────────────────────────────────────────────────────────────
 
 SOURCES = {
-    "csv": 'csv = "sales-*.csv"',
-    "xlsx": 'xlsx = "sales.xlsx", sheet = "Sales", header_row = 2',
-    "parquet": 'parquet = "sales.parquet"',
+    "csv": 'file = "sales-*.csv"',
+    "xlsx": 'file = "sales.xlsx", format = {{ sheet = "Sales", header_row = 2 }}',
+    "parquet": 'file = "sales.parquet"',
     "dsn": 'dsn = "sqlite:///{folder}/sales.db", sql = "select * from sales where day between :from and :to"',
     "variable": 'dsn = "sqlite:///${{SALES}}/sales.db", sql = "select * from sales where day between :from and :to"',
 }
@@ -400,8 +400,8 @@ def test_a_variable_that_is_not_set_is_named(copy, tmp_path):
 # ── what the pipeline file says of how ────────────────────────────────────────────────────────────────────────────────
 
 RULES = {
-    "tolerance": "{ EUR = 0.05, default = 1 }",
-    "relative": "0.001",
+    "tolerance": "EUR = 0.05, default = 1",
+    "relative": "relative = 0.001",
     "grace": '"2h"',
     "changed": '"changed"',
     "strip": '"BK-"',
@@ -434,7 +434,11 @@ def test_each_rule_of_the_file_decides(left_out, copy, tmp_path):
     )  # fmt: skip
     rules = RULES | ({"grace": "0"} if left_out == "grace" else {})
 
-    section = LEDGER + "".join(f"{key} = {rules[key]}\n" for key in rules if key != left_out or key == "grace")
+    rules = {key: rule for key, rule in rules.items() if key != left_out or key == "grace"}
+    apart = ", ".join(rules.pop(key) for key in ("tolerance", "relative") if key in rules)
+    begins = f"format = {{ strip = {rules.pop('strip')} }}" if "strip" in rules else ""
+    section = LEDGER.replace('file = "ledger.csv"', f'file = "ledger.csv", {begins}'.rstrip(", "))
+    section += f"tolerance = {{ {apart} }}\n" + "".join(f"{key} = {rule}\n" for key, rule in rules.items())
     outcome = compared(copy, tmp_path, section)
 
     found = {
@@ -478,7 +482,7 @@ def test_the_eight_lines_of_the_page_reconcile_its_rows(copy, tmp_path):
     outcome = compared(copy, tmp_path, section)
 
     assert len([row for row in section.splitlines() if row.strip()]) == 8
-    assert tomllib.loads(section)["reconcile"]["ledger"]["there"]["time_zone"] == "Europe/Lisbon"
+    assert tomllib.loads(section)["reconcile"]["ledger"]["there"]["format"]["time_zone"] == "Europe/Lisbon"
     assert counted(outcome) == {"matched": 1, "mismatched": 1}
     [wrong] = [item for item in outcome.items if item.bucket is Bucket.MISMATCHED]
     assert wrong.booking_uuid == "u-utc", "of the page's own row, whose clock is that of Lisbon, nothing differs"

@@ -15,7 +15,6 @@ SETTINGS = {"publish": True, "limits": {**QUICK, "max_4xx_per_minute": 10_000}, 
 LEFT_OUT = {
     "supplier_path_prefix": "nothing lands with it: two copies that nobody touched would be compared",
     "supplier_path_prefix/in the address": "nothing lands before it",
-    "trailing_slash_redirect": "nothing lands with it",
     "rate_limit_per_minute": "chance decides which requests are let through; TOGETHER has a limit that lets all through",
 }
 QUIRKS = [

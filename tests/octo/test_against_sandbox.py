@@ -178,11 +178,6 @@ async def test_both_spellings_of_capabilities_work(sandbox, spelling):
         assert ignored_capabilities(("pricing", "content", "extras"), products.answer) == frozenset()
 
 
-async def test_trailing_slashes_work(sandbox):
-    async with octo_client(sandbox, trailing_slash=True) as octo:
-        assert (await octo.products()).record
-
-
 async def test_faults_of_the_sandbox_are_survived(sandbox):
     try:
         for fault in ({"fault": "status_5xx", "count": 2}, {"fault": "truncated", "count": 1}):

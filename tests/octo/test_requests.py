@@ -81,14 +81,6 @@ async def test_a_call_can_ask_for_another_language():
     assert [seen.headers["accept-language"] for seen in server.seen] == ["de", "fr"]
 
 
-async def test_collections_get_a_trailing_slash_where_it_is_configured():
-    handler = in_turn(LIST, says(200, b'{"id":"p","options":[]}'))
-    async with serving(handler) as server, client(server.origin, trailing_slash=True) as octo:
-        await octo.products()
-        await octo.product("p")
-    assert [seen.target for seen in server.seen] == ["/octo/v1/products/", "/octo/v1/products/p"]
-
-
 @pytest.mark.parametrize(
     ("name", "segment"),
     [

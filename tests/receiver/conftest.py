@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import json
+import tomllib
 from dataclasses import dataclass, field
 
 import pytest
@@ -10,6 +12,7 @@ from tests.receiver import process
 
 from octo_sync.flows.webhooks.receive import Inbox, Routing
 from octo_sync.journal import Journal
+from octo_sync.pipeline import values
 from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.metrics import Metrics
 from octo_sync.receiver.routes import receiver_app
@@ -99,11 +102,13 @@ class Running:
 
 @pytest.fixture
 async def receiver(tmp_path):
-    """Makes a receiver: `await receiver("body_limit = 100")` with lines of `[webhooks]`."""
+    """Makes a receiver: `await receiver("body_limit = 100")`, with other values of what `[webhooks]` has no keys for."""
     async with contextlib.AsyncExitStack() as stack:
 
         async def make(more="", *, journal=None) -> Running:
-            pipeline = process.a_pipeline(tmp_path, more)
+            pipeline = process.a_pipeline(tmp_path)
+            limits = {name: values.duration(v) if isinstance(v, str) else v for name, v in tomllib.loads(more).items()}
+            pipeline = dataclasses.replace(pipeline, webhooks=dataclasses.replace(pipeline.webhooks, **limits))
             clock = process.Clock()
             journal = journal or stack.enter_context(process.opened(tmp_path, clock))
             inbox, endpoints = Inbox(journal, Routing(pipeline, clock)), EndpointCache(journal)

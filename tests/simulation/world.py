@@ -49,11 +49,10 @@ full = "0 */3 * * *"
 near = "30 */2 * * *"
 [webhooks]
 url = "https://hooks.example.com/octo"
-check_every = "50m"
 [connections.main]
 base_url = "{BASE}"
 token = {{ env = "OCTO_TEST_TOKEN_UNSET", default = "sandbox-token-all" }}
-limits = {{ deadline = "30s", attempts = 3, backoff = "0.2s", backoff_cap = "2s", retry_after_cap = "10s" }}
+limits = {{ deadline = "30s", attempts = 3, backoff = "0.2s" }}
 """
 TOKENS = (Token("sandbox-token-all", "all", sees_all=True), Token("sandbox-token-a", "a"))
 MORNINGS = ("2026-11-20T06:40:00Z", "2026-10-24T20:40:00Z", "2027-03-27T22:20:00Z", "2026-12-31T07:05:00Z")
@@ -77,6 +76,15 @@ def prepare():
         folder = Path(tempfile.mkdtemp(prefix="octo-simulation-", dir=SHM if SHM.is_dir() else None))
         (folder / "pipeline.toml").write_text(PIPELINE)
         pipeline = load(folder / "pipeline.toml", directory=folder, environ={}, overrides={})
+        patient = [
+            dataclasses.replace(c, limits=dataclasses.replace(c.limits, backoff_cap=2.0, retry_after_cap=10.0))
+            for c in pipeline.connections
+        ]
+        pipeline = dataclasses.replace(
+            pipeline,
+            connections=tuple(patient),
+            webhooks=dataclasses.replace(pipeline.webhooks, check_every=3000.0),
+        )
         template = folder / "template"
         template.mkdir()
         _warehouse(_placed(pipeline, template), dt.datetime(2026, 1, 1, tzinfo=dt.UTC)).close()

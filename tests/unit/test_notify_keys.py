@@ -66,7 +66,7 @@ def test_what_is_told_never_shows_itself(read):
         ('on_stale = { env = "s3cret" }', "notify.on_stale: expected the NAME of an environment variable"),
         ('ping = { env = "UNSET" }', "notify.ping: the environment variable UNSET is not set"),
         ('ping = { file = "absent" }', "notify.ping: there is no file"),
-        ("check_every = 0.01", "notify.check_every: expected at least 0.1"),
+        ("check_every = 1", "notify.check_every is found to fit everybody and no key any more"),
         ("nope = 1", "notify.nope: no such key"),
     ],
 )
@@ -106,7 +106,7 @@ def test_log_format_is_one_of_three(read):
 def test_the_hook_of_a_comparison_is_looked_at_as_those_of_notices(read, target, words):
     text = (
         '[notify]\nallow_hosts = ["10.0.0.8"]\n[reconcile.ledger]\nkeys = ["uuid"]\n'
-        f'there = {{ csv = "ledger.csv" }}\nnotify = "{target}"\n'
+        f'there = {{ file = "ledger.csv" }}\nnotify = "{target}"\n'
     )
     if words is None:
         assert read(text).reconciliations["ledger"].notify == target

@@ -13,6 +13,7 @@ from octo_sync.app.project import dashboard_source
 from octo_sync.flows.status.metrics import Gauges
 from octo_sync.flows.webhooks.receive import Inbox, Routing
 from octo_sync.journal import Journal, Received
+from octo_sync.pipeline import STOP_WITHIN
 from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.metrics import Metrics
 from octo_sync.receiver.routes import receiver_app
@@ -45,8 +46,7 @@ async def dashboard(program: Program) -> AsyncIterator[None]:
         header_limit=_QUERY_IN_ADDRESS,
     )
     try:
-        stop_within = pipeline.serve.stop_within
-        async with program.means.server(app, limits, stop_within=stop_within, key="dashboard.bind") as server:
+        async with program.means.server(app, limits, stop_within=STOP_WITHIN, key="dashboard.bind") as server:
             program.events.showing(server.url)
             yield
     finally:
@@ -72,12 +72,12 @@ async def receiver(program: Program, journal: Journal) -> AsyncIterator[None]:
     pipeline, events = program.pipeline, program.events
     inbox = Inbox(journal, Routing(pipeline, program.clock, program.time_zones), committed)
     endpoints = EndpointCache(journal)
-    means, stop_within = program.means, pipeline.serve.stop_within
+    means = program.means
     with _gauges(program) as gauges:
         metrics = Metrics(gauges.read)
         app = receiver_app(inbox, endpoints, pipeline.webhooks, metrics)
         try:
-            async with means.server(app, pipeline.webhooks, stop_within=stop_within, refused=metrics.refused) as server:
+            async with means.server(app, pipeline.webhooks, stop_within=STOP_WITHIN, refused=metrics.refused) as server:
                 events.listening(server.url)
                 yield
         finally:

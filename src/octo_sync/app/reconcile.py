@@ -127,7 +127,7 @@ def _make(
             outcome = store(journal, outcome, run_id=run_id, started_at=started_at, now=clock.now())
         wanted = [
             *files,
-            *(pipeline.directory / each for each in (table.html, table.xlsx, table.csv) if each and run_id),
+            *(pipeline.directory / each for each in table.write if run_id),
         ]
         uuids = {item.booking_uuid for item in outcome.items if item.booking_uuid}
         known = remembered(reader, journal, uuids) if any(path.suffix.lower() == ".html" for path in wanted) else None

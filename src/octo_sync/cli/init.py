@@ -278,7 +278,7 @@ def _allow(url: str) -> str:
     from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
 
     try:
-        refused = values.refuse_address(values.service_url(url), allow_http=False, allow_hosts=())
+        refused = values.refuse_address(values.service_url(url), allow_hosts=())
     except ValueError:
         return ""
     host = urlsplit(url).hostname

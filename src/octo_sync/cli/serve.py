@@ -36,7 +36,7 @@ def command(
 ) -> int:
     """Keep the copy fresh until stopped: webhooks, schedules, timers and publishing in one process.
 
-    Ctrl-C or SIGTERM takes no new deliveries, finishes the landing in hand and ends within serve.stop_within.
+    Ctrl-C or SIGTERM takes no new deliveries, finishes the landing in hand and ends within 5 seconds.
     """
     if open_ and only in ("receiver", "worker"):
         raise click.UsageError(f"--open shows the dashboard, and --only {only} has none.")
@@ -48,6 +48,7 @@ def command(
         console.note(f"warning: {warning}")
     from octo_sync.app.project import run_until_done  # noqa: PLC0415 - commands start fast
     from octo_sync.app.serve import PROGRAM_PARTS, Events, serve  # noqa: PLC0415
+    from octo_sync.pipeline import STOP_WITHIN  # noqa: PLC0415 - settings are loaded when a command runs
 
     _plan(loaded, receives=only in (None, "receiver"), works=only in (None, "worker"))
     events = Events(
@@ -57,7 +58,7 @@ def command(
         keeping=_keeping,
     )
     parts = frozenset({only}) if only else PROGRAM_PARTS
-    run_until_done(serve(loaded, parts=parts, events=events), stop_within=loaded.serve.stop_within)
+    run_until_done(serve(loaded, parts=parts, events=events), stop_within=STOP_WITHIN)
     return 0
 
 

@@ -26,7 +26,7 @@ _only = click.option(
 def command() -> None:
     """See to it that each service has exactly one webhook subscription; look at them, rotate, remove.
 
-    `serve` does it by itself every `webhooks.check_every`. No command needs the project to itself.
+    `serve` does it by itself every 25 seconds. No command needs the project to itself.
     """
 
 

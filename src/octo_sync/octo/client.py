@@ -264,7 +264,7 @@ class OctoClient(Operations):
         except BodyBroken as error:
             failure = self._broken(sending.call, error)
         except BodyTooLarge as error:
-            advice = "ask for a smaller window, or raise limits.max_body if this service is trusted"
+            advice = "ask for a smaller window"
             failure = AnswerTooLarge(self._voice.say(sending.call, f"gave an answer {error}", advice), status=200)
         except BodyInvalid as error:
             advice = "nothing of it was used; try again later"
@@ -345,7 +345,6 @@ class OctoClient(Operations):
 
     def _request(self, call: Call, token: Secret) -> httpx.Request:
         connection = self.connection
-        path = f"{call.path}/" if connection.trailing_slash and call.collection else call.path
         headers = self._headers.copy()
         capabilities = capability_header(connection, call.operation, call.needs)
         if capabilities is not None:
@@ -359,7 +358,7 @@ class OctoClient(Operations):
         headers["Authorization"] = f"Bearer {token.reveal()}"
         return httpx.Request(
             call.method,
-            self._base + path,
+            self._base + call.path,
             params=call.params or None,
             headers=headers,
             content=call.body,
@@ -455,7 +454,7 @@ class OctoClient(Operations):
         what, advice = "is refused again and again", "run again later, or lower limits.concurrency"
         if wait is not None and wait > cap:
             long = f"{wait:,.0f} s" if wait < inf else "for ever"
-            what = f"is asked to wait {long}, longer than limits.retry_after_cap ({cap:g} s)"
+            what = f"is asked to wait {long}, longer than the {cap:g} s that a call waits"
             advice = "run again later: what has landed stays"
         status = last.status if last else None
         text = self._voice.say(call, f"{what} ({status})" if status else what, advice)

@@ -48,7 +48,7 @@ class Call:
     `operation` names it in messages and in `Connection.capability_overrides`. `missing` maps the error codes that prove
     "this id does not exist" to the error object's context key and the ids that were asked for. `opens_with` are the
     bytes a JSON answer may begin with, empty when the answer has no body. `needs` are capabilities without which the
-    operation does not exist. `collection` paths are those the OCTO specification writes with a trailing slash. `params`
+    operation does not exist. `params`
     and `json` may hold personal data: `repr` leaves them out.
     """
 
@@ -61,7 +61,6 @@ class Call:
     missing: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     opens_with: bytes = b"{"
     needs: tuple[str, ...] = ()
-    collection: bool = False
     language: str | None = None
 
     @property
@@ -72,9 +71,7 @@ class Call:
 
 def supplier(*, language: str | None = None) -> Call:
     """`GET /supplier`."""
-    return Call(
-        operation="supplier", method="GET", path="/supplier", safe_to_retry=True, collection=True, language=language
-    )
+    return Call(operation="supplier", method="GET", path="/supplier", safe_to_retry=True, language=language)
 
 
 def products(*, language: str | None = None, params: Mapping[str, str] | None = None) -> Call:
@@ -86,7 +83,6 @@ def products(*, language: str | None = None, params: Mapping[str, str] | None = 
         params=tuple((params or {}).items()),
         safe_to_retry=True,
         opens_with=b"[",
-        collection=True,
         language=language,
     )
 
@@ -150,7 +146,6 @@ def availability(
         safe_to_retry=True,
         missing=missing,
         opens_with=b"[",
-        collection=True,
         language=language,
     )
 
@@ -235,7 +230,6 @@ def reserve(
         ),
         safe_to_retry=idempotent and isinstance(uuid, str),
         missing=missing,
-        collection=True,
     )
 
 
@@ -275,7 +269,6 @@ def bookings(
         params=tuple((name, value) for name, value in given.items() if value is not None),
         safe_to_retry=True,
         opens_with=b"[",
-        collection=True,
     )
 
 
@@ -387,7 +380,6 @@ def capabilities() -> Call:
         path="/capabilities",
         safe_to_retry=True,
         opens_with=b"[",
-        collection=True,
     )
 
 
@@ -401,7 +393,6 @@ def list_subscriptions(*, params: Mapping[str, str] | None = None) -> Call:
         safe_to_retry=True,
         opens_with=b"[{",
         needs=("notifications",),
-        collection=True,
     )
 
 
@@ -424,7 +415,6 @@ def create_subscription(url: str, notification_types: Iterable[str], headers: Ma
         path=SUBSCRIPTIONS,
         json=_subscription(url, notification_types, headers),
         needs=("notifications",),
-        collection=True,
     )
 
 

@@ -11,18 +11,9 @@ Every mistake is collected and named with its key; no value that may be a secret
 finds the words · `load` puts it together.
 """
 
-from octo_sync.pipeline.keys import (
-    OPERATIONS,
-    CareSettings,
-    DashboardSettings,
-    NotifySettings,
-    RetentionSettings,
-    Schedule,
-    ServeSettings,
-    SyncSettings,
-    WebhookSettings,
-)
+from octo_sync.pipeline.connection import OPERATIONS
 from octo_sync.pipeline.load import (
+    STOP_WITHIN,
     Horizons,
     Pipeline,
     ProductFilter,
@@ -33,9 +24,19 @@ from octo_sync.pipeline.load import (
     names,
 )
 from octo_sync.pipeline.reconciling import ReconcileTable, ThereTable
+from octo_sync.pipeline.settings import (
+    CareSettings,
+    DashboardSettings,
+    NotifySettings,
+    RetentionSettings,
+    Schedule,
+    SyncSettings,
+    WebhookSettings,
+)
 
 __all__ = [
     "OPERATIONS",
+    "STOP_WITHIN",
     "CareSettings",
     "DashboardSettings",
     "Horizons",
@@ -46,7 +47,6 @@ __all__ = [
     "ReconcileTable",
     "RetentionSettings",
     "Schedule",
-    "ServeSettings",
     "Setting",
     "SyncSettings",
     "ThereTable",

@@ -10,19 +10,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from octo_sync.errors import ConfigError
-from octo_sync.model import Limits, Secret
+from octo_sync.model import Secret
 from octo_sync.pipeline import mistakes as say
 from octo_sync.pipeline import values
-from octo_sync.pipeline.keys import (
-    CAPABILITIES,
-    DashboardSettings,
-    NotifySettings,
-    PipelineFile,
-    SyncSettings,
-    Target,
-    WebhookSettings,
-)
+from octo_sync.pipeline.connection import CAPABILITIES
+from octo_sync.pipeline.keys import PipelineFile
 from octo_sync.pipeline.layers import Layers
+from octo_sync.pipeline.settings import DashboardSettings, NotifySettings, SyncSettings, Target
 from octo_sync.pipeline.tokens import resolve
 
 __all__ = [
@@ -66,7 +60,7 @@ def connections(
         url = _quiet_url(table.get("base_url"))
         hosts = table.get("allow_hosts")
         named = [host for host in hosts if isinstance(host, str)] if isinstance(hosts, list | tuple) else []
-        if url and (why := values.refuse_address(url, allow_http=table.get("allow_http") is True, allow_hosts=named)):
+        if url and (why := values.refuse_address(url, allow_hosts=named)):
             mistakes.append(f"{key}.base_url: found {say.found(url)}; {why}")
         token = table.get("token")
         if isinstance(token, Mapping):
@@ -88,22 +82,11 @@ def webhooks(document: Mapping[str, object], mistakes: list[str]) -> None:
     if url := _quiet_url(table.get("url")):
         why = values.refuse_address(
             url,
-            allow_http=False,
             allow_hosts=[host for host in hosts if isinstance(host, str)] if isinstance(hosts, list | tuple) else [],
             why_https="a secret travels with every delivery; a host named in allow_hosts may be reached over http",
         )
     if url and why:
         mistakes.append(f"webhooks.url: found {say.found(url)}; {why}")
-    default = WebhookSettings()
-    try:
-        head = values.duration(table.get("header_timeout", default.header_timeout))
-        whole = values.duration(table.get("request_timeout", default.request_timeout))
-    except ValueError:
-        return
-    if whole < head:
-        mistakes.append(
-            f"webhooks.request_timeout: found {whole:g} s; expected at least webhooks.header_timeout, which is {head:g} s"
-        )
 
 
 def dashboard(document: Mapping[str, object], directory: Path, layers: Layers, mistakes: list[str]) -> Secret | None:
@@ -161,7 +144,7 @@ def _wrong_address(text: str, allow_hosts: tuple[str, ...], *, only_address: boo
     if not host or re.search(r"[\s\\]", text):
         return "expected an address with a host, without spaces"
     why = "whoever reads the address on its way can tell the same; a host named in notify.allow_hosts may be told over http"
-    return values.refuse_address(text, allow_http=False, allow_hosts=allow_hosts, why_https=why)
+    return values.refuse_address(text, allow_hosts=allow_hosts, why_https=why)
 
 
 def _quiet_url(value: object) -> str | None:
@@ -209,8 +192,7 @@ def reconciliations(file: PipelineFile | None, mistakes: list[str]) -> None:
         key, there = f"reconcile.{name}", table.there
         if len(there.kinds) != 1:
             mistakes.append(
-                f"{key}.there: {' and '.join(there.kinds) or 'nothing'} given; "
-                "expected one of csv, xlsx, parquet, dsn, connection"
+                f"{key}.there: {' and '.join(there.kinds) or 'nothing'} given; expected one of file, dsn, connection"
             )
         if bool(there.dsn) != bool(there.sql):
             mistakes.append(f"{key}.there: expected dsn and sql together")
@@ -226,35 +208,26 @@ def reconciliations(file: PipelineFile | None, mistakes: list[str]) -> None:
                 hint = values.suggest(each, table.fields)
                 mistakes.append(f"{key}.map.{say.dotted([each])}: expected a column that `fields` compares{hint}")
         mistakes += [
-            f'{key}.tolerance.{say.dotted([currency])}: expected a currency such as "EUR", or default'
+            f'{key}.tolerance.{say.dotted([currency])}: expected a currency such as "EUR", default or relative'
             for currency in table.tolerance
-            if currency != "default" and not _CURRENCY.fullmatch(currency)
+            if currency not in {"default", "relative"} and not _CURRENCY.fullmatch(currency)
         ]
+        if table.tolerance.get("relative", 0) > 1:
+            mistakes.append(f"{key}.tolerance.relative: expected a share of 0 to 1, such as 0.01")
 
 
 def spans(document: Mapping[str, object], mistakes: list[str]) -> None:
     """A cap below what it caps."""
-    tables: list[tuple[str, object]] = [("sync", document.get("sync"))]
-    connections = document.get("connections")
-    if isinstance(connections, Mapping):
-        tables += [
-            (say.dotted(("connections", name, "limits")), table.get("limits"))
-            for name, table in connections.items()
-            if isinstance(table, Mapping)
-        ]
-    for key, table in tables:
-        if not isinstance(table, Mapping):
-            continue
-        default = SyncSettings() if key == "sync" else Limits()
-        try:
-            first = values.duration(table.get("backoff", default.backoff))
-            cap = values.duration(table.get("backoff_cap", default.backoff_cap))
-        except ValueError:
-            continue
-        if cap < first:
-            mistakes.append(
-                f"{key}.backoff_cap: found {cap:g} s; expected at least {key}.backoff, which is {first:g} s"
-            )
+    table, default = document.get("sync"), SyncSettings()
+    if not isinstance(table, Mapping):
+        return
+    try:
+        first = values.duration(table.get("backoff", default.backoff))
+        cap = values.duration(table.get("backoff_cap", default.backoff_cap))
+    except ValueError:
+        return
+    if cap < first:
+        mistakes.append(f"sync.backoff_cap: found {cap:g} s; expected at least sync.backoff, which is {first:g} s")
 
 
 def paths(file: PipelineFile, directory: Path, mistakes: list[str]) -> None:

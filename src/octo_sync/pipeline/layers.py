@@ -4,11 +4,11 @@ import re
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 
 from octo_sync.errors import ConfigError
-from octo_sync.pipeline.keys import KEYS, Key, pattern
+from octo_sync.pipeline.keys import KEYS, Key, pattern, removed
 from octo_sync.pipeline.mistakes import dotted, unknown_key
 
 __all__ = ["Layers", "Merged", "dotenv", "merge"]
@@ -87,15 +87,30 @@ def merge(document: Mapping[str, object], layers: Layers) -> Merged:
             merged.mistakes.append(f"{name}: expected no flag, because flags show in the list of processes")
         else:
             _apply(merged, path, flag, "flag")
+    for path in list(_leaves(merged.document)):
+        if removed(path):
+            merged.mistakes.append(unknown_key(path))
+            _take_out(merged.document, path)
     return merged
+
+
+def _take_out(table: dict[str, object], path: tuple[str, ...]) -> None:
+    """Without what is told already, and without a table that only held it."""
+    below = table[path[0]]
+    if len(path) > 1 and isinstance(below, dict):
+        _take_out(below, path[1:])
+    if len(path) == 1 or not below:
+        del table[path[0]]
 
 
 def _variable(merged: Merged, name: str, value: str, origin: str) -> None:
     """A variable of two words belongs to the file; a single unknown word may be a command's own."""
     path = _path(name.removeprefix(PREFIX), merged.document)
     origin = f"{origin} {dotted([name])}"
-    if path is None:
-        if "__" in name:
+    if pattern(path) is None:
+        if removed(path):
+            merged.mistakes.append(f"{origin}: {unknown_key(path)}")
+        elif "__" in name:
             merged.mistakes.append(
                 f"{origin}: no such key; expected {PREFIX} and a key in capitals, with __ for each dot"
             )
@@ -122,7 +137,7 @@ def _leaves(table: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator
             yield (*path, key)
 
 
-def _path(text: str, document: Mapping[str, object]) -> tuple[str, ...] | None:
+def _path(text: str, document: Mapping[str, object]) -> tuple[str, ...]:
     """`CONNECTIONS__ACME_EU__BASE_URL` → the key it means; names are compared without case, `-` and `_` alike."""
     path: tuple[str, ...] = ()
     here: object = document
@@ -133,7 +148,7 @@ def _path(text: str, document: Mapping[str, object]) -> tuple[str, ...] | None:
         step = next((each for each in choices if str(each).lower().replace("-", "_") == word), word)
         path = (*path, str(step))
         here = here.get(step) if isinstance(here, Mapping) else None
-    return path if pattern(path) is not None else None
+    return path
 
 
 def _apply(merged: Merged, path: tuple[str, ...], value: object, origin: str, *, variable: str = "") -> None:
@@ -145,7 +160,7 @@ def _apply(merged: Merged, path: tuple[str, ...], value: object, origin: str, *,
         merged.mistakes.append(f"{origin}: {dotted(path)} is a table; expected its keys one by one")
         return
     elif isinstance(value, str):
-        value = _typed(key, value)
+        value = _typed(key, path, value)
     table = merged.document
     for part in path[:-1]:
         below = table.setdefault(part, {})
@@ -158,9 +173,12 @@ def _apply(merged: Merged, path: tuple[str, ...], value: object, origin: str, *,
     merged.origins[path] = origin
 
 
-def _typed(key: Key, text: str) -> object:
+def _typed(key: Key, path: tuple[str, ...], text: str) -> object:
     """A text from outside as the key's type wants it: itself, a TOML value, or a list with commas."""
-    if key.base is str or typing.get_origin(key.base) is typing.Literal:
+    base = key.base
+    if isinstance(base, type) and is_dataclass(base) and len(path) > len(key.path):
+        base = typing.get_type_hints(base)[path[-1]]  # a part of a small table such as { include }
+    if base is str or typing.get_origin(base) is typing.Literal:
         return text
     parsed: dict[str, object]
     try:
@@ -169,6 +187,6 @@ def _typed(key: Key, text: str) -> object:
         parsed = {}
     if list(parsed) == ["value"]:
         return parsed["value"]
-    if typing.get_origin(key.base) is tuple:
+    if typing.get_origin(base) is tuple:
         return [part.strip() for part in text.split(",") if part.strip()]
     return text

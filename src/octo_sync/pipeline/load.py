@@ -13,27 +13,27 @@ from octo_sync.errors import ConfigError
 from octo_sync.model import Connection, Horizon, Limits, Secret
 from octo_sync.pipeline import addresses, checks, values
 from octo_sync.pipeline import mistakes as say
-from octo_sync.pipeline.keys import (
+from octo_sync.pipeline.connection import ConnectionTable, LimitsTable
+from octo_sync.pipeline.keys import KEYS, PipelineFile, pattern
+from octo_sync.pipeline.layers import Layers, dotenv, merge
+from octo_sync.pipeline.reconciling import ReconcileTable
+from octo_sync.pipeline.settings import (
     CareSettings,
-    ConnectionTable,
     DashboardSettings,
     NotifySettings,
-    PipelineFile,
     RetentionSettings,
     Schedule,
-    ServeSettings,
     SyncSettings,
     Target,
     WebhookSettings,
 )
-from octo_sync.pipeline.layers import Layers, dotenv, merge
-from octo_sync.pipeline.reconciling import ReconcileTable
 from octo_sync.pipeline.shipped import local_or_shipped
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 __all__ = [
+    "STOP_WITHIN",
     "Horizons",
     "Pipeline",
     "ProductFilter",
@@ -46,6 +46,8 @@ __all__ = [
 ]
 
 _LARGEST_FILE = 1024 * 1024
+STOP_WITHIN = 5.0
+"""Seconds that a stop waits for the landing in hand and for answers: service managers kill after ten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ class PublishSettings:
 
     enabled: bool
     contacts: bool
+    every: float
     path: Path
 
     @property
@@ -113,16 +116,15 @@ class Pipeline:
     dashboard: DashboardSettings
     dashboard_token: Secret | None
     """What a browser has to know; None where anybody on this machine may look."""
-    serve: ServeSettings
     notify: NotifySettings
     told: Mapping[str, Secret]
     """Who is told, by the key of `notify`: a command or an address."""
     log_format: Literal["sentences", "text", "json"]
-    care: CareSettings
     retention: RetentionSettings
     reconciliations: Mapping[str, ReconcileTable]
     settings: Mapping[str, Setting]
     warnings: tuple[str, ...] = ()
+    care: CareSettings = field(default_factory=CareSettings)
     journal_url: str | None = field(default=None, repr=False)
     """The `postgresql://` address of a journal on a server."""
 
@@ -258,16 +260,16 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
             for each, table in file.connections.items()
         },
         sync=file.sync,
-        publish=PublishSettings(enabled=file.publish.enabled, contacts=file.publish.contacts, path=read_path),
+        publish=PublishSettings(
+            enabled=file.publish.enabled, contacts=file.publish.contacts, every=file.publish.every, path=read_path
+        ),
         schedule=file.schedule,
         webhooks=file.webhooks,
         dashboard=file.dashboard,
         dashboard_token=shown_to,
-        serve=file.serve,
         notify=file.notify,
         told=told,
         log_format=file.log_format,
-        care=file.care,
         retention=file.retention,
         reconciliations=file.reconcile,
         settings=_settings(file, name, read_path, tokens, shown_to, told, merged.origins),
@@ -317,8 +319,7 @@ def _connection(name: str, table: ConnectionTable, token: Secret) -> Connection:
         channel=table.channel or name,
         business_time_zone=table.business_time_zone,
         booking_date_means=table.booking_date_means,
-        trailing_slash=table.trailing_slash,
-        limits=Limits(**{each.name: getattr(table.limits, each.name) for each in fields(Limits)}),
+        limits=Limits(**{each.name: getattr(table.limits, each.name) for each in fields(LimitsTable)}),
     )
 
 
@@ -357,8 +358,14 @@ def _settings(
                     else tokens[path[-1]]
                 )
                 flat[say.dotted(here)] = Setting(repr(secret) if secret else None, where)
+            elif pattern(here) is None:
+                continue
             elif is_dataclass(value) and not isinstance(value, Horizon | type):
-                walk(value, here)
+                if KEYS[pattern(here) or ()].table:
+                    walk(value, here)
+                else:
+                    written = {part.name: getattr(value, part.name) for part in fields(value)}
+                    flat[say.dotted(here)] = Setting({k: v for k, v in written.items() if v}, origin(here))
             else:
                 flat[say.dotted(here)] = Setting(str(value) if isinstance(value, Horizon) else value, origin(here))
 

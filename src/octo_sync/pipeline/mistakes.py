@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
-from octo_sync.pipeline.keys import KEYS, pattern
+from octo_sync.pipeline.keys import KEYS, known_below, pattern, removed
 from octo_sync.pipeline.values import suggest
 
 __all__ = ["dotted", "found", "mistakes", "unknown_key"]
@@ -61,9 +61,10 @@ def found(value: object) -> str:
 
 def unknown_key(path: tuple[str, ...]) -> str:
     """The sentence for a key that is none."""
-    parent = pattern(path[:-1])
-    known = sorted(key[-1] for key in KEYS if key[:-1] == parent)
-    silent = parent is not None and "token" in parent
+    if replaced := removed(path):
+        return f"{dotted(path)} {replaced}"
+    known = known_below(path[:-1])
+    silent = "token" in path[:-1]
     hint = suggest(path[-1], known)
     name = f"{dotted(path[:-1])}.…" if silent and not hint else dotted(path)
     return f"{name}: no such key{hint}{'' if hint else '; expected one of ' + ', '.join(known)}"

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, with_config
 
 from octo_sync.model import Horizon
 from octo_sync.pipeline import values
-from octo_sync.pipeline.vocabulary import FORBID, Count, Days, Number, Says, Seconds, Switch, Text, Type
+from octo_sync.pipeline.vocabulary import FORBID, Count, Days, Says, Seconds, Switch, Text, Type
 
 __all__ = ["MEASURES", "ReconcileTable", "ThereTable"]
 
@@ -74,6 +74,21 @@ def _meanings(value: object) -> tuple[str, ...]:
     return tuple(str(item) for item in listed)
 
 
+def _file(value: object) -> str:
+    return _ending(value, (".csv", ".xlsx", ".parquet"))
+
+
+def _report(value: object) -> str:
+    return _ending(value, (".html", ".xlsx", ".csv"))
+
+
+def _ending(value: object, endings: tuple[str, ...]) -> str:
+    text = values.plain_text(value)
+    if not text.lower().endswith(endings):
+        raise ValueError(f"expected a file whose name ends in {', '.join(endings[:-1])} or {endings[-1]}")
+    return text
+
+
 def _tolerance(value: object) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:  # noqa: PLR2004 - inf, nan
         raise ValueError("expected an amount of 0 or more, such as 0.01")
@@ -82,12 +97,33 @@ def _tolerance(value: object) -> Decimal:
 
 @with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThereTable:
-    """The other side: one of `csv`, `xlsx`, `parquet`, `dsn` with `sql`, or `connection`."""
+class FormatTable:
+    """How the other side writes, where that is not found out."""
 
-    csv: Annotated[Text, Says("Files, relative to the project; `*` stands for anything.", default="none")] = ""
-    xlsx: Annotated[Text, Says("Workbooks; the first sheet unless `sheet` says which.", default="none")] = ""
-    parquet: Annotated[Text, Says("Parquet files.", default="none")] = ""
+    delimiter: Text = ""
+    encoding: Text = ""
+    decimal: Literal["", ".", ","] = ""
+    dates: Literal["", "iso", "dmy", "mdy", "serial"] = ""
+    time_zone: Annotated[str, BeforeValidator(values.time_zone)] = "UTC"
+    sheet: Text = ""
+    header_row: Annotated[Count, Field(ge=1, le=1000)] = 1
+    strip: Annotated[str, BeforeValidator(_pattern)] = ""
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThereTable:
+    """The other side: one of `file`, `dsn` with `sql`, or `connection`."""
+
+    file: Annotated[
+        str,
+        BeforeValidator(_file),
+        Type("text"),
+        Says(
+            "Files that end in .csv, .xlsx or .parquet, relative to the project; `*` stands for anything.",
+            default="none",
+        ),
+    ] = ""
     dsn: Annotated[
         Text,
         Says(
@@ -97,30 +133,20 @@ class ThereTable:
     ] = ""
     sql: Annotated[Text, Says("What to select there; may use `:from` and `:to`.", default="none")] = ""
     connection: Annotated[Text, Says("Another connection of this pipeline: its bookings.", default="none")] = ""
-    delimiter: Annotated[Text, Says("What separates cells of a CSV file; found out when absent.", default="none")] = ""
-    encoding: Annotated[
-        Text, Says("Of a CSV file, such as `cp1252`; UTF-8 and UTF-16 are found out.", default="none")
-    ] = ""
-    decimal: Annotated[
-        Literal["", ".", ","], Says("What separates decimals; found out when absent.", default="none")
-    ] = ""
-    dates: Annotated[
-        Literal["", "iso", "dmy", "mdy", "serial"],
+    format: Annotated[
+        FormatTable,
+        Type("{ delimiter, encoding, decimal, dates, time_zone, sheet, header_row, strip }"),
         Says(
-            "In which order dates are written; found out when absent. `serial`: numbers of a spreadsheet.",
-            default="none",
+            "What is not found out: `encoding` such as cp1252; `decimal` is . or ,; `dates` iso, dmy, mdy or serial "
+            "(a spreadsheet's numbers); `time_zone` of times without an offset; `sheet` and `header_row` of a workbook; "
+            "`strip` a regular expression of what keys may begin with that is no part of them."
         ),
-    ] = ""
-    time_zone: Annotated[
-        str, BeforeValidator(values.time_zone), Type("time zone"), Says("Whose wall clock times without an offset are.")
-    ] = "UTC"
-    sheet: Annotated[Text, Says("Sheet of a workbook.", default="the first one")] = ""
-    header_row: Annotated[Count, Field(ge=1, le=1000), Says("The row that holds the names of the columns.")] = 1
+    ] = FormatTable()
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """Which of the kinds of source are given; it has to be one."""
-        return tuple(name for name in ("csv", "xlsx", "parquet", "dsn", "connection") if getattr(self, name))
+        return tuple(name for name in ("file", "dsn", "connection") if getattr(self, name))
 
 
 @with_config(FORBID)
@@ -153,11 +179,11 @@ class ReconcileTable:
     tolerance: Annotated[
         Mapping[str, Annotated[Decimal, BeforeValidator(_tolerance)]],
         Type("table: currency = amount"),
-        Says("How far apart amounts may be; `default` for currencies that are not named."),
+        Says(
+            "How far apart amounts may be; `default` for currencies that are not named, `relative` as a share of the "
+            "amount here; the larger one counts."
+        ),
     ] = field(default_factory=dict)
-    relative: Annotated[
-        Number, Field(ge=0, le=1), Says("The same as a share of the amount here; the larger one counts.")
-    ] = 0.0
     window: Annotated[Days, Type("days"), Says("Which days are compared, seen from today.")] = _WINDOW
     date: Annotated[
         Text, Says("The column here whose day has to be in the window: `travel_date`, `booking_date` or one of `here`.")
@@ -166,21 +192,17 @@ class ReconcileTable:
         Seconds, Says("A difference is too fresh to tell when a side changed so shortly before the other one was made.")
     ] = 7200.0
     changed: Annotated[Text, Says("The column there that says when a row last changed.", default="none")] = ""
-    strip: Annotated[
-        str,
-        BeforeValidator(_pattern),
-        Type("regular expression"),
-        Says("What keys may begin with that is no part of them.", default="none"),
-    ] = ""
     fail_on: Annotated[
         str,
         BeforeValidator(_limits),
         Type("list of limits"),
         Says("What makes it end with exit code 3: limits such as `mismatched>0, abs_amount_eur>100`."),
     ] = "differences>0"
-    html: Annotated[Text, Says("A page written by every run, relative to the project.", default="none")] = ""
-    xlsx: Annotated[Text, Says("A workbook written by every run.", default="none")] = ""
-    csv: Annotated[Text, Says("A CSV file written by every run.", default="none")] = ""
+    write: Annotated[
+        tuple[Annotated[str, BeforeValidator(_report)], ...],
+        Type("list of files"),
+        Says("Written by every run, relative to the project: .html is a page, .xlsx a workbook, .csv a row each."),
+    ] = ()
     after_sync: Annotated[
         Switch, Says("`serve` runs it after every pull of all bookings that was whole and published.")
     ] = True

@@ -17,14 +17,14 @@ _MANAGED = "$CREDENTIALS_DIRECTORY/"
 def resolve(
     table: Mapping[str, object], directory: Path, layers: Layers, *, local: bool, what: str = "token"
 ) -> Secret:
-    """The token that `{ env, default, template }` or `{ file, template }` points at; `local` permits a default.
+    """The token that `{ env, default }` or `{ file }` points at; `local` permits a default.
 
     `what` is what sentences call it.
 
     Raises:
         ValueError: It cannot be had; says what was expected.
     """
-    env, file, default, template = (str(table.get(part) or "") for part in ("env", "file", "default", "template"))
+    env, file, default = (str(table.get(part) or "") for part in ("env", "file", "default"))
     if bool(env) == bool(file):
         raise ValueError('expected either env = "NAME_OF_A_VARIABLE" or file = "path"')
     if default and not (env and local):
@@ -43,7 +43,7 @@ def resolve(
     except ValueError:
         raise ValueError(f"{where} holds no {what}; expected printable ASCII on one line") from None
     again = partial(resolve, table, directory, layers, local=local, what=what) if file else None
-    return Secret((template or "{token}").replace("{token}", token), origin, again)
+    return Secret(token, origin, again)
 
 
 def _read(text: str, directory: Path, layers: Layers) -> str:

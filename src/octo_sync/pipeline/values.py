@@ -271,13 +271,12 @@ def is_loopback(url: str) -> bool:
 def refuse_address(
     url: str,
     *,
-    allow_http: bool,
     allow_hosts: Collection[str],
-    why_https: str = "the token travels with every request; allow_http = true permits http here",
+    why_https: str = "the token travels with every request; a host named in allow_hosts may be spoken to over http",
 ) -> str | None:
     """Why a token must not be sent to this address, or None when it may.
 
-    https only, unless the host is loopback, or `allow_http`, or the host is named in `allow_hosts`; private, link-local
+    https only, unless the host is loopback or named in `allow_hosts`; private, link-local
     and other special addresses only when named.
     """
     parts = urlsplit(url)
@@ -287,6 +286,6 @@ def refuse_address(
     address = _literal(host)
     if address and (not address.is_global or address.is_multicast):
         return f'expected a public address; if this private one is meant, name it: allow_hosts = ["{host}"]'
-    if parts.scheme != "https" and not allow_http:
+    if parts.scheme != "https":
         return f"expected https, because {why_https}"
     return None

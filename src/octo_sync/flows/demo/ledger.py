@@ -22,7 +22,7 @@ __all__ = ["PIPELINE", "Planted", "found", "plant", "write"]
 
 PIPELINE = """
 [reconcile.ledger]                      # octo-sync reconcile ledger
-there      = { csv = "exports/ledger.csv" }
+there      = { file = "exports/ledger.csv" }
 keys       = ["booking_uuid=octo_uuid", "supplier_reference=booking_no"]
 fields     = { status = "state", retail_amount = "gross", currency = "currency", travel_date = "day", unit_count = "tickets" }
 map.status = { OK = ["CONFIRMED", "REDEEMED", "NOSHOW"], XX = "CANCELLED" }

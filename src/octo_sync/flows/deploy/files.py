@@ -21,7 +21,7 @@ from octo_sync.errors import ConfigError
 from octo_sync.flows.deploy import cron as deploy_schedule
 from octo_sync.flows.deploy.quoting import FILTERS, printable
 from octo_sync.flows.export.files import writing
-from octo_sync.pipeline import DashboardSettings, Pipeline, Schedule, ServeSettings, WebhookSettings
+from octo_sync.pipeline import STOP_WITHIN, DashboardSettings, Pipeline, Schedule, WebhookSettings
 from octo_sync.pipeline.shipped import shipped
 
 __all__ = [
@@ -200,7 +200,6 @@ def values(loaded: Pipeline | None, document: Mapping[str, object], host: Host, 
     inside = path.parent == own
     webhooks = loaded.webhooks if loaded else WebhookSettings()
     dashboard = loaded.dashboard if loaded else DashboardSettings()
-    serve = loaded.serve if loaded else ServeSettings()
     schedule = loaded.schedule if loaded else Schedule()
     address = urlsplit(webhooks.url if webhooks.url.startswith("https://") else _URL)
     if not _SAFE_PATH.fullmatch(address.path):
@@ -243,7 +242,7 @@ def values(loaded: Pipeline | None, document: Mapping[str, object], host: Host, 
         max_connections=webhooks.max_connections,
         dashboard=_reached(*dashboard.address),
         dashboard_port=dashboard.address[1],
-        stop_within=serve.stop_within,
+        stop_within=STOP_WITHIN,
         cron=deploy_schedule.crontab(cron),
         calendar=deploy_schedule.calendar(cron, time_zone),
         time_zone=time_zone,
@@ -256,7 +255,7 @@ def _elsewhere(loaded: Pipeline, directory: Path) -> Iterator[tuple[str, Path]]:
     if isinstance(loaded.destination, Path):
         files.append(("publish.path", loaded.publish.path))
     for table in loaded.reconciliations.values():
-        files += [("", directory / report) for report in (table.html, table.xlsx, table.csv) if report]
+        files += [("", directory / report) for report in table.write]
     for key, file in files:
         if isinstance(file, Path) and not (path := file.absolute()).is_relative_to(directory):
             yield key, path
@@ -265,7 +264,8 @@ def _elsewhere(loaded: Pipeline, directory: Path) -> Iterator[tuple[str, Path]]:
 def _compared(loaded: Pipeline, directory: Path) -> Iterator[Path]:
     """Files of other systems, which it reads."""
     for table in loaded.reconciliations.values():
-        yield from (directory / file for file in (table.there.csv, table.there.xlsx, table.there.parquet) if file)
+        if table.there.file:
+            yield directory / table.there.file
 
 
 def _below_home(path: Path) -> bool:

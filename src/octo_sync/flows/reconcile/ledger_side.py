@@ -42,7 +42,7 @@ def read_there(
     from octo_sync.reconciliation import ledgers  # noqa: PLC0415 - only a comparison needs it
 
     source = table.there
-    form = ledgers.Format(**{each.name: getattr(source, each.name) for each in fields(ledgers.Format)})
+    form = ledgers.Format(**{each.name: getattr(source.format, each.name) for each in fields(ledgers.Format)})
     days = {"from": rules.window.start, "to": rules.window.end}
     if given is not None:
         return ledgers.of_table(given, "the rows that were handed in", wanted, form)
@@ -53,15 +53,12 @@ def read_there(
     if source.dsn:
         ledger = ledgers.read_sql(_filled(source.dsn, environ), source.sql, days, wanted, form)
         return _with_rows(ledger, f"the query found no row for {rules.window}", "Look at sql, or ask for other days")
-    for pattern, read in (
-        (source.csv, ledgers.read_csv),
-        (source.xlsx, ledgers.read_xlsx),
-        (source.parquet, ledgers.read_parquet),
-    ):
-        if pattern:
-            ledger = read(_files(pipeline.directory, pattern, rules.name), wanted, form)
-            return _with_rows(ledger, "there is no row below the header", "Export it again, or set header_row")
-    raise ConfigError(f"reconcile.{rules.name}.there: expected one of csv, xlsx, parquet, dsn, connection.")
+    if source.file:
+        by_ending = {".csv": ledgers.read_csv, ".xlsx": ledgers.read_xlsx, ".parquet": ledgers.read_parquet}
+        read = by_ending[Path(source.file).suffix.lower()]
+        ledger = read(_files(pipeline.directory, source.file, rules.name), wanted, form)
+        return _with_rows(ledger, "there is no row below the header", "Export it again, or set header_row")
+    raise ConfigError(f"reconcile.{rules.name}.there: expected one of file, dsn, connection.")
 
 
 def wanted(rules: "Rules", types: "Mapping[str, Kind]", here: "pa.Schema") -> "list[Wanted]":

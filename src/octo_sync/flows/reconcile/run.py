@@ -131,7 +131,7 @@ def _rules(name: str, table: ReconcileTable, window: Window, now: datetime) -> "
     from octo_sync.reconciliation import FieldRule, KeyRule, Limit, Rules, Tolerance  # noqa: PLC0415
 
     absolute = dict(table.tolerance)
-    default = absolute.pop("default", None)
+    default, relative = absolute.pop("default", None), absolute.pop("relative", Decimal(0))
     fields = tuple(FieldRule(here, there, table.map.get(here)) for here, there in table.fields.items())
     return Rules(
         name=name,
@@ -143,9 +143,9 @@ def _rules(name: str, table: ReconcileTable, window: Window, now: datetime) -> "
         date=table.date,
         date_there=table.fields.get(table.date),
         changed_there=table.changed or None,
-        tolerance=Tolerance(absolute, default or Decimal(0), Decimal(str(table.relative))),
+        tolerance=Tolerance(absolute, default or Decimal(0), relative),
         grace=timedelta(seconds=table.grace),
-        strip=table.strip or None,
+        strip=table.there.format.strip or None,
         limits=tuple(Limit(measure, above) for measure, above in table.limits()),
     )
 

@@ -370,7 +370,7 @@ class Keeper:
 
     @property
     def _pause_after_publishing(self) -> float:
-        return self.ports.pipeline.serve.publish_every
+        return self.ports.pipeline.publish.every
 
     async def _sleep(self, waits: list[float]) -> None:
         """Until somebody wakes us, or the next thing is due."""

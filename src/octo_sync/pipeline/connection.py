@@ -1,0 +1,194 @@
+"""The keys of `[connections.NAME]`: one token at one OCTO service, and what it may cost."""
+
+import typing
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, with_config
+
+from octo_sync.model import Limits
+from octo_sync.pipeline import values
+from octo_sync.pipeline.values import variable_name
+from octo_sync.pipeline.vocabulary import FORBID, Count, Says, Seconds, Text, Type, number
+
+__all__ = ["CAPABILITIES", "OPERATIONS", "ConnectionTable", "TokenTable", "token_table"]
+
+CAPABILITIES = frozenset(
+    {
+        "adjustments",
+        "cart",
+        "checkin",
+        "content",
+        "extras",
+        "gifts",
+        "identities",
+        "mappings",
+        "memberships",
+        "notifications",
+        "offers",
+        "packages",
+        "pickups",
+        "pricing",
+        "questions",
+        "redemption",
+        "resources",
+        "webhooks",
+    }
+)
+# The operations of `octo/`; a test compares the two.
+Operation = Literal[
+    "availability",
+    "booking",
+    "bookings",
+    "calendar",
+    "cancel",
+    "capabilities",
+    "confirm",
+    "create_subscription",
+    "delete_subscription",
+    "extend",
+    "get_subscription",
+    "list_subscriptions",
+    "product",
+    "products",
+    "reserve",
+    "supplier",
+    "update",
+    "update_subscription",
+]
+OPERATIONS: tuple[str, ...] = typing.get_args(Operation)
+
+_LIMITS = Limits()
+
+
+def _capability(value: object) -> str:
+    """`octo/` is a spelling, not part of the name; a vendor's own prefix is part of it."""
+    text = values.plain_text(value).strip()
+    if not text.isascii() or any(character in text for character in ", \t;"):
+        raise ValueError('expected one capability such as "pricing" or "vendor/name"')
+    return text.removeprefix("octo/")
+
+
+def _override(value: object) -> tuple[str, ...] | None:
+    if value is False:
+        return None
+    if isinstance(value, list | tuple):
+        return tuple(_capability(item) for item in value)
+    raise ValueError("expected a list of capabilities, or false to send no capability header")
+
+
+def token_table(value: object) -> object:
+    """A table is looked at key by key; anything else is refused without repeating it."""
+    if isinstance(value, dict | TokenTable):
+        return value
+    raise ValueError(
+        'expected { env = "NAME_OF_A_VARIABLE" } or { file = "path" }; a token written into the file is read by all '
+        "who may read the file, and by its history"
+    )
+
+
+Capability = Annotated[str, BeforeValidator(_capability)]
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTable:
+    """Where a token is; never the token itself. `default` is for a service on this machine, such as the sandbox."""
+
+    env: Annotated[str, BeforeValidator(variable_name)] = ""
+    file: Text = ""
+    default: Annotated[str, BeforeValidator(values.header_text)] = ""
+
+
+WHERE = (
+    "Where the token is, never the token itself: `env` is a variable, `file` a path in the project "
+    "(`$CREDENTIALS_DIRECTORY/…` is the service manager's)."
+)
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductsTable:
+    """Which products are kept. Both lists hold product ids."""
+
+    include: tuple[Text, ...] = ()
+    exclude: tuple[Text, ...] = ()
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsTable:
+    """What one connection may cost the service, and how patient it is."""
+
+    concurrency: Annotated[Count, Field(ge=1, le=256), Says("Requests at the same time.")] = _LIMITS.concurrency
+    requests_per_minute: Annotated[
+        float | None,
+        BeforeValidator(number),
+        Field(gt=0, le=1_000_000),
+        Type("number"),
+        Says("Requests started per minute; absent means no limit of our own.", default="none"),
+    ] = _LIMITS.requests_per_minute
+    deadline: Annotated[Seconds, Field(ge=0.1), Says("One request, from start to the last byte of its answer.")] = (
+        _LIMITS.deadline
+    )
+    attempts: Annotated[
+        Count, Field(ge=1, le=100), Says("Tries per request, the first one included, before its subject has failed.")
+    ] = _LIMITS.attempts
+    backoff: Annotated[Seconds, Says("Wait before the second try; doubles each time, with jitter.")] = _LIMITS.backoff
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionTable:
+    """One token at one OCTO service."""
+
+    base_url: Annotated[
+        str,
+        BeforeValidator(values.service_url),
+        Type("address"),
+        Says("The service's base address; https unless it is this machine."),
+    ]
+    token: Annotated[TokenTable, BeforeValidator(token_table), Type("{ env } or { file }"), Says(WHERE)]
+    allow_hosts: Annotated[
+        tuple[Text, ...], Type("list of hosts"), Says("Hosts that may be private, and may be spoken to over http.")
+    ] = ()
+    capabilities: Annotated[
+        tuple[Capability, ...], Type("list of capabilities"), Says("Switched on with every request.")
+    ] = ("pricing", "content", "extras")
+    capability_spelling: Annotated[
+        Literal["prefixed", "short"], Says("`octo/pricing` or `pricing`; some services ignore one of them.")
+    ] = "prefixed"
+    capability_overrides: Annotated[
+        dict[Operation, Annotated[tuple[str, ...] | None, BeforeValidator(_override)]],
+        Type("table: operation = list or false"),
+        Says(f"Other capabilities for one operation; `false` sends no such header. One of: {', '.join(OPERATIONS)}."),
+    ] = field(default_factory=dict)
+    languages: Annotated[
+        tuple[Annotated[str, BeforeValidator(values.language)], ...],
+        Field(min_length=1),
+        Type("list of language tags"),
+        Says("Asked for in this order."),
+    ] = ("en",)
+    headers: Annotated[
+        dict[Annotated[str, BeforeValidator(values.header_name)], Annotated[str, BeforeValidator(values.header_text)]],
+        Type("table: name = text"),
+        Says("Sent with every request, for services that want more; nothing secret."),
+    ] = field(default_factory=dict)
+    role: Annotated[Literal["reseller", "supplier"], Says("What the token's owner is to the service.")] = "reseller"
+    channel: Annotated[Text, Says("What reports call this connection's sales.", default="the connection's name")] = ""
+    business_time_zone: Annotated[
+        str,
+        BeforeValidator(values.time_zone),
+        Type("time zone"),
+        Says("Whose days `booking_date` counts; travel dates are always the venue's."),
+    ] = "UTC"
+    booking_date_means: Annotated[
+        Literal["auto", "travel", "creation"],
+        Says("What a date filter on bookings means at this service; `auto` finds out from the answers."),
+    ] = "auto"
+    products: Annotated[
+        ProductsTable,
+        Type("{ include, exclude }"),
+        Says("Which products are kept, by id: `include` only these (empty: all), `exclude` never these."),
+    ] = ProductsTable()
+    limits: Annotated[LimitsTable, Says("What it may cost.")] = LimitsTable()

@@ -1,0 +1,297 @@
+"""The keys of every table but `[connections.NAME]` and `[reconcile.NAME]`.
+
+A field without `Says` is no key: a value that was found to fit everybody, with its reason, which a test may change.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, with_config
+
+from octo_sync.model import Horizon
+from octo_sync.pipeline import values
+from octo_sync.pipeline.connection import TokenTable, token_table
+from octo_sync.pipeline.values import variable_name
+from octo_sync.pipeline.vocabulary import FORBID, Age, Count, Cron, Days, Number, Says, Seconds, Switch, Text, Type
+
+__all__ = [
+    "CareSettings",
+    "DashboardSettings",
+    "HorizonTable",
+    "NotifySettings",
+    "PublishTable",
+    "RetentionSettings",
+    "Schedule",
+    "SyncSettings",
+    "Target",
+    "WebhookSettings",
+]
+
+_BOOKINGS, _AVAILABILITY, _NEAR = Horizon(-90, 365), Horizon(0, 365), Horizon(0, 30)
+
+
+class Target(NamedTuple):
+    """Somebody who is told: a command or an address, or where that is written because it is a secret."""
+
+    text: str = ""
+    env: str = ""
+    file: str = ""
+
+    def __repr__(self) -> str:
+        # An address may be a secret.
+        return f"Target({'set' if any(self) else ''})"
+
+
+_NOBODY = Target()
+
+
+def _target(value: object) -> Target:
+    if isinstance(value, Target):
+        return value
+    if isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"env", "file"}:
+        [(place, name)] = value.items()
+        return Target(**{str(place): variable_name(name) if place == "env" else values.plain_text(name)})
+    if isinstance(value, str):
+        return Target(text=values.plain_text(value))
+    raise ValueError('expected a command, an https address, { env = "NAME_OF_A_VARIABLE" } or { file = "path" }')
+
+
+Raw = Literal["supplier", "products", "bookings", "availability"]
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HorizonTable:
+    """How far back and ahead the copy reaches, in days seen from today at the venue."""
+
+    bookings: Annotated[
+        Days,
+        Type("days"),
+        Says("Days of travel whose bookings are kept; days of booking where a service filters by those."),
+    ] = _BOOKINGS
+    availability: Annotated[Days, Type("days"), Says("Travel dates whose availability is kept.")] = _AVAILABILITY
+    near: Annotated[Days, Type("days"), Says("Travel dates that `schedule.near` looks at.")] = _NEAR
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncSettings:
+    """How the worker goes about its work."""
+
+    attempts: Annotated[Count, Field(ge=1, le=1000), Says("Failures of one subject before it is quarantined.")] = 5
+    backoff: Annotated[Seconds, Says("Wait before a failed subject is tried again; doubles each time.")] = 2.0
+    backoff_cap: Annotated[Seconds, Says("Longest wait before a failed subject is tried again.")] = 300.0
+    confirm_after: Annotated[
+        tuple[Seconds, ...],
+        Field(max_length=10),
+        Type("list of durations"),
+        Says(
+            "How long after a first look the next ones follow, because a service may lag behind itself: "
+            "the second proof of a deletion waits for the first of these."
+        ),
+    ] = (5.0, 30.0)
+    batch_bodies: int = 1024
+    """Answers landed in one transaction, at most: more wait longer and are no faster."""
+    batch_bytes: int = 32 * 1024 * 1024
+    """Bytes of answers landed in one transaction, about: what a small machine holds in memory without effort."""
+    deletion_rows: Annotated[
+        Count,
+        Field(ge=0),
+        Says("A pull that would lose more rows than this, and more than the share, holds and asks."),
+    ] = 10
+    deletion_share: Annotated[
+        Number, Field(ge=0, le=1), Says("The share of the rows looked at, 0 to 1, that goes with `deletion_rows`.")
+    ] = 0.2
+    resume_within: float = 6 * 3600.0
+    """Seconds after which a pull that was cut off starts anew: its first answers are too old to be shown with new ones."""
+    verify_bookings_within: Annotated[
+        Seconds,
+        Says(
+            "A booking that is not final is looked at again at least this often, sooner when travel is close, "
+            "until the day after travel; 0: never."
+        ),
+    ] = 86400.0
+    verify_budget: int = 600
+    """Calls per hour and connection that looking again at bookings may cost; at most half of what the service permits."""
+    raw: Annotated[
+        tuple[Raw, ...],
+        Type("list of supplier, products, bookings, availability"),
+        Says("Whose payloads are kept as received."),
+    ] = ("supplier", "products", "bookings")
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishTable:
+    """The read copy: what BI tools open."""
+
+    enabled: Annotated[Switch, Says("Publish after each landing run.")] = True
+    contacts: Annotated[Switch, Says("Also publish a copy of the file with names and contact data.")] = False
+    every: Annotated[Seconds, Says("`serve` publishes after landings, at most this often.")] = 60.0
+    path: Annotated[
+        Text, Says("The read copy, relative to the project.", default="`octo.read.duckdb` for `octo.duckdb`")
+    ] = ""
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When a service marks what; five-field cron expressions."""
+
+    time_zone: Annotated[
+        str, BeforeValidator(values.time_zone), Type("time zone"), Says("Whose clock the expressions mean.")
+    ] = "UTC"
+    full: Annotated[Cron, Says("Everything in the horizon.", default="never")] = ""
+    products: Annotated[Cron, Says("Supplier and products.", default="never")] = ""
+    availability: Annotated[Cron, Says("Availability in the horizon.", default="never")] = ""
+    bookings: Annotated[Cron, Says("Bookings in the horizon.", default="never")] = ""
+    near: Annotated[Cron, Says("Availability and bookings of `horizon.near`.", default="never")] = ""
+    publish: Annotated[Cron, Says("A read copy, also when nothing landed.", default="never")] = ""
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    """Notifications of changes: where services deliver them, and what the receiver puts up with."""
+
+    url: Annotated[
+        str,
+        BeforeValidator(values.receiver_url),
+        Type("address"),
+        Says(
+            "The public address that reaches the receiver; https unless it is this machine. Without it no subscriptions "
+            "are made, and pulls do the work.",
+            default="none",
+        ),
+    ] = ""
+    allow_hosts: Annotated[
+        tuple[Text, ...],
+        Type("list of hosts"),
+        Says("Hosts of `url` that may be private, and may be reached over http."),
+    ] = ()
+    bind: Annotated[
+        str,
+        BeforeValidator(values.host_and_port),
+        Type("host:port"),
+        Says("Where the receiver listens; port 0 takes a free one."),
+    ] = "127.0.0.1:8787"
+    check_every: float = 25.0
+    """Seconds between two comparisons of subscriptions with what they should be: a lost one is back within half a minute."""
+    silence_after: float = 0.0
+    """Seconds without a delivery that count as silence; 0: learned from the connection's own rhythm."""
+    keep: Annotated[Seconds, Says("How long deliveries are kept.")] = 30 * 86400.0
+    # What strangers may cost the receiver: services deliver a few hundred bytes at once.
+    body_limit: int = 64 * 1024
+    header_limit: int = 16 * 1024
+    header_timeout: float = 5.0
+    request_timeout: float = 10.0
+    """Seconds for a whole request, from its first byte until it is answered."""
+    max_connections: int = 1000
+    """Connections at the same time; one more is told to come back later."""
+    rest: float = 5.0
+    """Seconds that a subject rests which notifications had fetched twice, so that a flood costs few requests."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """`bind` as host and port."""
+        host, _, port = self.bind.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DashboardSettings:
+    """The dashboard: what the read copy says, as pages; see docs/dashboard.md."""
+
+    enabled: Annotated[Switch, Says("Whether `serve` shows it.")] = True
+    bind: Annotated[
+        str,
+        BeforeValidator(values.host_and_port),
+        Type("host:port"),
+        Says(
+            "Where it listens, another port than the receiver's, so that who publishes the one does not publish the "
+            "other; beyond this machine only with a token. Port 0 takes a free one."
+        ),
+    ] = "127.0.0.1:8788"
+    token: Annotated[
+        TokenTable,
+        BeforeValidator(token_table),
+        Type("{ env } or { file }"),
+        Says("Where the token is that a browser is asked for, as the password of any user; never the token itself."),
+    ] = field(default_factory=TokenTable)
+    allow_hosts: Annotated[
+        tuple[Text, ...],
+        Type("list of hosts"),
+        Says("Names by which browsers may call it, beside this machine's own and the one in `bind`."),
+    ] = ()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """`bind` as host and port."""
+        host, _, port = self.bind.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
+Told = Annotated[Target, BeforeValidator(_target), Type("command or address, or { env } or { file }")]
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifySettings:
+    """Who is told when something needs a person, each once until it is over; see docs/monitoring.md."""
+
+    on_stale: Annotated[
+        Told, Says("Told when a part of the horizon was not verified for `stale_after`.", default="none")
+    ] = _NOBODY
+    on_quarantine: Annotated[
+        Told, Says("Told when something new is left alone because it keeps failing or does not fit.", default="none")
+    ] = _NOBODY
+    on_subscription_lost: Annotated[
+        Told, Says("Told when a subscription for webhooks is gone, mended or not.", default="none")
+    ] = _NOBODY
+    ping: Annotated[
+        Told,
+        Says(
+            "An address that is called after each full pull whose result readers have: a dead-man's switch.",
+            default="none",
+        ),
+    ] = _NOBODY
+    stale_after: Annotated[Seconds, Says("How old the oldest verification may become.")] = 26 * 3600.0
+    check_every: float = 30.0
+    """Seconds between two looks of `serve`; each costs a few small queries."""
+    allow_hosts: Annotated[
+        tuple[Text, ...],
+        Type("list of hosts"),
+        Says("Hosts of addresses that may be private, and may be told over http."),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CareSettings:
+    """When a file of the warehouse that holds much that nobody needs is written anew. No keys: it costs seconds a day."""
+
+    every: float = 3600.0
+    """Seconds between two looks, when nothing else is to be done."""
+    waste: float = 0.2
+    """A file is written anew when it is larger than it need be by this share …"""
+    least: int = 1024 * 1024
+    """… and by so many bytes at least."""
+    within: float = 120.0
+    """Longest time for one file; all else waits meanwhile."""
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionSettings:
+    """How long what is not the copy itself is kept; deliveries: `webhooks.keep`."""
+
+    raw: Annotated[Age, Says("Payloads as received; the newest one of each record is always kept; 0: for ever.")] = (
+        400 * 86400.0
+    )
+    runs: Annotated[
+        Age, Says("Runs, comparisons with other systems, and differences once they are settled; 0: for ever.")
+    ] = 400 * 86400.0
+    availability_history: Annotated[
+        Age, Says("Former versions of departures; the newest one of each is always kept; 0: for ever.")
+    ] = 400 * 86400.0
