@@ -494,7 +494,7 @@ async def test_a_publish_that_failed_is_tried_again_without_new_rows(tmp_path, s
         await settled(keeper)
         assert len(tries) == 1
         assert not (project.directory / "octo.read.duckdb").exists()
-        every = project.pipeline.serve.publish_every
+        every = project.pipeline.publish.every
         assert every < keeper._publish_in() <= 2 * every, "each attempt copies the whole file"
         keeper._published_at = float("-inf")
         await settled(keeper)
@@ -512,7 +512,7 @@ async def test_copies_that_fail_do_not_follow_one_another_though_readers_are_nev
     service.reset()
     project = Project(tmp_path, service, limits=QUICK, publish=True)
     with project.file.open("a") as file:
-        file.write("[serve]\npublish_every = 0\n")
+        file.write("[publish]\nevery = 0\n")
 
     def fails(_ports):
         raise WarehouseError("warehouse/custom/mine.sql does not run.")

@@ -40,7 +40,7 @@ _WHAT = (
 )
 _EXAMPLE = """\
 [reconcile.ledger]
-there  = { csv = "exports/ledger-*.csv", time_zone = "Europe/Lisbon" }
+there  = { file = "exports/ledger-*.csv" }
 keys   = ["booking_uuid=octo_uuid", "supplier_reference=booking_no"]
 fields = { status = "state", retail_amount = "gross", currency = "currency" }"""
 
