@@ -40,8 +40,6 @@ concurrency = 4
 [sync]
 confirm_after = []
 
-[care]
-every = "1h"
 """
 
 
