@@ -3,12 +3,11 @@
 import datetime as dt
 from random import Random
 
-import duckdb
 import pytest
-from tests.destinations.test_migrating import make, opened
+from tests.destinations.test_migrating import opened
 from tests.flows.harness import NOON, Project, Service, keeping, settled, small
 
-from octo_sync.flows.publish import apply_marts, sql_files
+from octo_sync.flows.publish import apply_marts
 from octo_sync.model import Source, Subject, SubjectKind
 
 FOLLOWED = ("status", "local_date", "product_id", "option_id", "retail_amount", "net_amount", "currency", "pax_count")
@@ -159,30 +158,6 @@ async def test_a_notification_is_the_source_of_what_it_brought_and_its_repetitio
         uuid,
     )
     assert found == [(1, "", "schedule", "CONFIRMED"), (2, "status", "notification", "CANCELLED")]
-
-
-def test_a_warehouse_of_the_former_schema_begins_its_histories_with_what_its_rows_say(tmp_path):
-    make(tmp_path, 2)
-    with duckdb.connect(tmp_path / "octo.duckdb") as db:
-        db.execute("set timezone = 'UTC'")
-        db.execute(
-            "update core.bookings set is_deleted = true, deleted_at_utc = '2026-11-09' where booking_uuid = 't2'"
-        )
-        db.execute("update core.availability set last_seen_at_utc = '2026-11-07' where availability_id = 't2'")
-    warehouse = opened(tmp_path)
-    when = "valid_from_utc::date::text, valid_to_utc::date::text"
-    versions = f"version_no, {when}, is_current, changed_fields, source, status"
-    assert warehouse.query(f"select booking_uuid, {versions} from core.booking_history order by all").rows == [
-        ("t1", 1, "2026-11-01", None, True, "", "", "t1"),
-        ("t2", 1, "2026-11-02", "2026-11-09", False, "", "", "t2"),
-    ]
-    # The first departure was never written again: it needs no version.
-    assert warehouse.query(f"select availability_id, {versions} from core.availability_history order by all").rows == [
-        ("t2", 1, "2026-11-07", None, True, "", "", "t2")
-    ]
-    check = next(c for c in sql_files(tmp_path, "checks") if c.name == "history_versions")
-    assert warehouse.query(check.sql).rows == []
-    warehouse.close()
 
 
 def test_the_evidence_names_what_is_missing_incomplete_or_older(tmp_path):

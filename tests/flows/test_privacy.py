@@ -714,7 +714,7 @@ async def test_attempts_at_an_erasure_are_a_pause_apart_that_grows_however_long_
         pass
 
     asked = ["1"]
-    ports = SimpleNamespace(journal=SimpleNamespace(open_erasures=lambda: asked), run_id="r")
+    ports = SimpleNamespace(journal=SimpleNamespace(erasures=SimpleNamespace(open_ids=lambda: asked)), run_id="r")
     loop = asyncio.get_running_loop()
     real = loop.time
     monkeypatch.setattr(erasing, "erase", lasts)

@@ -294,7 +294,7 @@ def test_what_was_told_is_held_of_the_shown_bookings_alone(copy, tmp_path):
     item, other = (SimpleNamespace(booking_uuid=uuid, connection="ours") for uuid in ("u1", "u2"))
     with contextlib.closing(api.reader(tmp_path / "copy.duckdb")) as reader:
         tracemalloc.start()
-        detail = remembered(reader, SimpleNamespace(all_deliveries=deliveries), {"u1", "u2"})
+        detail = remembered(reader, SimpleNamespace(inbox=SimpleNamespace(all_deliveries=deliveries)), {"u1", "u2"})
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert [told["received_at"] for told in detail(item)["Notifications"]] == list(range(2980, 3000))

@@ -66,7 +66,7 @@ def test_what_is_told_never_shows_itself(read):
         ('on_stale = { env = "s3cret" }', "notify.on_stale: expected the NAME of an environment variable"),
         ('ping = { env = "UNSET" }', "notify.ping: the environment variable UNSET is not set"),
         ('ping = { file = "absent" }', "notify.ping: there is no file"),
-        ("check_every = 1", "notify.check_every is found to fit everybody and no key any more"),
+        ("check_every = 1", "notify.check_every is no longer a key"),
         ("nope = 1", "notify.nope: no such key"),
     ],
 )

@@ -1,5 +1,6 @@
 """`octo-sync demo`: the whole job on the built-in OCTO service, and the proof that the copy is equal."""
 
+import dataclasses
 import sys
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -154,7 +155,7 @@ def _loaded(project: Path, base_url: str) -> "Pipeline":
     from octo_sync.app.project import environ  # noqa: PLC0415
 
     port = acts.free_port()
-    return pipeline.load(
+    loaded = pipeline.load(
         project / "pipelines" / "demo.toml",
         directory=project,
         environ=environ(),
@@ -162,12 +163,12 @@ def _loaded(project: Path, base_url: str) -> "Pipeline":
             "connections.sandbox.base_url": base_url,
             "webhooks.url": f"http://127.0.0.1:{port}",
             "webhooks.bind": f"127.0.0.1:{port}",
-            # The sandbox does not lag, and nobody wants to watch a demo wait.
             "sync.confirm_after": ["0.2s", "0.5s"],
-            "webhooks.rest": "0.2s",
             "publish.enabled": False,
         },
     )
+    # As with `confirm_after`: the sandbox does not lag, and nobody wants to watch a demo wait.
+    return dataclasses.replace(loaded, webhooks=dataclasses.replace(loaded.webhooks, rest=0.2))
 
 
 def _pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told]":

@@ -184,7 +184,7 @@ def known_below(path: tuple[str, ...]) -> list[str]:
 
 
 _CONNECTION, _RECONCILE = ("connections", "*"), ("reconcile", "*")
-_FITS_ALL = "is found to fit everybody and no key any more; take the line out"
+_FITS_ALL = "is no longer a key, because the built-in value fits every service; delete the line"
 REMOVED: Mapping[tuple[str, ...], str] = {
     **{(*_CONNECTION, "limits", name): _FITS_ALL for name in ("connect_timeout", "backoff_cap", "max_inflation")},
     **{(*_CONNECTION, "limits", name): _FITS_ALL for name in ("retry_after_cap", "max_body", "max_4xx_per_minute")},
@@ -194,15 +194,15 @@ REMOVED: Mapping[tuple[str, ...], str] = {
         ("webhooks", f"{name}"): _FITS_ALL
         for name in ("body_limit", "header_limit", "header_timeout", "request_timeout")
     },
-    ("sync", "verify_budget"): "is no key any more; verify_bookings_within = 0 looks at none again",
+    ("sync", "verify_budget"): "is no longer a key; verify_bookings_within = 0 looks at none again",
     ("notify", "check_every"): _FITS_ALL,
     ("care",): _FITS_ALL,
     ("serve", "publish_every"): "is publish.every now",
     ("serve",): _FITS_ALL,
-    (*_CONNECTION, "allow_http"): "is no key any more; name the host in allow_hosts",
-    (*_CONNECTION, "trailing_slash"): "is no key any more; paths are asked for as OCTO writes them",
-    (*_CONNECTION, "token", "template"): "is no key any more; let the variable or the file hold all that is sent",
-    ("dashboard", "token", "template"): "is no key any more; let the variable or the file hold all that is asked for",
+    (*_CONNECTION, "allow_http"): "is no longer a key; name the host in allow_hosts",
+    (*_CONNECTION, "trailing_slash"): "is no longer a key; paths are asked for as OCTO writes them",
+    (*_CONNECTION, "token", "template"): "is no longer a key; let the variable or the file hold all that is sent",
+    ("dashboard", "token", "template"): "is no longer a key; let the variable or the file hold all that is asked for",
     **{(*_RECONCILE, "there", name): "is there.file now" for name in ("csv", "xlsx", "parquet")},
     **{
         (*_RECONCILE, "there", name): f"is there.format.{name} now"

@@ -1,6 +1,6 @@
 """The keys of every table but `[connections.NAME]` and `[reconcile.NAME]`.
 
-A field without `Says` is no key: a value that was found to fit everybody, with its reason, which a test may change.
+A field without `Says` is not a key: one value fits every service, with its reason, which a test may change.
 """
 
 from collections.abc import Mapping
