@@ -212,12 +212,13 @@ def test_who_asks_in_sql_does_not_hold_up_the_pages(source):
 
 
 def test_when_every_connection_is_busy_it_is_said(source, monkeypatch):
-    monkeypatch.setattr(source_module, "PAGE_SECONDS", 0.1)
     with source.using() as opened, opened.reader(), opened.reader():
-        with pytest.raises(WarehouseError, match="All connections to the copy are busy; try again in a moment"):
-            source.rows("channels")
-        with pytest.raises(WarehouseError, match="are busy"):
-            source.tables()
+        with monkeypatch.context() as patch:
+            patch.setattr(source_module, "PAGE_SECONDS", 0.1)
+            with pytest.raises(WarehouseError, match="All connections to the copy are busy; try again in a moment"):
+                source.rows("channels")
+            with pytest.raises(WarehouseError, match="are busy"):
+                source.tables()
         assert source.sql("select 7").rows == [(7,)], "people have their own"
     assert source.rows("channels"), "nothing of it is remembered"
 
