@@ -110,9 +110,10 @@ def test_counts_and_keys_have_types_that_bi_tools_take(duck, mart):
 def test_the_page_has_every_mart_check_and_question():
     page = (WAREHOUSE.parent / "docs/warehouse.md").read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    headings = re.findall(r"^### (\d+) (.+)$", page, re.MULTILINE)
+    asked = re.findall(r"^\| (\d+) \| (.+) \| ([^|]*) \|$", page, re.MULTILINE)
 
     assert {f.stem for f in FILES if f.parent.name in ("marts", "checks")} == rows - {"marts", "core", "ops"}
-    assert headings == [(str(q.number), q.question) for q in ask.questions(Path("nowhere"))]
-    for number, _ in headings:
-        assert f"$ octo-sync ask {number}" in page
+    questions = ask.questions(Path("nowhere"))
+    assert [(number, text) for number, text, _ in asked] == [(str(q.number), q.question) for q in questions]
+    for question, (*_, parameters) in zip(questions, asked, strict=True):
+        assert re.findall(r"`(\w+)", parameters) == [parameter.name for parameter in question.parameters]
