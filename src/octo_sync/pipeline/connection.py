@@ -126,14 +126,10 @@ class LimitsTable:
         BeforeValidator(number),
         Field(gt=0, le=1_000_000),
         Type("number"),
-        Says("Requests started per minute; absent means no limit of our own.", default="none"),
+        Says("Requests started per minute.", default="none"),
     ] = _LIMITS.requests_per_minute
-    deadline: Annotated[Seconds, Field(ge=0.1), Says("One request, from start to the last byte of its answer.")] = (
-        _LIMITS.deadline
-    )
-    attempts: Annotated[
-        Count, Field(ge=1, le=100), Says("Tries per request, the first one included, before its subject has failed.")
-    ] = _LIMITS.attempts
+    deadline: Annotated[Seconds, Field(ge=0.1), Says("Longest time for one request.")] = _LIMITS.deadline
+    attempts: Annotated[Count, Field(ge=1, le=100), Says("Tries per request.")] = _LIMITS.attempts
     backoff: Annotated[Seconds, Says("Wait before the second try; doubles each time, with jitter.")] = _LIMITS.backoff
 
 
@@ -149,9 +145,7 @@ class ConnectionTable:
         Says("The service's base address; https unless it is this machine."),
     ]
     token: Annotated[TokenTable, BeforeValidator(token_table), Type("{ env } or { file }"), Says(WHERE)]
-    allow_hosts: Annotated[
-        tuple[Text, ...], Type("list of hosts"), Says("Hosts that may be private, and may be spoken to over http.")
-    ] = ()
+    allow_hosts: Annotated[tuple[Text, ...], Type("list of hosts"), Says("Hosts that may be private or use http.")] = ()
     capabilities: Annotated[
         tuple[Capability, ...], Type("list of capabilities"), Says("Switched on with every request.")
     ] = ("pricing", "content", "extras")
@@ -161,34 +155,34 @@ class ConnectionTable:
     capability_overrides: Annotated[
         dict[Operation, Annotated[tuple[str, ...] | None, BeforeValidator(_override)]],
         Type("table: operation = list or false"),
-        Says(f"Other capabilities for one operation; `false` sends no such header. One of: {', '.join(OPERATIONS)}."),
+        Says(f"Other capabilities for one operation; `false` sends none. Operations: {', '.join(OPERATIONS)}."),
     ] = field(default_factory=dict)
     languages: Annotated[
         tuple[Annotated[str, BeforeValidator(values.language)], ...],
         Field(min_length=1),
         Type("list of language tags"),
-        Says("Asked for in this order."),
+        Says("In order of preference."),
     ] = ("en",)
     headers: Annotated[
         dict[Annotated[str, BeforeValidator(values.header_name)], Annotated[str, BeforeValidator(values.header_text)]],
         Type("table: name = text"),
-        Says("Sent with every request, for services that want more; nothing secret."),
+        Says("Sent with every request; nothing secret."),
     ] = field(default_factory=dict)
     role: Annotated[Literal["reseller", "supplier"], Says("What the token's owner is to the service.")] = "reseller"
-    channel: Annotated[Text, Says("What reports call this connection's sales.", default="the connection's name")] = ""
+    channel: Annotated[Text, Says("Its name in reports.", default="the connection's name")] = ""
     business_time_zone: Annotated[
         str,
         BeforeValidator(values.time_zone),
         Type("time zone"),
-        Says("Whose days `booking_date` counts; travel dates are always the venue's."),
+        Says("Time zone of `booking_date`."),
     ] = "UTC"
     booking_date_means: Annotated[
         Literal["auto", "travel", "creation"],
-        Says("What a date filter on bookings means at this service; `auto` finds out from the answers."),
+        Says("Which date the service filters bookings by; `auto` finds out."),
     ] = "auto"
     products: Annotated[
         ProductsTable,
         Type("{ include, exclude }"),
-        Says("Which products are kept, by id: `include` only these (empty: all), `exclude` never these."),
+        Says("Ids of products: `include` only these (empty: all), `exclude` these."),
     ] = ProductsTable()
-    limits: Annotated[LimitsTable, Says("What it may cost.")] = LimitsTable()
+    limits: Annotated[LimitsTable, Says("Pace and patience.")] = LimitsTable()

@@ -39,48 +39,40 @@ class PipelineFile:
     name: Annotated[Name, Says("What logs and run lists call it.", default="the file's name")] = ""
     destination: Annotated[
         Text,
-        Says(
-            "The warehouse: a DuckDB file relative to the project, or `postgresql://…`, whose password may be `${NAME}`, a "
-            "variable."
-        ),
+        Says("The warehouse: a DuckDB file, or `postgresql://…` with `${NAME}` for the password."),
     ] = "octo.duckdb"
     journal: Annotated[
         Text,
-        Says(
-            "The control database: an SQLite file relative to the project, or `postgresql://…`, whose password may be "
-            "`${NAME}`, a variable."
-        ),
+        Says("The journal: an SQLite file, or `postgresql://…` with `${NAME}` for the password."),
     ] = "octo.journal.sqlite"
     log_format: Annotated[
         Literal["sentences", "text", "json"],
-        Says(
-            "What `serve` and `sync` write on stderr: sentences for a person, log lines of `action=… key=value`, or one JSON "
-            "object a line."
-        ),
+        Says("What `serve` and `sync` write on stderr: sentences, `action=… key=value`, or JSON lines."),
     ] = "sentences"
     pii: Annotated[
         Literal["keep", "hash", "drop"],
         Says(
-            "Personal data of bookings: kept in the private file alone, kept there only as keyed hashes, or not at all; "
-            "see docs/privacy.md."
+            "Personal data: kept in the private file, kept there as keyed hashes, or not at all; see docs/privacy.md."
         ),
     ] = "keep"
-    horizon: Annotated[HorizonTable, Says("How far it reaches.")] = field(default_factory=HorizonTable)
+    horizon: Annotated[HorizonTable, Says("Which days are kept.")] = field(default_factory=HorizonTable)
     connections: Annotated[
         dict[Name, ConnectionTable], Field(min_length=1), Says("One table per token: `[connections.NAME]`.")
     ]
-    sync: Annotated[SyncSettings, Says("How the worker works.")] = field(default_factory=SyncSettings)
+    sync: Annotated[SyncSettings, Says("Retries, deletions, payloads.")] = field(default_factory=SyncSettings)
     publish: Annotated[PublishTable, Says("The read copy.")] = field(default_factory=PublishTable)
-    schedule: Annotated[Schedule, Says("When.")] = field(default_factory=Schedule)
-    webhooks: Annotated[WebhookSettings, Says("Notifications.")] = field(default_factory=WebhookSettings)
-    dashboard: Annotated[DashboardSettings, Says("Pages.")] = field(default_factory=DashboardSettings)
-    notify: Annotated[NotifySettings, Says("Who is told.")] = field(default_factory=NotifySettings)
-    retention: Annotated[RetentionSettings, Says("How long what is not the copy itself is kept.")] = field(
+    schedule: Annotated[Schedule, Says("When `serve` pulls.")] = field(default_factory=Schedule)
+    webhooks: Annotated[WebhookSettings, Says("The receiver of notifications.")] = field(
+        default_factory=WebhookSettings
+    )
+    dashboard: Annotated[DashboardSettings, Says("The dashboard.")] = field(default_factory=DashboardSettings)
+    notify: Annotated[NotifySettings, Says("Who gets notices.")] = field(default_factory=NotifySettings)
+    retention: Annotated[RetentionSettings, Says("How long payloads, runs and former versions are kept.")] = field(
         default_factory=RetentionSettings
     )
     reconcile: Annotated[
         dict[Name, ReconcileTable],
-        Says("Comparisons with other systems: `[reconcile.NAME]`; see docs/reconciliation.md."),
+        Says("Comparisons with other systems; see docs/reconciliation.md."),
     ] = field(default_factory=dict)
 
 
@@ -130,7 +122,7 @@ def _keys(table: type[Any], path: tuple[str, ...] = ()) -> Iterator[Key]:
         if typing.get_origin(base) is Literal:
             kind = " or ".join(show(item) for item in typing.get_args(base))
         default = says.default or "required"
-        if is_dataclass(base) and kind:
+        if is_dataclass(base) and base is not Horizon and kind:
             default = default if each.default is MISSING and each.default_factory is MISSING else "none"
         elif says.default is None and each.default is not MISSING:
             default = show(each.default) if each.default != "" else "none"

@@ -127,19 +127,19 @@ class ThereTable:
     dsn: Annotated[
         Text,
         Says(
-            "A database: `postgresql://…` or `sqlite:///file`; `${NAME}` is an environment variable, for the password.",
+            "A database: `postgresql://…` or `sqlite:///file`, with `${NAME}` for the password.",
             default="none",
         ),
     ] = ""
-    sql: Annotated[Text, Says("What to select there; may use `:from` and `:to`.", default="none")] = ""
-    connection: Annotated[Text, Says("Another connection of this pipeline: its bookings.", default="none")] = ""
+    sql: Annotated[Text, Says("The query there; may use `:from` and `:to`.", default="none")] = ""
+    connection: Annotated[Text, Says("Another connection of the pipeline.", default="none")] = ""
     format: Annotated[
         FormatTable,
         Type("{ delimiter, encoding, decimal, dates, time_zone, sheet, header_row, strip }"),
         Says(
-            "What is not found out: `encoding` such as cp1252; `decimal` is . or ,; `dates` iso, dmy, mdy or serial "
-            "(a spreadsheet's numbers); `time_zone` of times without an offset; `sheet` and `header_row` of a workbook; "
-            "`strip` a regular expression of what keys may begin with that is no part of them."
+            "What is not detected: `encoding` such as cp1252; `decimal` . or ,; `dates` iso, dmy, mdy or serial; "
+            "`time_zone` of times without an offset; `sheet` and `header_row` of a workbook; `strip`, a regular "
+            "expression for a prefix of keys."
         ),
     ] = FormatTable()
 
@@ -157,7 +157,7 @@ class ReconcileTable:
     here: Annotated[
         Text,
         Says(
-            "What is compared of this copy; in SQL; `:from` and `:to` are the window's days, both included.",
+            "The query here; `:from` and `:to` are the window's days, both included.",
             default="what was sold and travels in the window",
         ),
     ] = ""
@@ -166,10 +166,10 @@ class ReconcileTable:
         tuple[Annotated[str, BeforeValidator(_key)], ...],
         Field(min_length=1, max_length=9),
         Type('list of "here=there"'),
-        Says("What says that two rows are the same booking, the surest first; `a+b=c+d` takes columns together."),
+        Says("Columns that identify a booking, the surest first; `a+b=c+d` joins columns."),
     ]
     fields: Annotated[
-        Mapping[str, Text], Type("table: column here = column there"), Says("What is compared of two rows.")
+        Mapping[str, Text], Type("table: column here = column there"), Says("Columns that are compared.")
     ] = field(default_factory=dict)
     map: Annotated[
         Mapping[str, Mapping[str, Annotated[tuple[str, ...], BeforeValidator(_meanings)]]],
@@ -180,35 +180,29 @@ class ReconcileTable:
         Mapping[str, Annotated[Decimal, BeforeValidator(_tolerance)]],
         Type("table: currency = amount"),
         Says(
-            "How far apart amounts may be; `default` for currencies that are not named, `relative` as a share of the "
-            "amount here; the larger one counts."
+            "Greatest difference of amounts; `default` for other currencies, `relative` as a share; the larger "
+            "one counts."
         ),
     ] = field(default_factory=dict)
-    window: Annotated[Days, Type("days"), Says("Which days are compared, seen from today.")] = _WINDOW
-    date: Annotated[
-        Text, Says("The column here whose day has to be in the window: `travel_date`, `booking_date` or one of `here`.")
-    ] = "travel_date"
-    grace: Annotated[
-        Seconds, Says("A difference is too fresh to tell when a side changed so shortly before the other one was made.")
-    ] = 7200.0
-    changed: Annotated[Text, Says("The column there that says when a row last changed.", default="none")] = ""
+    window: Annotated[Days, Type("days"), Says("Days compared, counted from today.")] = _WINDOW
+    date: Annotated[Text, Says("The window's column: `travel_date`, `booking_date` or one of `here`.")] = "travel_date"
+    grace: Annotated[Seconds, Says("A change this short before the other side was made is `too_fresh`.")] = 7200.0
+    changed: Annotated[Text, Says("The column there with a row's last change.", default="none")] = ""
     fail_on: Annotated[
         str,
         BeforeValidator(_limits),
         Type("list of limits"),
-        Says("What makes it end with exit code 3: limits such as `mismatched>0, abs_amount_eur>100`."),
+        Says("Limits for exit code 3, such as `mismatched>0, abs_amount_eur>100`."),
     ] = "differences>0"
     write: Annotated[
         tuple[Annotated[str, BeforeValidator(_report)], ...],
         Type("list of files"),
-        Says("Written by every run, relative to the project: .html is a page, .xlsx a workbook, .csv a row each."),
+        Says("Reports that every run writes: .html, .xlsx, .csv."),
     ] = ()
-    after_sync: Annotated[
-        Switch, Says("`serve` runs it after every pull of all bookings that was whole and published.")
-    ] = True
+    after_sync: Annotated[Switch, Says("`serve` runs it after every complete, published pull of all bookings.")] = True
     notify: Annotated[
         Text,
-        Says("A command, or an https address, that is told of new differences as JSON.", default="none"),
+        Says("A command or https address that gets new differences as JSON.", default="none"),
     ] = ""
 
     @property

@@ -68,10 +68,10 @@ class HorizonTable:
     bookings: Annotated[
         Days,
         Type("days"),
-        Says("Days of travel whose bookings are kept; days of booking where a service filters by those."),
+        Says("Travel dates whose bookings are kept (booking dates where a service filters by those)."),
     ] = _BOOKINGS
     availability: Annotated[Days, Type("days"), Says("Travel dates whose availability is kept.")] = _AVAILABILITY
-    near: Annotated[Days, Type("days"), Says("Travel dates that `schedule.near` looks at.")] = _NEAR
+    near: Annotated[Days, Type("days"), Says("Travel dates that `schedule.near` fetches.")] = _NEAR
 
 
 @with_config(FORBID)
@@ -87,8 +87,8 @@ class SyncSettings:
         Field(max_length=10),
         Type("list of durations"),
         Says(
-            "How long after a first look the next ones follow, because a service may lag behind itself: "
-            "the second proof of a deletion waits for the first of these."
+            "When to fetch again after a notification, because a service may lag behind it; a deletion's second "
+            "proof waits for the first."
         ),
     ] = (5.0, 30.0)
     batch_bodies: int = 1024
@@ -98,26 +98,21 @@ class SyncSettings:
     deletion_rows: Annotated[
         Count,
         Field(ge=0),
-        Says("A pull that would lose more rows than this, and more than the share, holds and asks."),
+        Says("A pull that would delete more rows than this, and more than the share, holds them and asks."),
     ] = 10
-    deletion_share: Annotated[
-        Number, Field(ge=0, le=1), Says("The share of the rows looked at, 0 to 1, that goes with `deletion_rows`.")
-    ] = 0.2
+    deletion_share: Annotated[Number, Field(ge=0, le=1), Says("The share for `deletion_rows`, 0 to 1.")] = 0.2
     resume_within: float = 6 * 3600.0
     """Seconds after which a pull that was cut off starts anew: its first answers are too old to be shown with new ones."""
     verify_bookings_within: Annotated[
         Seconds,
-        Says(
-            "A booking that is not final is looked at again at least this often, sooner when travel is close, "
-            "until the day after travel; 0: never."
-        ),
+        Says("How often an open booking is fetched again, sooner near travel, until the day after it; 0: never."),
     ] = 86400.0
     verify_budget: int = 600
     """Calls per hour and connection that looking again at bookings may cost; at most half of what the service permits."""
     raw: Annotated[
         tuple[Raw, ...],
         Type("list of supplier, products, bookings, availability"),
-        Says("Whose payloads are kept as received."),
+        Says("Payloads kept as received."),
     ] = ("supplier", "products", "bookings")
 
 
@@ -140,14 +135,14 @@ class Schedule:
     """When a service marks what; five-field cron expressions."""
 
     time_zone: Annotated[
-        str, BeforeValidator(values.time_zone), Type("time zone"), Says("Whose clock the expressions mean.")
+        str, BeforeValidator(values.time_zone), Type("time zone"), Says("Time zone of the expressions.")
     ] = "UTC"
     full: Annotated[Cron, Says("Everything in the horizon.", default="never")] = ""
     products: Annotated[Cron, Says("Supplier and products.", default="never")] = ""
     availability: Annotated[Cron, Says("Availability in the horizon.", default="never")] = ""
     bookings: Annotated[Cron, Says("Bookings in the horizon.", default="never")] = ""
     near: Annotated[Cron, Says("Availability and bookings of `horizon.near`.", default="never")] = ""
-    publish: Annotated[Cron, Says("A read copy, also when nothing landed.", default="never")] = ""
+    publish: Annotated[Cron, Says("A read copy, even without changes.", default="never")] = ""
 
 
 @with_config(FORBID)
@@ -160,15 +155,14 @@ class WebhookSettings:
         BeforeValidator(values.receiver_url),
         Type("address"),
         Says(
-            "The public address that reaches the receiver; https unless it is this machine. Without it no subscriptions "
-            "are made, and pulls do the work.",
+            "The receiver's public address; https unless it is this machine. Without it there are no subscriptions.",
             default="none",
         ),
     ] = ""
     allow_hosts: Annotated[
         tuple[Text, ...],
         Type("list of hosts"),
-        Says("Hosts of `url` that may be private, and may be reached over http."),
+        Says("Hosts of `url` that may be private or use http."),
     ] = ()
     bind: Annotated[
         str,
@@ -210,20 +204,20 @@ class DashboardSettings:
         BeforeValidator(values.host_and_port),
         Type("host:port"),
         Says(
-            "Where it listens, another port than the receiver's, so that who publishes the one does not publish the "
-            "other; beyond this machine only with a token. Port 0 takes a free one."
+            "Where it listens, on another port than the receiver; beyond this machine only with a token. Port 0 "
+            "takes a free one."
         ),
     ] = "127.0.0.1:8788"
     token: Annotated[
         TokenTable,
         BeforeValidator(token_table),
         Type("{ env } or { file }"),
-        Says("Where the token is that a browser is asked for, as the password of any user; never the token itself."),
+        Says("Where the browser's password is, never the password itself; any user name."),
     ] = field(default_factory=TokenTable)
     allow_hosts: Annotated[
         tuple[Text, ...],
         Type("list of hosts"),
-        Says("Names by which browsers may call it, beside this machine's own and the one in `bind`."),
+        Says("Host names by which browsers may call it, beside this machine's and that of `bind`."),
     ] = ()
 
     @property
@@ -241,29 +235,25 @@ Told = Annotated[Target, BeforeValidator(_target), Type("command or address, or 
 class NotifySettings:
     """Who is told when something needs a person, each once until it is over; see docs/monitoring.md."""
 
-    on_stale: Annotated[
-        Told, Says("Told when a part of the horizon was not verified for `stale_after`.", default="none")
-    ] = _NOBODY
-    on_quarantine: Annotated[
-        Told, Says("Told when something new is left alone because it keeps failing or does not fit.", default="none")
-    ] = _NOBODY
+    on_stale: Annotated[Told, Says("Part of the horizon was not verified for `stale_after`.", default="none")] = _NOBODY
+    on_quarantine: Annotated[Told, Says("Something new is in quarantine.", default="none")] = _NOBODY
     on_subscription_lost: Annotated[
-        Told, Says("Told when a subscription for webhooks is gone, mended or not.", default="none")
+        Told, Says("A subscription for webhooks was lost, restored or not.", default="none")
     ] = _NOBODY
     ping: Annotated[
         Told,
         Says(
-            "An address that is called after each full pull whose result readers have: a dead-man's switch.",
+            "Called after each complete, published full pull: a dead-man's switch.",
             default="none",
         ),
     ] = _NOBODY
-    stale_after: Annotated[Seconds, Says("How old the oldest verification may become.")] = 26 * 3600.0
+    stale_after: Annotated[Seconds, Says("Greatest age of the oldest verification.")] = 26 * 3600.0
     check_every: float = 30.0
     """Seconds between two looks of `serve`; each costs a few small queries."""
     allow_hosts: Annotated[
         tuple[Text, ...],
         Type("list of hosts"),
-        Says("Hosts of addresses that may be private, and may be told over http."),
+        Says("Hosts of addresses that may be private or use http."),
     ] = ()
 
 
@@ -286,12 +276,8 @@ class CareSettings:
 class RetentionSettings:
     """How long what is not the copy itself is kept; deliveries: `webhooks.keep`."""
 
-    raw: Annotated[Age, Says("Payloads as received; the newest one of each record is always kept; 0: for ever.")] = (
-        400 * 86400.0
-    )
-    runs: Annotated[
-        Age, Says("Runs, comparisons with other systems, and differences once they are settled; 0: for ever.")
-    ] = 400 * 86400.0
+    raw: Annotated[Age, Says("Payloads, but the newest of each record; 0: for ever.")] = 400 * 86400.0
+    runs: Annotated[Age, Says("Runs, comparisons, resolved differences; 0: for ever.")] = 400 * 86400.0
     availability_history: Annotated[
-        Age, Says("Former versions of departures; the newest one of each is always kept; 0: for ever.")
+        Age, Says("Former versions of departures, but the newest of each; 0: for ever.")
     ] = 400 * 86400.0

@@ -55,13 +55,13 @@ _OWN = (
         "octo_sync_deliveries",
         "counter",
         ("connection", "result"),
-        "Deliveries: stored, odd (stored, not as agreed), unauthorized, too_large, busy, failed (answered 503), cut.",
+        "Deliveries: stored, odd (stored, malformed), unauthorized, too_large, busy, failed (answered 503), cut.",
     ),
     Described(
         "octo_sync_connections_refused",
         "counter",
         ("reason",),
-        "Connections ended before a request was whole: slow, head_too_large, too_many.",
+        "Connections ended before a request was complete: slow, head_too_large, too_many.",
     ),
     Described("octo_sync_acknowledge_seconds", "histogram", (), "From the head of a delivery to its acknowledgement."),
     Described("octo_sync_commit_deliveries", "histogram", (), "Deliveries that one transaction made durable."),
@@ -71,9 +71,9 @@ _ABOUT_THE_LOOK = (
         "octo_sync_journal_readable",
         "gauge",
         (),
-        "Whether the last look at the journal succeeded: 1, or 0 and the reason is logged.",
+        "1: the journal could be read; 0: not, and the reason is logged.",
     ),
-    Described("octo_sync_read_age_seconds", "gauge", (), "How old the numbers are that were read from the journal."),
+    Described("octo_sync_read_age_seconds", "gauge", (), "Age of the numbers read from the journal."),
 )
 _READ = (
     Described(
@@ -83,58 +83,58 @@ _READ = (
         "octo_sync_last_success_timestamp_seconds",
         "gauge",
         ("connection", "kind"),
-        "When anything of this kind was last fetched and landed, as Unix time.",
+        "When anything of this kind was last fetched and stored, as Unix time.",
     ),
     Described(
         "octo_sync_staleness_seconds",
         "gauge",
         ("connection", "kind"),
-        "The staleness bound: the age of the oldest verification in the horizon. What was never verified counts since it is "
-        "wanted; +Inf before anything was asked for.",
+        "Age of the oldest verification in the horizon: nothing the copy shows is older. Never verified "
+        "parts count from when they were wanted; +Inf before the first fetch.",
     ),
     Described(
         "octo_sync_unverified_subjects",
         "gauge",
         ("connection", "kind"),
-        "Subjects in the horizon that were never verified; what is in quarantine is not among them.",
+        "Subjects in the horizon that were never verified, without quarantine.",
     ),
-    Described("octo_sync_backlog_subjects", "gauge", ("connection", "kind"), "Subjects that are owed a look."),
+    Described("octo_sync_backlog_subjects", "gauge", ("connection", "kind"), "Subjects waiting to be fetched."),
     Described(
         "octo_sync_lag_seconds",
         "gauge",
         ("connection", "kind"),
-        "How long the oldest of what is owed has been waiting; 0: nothing is.",
+        "How long the oldest of them has waited; 0: none.",
     ),
     Described(
         "octo_sync_quarantine_entries",
         "gauge",
         ("connection", "kind"),
-        "Subjects and records that were left alone, held deletions too.",
+        "Entries in quarantine, held deletions included.",
     ),
     Described(
         "octo_sync_runs",
         "counter",
         ("command", "result"),
-        "Runs that ended since this process began, in whichever process: ok, partial, failed, interrupted, killed. Pulls of "
-        "schedules are `pull`.",
+        "Runs of all processes that ended since this process began: ok, partial, failed, interrupted, "
+        "killed. Scheduled pulls are `pull`.",
     ),
     Described(
         "octo_sync_requests",
         "counter",
         ("connection", "code"),
-        "Requests of this process to services, by status code; `none` got no answer.",
+        "Requests of this process by status code; `none`: no answer.",
     ),
     Described(
         "octo_sync_subscription_held",
         "gauge",
         ("connection",),
-        "Whether a connection that had a subscription for webhooks has one: 0 is a loss that could not be mended.",
+        "1: the subscription for webhooks exists; 0: it was lost and could not be restored.",
     ),
     Described(
         "octo_sync_webhook_silence_seconds",
         "gauge",
         ("connection",),
-        "How long a connection has been quiet, once that is longer than its own rhythm explains; 0 until then.",
+        "How long a connection has sent no delivery, once that is unusual for it; else 0.",
     ),
     Described(
         "octo_sync_last_delivery_timestamp_seconds",
@@ -146,7 +146,7 @@ _READ = (
         "octo_sync_reconcile_open",
         "gauge",
         ("name", "bucket"),
-        "Open differences with another system, without those that somebody accepted.",
+        "Open differences that nobody accepted.",
     ),
     Described(
         "octo_sync_reconcile_last_run_timestamp_seconds",
