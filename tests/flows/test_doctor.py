@@ -1,6 +1,5 @@
 """Each thing that doctor looks at is seen when it is wrong, and says what to do; a fine one says neither."""
 
-import dataclasses
 import datetime as dt
 import sys
 import zoneinfo
@@ -135,7 +134,7 @@ def test_a_disk_with_too_little_room_for_a_publish(files, size, free, level):
     [
         (LEASE, True, "works"),
         (LEASE, False, "free"),
-        (dataclasses.replace(LEASE, released_at=NOON), True, "free"),
+        (LEASE.model_copy(update={"released_at": NOON}), True, "free"),
         (None, True, "free"),
     ],
 )

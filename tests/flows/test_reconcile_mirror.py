@@ -45,7 +45,7 @@ LINE = FoundDifference(key="L-17", bucket="missing_here", reason="Nobody knows i
 
 
 def moved(found, **changes):
-    return dataclasses.replace(found, **changes)
+    return found.model_copy(update=changes)
 
 
 def store(journal, *found, day=0, verdict="over", **changes):

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 import logging
 import secrets
@@ -932,7 +931,7 @@ async def test_no_secret_is_in_a_log_a_traceback_an_outcome_or_the_journals_byte
         except OctoSyncError as error:
             said += [*traceback.format_exception(error), repr(error.__context__), repr(error.__cause__)]
     said.append(await shop.run("look"))
-    said.append([dataclasses.asdict(row) for row in shop.journal.endpoints.rows(retired=True)])
+    said.append([row.model_dump() for row in shop.journal.endpoints.rows(retired=True)])
     texts = "\n".join(str(each) for each in (*said, *caplog.messages)).encode()
     files = b"".join(each.read_bytes() for each in shop.path.parent.glob("journal.sqlite*"))
 

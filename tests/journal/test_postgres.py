@@ -252,7 +252,10 @@ def test_migrated_tables_have_the_columns_of_the_models(journal: Journal) -> Non
             assert set(found) == {column.name for column in table.columns}
             for column in table.columns:
                 wanted = column.type.compile(dialect=connection.dialect)
-                assert str(found[column.name]["type"]).partition(" ")[0] == wanted, (table.name, column.name)
+                assert found[column.name]["type"].compile(dialect=connection.dialect) == wanted, (
+                    table.name,
+                    column.name,
+                )
                 assert found[column.name]["nullable"] == column.nullable, (table.name, column.name)
             keys = there.get_pk_constraint(table.name, schema="journal")["constrained_columns"]
             assert set(keys) == {column.name for column in table.primary_key}

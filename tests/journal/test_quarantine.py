@@ -67,17 +67,10 @@ def test_mark_made_during_the_failing_fetch_is_tried_before_the_quarantine(journ
 def test_landing_ends_a_quarantine(journal: Journal) -> None:
     journal.subjects.mark([booking()], Source.SCHEDULE)
     (claim,) = journal.subjects.claim(1, run_id="r")
-    journal.quarantine.add_subject(booking(), error_code="ConfigError", message="No such product.", run_id="r")
+    fail(journal, claim, quarantine=True)
     assert len(journal.quarantine.entries()) == 1
     journal.subjects.landed([claim], run_id="r")
     assert journal.quarantine.entries() == []
-
-
-def test_clean_or_unknown_subject_that_is_quarantined_is_owed(journal: Journal) -> None:
-    journal.quarantine.add_subject(booking(), error_code="ConfigError", message="No such product.", run_id="r")
-    (row,) = journal.subjects.rows()
-    assert row.dirty
-    assert row.quarantined_at == NOON
 
 
 def test_record_seen_again_is_counted_not_listed_twice(journal: Journal, clock: HandClock) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.journal.helpers import NOON, HandClock
 
 from octo_sync.errors import JournalError
-from octo_sync.journal import AcceptanceRow, FoundDifference, Journal, reconciliations
+from octo_sync.journal import FoundDifference, Journal, reconciliations
 from octo_sync.model import Window
 
 DAY = dt.timedelta(days=1)
@@ -33,7 +33,7 @@ OF_GROSS, OF_LINE = ("b-1", "mismatched", "gross"), ("L-17", "missing_here", "")
 
 
 def moved(found: FoundDifference, **changes: object) -> FoundDifference:
-    return dataclasses.replace(found, **changes)
+    return found.model_copy(update=changes)
 
 
 def store(journal: Journal, *found: FoundDifference, day: int = 0, name: str = "ledger", **changes):
@@ -75,7 +75,7 @@ def test_a_run_and_its_differences_come_back_as_they_were_stored(journal: Journa
     with Journal.open(path, clock=clock) as reopened:
         line, gross = reopened.reconciliations.open_differences("ledger")
         for stored, found in ((gross, GROSS), (line, LINE)):
-            assert {f.name: getattr(stored, f.name) for f in dataclasses.fields(found)} == dataclasses.asdict(found)
+            assert stored.model_dump(include=set(FoundDifference.model_fields)) == found.model_dump()
             assert (stored.name, stored.first_seen_at, stored.last_seen_at) == ("ledger", NOON, NOON)
             assert (stored.resolved_at, stored.accepted_note, stored.accepted_by) == (None, None, None)
         assert str(gross.delta_amount) == "10.0000"
@@ -276,10 +276,15 @@ def test_an_accepted_difference_is_the_same_one_with_a_note(journal: Journal) ->
     store(journal, GROSS, moved(GROSS, field="net"), LINE)
     store(journal, GROSS, name="crm")
     assert accept(journal) == 2
-    assert journal.reconciliations.acceptances("ledger") == [
-        AcceptanceRow(
-            key="b-1", note="Agreed with the agency.", accepted_by="ana", accepted_at=NOON, until=dt.date(2026, 8, 1)
-        )
+    assert [one.model_dump(exclude={"id"}) for one in journal.reconciliations.acceptances("ledger")] == [
+        {
+            "name": "ledger",
+            "key": "b-1",
+            "note": "Agreed with the agency.",
+            "accepted_by": "ana",
+            "accepted_at": NOON,
+            "until": dt.date(2026, 8, 1),
+        }
     ]
     assert journal.reconciliations.acceptances("crm") == []
     assert store(journal, GROSS, LINE, moved(GROSS, field="tax"), day=1)[OF_GROSS] == NOON

@@ -4,14 +4,18 @@ import re
 import sqlite3
 import stat
 from contextlib import closing
+from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine
 from tests.journal.helpers import ON_A_FILE, HandClock, booking
 
 from octo_sync.errors import JournalError
-from octo_sync.journal import Journal, models, store
+from octo_sync.journal import Journal, store
+from octo_sync.journal.damage import APPLICATION_ID
 from octo_sync.model import Source
+
+AS_OF_0_2 = Path(__file__).with_name("schema_0_2.sql")
+"""What octo-sync 0.2 made. Never edited: a change of a model is a migration in `store.MIGRATIONS`."""
 
 
 def schema(connection: sqlite3.Connection) -> dict[str, object]:
@@ -38,18 +42,22 @@ def schema(connection: sqlite3.Connection) -> dict[str, object]:
 
 
 @ON_A_FILE
-def test_migrated_schema_equals_the_models(journal: Journal, path, tmp_path) -> None:
-    engine = create_engine(f"sqlite:///{tmp_path / 'fresh.sqlite'}")
-    models.metadata.create_all(engine)
-    engine.dispose()
-    with closing(sqlite3.connect(tmp_path / "fresh.sqlite")) as fresh, closing(sqlite3.connect(path)) as migrated:
+def test_older_schema_and_a_new_one_meet(journal: Journal, path, tmp_path, clock: HandClock) -> None:
+    older = tmp_path / "older.sqlite"
+    with closing(sqlite3.connect(older)) as made:
+        made.execute("PRAGMA journal_mode = wal")
+        made.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        made.executescript(AS_OF_0_2.read_text(encoding="utf-8"))
+        made.execute("INSERT INTO schema_version VALUES (1, '2026-11-24T00:00:00.000000Z')")
+        made.commit()
+    Journal.open(older, clock=clock).close()
+    with closing(sqlite3.connect(older)) as migrated, closing(sqlite3.connect(path)) as fresh:
         assert schema(migrated) == schema(fresh)
         assert len(schema(fresh)) >= 10
 
 
 def test_migrations_are_numbered_without_a_gap() -> None:
-    numbers = [number for number, _ in store.migrations()]
-    assert numbers == list(range(1, len(numbers) + 1))
+    assert [number for number, _ in store.MIGRATIONS] == list(range(2, store.newest_schema() + 1))
 
 
 def test_older_program_refuses_a_newer_schema_in_one_line(journal: Journal, path, clock: HandClock) -> None:
@@ -68,19 +76,17 @@ def test_failed_migration_leaves_nothing_and_is_tried_again(
 ) -> None:
     journal.subjects.mark([booking()], Source.USER)
     journal.close()
-    known = store.migrations()
-    number = known[-1][0] + 1
-    bad = (number, "CREATE TABLE half (a TEXT) STRICT;\nCREATE TABLE half (a TEXT) STRICT;\n")
+    number, table = store.newest_schema() + 1, "CREATE TABLE half (a TEXT)"
     with monkeypatch.context() as patched:
-        patched.setattr(store, "migrations", lambda: [*known, bad])
+        patched.setattr(store, "MIGRATIONS", (*store.MIGRATIONS, (number, (table, table))))
         with pytest.raises(JournalError, match="half"):
             Journal.open(path, clock=clock)
-    good = (number, "-- adds; a table\nCREATE TABLE half (a TEXT) STRICT;\n")
-    monkeypatch.setattr(store, "migrations", lambda: [*known, good])
+    monkeypatch.setattr(store, "MIGRATIONS", (*store.MIGRATIONS, (number, (table,))))
     for _ in range(2):
         with Journal.open(path, clock=clock) as migrated:
             assert migrated.subjects.dirty_count() == 1
             assert migrated.recovered_from is None
+            assert migrated.store.schema_version() == number
 
 
 @pytest.mark.deep(0.1, everyday=4)

@@ -15,6 +15,11 @@ def row(journal: Journal, subject: Subject) -> SubjectRow:
     return next(one for one in journal.subjects.rows() if one.subject == subject)
 
 
+def error(journal: Journal) -> tuple[str | None, str | None]:
+    found = row(journal, booking())
+    return found.error_code, found.error_message
+
+
 def claim_one(journal: Journal, run_id: str = "r") -> Claim:
     (claim,) = journal.subjects.claim(1, run_id=run_id)
     return claim
@@ -187,12 +192,12 @@ def test_failure_waits_for_its_retry_and_keeps_its_reason(journal: Journal, cloc
     journal.subjects.mark([booking()], Source.SCHEDULE)
     fail(journal, claim_one(journal), retry_at=NOON + timedelta(seconds=30))
     assert journal.subjects.claim(9, run_id="r") == []
-    assert row(journal, booking()).last_error == "ServiceUnavailable: The service is down."
+    assert error(journal) == ("ServiceUnavailable", "The service is down.")
     clock.forward(30)
     again = claim_one(journal)
     assert again.attempts == 1
     journal.subjects.landed([again], run_id="r")
-    assert (row(journal, booking()).attempts, row(journal, booking()).last_error) == (0, None)
+    assert (row(journal, booking()).attempts, error(journal)) == (0, (None, None))
 
 
 @pytest.mark.parametrize("source", [one for one in Source if one is not Source.USER])

@@ -84,10 +84,10 @@ def version(pipeline: str | None, directory: Path, *, json_: bool) -> int:
     Exit code 3 = `db migrate` has something to do, or the warehouse is of a newer octo-sync.
     """
     from octo_sync.destinations.migrations import SCHEMA_VERSION  # noqa: PLC0415 - commands start fast
-    from octo_sync.journal import migrations  # noqa: PLC0415
+    from octo_sync.journal import newest_schema  # noqa: PLC0415
 
     loaded = _pipeline(directory, pipeline)
-    known = migrations()[-1][0]
+    known = newest_schema()
     # First: a restore that was cut off is finished by it.
     journal = options.open_journal(options.places(directory, pipeline))
     kept = None

@@ -3,33 +3,35 @@
 from octo_sync.journal.copying import copy_journal, is_in_use, locked
 from octo_sync.journal.erasures import GONE, Erased, Erasure
 from octo_sync.journal.lease import Lease
-from octo_sync.journal.reconciliations import MOST_DIFFERENCES
-from octo_sync.journal.root import Journal
-from octo_sync.journal.rows import (
+from octo_sync.journal.models import (
     AcceptanceRow,
-    Backlog,
     Delivery,
-    DeliveryCount,
-    DifferenceCount,
     EndpointRow,
-    EndStatus,
     FoundDifference,
-    Freshness,
-    KindCount,
     LeaseRow,
-    Months,
-    QuarantineCount,
-    QuarantineEntry,
-    Received,
     ReconciliationRun,
     Run,
     RunStatus,
     StoredDifference,
     SubjectRow,
-    Timer,
     Verdict,
 )
-from octo_sync.journal.store import migrations
+from octo_sync.journal.reconciliations import MOST_DIFFERENCES
+from octo_sync.journal.root import Journal
+from octo_sync.journal.rows import (
+    Backlog,
+    DeliveryCount,
+    DifferenceCount,
+    EndStatus,
+    Freshness,
+    KindCount,
+    Months,
+    QuarantineCount,
+    QuarantineEntry,
+    Received,
+    Timer,
+)
+from octo_sync.journal.store import newest_schema
 
 __all__ = [
     "GONE",
@@ -63,5 +65,5 @@ __all__ = [
     "copy_journal",
     "is_in_use",
     "locked",
-    "migrations",
+    "newest_schema",
 ]

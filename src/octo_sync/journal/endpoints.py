@@ -5,8 +5,7 @@ from datetime import timedelta
 
 from sqlalchemy import insert, select, update
 
-from octo_sync.journal.models import EndpointRecord, columns, to_text
-from octo_sync.journal.rows import EndpointRow
+from octo_sync.journal.models import EndpointRow, columns, loaded, to_text
 from octo_sync.journal.store import Store
 
 __all__ = ["Endpoints"]
@@ -16,21 +15,21 @@ _REMEMBERED = timedelta(days=400)
 
 
 class Endpoints:
-    """The `endpoints` table; `EndpointRecord` draws its states."""
+    """The `endpoints` table; `EndpointRow` draws its states."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def rows(self, connection: str | None = None, *, retired: bool = False) -> list[EndpointRow]:
         """The rows of one connection or of all, oldest first; those that are accepted, or with `retired` every one."""
-        endpoint = columns(EndpointRecord)
-        wanted = select(endpoint).order_by(endpoint.id)
+        endpoint = columns(EndpointRow)
+        wanted = select(EndpointRow).order_by(endpoint.id)
         if connection is not None:
             wanted = wanted.where(endpoint.connection == connection)
         if not retired:
             wanted = wanted.where(endpoint.state != "retired")
         with self._store.reading() as opened:
-            return [EndpointRow(**row._mapping) for row in opened.execute(wanted)]  # noqa: SLF001 - SQLAlchemy's accessor
+            return loaded(opened, wanted)
 
     def add(self, endpoint: str, *, connection: str, secret_hash: str) -> None:
         """Accept deliveries at a new address from now on, before the service hears of it. Its id must be new.
@@ -44,14 +43,14 @@ class Endpoints:
             "created_at": self._store.clock.now(),
         }
         with self._store.writing() as opened:
-            opened.execute(insert(EndpointRecord).values(row))
+            opened.execute(insert(EndpointRow).values(row))
 
     def activate(self, endpoint: str, subscription_id: str) -> None:
         """The service has a subscription at this address. A retired row stays retired."""
-        row = columns(EndpointRecord)
+        row = columns(EndpointRow)
         with self._store.writing() as opened:
             opened.execute(
-                update(EndpointRecord)
+                update(EndpointRow)
                 .where(row.endpoint == endpoint, row.state != "retired")
                 .values(state="active", subscription_id=subscription_id)
             )

@@ -16,9 +16,9 @@ from sqlmodel import SQLModel
 
 from octo_sync.journal.models import (
     QuarantinedRecord,
-    RunRecord,
-    SettingRecord,
-    SubjectRecord,
+    Run,
+    Setting,
+    SubjectRow,
     columns,
     from_text,
     to_text,
@@ -119,14 +119,14 @@ class Erasures:
 
     def rows(self) -> list[Erasure]:
         """All that were ever asked for, the oldest first: those that are done keep the erased from coming back."""
-        setting = columns(SettingRecord)
+        setting = columns(Setting)
         with self._store.reading() as opened:
             rows = opened.execute(select(setting.value).where(setting.name.like(f"{_PREFIX}%"))).scalars().all()
         return sorted((_erasure(value) for value in rows), key=lambda erasure: int(erasure.id))
 
     def open_ids(self) -> list[str]:
         """The ids of those that are not done; cheap enough to be asked every second."""
-        setting = columns(SettingRecord)
+        setting = columns(Setting)
         with self._store.reading() as opened:
             names = opened.execute(
                 select(setting.name).where(setting.name.like(f"{_PREFIX}%"), setting.value.like('%"done_at":null%'))
@@ -185,9 +185,9 @@ class Erasures:
 
 
 _TEXTS: tuple[tuple[type[SQLModel], str], ...] = (
-    (SubjectRecord, "error_message"),
+    (SubjectRow, "error_message"),
     (QuarantinedRecord, "reason"),
-    (RunRecord, "error"),
+    (Run, "error"),
 )
 
 

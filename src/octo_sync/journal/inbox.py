@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Row, update
+from sqlalchemy import select, update
 
 from octo_sync.journal import sql
-from octo_sync.journal.models import DeliveryRecord, as_json, columns, from_text, key_of, to_text
-from octo_sync.journal.rows import Delivery, DeliveryCount, Months, Received
+from octo_sync.journal.models import Delivery, as_json, columns, from_text, key_of, loaded, to_text
+from octo_sync.journal.rows import DeliveryCount, Months, Received
 from octo_sync.journal.store import Store
 from octo_sync.model import Source, SubjectKind
 
@@ -105,11 +105,16 @@ class Inbox:
         after_id: int | None = None,
     ) -> list[Delivery]:
         """Up to `limit` deliveries, the oldest first: the newest ones, or with `after_id` those that follow it."""
-        since_text = None if since is None else to_text(since)
-        statement = sql.LAST_DELIVERIES if after_id is None else sql.DELIVERIES_AFTER
+        delivery = columns(Delivery)
+        wanted = select(Delivery).order_by(delivery.id.desc() if after_id is None else delivery.id).limit(limit)
+        if after_id is not None:
+            wanted = wanted.where(delivery.id > after_id)
+        if connection is not None:
+            wanted = wanted.where(delivery.connection == connection)
+        if since is not None:
+            wanted = wanted.where(delivery.received_at >= since)
         with self._store.reading() as opened:
-            rows = opened.exec_driver_sql(statement, (after_id or 0, connection, since_text, limit)).all()
-        return sorted((_delivery(row) for row in rows), key=lambda delivery: delivery.id)
+            return sorted(loaded(opened, wanted), key=lambda one: one.id)
 
     def all_deliveries(self, *, since: datetime | None = None, connection: str | None = None) -> Iterator[Delivery]:
         """All deliveries, the oldest first, in pages: one that is stored meanwhile may be among them."""
@@ -152,13 +157,13 @@ class Inbox:
 
     def blank(self, is_theirs: Callable[[bytes], bool]) -> int:
         """Empty the bodies that are about them; when they came, and what they marked, stays. How many."""
-        delivery, emptied, after = columns(DeliveryRecord), 0, 0
+        delivery, emptied, after = columns(Delivery), 0, 0
         while page := self.deliveries(_PAGE, after_id=after):
             after = page[-1].id
             ids = [one.id for one in page if one.body and is_theirs(one.body)]
             if ids:
                 with self._store.writing() as opened:
-                    opened.execute(update(DeliveryRecord).where(delivery.id.in_(ids)).values(body=b""))
+                    opened.execute(update(Delivery).where(delivery.id.in_(ids)).values(body=b""))
                 emptied += len(ids)
         return emptied
 
@@ -203,8 +208,3 @@ def _stored(items: Sequence[Received], marks: Sequence[Collection[_Key]], number
         )
         begins += len(item.body)
     return b"".join(item.body for item in items), as_json(rows), number
-
-
-def _delivery(row: Row[Any]) -> Delivery:
-    values = row._asdict()
-    return Delivery(**values | {"received_at": from_text(row.received_at)})

@@ -10,8 +10,7 @@ from sqlalchemy import select, update
 
 from octo_sync.errors import LeaseHeld
 from octo_sync.journal.faults import translated
-from octo_sync.journal.models import LeaseRecord, RunRecord, columns
-from octo_sync.journal.rows import LeaseRow
+from octo_sync.journal.models import LeaseRow, Run, columns, loaded
 from octo_sync.journal.store import Store, WriterLock
 from octo_sync.model import Clock
 
@@ -99,24 +98,23 @@ class Leases:
 
     def last(self, name: str = "writer") -> LeaseRow | None:
         """Who holds the lease, or held it last; None before the first."""
-        lease = columns(LeaseRecord)
+        lease = columns(LeaseRow)
         with self._store.reading() as connection:
-            row = connection.execute(select(lease).where(lease.name == name, lease.pid > 0)).first()
-        return None if row is None else LeaseRow(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public accessor
+            return next(iter(loaded(connection, select(LeaseRow).where(lease.name == name, lease.pid > 0))), None)
 
     def take(self, *, owner: str, pid: int, host: str) -> int:
         """For `Lease.acquire`, which holds the lock: the next fence; runs left open by a killed process are closed."""
-        lease, run = columns(LeaseRecord), columns(RunRecord)
+        lease, run = columns(LeaseRow), columns(Run)
         now = self._store.clock.now()
         with self._store.writing() as connection:
             fence = connection.execute(
-                update(LeaseRecord)
+                update(LeaseRow)
                 .where(lease.name == "writer")
                 .values(fence=lease.fence + 1, owner=owner, pid=pid, host=host, acquired_at=now, released_at=None)
                 .returning(lease.fence)
             ).scalar_one()
             connection.execute(
-                update(RunRecord).where(run.status == "running").values(status="killed", ended_at=now, error=_KILLED)
+                update(Run).where(run.status == "running").values(status="killed", ended_at=now, error=_KILLED)
             )
         self._store.fence = int(fence)
         return self._store.fence
@@ -127,10 +125,10 @@ class Leases:
 
     def drop(self, fence: int) -> None:
         """For `Lease.release`: note the end, unless there is a newer owner."""
-        lease = columns(LeaseRecord)
+        lease = columns(LeaseRow)
         with self._store.writing() as connection:
             connection.execute(
-                update(LeaseRecord)
+                update(LeaseRow)
                 .where(lease.name == "writer", lease.fence == fence)
                 .values(released_at=self._store.clock.now())
             )

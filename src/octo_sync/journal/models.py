@@ -1,57 +1,72 @@
-"""The journal's tables, column by column.
+"""The journal's tables, column by column, and the rows that it answers with.
 
-These classes are the description of the schema and the typed way to the small tables. What really creates the tables
-are the numbered files in `journal/migrations/`; a test proves that both roads meet. The bulk statements are in
-`journal/sql.py`.
+These classes are the schema: a new journal is made from them, in a file and on a server. An older one is brought up to
+them by `store.MIGRATIONS`. The bulk statements are in `journal/sql.py`.
 
 Instants are texts of one width, `2026-11-20T20:05:00.000000Z`, so that they sort as they are and read well in
 `sqlite3`.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Literal, TypeVar
 
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Computed,
+    Connection,
     Dialect,
     Index,
     Integer,
     LargeBinary,
     MetaData,
+    Select,
     Text,
+    TextClause,
     UniqueConstraint,
     text,
 )
-from sqlalchemy.types import TypeDecorator
-from sqlmodel import Field, SQLModel
+from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlmodel import Field, Session, SQLModel
 
-from octo_sync.model import Subject
+from octo_sync.model import Source, Subject, SubjectKind, Window
 
 __all__ = [
-    "AcceptanceRecord",
-    "CounterRecord",
-    "DeliveryRecord",
-    "DifferenceRecord",
-    "EndpointRecord",
-    "LeaseRecord",
+    "AcceptanceRow",
+    "AgedDifference",
+    "Counter",
+    "Delivery",
+    "DifferenceRow",
+    "EndpointRow",
+    "FoundDifference",
+    "LeaseRow",
     "QuarantinedRecord",
-    "ReconciliationRunRecord",
-    "RunRecord",
-    "SchemaVersionRecord",
-    "SettingRecord",
-    "SubjectRecord",
-    "TimerRecord",
+    "ReconciliationRun",
+    "Run",
+    "RunStatus",
+    "SchemaVersion",
+    "Setting",
+    "StoredDifference",
+    "SubjectRow",
+    "TimerRow",
+    "Verdict",
     "as_json",
+    "columns",
     "from_text",
     "key_of",
+    "loaded",
     "metadata",
     "to_text",
 ]
+
+RunStatus = Literal["running", "ok", "partial", "failed", "interrupted", "killed"]
+EndpointState = Literal["pending", "active", "retired"]
+Verdict = Literal["ok", "over", "failed"]
+"""Of a comparison: under its limits, over one of them, or it could not compare."""
 
 
 def to_text(moment: datetime) -> str:
@@ -76,62 +91,58 @@ def key_of(subject: Subject) -> tuple[str, str, str]:
     return subject.connection, subject.kind.value, subject.key
 
 
-class Instant(TypeDecorator[datetime]):
-    """An aware datetime in Python, a sortable text in the database."""
+Words: Any = Text().with_variant(Text(collation="C"), "postgresql")
+"""Compared byte by byte, as SQLite does by itself: ranges of keys depend on it."""
+
+
+class _AsText(TypeDecorator[Any]):
+    """A value of Python that the database keeps as a text."""
 
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
+    def __init__(self, write: Callable[[Any], str], read: Callable[[str], Any]) -> None:
+        super().__init__()
+        self.write = write
+        self.read = read
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """As other texts."""
+        return Text(collation="C" if dialect.name == "postgresql" else None)
+
+    def process_bind_param(self, value: Any | None, dialect: Dialect) -> str | None:  # noqa: ANN401 - any value
         """Python to database."""
         del dialect
-        return None if value is None else to_text(value)
+        return None if value is None else self.write(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ANN401 - any value
         """Database to Python."""
         del dialect
-        return None if value is None else from_text(value)
+        return None if value is None else self.read(value)
 
 
-class Day(TypeDecorator[date]):
-    """A date in Python, `2026-11-20` in the database."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: date | None, dialect: Dialect) -> str | None:
-        """Python to database."""
-        del dialect
-        return None if value is None else value.isoformat()
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> date | None:
-        """Database to Python."""
-        del dialect
-        return None if value is None else date.fromisoformat(value)
-
-
-class Exact(TypeDecorator[Decimal]):
-    """A decimal in Python, its digits in the database: SQLite's numbers would go through floats."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> str | None:
-        """Python to database."""
-        del dialect
-        return None if value is None else str(value)
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Decimal | None:
-        """Database to Python."""
-        del dialect
-        return None if value is None else Decimal(value)
-
-
+Instant = _AsText(to_text, from_text)
+Day = _AsText(date.isoformat, date.fromisoformat)
+Exact = _AsText(str, Decimal)
+"""SQLite's numbers would go through floats."""
+Json = _AsText(partial(json.dumps, ensure_ascii=False, default=str), json.loads)
 Number: Any = BigInteger().with_variant(Integer(), "sqlite")
 """SQLite's integers have eight bytes, and only one called `INTEGER` numbers rows by itself."""
 
+_Row = TypeVar("_Row", bound=SQLModel)
 metadata = MetaData()
 _STRICT = {"sqlite_strict": True}
+
+
+def _json(name: str, *names: str) -> Iterator[CheckConstraint]:
+    """These columns hold JSON, as each engine says it."""
+    for dialect, valid in ("sqlite", "json_valid({})"), ("postgresql", "CAST({} AS json) IS NOT NULL"):
+        yield CheckConstraint(" AND ".join(map(valid.format, names)), name=name).ddl_if(dialect=dialect)
+
+
+def _partial(name: str, *columns: str | TextClause, where: str) -> Index:
+    """An index of the rows of which `where` is true."""
+    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
 
 
 class _Base(SQLModel):
@@ -140,7 +151,7 @@ class _Base(SQLModel):
     metadata: ClassVar[MetaData] = metadata
 
 
-class SchemaVersionRecord(_Base, table=True):
+class SchemaVersion(_Base, table=True):
     """One row per migration that was applied; the largest is the schema's version."""
 
     __tablename__ = "schema_version"
@@ -150,13 +161,13 @@ class SchemaVersionRecord(_Base, table=True):
     applied_at: datetime = Field(sa_type=Instant)
 
 
-class CounterRecord(_Base, table=True):
+class Counter(_Base, table=True):
     """`seq` is the one counter of octo-sync: marks, request numbers (R6). It only grows, also when rebuilt."""
 
     __tablename__ = "counters"
     __table_args__ = (CheckConstraint("value >= 0", name="counter_not_negative"), _STRICT)
 
-    name: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(primary_key=True, sa_type=Words)
     value: int = Field(sa_type=Number)
     """The last number given out."""
 
@@ -165,13 +176,11 @@ _KIND_RANK = (
     "CASE kind WHEN 'subscription' THEN 0 WHEN 'supplier' THEN 1 WHEN 'products' THEN 2 WHEN 'product' THEN 3 "
     "WHEN 'availability' THEN 4 WHEN 'bookings' THEN 5 WHEN 'booking' THEN 6 ELSE 7 END"
 )
-_MONTH = (
-    "CASE kind WHEN 'availability' THEN json_extract(\"key\", '$[2]') "
-    "WHEN 'bookings' THEN json_extract(\"key\", '$[0]') ELSE '' END"
-)
+_MONTH = "CASE WHEN kind IN ('availability', 'bookings') THEN substr(\"key\", length(\"key\") - 8, 7) ELSE '' END"
+"""What the key ends with: `…"2026-11"]`."""
 
 
-class SubjectRecord(_Base, table=True):
+class SubjectRow(_Base, table=True):
     """One subject and what is owed to it.
 
     ```
@@ -193,7 +202,7 @@ class SubjectRecord(_Base, table=True):
     __table_args__ = (
         UniqueConstraint("connection", "kind", "key", name="subject_once"),
         CheckConstraint("length(connection) > 0 AND length(kind) > 0 AND length(source) > 0", name="subject_named"),
-        CheckConstraint('json_valid("key")', name="key_is_json"),
+        *_json("key_is_json", '"key"'),
         CheckConstraint("landed_seq >= 0 AND wanted_seq >= landed_seq", name="landed_at_most_wanted"),
         CheckConstraint("attempts >= 0", name="attempts_not_negative"),
         CheckConstraint(
@@ -203,7 +212,7 @@ class SubjectRecord(_Base, table=True):
         ),
         CheckConstraint("quarantined_at IS NULL OR error_code IS NOT NULL", name="quarantine_has_a_reason"),
         # The order in which work is handed out, with all that a claim filters on, and only what can be claimed.
-        Index(
+        _partial(
             "subjects_dirty",
             text("priority DESC"),
             "kind_rank",
@@ -212,18 +221,18 @@ class SubjectRecord(_Base, table=True):
             "connection",
             "kind",
             "due_at",
-            sqlite_where=text("wanted_seq > landed_seq AND quarantined_at IS NULL"),
+            where="wanted_seq > landed_seq AND quarantined_at IS NULL",
         ),
-        Index("subjects_quarantined", "quarantined_at", sqlite_where=text("quarantined_at IS NOT NULL")),
+        _partial("subjects_quarantined", "quarantined_at", where="quarantined_at IS NOT NULL"),
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    connection: str = Field(sa_type=Text)
+    id: int = Field(default=None, primary_key=True, sa_type=Number)
+    connection: str = Field(sa_type=Words)
     """The connection's name; ids are unique per connection only."""
-    kind: str = Field(sa_type=Text)
+    kind: SubjectKind = Field(sa_type=_AsText(str, SubjectKind))
     """`SubjectKind`. Not a closed list in the database, so that a new kind needs no migration."""
-    key: str = Field(sa_type=Text)
+    key: str = Field(sa_type=Words)
     """`Subject.key`: the parts as a JSON array."""
     wanted_seq: int = Field(sa_type=Number)
     """The number of the last mark."""
@@ -231,7 +240,7 @@ class SubjectRecord(_Base, table=True):
     """The `wanted_seq` read before the fetch whose result is committed in the warehouse; 0: never landed."""
     priority: int = Field(sa_type=Number, sa_column_kwargs={"server_default": text("0")})
     """Higher is handed out first; the highest of all unanswered marks."""
-    source: str = Field(sa_type=Text)
+    source: Source = Field(sa_type=_AsText(str, Source))
     """`Source`; of several unanswered marks the one that asks for most (`sql.SOURCE_RANK`)."""
     marked_at: datetime = Field(sa_type=Instant)
     """When the oldest unanswered mark was made (never younger than that); of a clean subject, its last one's."""
@@ -243,18 +252,28 @@ class SubjectRecord(_Base, table=True):
     """Failures in a row. Back to 0 by a landing or by a person's mark, not by any other mark."""
     failed_at: datetime | None = Field(default=None, sa_type=Instant)
     """When it last failed; kept after a landing."""
-    error_code: str | None = Field(default=None, sa_type=Text)
+    error_code: str | None = Field(default=None, sa_type=Words)
     """What the last failure was, one word; null once landed."""
-    error_message: str | None = Field(default=None, sa_type=Text)
+    error_message: str | None = Field(default=None, sa_type=Words)
     """The same as a sentence; never a payload or a token."""
     quarantined_at: datetime | None = Field(default=None, sa_type=Instant)
     """Since when it is left alone (R11)."""
-    run_id: str | None = Field(default=None, sa_type=Text)
+    run_id: str | None = Field(default=None, sa_type=Words)
     """The run that last landed, failed or quarantined it."""
-    kind_rank: int | None = Field(default=None, sa_type=Number, sa_column_args=(Computed(_KIND_RANK, persisted=False),))
+    kind_rank: int | None = Field(default=None, sa_type=Number, sa_column_args=(Computed(_KIND_RANK, persisted=True),))
     """The order of the kinds: what others need comes first. Subscriptions lead: one request every delivery hangs on."""
-    month: str | None = Field(default=None, sa_type=Text, sa_column_args=(Computed(_MONTH, persisted=False),))
+    month: str | None = Field(default=None, sa_type=Words, sa_column_args=(Computed(_MONTH, persisted=True),))
     """`YYYY-MM` of those kinds that have one: landings are clustered by travel month, then product and option."""
+
+    @property
+    def subject(self) -> Subject:
+        """Which subject it is about."""
+        return Subject.from_key(self.connection, self.kind, self.key)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether something is owed to it."""
+        return self.wanted_seq > self.landed_seq
 
 
 class QuarantinedRecord(_Base, table=True):
@@ -269,29 +288,36 @@ class QuarantinedRecord(_Base, table=True):
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    connection: str = Field(sa_type=Text)
-    resource: str = Field(sa_type=Text)
+    id: int = Field(default=None, primary_key=True, sa_type=Number)
+    connection: str = Field(sa_type=Words)
+    resource: str = Field(sa_type=Words)
     """What it is a record of: `bookings`, `availability`, …"""
-    key: str = Field(sa_type=Text)
+    key: str = Field(sa_type=Words)
     """Its own id or ids, as text."""
-    path: str = Field(sa_type=Text)
+    path: str = Field(sa_type=Words)
     """Where in the record the trouble is, e.g. `$.unitItems[3].status`."""
-    reason: str = Field(sa_type=Text)
-    payload_digest: str = Field(sa_type=Text)
+    reason: str = Field(sa_type=Words)
+    payload_digest: str = Field(sa_type=Words)
     """Tells "the same again" from "still wrong, differently" without keeping the payload here."""
-    subject_kind: str | None = Field(default=None, sa_type=Text)
+    subject_kind: str | None = Field(default=None, sa_type=Words)
     """The subject to mark for a retry; null when the caller named none."""
-    subject_key: str | None = Field(default=None, sa_type=Text)
+    subject_key: str | None = Field(default=None, sa_type=Words)
     count: int = Field(sa_type=Number, sa_column_kwargs={"server_default": text("1")})
     """How often it was seen."""
     first_at: datetime = Field(sa_type=Instant)
     last_at: datetime = Field(sa_type=Instant)
-    run_id: str = Field(sa_type=Text)
+    run_id: str = Field(sa_type=Words)
     """The run that saw it last."""
 
+    @property
+    def subject(self) -> Subject | None:
+        """What a retry marks."""
+        if self.subject_kind is None or self.subject_key is None:
+            return None
+        return Subject.from_key(self.connection, self.subject_kind, self.subject_key)
 
-class RunRecord(_Base, table=True):
+
+class Run(_Base, table=True):
     """One run of a command that may write.
 
     `running` → `ok` | `partial` (some subjects failed) | `failed` | `interrupted` (Ctrl-C, SIGTERM), said by the run
@@ -306,60 +332,59 @@ class RunRecord(_Base, table=True):
             "status IN ('running', 'ok', 'partial', 'failed', 'interrupted', 'killed')", name="run_status_known"
         ),
         CheckConstraint("(status = 'running') = (ended_at IS NULL)", name="run_ends_once"),
-        CheckConstraint("json_valid(options) AND json_valid(counts)", name="run_json"),
-        Index("runs_open", "id", sqlite_where=text("status = 'running'")),
+        *_json("run_json", "options", "counts"),
+        _partial("runs_open", "id", where="status = 'running'"),
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    run_id: str = Field(sa_type=Text)
-    command: str = Field(sa_type=Text)
-    pipeline: str = Field(sa_type=Text)
+    id: int = Field(default=None, primary_key=True, sa_type=Number)
+    run_id: str = Field(sa_type=Words)
+    command: str = Field(sa_type=Words)
+    pipeline: str = Field(sa_type=Words)
     fence: int = Field(sa_type=Number)
     """The lease it ran under (R9)."""
-    options: str = Field(sa_type=Text)
-    """A JSON object."""
-    status: str = Field(sa_type=Text, sa_column_kwargs={"server_default": text("'running'")})
+    options: dict[str, Any] = Field(sa_type=Json)
+    status: RunStatus = Field(sa_type=Words, sa_column_kwargs={"server_default": text("'running'")})
     started_at: datetime = Field(sa_type=Instant)
     ended_at: datetime | None = Field(default=None, sa_type=Instant)
-    counts: str = Field(sa_type=Text, sa_column_kwargs={"server_default": text("'{}'")})
-    """A JSON object, e.g. `{"landed": 120, "failed": 1}`."""
-    error: str | None = Field(default=None, sa_type=Text)
+    counts: dict[str, Any] = Field(sa_type=Json, sa_column_kwargs={"server_default": text("'{}'")})
+    """E.g. `{"landed": 120, "failed": 1}`."""
+    error: str | None = Field(default=None, sa_type=Words)
     """One sentence."""
 
 
-class LeaseRecord(_Base, table=True):
+class LeaseRow(_Base, table=True):
     """Who writes, or wrote last. The lock itself is the operating system's; this is its number and its name-plate."""
 
     __tablename__ = "leases"
     __table_args__ = (CheckConstraint("fence >= 0", name="fence_not_negative"), _STRICT)
 
-    name: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(primary_key=True, sa_type=Words)
     fence: int = Field(sa_type=Number)
     """Grows by one with every owner, for ever."""
-    owner: str = Field(sa_type=Text)
+    owner: str = Field(sa_type=Words)
     """What the owner is doing, e.g. `octo-sync run sandbox`."""
     pid: int = Field(sa_type=Number)
-    host: str = Field(sa_type=Text)
+    host: str = Field(sa_type=Words)
     acquired_at: datetime = Field(sa_type=Instant)
     released_at: datetime | None = Field(default=None, sa_type=Instant)
     """Null while held, and after a kill."""
 
 
-class SettingRecord(_Base, table=True):
+class Setting(_Base, table=True):
     """What was found out and is worth keeping, e.g. what a service means by a booking's date."""
 
     __tablename__ = "settings"
     __table_args__ = (CheckConstraint("length(name) > 0", name="setting_named"), _STRICT)
 
-    connection: str = Field(primary_key=True, sa_type=Text)
+    connection: str = Field(primary_key=True, sa_type=Words)
     """The connection's name; empty: of the whole project."""
-    name: str = Field(primary_key=True, sa_type=Text)
-    value: str = Field(sa_type=Text)
+    name: str = Field(primary_key=True, sa_type=Words)
+    value: str = Field(sa_type=Words)
     changed_at: datetime = Field(sa_type=Instant)
 
 
-class DeliveryRecord(_Base, table=True):
+class Delivery(_Base, table=True):
     """One notification as it came, authentic by its header; never changed, and gone after `webhooks.keep`.
 
     Nothing but identifiers and dates is ever taken from a body (R4), and deliveries are never dropped, ordered or told
@@ -375,18 +400,18 @@ class DeliveryRecord(_Base, table=True):
         _STRICT | {"sqlite_autoincrement": True},
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    id: int = Field(default=None, primary_key=True, sa_type=Number)
     """Grows for ever, also when old ones are gone: whoever follows the deliveries goes on after the last id it saw."""
-    connection: str = Field(sa_type=Text)
+    connection: str = Field(sa_type=Words)
     """Whose address it came to."""
-    endpoint: str = Field(sa_type=Text)
+    endpoint: str = Field(sa_type=Words)
     """The last part of that address."""
     received_at: datetime = Field(sa_type=Instant)
-    type: str = Field(sa_type=Text)
+    type: str = Field(sa_type=Words)
     """What it says it is, in capitals; empty when it does not say."""
-    reading: str = Field(sa_type=Text)
+    reading: str = Field(sa_type=Words)
     """Empty when it is as agreed, otherwise what is odd about it."""
-    subscription: str = Field(sa_type=Text)
+    subscription: str = Field(sa_type=Words)
     """The subscription's id as the body says it; empty when it does not."""
     marks: int = Field(sa_type=Number)
     """How many subjects it marked."""
@@ -396,7 +421,7 @@ class DeliveryRecord(_Base, table=True):
     """As received. Last, so that reading the rest of a row does not read it."""
 
 
-class TimerRecord(_Base, table=True):
+class TimerRow(_Base, table=True):
     """A mark that is to be made later.
 
     ```
@@ -412,22 +437,22 @@ class TimerRecord(_Base, table=True):
             "length(connection) > 0 AND length(kind) > 0 AND length(name) > 0 AND length(source) > 0",
             name="timer_named",
         ),
-        CheckConstraint('json_valid("key")', name="timer_key_is_json"),
+        *_json("timer_key_is_json", '"key"'),
         Index("timers_due", "due_at"),
         _STRICT,
     )
 
-    connection: str = Field(primary_key=True, sa_type=Text)
-    kind: str = Field(primary_key=True, sa_type=Text)
-    key: str = Field(primary_key=True, sa_type=Text)
-    name: str = Field(primary_key=True, sa_type=Text)
+    connection: str = Field(primary_key=True, sa_type=Words)
+    kind: str = Field(primary_key=True, sa_type=Words)
+    key: str = Field(primary_key=True, sa_type=Words)
+    name: str = Field(primary_key=True, sa_type=Words)
     """Why: `confirm-1`, `confirm-2` … after a notification (R5), `hold`, `verify`."""
     due_at: datetime = Field(sa_type=Instant)
-    source: str = Field(sa_type=Text)
+    source: str = Field(sa_type=Words)
     """`Source` of the mark that it makes."""
 
 
-class EndpointRecord(_Base, table=True):
+class EndpointRow(_Base, table=True):
     """One address that was given to a service, and the hash of the secret that its deliveries carry.
 
     ```
@@ -445,22 +470,22 @@ class EndpointRecord(_Base, table=True):
         UniqueConstraint("endpoint", name="endpoint_once"),
         CheckConstraint("length(endpoint) >= 32 AND length(connection) > 0", name="endpoint_named"),
         CheckConstraint(
-            "length(secret_hash) = 64 AND NOT secret_hash GLOB '*[^0-9a-f]*'", name="endpoint_secret_hashed"
+            "length(secret_hash) = 64 AND ltrim(secret_hash, '0123456789abcdef') = ''", name="endpoint_secret_hashed"
         ),
         CheckConstraint("state IN ('pending', 'active', 'retired')", name="endpoint_state_known"),
         CheckConstraint("(state = 'retired') = (retired_at IS NOT NULL)", name="endpoint_retires_once"),
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    id: int = Field(default=None, primary_key=True, sa_type=Number)
     """Their order: of two subscriptions too many the older row's stays, in every process alike."""
-    endpoint: str = Field(sa_type=Text)
+    endpoint: str = Field(sa_type=Words)
     """The last segment of the address: 32 url-safe characters that nobody can guess."""
-    connection: str = Field(sa_type=Text)
-    secret_hash: str = Field(sa_type=Text)
+    connection: str = Field(sa_type=Words)
+    secret_hash: str = Field(sa_type=Words)
     """SHA-256 of the secret header's bytes, hexadecimal. The secret itself is kept nowhere."""
-    state: str = Field(sa_type=Text, sa_column_kwargs={"server_default": text("'pending'")})
-    subscription_id: str | None = Field(default=None, sa_type=Text)
+    state: EndpointState = Field(sa_type=Words, sa_column_kwargs={"server_default": text("'pending'")})
+    subscription_id: str | None = Field(default=None, sa_type=Words)
     """What the service calls the subscription that has, or last had, this address; null until it is known."""
     created_at: datetime = Field(sa_type=Instant)
     seen_at: datetime | None = Field(default=None, sa_type=Instant)
@@ -470,7 +495,7 @@ class EndpointRecord(_Base, table=True):
     retired_at: datetime | None = Field(default=None, sa_type=Instant)
 
 
-class ReconciliationRunRecord(_Base, table=True):
+class ReconciliationRun(_Base, table=True):
     """One comparison with a ledger or another system, and what it came to. Never changed."""
 
     __tablename__ = "reconciliation_runs"
@@ -478,14 +503,14 @@ class ReconciliationRunRecord(_Base, table=True):
         UniqueConstraint("name", "run_id", name="reconciliation_once"),
         CheckConstraint("length(name) > 0 AND length(run_id) > 0", name="reconciliation_named"),
         CheckConstraint("verdict IN ('ok', 'over', 'failed')", name="reconciliation_verdict_known"),
-        CheckConstraint("json_valid(counts) AND json_valid(totals)", name="reconciliation_json"),
+        *_json("reconciliation_json", "counts", "totals"),
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    name: str = Field(sa_type=Text)
+    id: int = Field(default=None, primary_key=True, sa_type=Number)
+    name: str = Field(sa_type=Words)
     """The reconciliation, as the pipeline names it."""
-    run_id: str = Field(sa_type=Text)
+    run_id: str = Field(sa_type=Words)
     """The run of the command; it may have made several comparisons."""
     started_at: datetime = Field(sa_type=Instant)
     ended_at: datetime = Field(sa_type=Instant)
@@ -493,14 +518,14 @@ class ReconciliationRunRecord(_Base, table=True):
     window_start: date = Field(sa_type=Day)
     window_end: date = Field(sa_type=Day)
     """The last day that it looked at."""
-    here_origin: str = Field(sa_type=Text)
-    there_origin: str = Field(sa_type=Text)
+    here_origin: str = Field(sa_type=Words)
+    there_origin: str = Field(sa_type=Words)
     """The sides, e.g. the name of a file; never an address with a password."""
-    counts: str = Field(sa_type=Text)
-    """A JSON object: items per bucket."""
-    totals: str = Field(sa_type=Text)
-    """A JSON array: the control totals."""
-    verdict: str = Field(sa_type=Text)
+    counts: dict[str, int] = Field(sa_type=Json)
+    """Items per bucket."""
+    totals: list[dict[str, Any]] = Field(sa_type=Json)
+    """The control totals."""
+    verdict: Verdict = Field(sa_type=Words)
     """`ok`, `over` (a limit was passed) or `failed` (could not compare; no difference was touched)."""
     differences: int = Field(sa_type=Number)
     """How many it found."""
@@ -511,8 +536,62 @@ class ReconciliationRunRecord(_Base, table=True):
     open_differences: int = Field(sa_type=Number)
     """Those that are open afterwards, also those whose day it did not look at."""
 
+    @property
+    def window(self) -> Window:
+        """The days that it looked at."""
+        return Window(self.window_start, self.window_end)
 
-class DifferenceRecord(_Base, table=True):
+
+class FoundDifference(_Base):
+    """One difference as a comparison found it."""
+
+    key: str = Field(sa_type=Words)
+    """What the pair was matched by, or the one side's own key."""
+    bucket: str = Field(sa_type=Words)
+    """The bucket it was found in; accepting it does not change that."""
+    field: str = Field(default="", sa_type=Words)
+    """The field that differs; empty where the whole item does."""
+    rule: str | None = Field(default=None, sa_type=Words)
+    """The pass that made the pair; null without a pair."""
+    connection: str | None = Field(default=None, sa_type=Words)
+    booking_uuid: str | None = Field(default=None, sa_type=Words)
+    """Of our side; null where it has none."""
+    here_value: str | None = Field(default=None, sa_type=Words)
+    there_value: str | None = Field(default=None, sa_type=Words)
+    """The field's values; null also where the booking was erased."""
+    delta_amount: Decimal | None = Field(default=None, sa_type=Exact, schema_extra={"allow_inf_nan": True})
+    """There minus here; what a ledger holds may be no number."""
+    currency: str | None = Field(default=None, sa_type=Words)
+    reason: str = Field(default="", sa_type=Words)
+    """A sentence."""
+    code: str = Field(default="", sa_type=Words)
+    """The rule that gave the reason; empty when none did."""
+    day: date | None = Field(default=None, sa_type=Day)
+    """The day that decides whether a run looked at it; null: a run did whose window is like the last one's."""
+
+
+class AgedDifference(FoundDifference):
+    """The same with its age."""
+
+    name: str = Field(sa_type=Words)
+    """The reconciliation."""
+    first_seen_at: datetime = Field(sa_type=Instant)
+    last_seen_at: datetime = Field(sa_type=Instant)
+    resolved_at: datetime | None = Field(default=None, sa_type=Instant)
+    """When it was first looked for and not found; null while it is open."""
+
+
+class StoredDifference(AgedDifference):
+    """The same, and whether somebody has accepted its key."""
+
+    accepted_note: str | None
+    """Null: nobody has. Whether it still holds, `accepted_until` says."""
+    accepted_by: str | None
+    accepted_until: date | None
+    """The last day on which it holds; null: for good."""
+
+
+class DifferenceRow(AgedDifference, table=True):
     """One difference, from the day it was first found on.
 
     ```
@@ -527,45 +606,16 @@ class DifferenceRecord(_Base, table=True):
     __table_args__ = (
         UniqueConstraint("name", "key", "bucket", "field", name="difference_once"),
         CheckConstraint("length(name) > 0 AND length(bucket) > 0", name="difference_named"),
-        Index("differences_open", "name", sqlite_where=text("resolved_at IS NULL")),
+        _partial("differences_open", "name", where="resolved_at IS NULL"),
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    name: str = Field(sa_type=Text)
-    """The reconciliation."""
-    key: str = Field(sa_type=Text)
-    """What the pair was matched by, or the one side's own key."""
-    bucket: str = Field(sa_type=Text)
-    """The bucket it was found in; accepting it does not change that."""
-    field: str = Field(sa_type=Text)
-    """The field that differs; empty where the whole item does."""
-    rule: str | None = Field(default=None, sa_type=Text)
-    """The pass that made the pair; null without a pair."""
-    connection: str | None = Field(default=None, sa_type=Text)
-    booking_uuid: str | None = Field(default=None, sa_type=Text)
-    """Of our side; null where it has none."""
-    here_value: str | None = Field(default=None, sa_type=Text)
-    there_value: str | None = Field(default=None, sa_type=Text)
-    """The field's values; null also where the booking was erased."""
-    delta_amount: Decimal | None = Field(default=None, sa_type=Exact)
-    """There minus here."""
-    currency: str | None = Field(default=None, sa_type=Text)
-    reason: str = Field(sa_type=Text)
-    """A sentence."""
-    code: str = Field(sa_type=Text)
-    """The rule that gave the reason; empty when none did."""
-    day: date | None = Field(default=None, sa_type=Day)
-    """The day that decides whether a run looked at it; null: a run did whose window is like the last one's."""
-    first_seen_at: datetime = Field(sa_type=Instant)
-    last_seen_at: datetime = Field(sa_type=Instant)
-    run_id: str = Field(sa_type=Text)
+    id: int = Field(default=None, primary_key=True, sa_type=Number)
+    run_id: str = Field(sa_type=Words)
     """The run that last found it."""
-    resolved_at: datetime | None = Field(default=None, sa_type=Instant)
-    """When it was first looked for and not found; null while it is open."""
 
 
-class AcceptanceRecord(_Base, table=True):
+class AcceptanceRow(_Base, table=True):
     """Somebody lets the differences of one key be: those of now and those to come, until a day or for good."""
 
     __tablename__ = "acceptances"
@@ -575,13 +625,13 @@ class AcceptanceRecord(_Base, table=True):
         _STRICT,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    name: str = Field(sa_type=Text)
+    id: int = Field(default=None, primary_key=True, sa_type=Number)
+    name: str = Field(sa_type=Words)
     """The reconciliation."""
-    key: str = Field(sa_type=Text)
-    note: str = Field(sa_type=Text)
+    key: str = Field(sa_type=Words)
+    note: str = Field(sa_type=Words)
     """Why."""
-    accepted_by: str = Field(sa_type=Text)
+    accepted_by: str = Field(sa_type=Words)
     accepted_at: datetime = Field(sa_type=Instant)
     until: date | None = Field(default=None, sa_type=Day)
     """The last day on which it holds; null: for good."""
@@ -590,3 +640,9 @@ class AcceptanceRecord(_Base, table=True):
 def columns(record: type[SQLModel]) -> Any:  # noqa: ANN401 - SQLAlchemy's own column collection
     """The table's columns, for statements."""
     return record.__table__.c  # type: ignore[attr-defined]
+
+
+def loaded(opened: Connection, wanted: Select[_Row]) -> list[_Row]:
+    """The rows that a statement finds, free of the database."""
+    with Session(opened, autoflush=False) as session:
+        return list(session.scalars(wanted))

@@ -193,10 +193,6 @@ class PostgresServer:
         if not connection.exec_driver_sql(there).scalar_one():
             connection.exec_driver_sql("CREATE SCHEMA journal")
 
-    def table(self, statement: str) -> str:
-        """A migration's statement as this engine spells it."""
-        return translation.table(statement)
-
     def compact(self, connection: Connection) -> bool:
         """Rewrite the tables without what was deleted. The server's own log and its backups are out of reach.
 

@@ -7,7 +7,7 @@ from sqlalchemy import delete, select
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import sql
-from octo_sync.journal.models import QuarantinedRecord, SubjectRecord, columns, key_of, to_text
+from octo_sync.journal.models import QuarantinedRecord, SubjectRow, columns, loaded, to_text
 from octo_sync.journal.rows import QuarantineCount, QuarantineEntry
 from octo_sync.journal.store import Store
 from octo_sync.journal.subjects import Subjects
@@ -24,20 +24,6 @@ class Quarantine:
     def __init__(self, store: Store, subjects: Subjects) -> None:
         self._store = store
         self._subjects = subjects
-
-    def add_subject(self, subject: Subject, *, error_code: str, message: str, run_id: str) -> None:
-        """Leave a subject alone without a failed fetch, e.g. because its configuration is impossible.
-
-        A clean or unknown subject becomes dirty first: what is quarantined is owed.
-        """
-        key = key_of(subject)
-        with self._store.writing() as connection:
-            now = to_text(self._store.clock.now())
-            number = self._store.next_number(connection)
-            connection.exec_driver_sql(sql.MARK, (*key, number, 0, Source.SCHEDULE.value, now, None))
-            connection.exec_driver_sql(
-                sql.QUARANTINE_SUBJECT, (*key, now, run_id, error_code, message[:_LONGEST_REASON])
-            )
 
     def add_record(
         self,
@@ -87,12 +73,11 @@ class Quarantine:
 
     def entries(self) -> list[QuarantineEntry]:
         """Everything that is left alone: subjects first, each by age."""
-        subject, record = columns(SubjectRecord), columns(QuarantinedRecord)
+        subject, record = columns(SubjectRow), columns(QuarantinedRecord)
         with self._store.reading() as connection:
-            subjects = connection.execute(
-                select(subject).where(subject.quarantined_at.is_not(None)).order_by(subject.quarantined_at, subject.id)
-            ).all()
-            records = connection.execute(select(record).order_by(record.first_at, record.id)).all()
+            quarantined = select(SubjectRow).where(subject.quarantined_at.is_not(None))
+            subjects = loaded(connection, quarantined.order_by(subject.quarantined_at, subject.id))
+            records = loaded(connection, select(QuarantinedRecord).order_by(record.first_at, record.id))
         return [
             QuarantineEntry(
                 id=f"subject-{row.id}",
@@ -103,11 +88,11 @@ class Quarantine:
                 path="",
                 reason=f"{row.error_code}: {row.error_message}",
                 count=row.attempts,
-                first_at=row.quarantined_at,
-                last_at=row.failed_at,
+                first_at=row.quarantined_at or row.marked_at,
+                last_at=row.failed_at or row.marked_at,
                 run_id=row.run_id,
                 payload_digest="",
-                subject=Subject.from_key(row.connection, row.kind, row.key),
+                subject=row.subject,
             )
             for row in subjects
         ] + [
@@ -119,14 +104,12 @@ class Quarantine:
                 key=row.key,
                 path=row.path,
                 reason=row.reason,
-                count=row._mapping["count"],  # noqa: SLF001 - `Row.count` is the tuple's method
+                count=row.count,
                 first_at=row.first_at,
                 last_at=row.last_at,
                 run_id=row.run_id,
                 payload_digest=row.payload_digest,
-                subject=(
-                    Subject.from_key(row.connection, row.subject_kind, row.subject_key) if row.subject_kind else None
-                ),
+                subject=row.subject,
             )
             for row in records
         ]
@@ -152,7 +135,7 @@ class Quarantine:
             entries = self._named(ids)
             with self._store.writing() as connection:
                 for entry in entries:
-                    table = SubjectRecord if entry.what == "subject" else QuarantinedRecord
+                    table = SubjectRow if entry.what == "subject" else QuarantinedRecord
                     row_id = int(entry.id.rpartition("-")[2])
                     connection.execute(delete(table).where(columns(table).id == row_id))
             self._subjects.let_go(entry.subject for entry in entries if entry.what == "subject" and entry.subject)

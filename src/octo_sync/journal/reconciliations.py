@@ -1,11 +1,10 @@
 """What comparisons with ledgers and other systems found: since when, what is settled since, and what somebody lets be.
 
-A difference is the same one tomorrow when name, key, bucket and field are; `DifferenceRecord` draws its life. Acceptances
+A difference is the same one tomorrow when name, key, bucket and field are; `DifferenceRow` draws its life. Acceptances
 are kept by key beside the differences, so that accepting one does not make it another one, and those who accept need not
 wait for whoever owns the warehouse.
 """
 
-import dataclasses
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,28 +12,27 @@ from datetime import date, datetime
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, delete, func, insert, select, update
 from sqlmodel import SQLModel
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import sql
 from octo_sync.journal.erasures import GONE, Erasures
 from octo_sync.journal.models import (
-    AcceptanceRecord,
-    DifferenceRecord,
-    ReconciliationRunRecord,
-    columns,
-    from_text,
-    to_text,
-)
-from octo_sync.journal.rows import (
     AcceptanceRow,
-    DifferenceCount,
+    AgedDifference,
+    DifferenceRow,
     FoundDifference,
     ReconciliationRun,
     StoredDifference,
     Verdict,
+    as_json,
+    columns,
+    from_text,
+    loaded,
+    to_text,
 )
+from octo_sync.journal.rows import DifferenceCount
 from octo_sync.journal.settings import Settings
 from octo_sync.journal.store import Store
 from octo_sync.model import Window
@@ -107,7 +105,7 @@ class Reconciliations:
         """
         if verdict == "failed" and found:
             raise ValueError("a comparison that failed has found nothing")
-        rows, run = self._rows(name, found), columns(ReconciliationRunRecord)
+        rows, run = self._rows(name, found), columns(ReconciliationRun)
         early = [[_storable(value) for value in identity] for identity in seen]
         with self._store.writing() as opened:
             if opened.execute(select(run.id).where(run.name == name, run.run_id == run_id)).first() is None:
@@ -115,7 +113,7 @@ class Reconciliations:
                 if verdict != "failed":
                     aged = self._age(opened, name, run_id, rows.values(), early, window, now)
                 opened.execute(
-                    insert(ReconciliationRunRecord).values(
+                    insert(ReconciliationRun).values(
                         name=name,
                         run_id=run_id,
                         started_at=started_at,
@@ -124,8 +122,8 @@ class Reconciliations:
                         window_end=window.end,
                         here_origin=here_origin,
                         there_origin=there_origin,
-                        counts=json.dumps(dict(counts)),
-                        totals=json.dumps([dict(total) for total in totals], ensure_ascii=False),
+                        counts=dict(counts),
+                        totals=[dict(total) for total in totals],
                         verdict=verdict,
                         differences=len(rows),
                         new_differences=aged.new,
@@ -134,7 +132,7 @@ class Reconciliations:
                     )
                 )
                 self._changed(opened)
-        difference = columns(DifferenceRecord)
+        difference = columns(DifferenceRow)
         identity_and_age = select(difference.key, difference.bucket, difference.field, difference.first_seen_at)
         with self._store.reading() as opened:
             stored = opened.execute(identity_and_age.where(_open(name)))
@@ -155,8 +153,8 @@ class Reconciliations:
     ) -> "_Aged":
         before = _count(opened, _open(name))
         about = name, run_id, to_text(now)
-        opened.exec_driver_sql(sql.STORE_DIFFERENCES, (_listed(rows), *about))
-        opened.exec_driver_sql(sql.RENEW_DIFFERENCES, (_listed(early), *about))
+        opened.exec_driver_sql(sql.STORE_DIFFERENCES, (as_json(list(rows)), *about))
+        opened.exec_driver_sql(sql.RENEW_DIFFERENCES, (as_json(list(early)), *about))
         since = _count(opened, _open(name))
         days = window.start.isoformat(), window.end.isoformat()
         elsewhere = json.dumps(_elsewhere(opened, name, window))
@@ -198,13 +196,13 @@ class Reconciliations:
         """
         if not note.strip():
             raise JournalError("To accept a difference needs a note that says why; nothing was changed.")
-        difference = columns(DifferenceRecord)
+        difference = columns(DifferenceRow)
         with self._store.writing() as opened:
             covered = _count(opened, and_(_open(name), difference.key == key))
             if covered:
-                opened.execute(delete(AcceptanceRecord).where(*_of(name, key)))
+                opened.execute(delete(AcceptanceRow).where(*_of(name, key)))
                 opened.execute(
-                    insert(AcceptanceRecord).values(
+                    insert(AcceptanceRow).values(
                         name=name, key=key, note=note.strip(), accepted_by=by, accepted_at=now, until=until
                     )
                 )
@@ -220,20 +218,20 @@ class Reconciliations:
             JournalError: Nobody has accepted them.
         """
         with self._store.writing() as opened:
-            if not opened.execute(delete(AcceptanceRecord).where(*_of(name, key))).rowcount:
+            if not opened.execute(delete(AcceptanceRow).where(*_of(name, key))).rowcount:
                 raise JournalError(f"Nothing of {name} was accepted under the key {key}; nothing was changed.")
             self._changed(opened)
 
     def acceptances(self, name: str) -> list[AcceptanceRow]:
         """What was accepted of a reconciliation, whether it still holds or not, by key."""
-        one = columns(AcceptanceRecord)
-        wanted = select(one.key, one.note, one.accepted_by, one.accepted_at, one.until).where(one.name == name)
+        one = columns(AcceptanceRow)
+        wanted = select(AcceptanceRow).where(one.name == name).order_by(one.key)
         with self._store.reading() as opened:
-            return [AcceptanceRow(**row._mapping) for row in opened.execute(wanted.order_by(one.key))]  # noqa: SLF001
+            return loaded(opened, wanted)
 
     def _unknown(self, name: str, key: str) -> JournalError:
         with self._store.reading() as opened:
-            keys = opened.execute(select(columns(DifferenceRecord).key).where(_open(name)).distinct()).scalars().all()
+            keys = opened.execute(select(columns(DifferenceRow).key).where(_open(name)).distinct()).scalars().all()
         if not keys:
             return JournalError(f"No difference of {name} is open; nothing was changed.")
         near = sorted(keys, key=lambda one: (-_alike(one.lower(), key.lower()), one))[:_NEAREST]
@@ -245,16 +243,16 @@ class Reconciliations:
 
     def runs(self, name: str | None, limit: int) -> list[ReconciliationRun]:
         """The last comparisons of one reconciliation or of all, newest first."""
-        run = columns(ReconciliationRunRecord)
-        wanted = select(run).order_by(run.id.desc()).limit(limit)
+        run = columns(ReconciliationRun)
+        wanted = select(ReconciliationRun).order_by(run.id.desc()).limit(limit)
         if name is not None:
             wanted = wanted.where(run.name == name)
         with self._store.reading() as opened:
-            return [_run(row) for row in opened.execute(wanted)]
+            return loaded(opened, wanted)
 
     def open_differences(self, name: str | None) -> list[StoredDifference]:
         """What is open in one reconciliation or in all, accepted or not; by name, key, bucket and field."""
-        difference = columns(DifferenceRecord)
+        difference = columns(DifferenceRow)
         wanted = _stored().where(difference.resolved_at.is_(None))
         return self._differences(wanted if name is None else wanted.where(difference.name == name))
 
@@ -265,7 +263,7 @@ class Reconciliations:
     def count(self) -> int:
         """How many those are."""
         with self._store.reading() as opened:
-            return int(opened.execute(select(func.count()).select_from(DifferenceRecord)).scalar_one())
+            return int(opened.execute(select(func.count()).select_from(DifferenceRow)).scalar_one())
 
     def _differences(self, wanted: Select[Any]) -> list[StoredDifference]:
         with self._store.reading() as opened:
@@ -295,13 +293,13 @@ class Reconciliations:
 
         The last run of each reconciliation stays, and the last that compared: what is new is new since that one.
         """
-        run, difference = columns(ReconciliationRunRecord), columns(DifferenceRecord)
+        run, difference = columns(ReconciliationRun), columns(DifferenceRow)
         lasting = select(func.max(run.id)).group_by(run.name, case((run.verdict == "failed", 1), else_=0))
         with self._store.writing() as opened:
             gone = opened.execute(
-                delete(ReconciliationRunRecord).where(run.ended_at < before, run.id.not_in(lasting))
+                delete(ReconciliationRun).where(run.ended_at < before, run.id.not_in(lasting))
             ).rowcount
-            gone += opened.execute(delete(DifferenceRecord).where(difference.resolved_at < before)).rowcount
+            gone += opened.execute(delete(DifferenceRow).where(difference.resolved_at < before)).rowcount
             if gone:
                 self._changed(opened)
         return gone
@@ -329,7 +327,7 @@ def _personal(
     opened: Connection, bookings: Collection[str], is_theirs: Callable[[str], bool]
 ) -> list[tuple[type[SQLModel], int, dict[str, str | None]]]:
     """Rows that say something of them: the table, the row's id, and its columns as they are to be."""
-    difference, acceptance = columns(DifferenceRecord), columns(AcceptanceRecord)
+    difference, acceptance = columns(DifferenceRow), columns(AcceptanceRow)
     values = (difference.here_value, difference.there_value)
     found: list[tuple[type[SQLModel], int, dict[str, str | None]]] = []
     for row in opened.execute(select(difference.id, difference.booking_uuid, *values, difference.reason)).mappings():
@@ -340,17 +338,17 @@ def _personal(
             if row[name] is not None and ((is_erased and name != "reason") or is_theirs(row[name]))
         }
         if blank:
-            found.append((DifferenceRecord, row["id"], blank))
+            found.append((DifferenceRow, row["id"], blank))
     notes = opened.execute(select(acceptance.id, acceptance.note))
-    return found + [(AcceptanceRecord, id_, {"note": GONE}) for id_, note in notes if is_theirs(note)]
+    return found + [(AcceptanceRow, id_, {"note": GONE}) for id_, note in notes if is_theirs(note)]
 
 
 def _count(opened: Connection, condition: ColumnElement[bool]) -> int:
-    return int(opened.execute(select(func.count()).select_from(DifferenceRecord).where(condition)).scalar_one())
+    return int(opened.execute(select(func.count()).select_from(DifferenceRow).where(condition)).scalar_one())
 
 
 def _open(name: str) -> ColumnElement[bool]:
-    difference = columns(DifferenceRecord)
+    difference = columns(DifferenceRow)
     return and_(difference.name == name, difference.resolved_at.is_(None))
 
 
@@ -360,7 +358,7 @@ def _elsewhere(opened: Connection, name: str, window: Window) -> list[str]:
     A window that moves on with the days looks at as much as before. Of a run that was pruned nobody knows what it looked at:
     what it found would stay open for good.
     """
-    run, difference = columns(ReconciliationRunRecord), columns(DifferenceRecord)
+    run, difference = columns(ReconciliationRun), columns(DifferenceRow)
     dayless = select(difference.run_id).where(_open(name), difference.day.is_(None))
     found = opened.execute(
         select(run.run_id, run.window_start, run.window_end).where(run.name == name, run.run_id.in_(dayless))
@@ -373,47 +371,30 @@ def _elsewhere(opened: Connection, name: str, window: Window) -> list[str]:
 
 
 def _of(name: str, key: str) -> tuple[ColumnElement[bool], ...]:
-    acceptance = columns(AcceptanceRecord)
+    acceptance = columns(AcceptanceRow)
     return acceptance.name == name, acceptance.key == key
 
 
 def _stored() -> Select[Any]:
     """All differences, each with the acceptance of its key."""
-    difference, acceptance = columns(DifferenceRecord), columns(AcceptanceRecord)
-    own = [getattr(difference, field.name) for field in dataclasses.fields(FoundDifference)]
+    difference, acceptance = columns(DifferenceRow), columns(AcceptanceRow)
     return (
         select(
-            difference.name,
-            *own,
-            difference.first_seen_at,
-            difference.last_seen_at,
-            difference.resolved_at,
+            *(difference[name] for name in AgedDifference.model_fields),
             acceptance.note.label("accepted_note"),
             acceptance.accepted_by,
             acceptance.until.label("accepted_until"),
         )
-        .select_from(DifferenceRecord)
-        .outerjoin(AcceptanceRecord, and_(acceptance.name == difference.name, acceptance.key == difference.key))
+        .select_from(DifferenceRow)
+        .outerjoin(AcceptanceRow, and_(acceptance.name == difference.name, acceptance.key == difference.key))
         .order_by(difference.name, difference.key, difference.bucket, difference.field)
     )
-
-
-def _run(row: Row[Any]) -> ReconciliationRun:
-    values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public accessor
-    del values["id"]
-    window = Window(values.pop("window_start"), values.pop("window_end"))
-    counts, totals = json.loads(values.pop("counts")), json.loads(values.pop("totals"))
-    return ReconciliationRun(**values, window=window, counts=counts, totals=totals)
 
 
 def _alike(one: str, other: str) -> int:
     """Characters that begin and end alike: 1.4 s for 100,000 keys, where `difflib` takes 20."""
     pairs = zip(one, other, strict=False), zip(reversed(one), reversed(other), strict=False)
     return sum(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], both)) for both in pairs)
-
-
-def _listed(rows: Collection[list[str | None]]) -> str:
-    return json.dumps(list(rows), ensure_ascii=False, separators=(",", ":"))
 
 
 def _too_many(name: str) -> JournalError:

@@ -6,8 +6,8 @@ rebuilt by marking everything; the journal says what has to be looked at and wha
 
 - `store.py`: opening, schema, transactions · `faults.py`: errors as sentences
 - `sqlite.py`: the file · `damage.py`: is it whole · `copying.py`: its backups
-- `postgres.py`: the server · `translation.py`: SQLite's spelling of statements and tables as PostgreSQL's
-- `models.py`: every table and column, every state · `sql.py`: the hand-tuned statements
+- `postgres.py`: the server · `translation.py`: SQLite's spelling of statements as PostgreSQL's
+- `models.py`: every table, column and state, and the rows of them · `sql.py`: the hand-tuned statements
 - one file for each noun that `Journal` has
 """
 

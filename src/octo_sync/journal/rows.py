@@ -1,72 +1,26 @@
-"""What the journal answers with: plain values, no database behind them."""
+"""What the journal takes and counts. What it keeps is in `models.py`."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any, Literal
+from datetime import datetime
+from typing import Literal
 
-from octo_sync.model import Source, Subject, SubjectKind, Window
+from octo_sync.model import Source, Subject, SubjectKind
 
 __all__ = [
-    "AcceptanceRow",
     "Backlog",
-    "Delivery",
     "DeliveryCount",
     "DifferenceCount",
     "EndStatus",
-    "EndpointRow",
-    "FoundDifference",
     "Freshness",
     "KindCount",
-    "LeaseRow",
     "Months",
     "QuarantineCount",
     "QuarantineEntry",
     "Received",
-    "ReconciliationRun",
-    "Run",
-    "RunStatus",
-    "StoredDifference",
-    "SubjectRow",
     "Timer",
-    "Verdict",
 ]
 
 EndStatus = Literal["ok", "partial", "failed", "interrupted"]
-RunStatus = Literal["running", "ok", "partial", "failed", "interrupted", "killed"]
-Verdict = Literal["ok", "over", "failed"]
-"""Of a comparison: under its limits, over one of them, or it could not compare."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectRow:
-    """One subject as the journal knows it; `journal/models.py` explains every field."""
-
-    subject: Subject
-    wanted_seq: int
-    landed_seq: int
-    priority: int
-    source: Source
-    marked_at: datetime
-    due_at: datetime | None
-    landed_at: datetime | None
-    attempts: int
-    error_code: str | None
-    error_message: str | None
-    failed_at: datetime | None
-    quarantined_at: datetime | None
-    run_id: str | None
-
-    @property
-    def dirty(self) -> bool:
-        """Whether something is owed to it."""
-        return self.wanted_seq > self.landed_seq
-
-    @property
-    def last_error(self) -> str | None:
-        """The failure since the last landing as `code: sentence`, or None."""
-        return None if self.error_code is None else f"{self.error_code}: {self.error_message}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,51 +118,6 @@ class QuarantineEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One run of a command."""
-
-    run_id: str
-    command: str
-    pipeline: str
-    fence: int
-    options: Mapping[str, object]
-    status: RunStatus
-    started_at: datetime
-    ended_at: datetime | None
-    counts: Mapping[str, object]
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseRow:
-    """Who writes, or wrote last."""
-
-    name: str
-    fence: int
-    owner: str
-    pid: int
-    host: str
-    acquired_at: datetime
-    released_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointRow:
-    """One address that was given to a service; `EndpointRecord` explains every field."""
-
-    id: int
-    endpoint: str
-    connection: str
-    secret_hash: str
-    state: Literal["pending", "active", "retired"]
-    subscription_id: str | None
-    created_at: datetime
-    seen_at: datetime | None
-    refused_at: datetime | None
-    retired_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Months:
     """Availability to mark without knowing the options: these months of a product, at most those of its horizon."""
 
@@ -239,22 +148,6 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """A delivery that was stored; `journal/models.py` explains every field."""
-
-    id: int
-    connection: str
-    endpoint: str
-    received_at: datetime
-    body: bytes
-    type: str
-    reading: str
-    subscription: str
-    marks: int
-    seq: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryCount:
     """How many deliveries one hour brought to one connection."""
 
@@ -273,69 +166,3 @@ class Timer:
     name: str
     due_at: datetime
     source: Source = Source.TIMER
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundDifference:
-    """One difference as a comparison found it; `DifferenceRecord` explains every field."""
-
-    key: str
-    bucket: str
-    field: str = ""
-    rule: str | None = None
-    connection: str | None = None
-    booking_uuid: str | None = None
-    here_value: str | None = None
-    there_value: str | None = None
-    delta_amount: Decimal | None = None
-    currency: str | None = None
-    reason: str = ""
-    code: str = ""
-    day: date | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredDifference(FoundDifference):
-    """The same with its age, and whether somebody has accepted its key."""
-
-    name: str
-    """The reconciliation."""
-    first_seen_at: datetime
-    last_seen_at: datetime
-    resolved_at: datetime | None
-    accepted_note: str | None
-    """Null: nobody has. Whether it still holds, `accepted_until` says."""
-    accepted_by: str | None
-    accepted_until: date | None
-    """The last day on which it holds; null: for good."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptanceRow:
-    """Somebody lets the differences of a key be, until a day (included) or for good."""
-
-    key: str
-    note: str
-    accepted_by: str
-    accepted_at: datetime
-    until: date | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReconciliationRun:
-    """One comparison; `ReconciliationRunRecord` explains every field."""
-
-    name: str
-    run_id: str
-    started_at: datetime
-    ended_at: datetime
-    window: Window
-    here_origin: str
-    there_origin: str
-    counts: Mapping[str, int]
-    totals: Sequence[Mapping[str, Any]]
-    verdict: Verdict
-    differences: int
-    new_differences: int
-    resolved_differences: int
-    open_differences: int

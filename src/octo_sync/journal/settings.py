@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, select
 
-from octo_sync.journal.models import SettingRecord, columns, to_text
+from octo_sync.journal.models import Setting, columns, to_text
 from octo_sync.journal.store import Store
 
 __all__ = ["Settings"]
@@ -16,7 +16,7 @@ class Settings:
 
     def get(self, name: str, *, connection: str = "") -> str | None:
         """What was noted under this name for a connection (empty: for the project), or None."""
-        setting = columns(SettingRecord)
+        setting = columns(Setting)
         with self._store.reading() as opened:
             value: str | None = opened.execute(
                 select(setting.value).where(setting.connection == connection, setting.name == name)

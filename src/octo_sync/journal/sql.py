@@ -13,7 +13,6 @@ may be null and is only compared is cast, counts are `count(*) FILTER`, and no s
 __all__ = [
     "BACKLOG",
     "CLAIM",
-    "DELIVERIES_AFTER",
     "DELIVERY_COUNTS",
     "DIFFERENCE_COUNTS",
     "DIRTY_COUNT",
@@ -26,7 +25,6 @@ __all__ = [
     "KIND_COUNTS",
     "KNOWN_OPTIONS",
     "LANDED",
-    "LAST_DELIVERIES",
     "MARK",
     "MARK_MANY",
     "NEXT_DUE_AT",
@@ -35,13 +33,10 @@ __all__ = [
     "PRUNE_DELIVERIES",
     "QUARANTINE_COUNTS",
     "QUARANTINE_RECORD",
-    "QUARANTINE_SUBJECT",
     "RECEIVE",
     "RENEW_DIFFERENCES",
     "RESOLVE_DIFFERENCES",
-    "RUNS_AFTER",
     "STORE_DIFFERENCES",
-    "SUBJECTS_PAGE",
 ]
 
 # Which of several unanswered marks names the subject's source. A notification outranks all, because it alone asks for
@@ -197,13 +192,6 @@ UPDATE subjects SET
 WHERE connection = ?1 AND kind = ?2 AND "key" = ?3 AND landed_seq < ?4
 """
 
-# Quarantine without a fetch: ?1 connection, ?2 kind, ?3 key, ?4 now, ?5 run, ?6 code, ?7 message. It must be dirty.
-QUARANTINE_SUBJECT = """
-UPDATE subjects SET
-  failed_at = ?4, error_code = ?6, error_message = ?7, quarantined_at = coalesce(quarantined_at, ?4), run_id = ?5
-WHERE connection = ?1 AND kind = ?2 AND "key" = ?3
-"""
-
 # The subject does not exist any more: ?1 connection, ?2 kind, ?3 key, ?4 the wanted_seq that this conclusion answers,
 # or null. Marked again since: it stays, and the next fetch concludes anew (R2).
 FORGET = """
@@ -301,23 +289,6 @@ FROM differences d LEFT JOIN acceptances a ON a.name = d.name AND a."key" = d."k
 WHERE d.resolved_at IS NULL GROUP BY d.name, d.bucket ORDER BY d.name, d.bucket
 """
 
-# Runs after a number (?1), and others by number (?2, a JSON array).
-RUNS_AFTER = """
-SELECT id, command, status FROM runs
-WHERE id > ?1 OR id IN (SELECT CAST(value AS BIGINT) FROM json_each(?2)) ORDER BY id
-"""
-
-# One page of all subjects after (?1, ?2, ?3), by connection, kind and key: ?4 connection or null, ?5 kind or null, ?6
-# size. Paged, so that a slow reader never holds a transaction open.
-SUBJECTS_PAGE = """
-SELECT connection, kind, "key", wanted_seq, landed_seq, priority, source, marked_at, due_at, landed_at, attempts,
-  error_code, error_message, failed_at, quarantined_at, run_id
-FROM subjects
-WHERE (connection, kind, "key") > (?1, ?2, ?3)
-  AND (CAST(?4 AS TEXT) IS NULL OR connection = ?4) AND (CAST(?5 AS TEXT) IS NULL OR kind = ?5)
-ORDER BY connection, kind, "key" LIMIT ?6
-"""
-
 # One record that did not land: ?1 connection, ?2 resource, ?3 key, ?4 path, ?5 reason, ?6 digest, ?7 subject kind,
 # ?8 subject key, ?9 now, ?10 run. Seen again: counted, with the newest reason.
 QUARANTINE_RECORD = """
@@ -336,17 +307,6 @@ DROP_TIMERS = """
 DELETE FROM timers WHERE name = ?2 AND (connection, kind, "key") IN (
   SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?1))
 """
-
-# Deliveries after an id (?1), of a connection or all (?2), since an instant or all (?3), ?4 at most; the oldest first.
-DELIVERIES_AFTER = """
-SELECT id, connection, endpoint, received_at, body, type, reading, subscription, marks, seq FROM deliveries
-WHERE id > ?1
-  AND (CAST(?2 AS TEXT) IS NULL OR connection = ?2) AND (CAST(?3 AS TEXT) IS NULL OR received_at >= ?3)
-ORDER BY id LIMIT ?4
-"""
-
-# The same, the newest first.
-LAST_DELIVERIES = DELIVERIES_AFTER.replace("ORDER BY id", "ORDER BY id DESC")
 
 # The rhythm: deliveries per connection and hour (UTC) since ?1, of a connection or all (?2).
 DELIVERY_COUNTS = """

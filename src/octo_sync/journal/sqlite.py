@@ -118,10 +118,6 @@ class SQLiteFile:
     def make_room(self, connection: Connection) -> None:
         """Nothing to do before the first table."""
 
-    def table(self, statement: str) -> str:
-        """A migration's statement as this engine spells it."""
-        return statement
-
     # ── the write-ahead log ───────────────────────────────────────────────────────────────────────────────────────
 
     def leave_checkpoints(self, connection: Connection | None) -> None:

@@ -7,23 +7,27 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from importlib import resources
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, insert
 from sqlalchemy.exc import SQLAlchemyError
 
 from octo_sync.errors import JournalError, LeaseHeld
 from octo_sync.journal import sql
 from octo_sync.journal.faults import translated
-from octo_sync.journal.models import to_text
+from octo_sync.journal.models import SchemaVersion, metadata, to_text
 from octo_sync.journal.postgres import PostgresServer
 from octo_sync.journal.sqlite import SQLiteFile
 from octo_sync.model import Clock
 
-__all__ = ["Database", "Store", "WriterLock", "migrations"]
+__all__ = ["MIGRATIONS", "Database", "Store", "WriterLock", "newest_schema"]
+
+MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ()
+"""What brings an older schema up to the models: numbers from 2 on, in order, each with statements that both engines know."""
+_FIRST = 1
+"""The schema that octo-sync 0.2 made."""
 
 
 class WriterLock(Protocol):
@@ -78,9 +82,6 @@ class Database(Protocol):
     def make_room(self, connection: Connection) -> None:
         """Whatever must be there before the first table."""
 
-    def table(self, statement: str) -> str:
-        """A migration's statement as this engine spells it."""
-
     def leave_checkpoints(self, connection: Connection | None) -> None:
         """Somebody calls `checkpoint` from now on."""
 
@@ -100,11 +101,9 @@ class Database(Protocol):
         """Let go of what this object holds itself."""
 
 
-def migrations() -> list[tuple[int, str]]:
-    """The numbered migrations, in order: (number, SQL text)."""
-    folder = resources.files("octo_sync.journal") / "migrations"
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return [(int(file.name.split("_")[0]), file.read_text(encoding="utf-8")) for file in files]
+def newest_schema() -> int:
+    """The version of the schema that this program makes."""
+    return max((number for number, _ in MIGRATIONS), default=_FIRST)
 
 
 def _database(path: Path | str) -> Database:
@@ -286,30 +285,35 @@ class Store:
             return self._version(connection)
 
     def _migrate(self) -> None:
-        """Apply what is missing, each migration in one transaction; refuse what a newer program wrote."""
-        steps = migrations()
+        """Make the tables, or apply what is missing, each migration in one transaction; refuse what a newer program wrote."""
+        newest = newest_schema()
         with self.reading() as connection:
             version = self._version(connection)
-        if version > steps[-1][0]:
+        if version > newest:
             raise JournalError(
                 f"The journal {self.name} was written by a newer octo-sync (schema {version}, this program knows "
-                f"{steps[-1][0]}); upgrade octo-sync."
+                f"{newest}); upgrade octo-sync."
             )
-        for number, script in steps:
+        if not version:
+            with self.writing() as connection:
+                if not self._version(connection):  # no other process was faster
+                    self.database.make_room(connection)
+                    metadata.create_all(connection, checkfirst=False)
+                    self._first_numbers(connection)
+                    self._note_version(connection, newest)
+            return
+        for number, statements in MIGRATIONS:
             if number <= version:
                 continue
             with self.writing() as connection:
                 if self._version(connection) >= number:  # another process was faster
                     continue
-                self.database.make_room(connection)
-                for statement in _statements(script):
-                    connection.exec_driver_sql(self.database.table(statement))
-                if number == 1:
-                    self._first_numbers(connection)
-                connection.exec_driver_sql(
-                    "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)",
-                    (number, to_text(self.clock.now())),
-                )
+                for statement in statements:
+                    connection.exec_driver_sql(statement)
+                self._note_version(connection, number)
+
+    def _note_version(self, connection: Connection, number: int) -> None:
+        connection.execute(insert(SchemaVersion).values(version=number, applied_at=self.clock.now()))
 
     def _first_numbers(self, connection: Connection) -> None:
         """Where a new journal starts to count: at the clock, not at 0.
@@ -326,13 +330,3 @@ class Store:
             "VALUES ('writer', ?1, 'nobody', 0, '', ?2, ?2)",
             (int(now.timestamp()), to_text(now)),
         )
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The script's statements, one by one: `executescript` would commit what is open."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if line.rstrip().endswith(";") and sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""

@@ -5,9 +5,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy import select, tuple_
+
 from octo_sync.journal import sql
-from octo_sync.journal.models import from_text, key_of, to_text
-from octo_sync.journal.rows import Backlog, Freshness, KindCount, SubjectRow
+from octo_sync.journal.models import SubjectRow, columns, from_text, key_of, loaded, to_text
+from octo_sync.journal.rows import Backlog, Freshness, KindCount
 from octo_sync.journal.store import Store
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
@@ -247,33 +249,25 @@ class Subjects:
         ]
 
     def rows(self, connection: str | None = None, kind: SubjectKind | None = None) -> Iterator[SubjectRow]:
-        """All subjects by connection, kind and key. Read in pages: what changes meanwhile may be seen old or new."""
-        after = (connection or "", kind.value if connection and kind else "", "")
+        """All subjects by connection, kind and key, in pages: what changes meanwhile may be seen old or new.
+
+        So a slow reader never holds a transaction open.
+        """
+        subject = columns(SubjectRow)
+        place = subject.connection, subject.kind, subject.key
+        wanted = select(SubjectRow).order_by(*place).limit(_PAGE)
+        if connection is not None:
+            wanted = wanted.where(subject.connection == connection)
+        if kind is not None:
+            wanted = wanted.where(subject.kind == kind)
+        page = wanted
         while True:
             with self._store.reading() as opened:
-                rows = opened.exec_driver_sql(
-                    sql.SUBJECTS_PAGE, (*after, connection, None if kind is None else kind.value, _PAGE)
-                ).all()
-            for row in rows:
-                yield SubjectRow(
-                    subject=Subject.from_key(*row[:3]),
-                    wanted_seq=row.wanted_seq,
-                    landed_seq=row.landed_seq,
-                    priority=row.priority,
-                    source=Source(row.source),
-                    marked_at=from_text(row.marked_at),
-                    due_at=_instant(row.due_at),
-                    landed_at=_instant(row.landed_at),
-                    attempts=row.attempts,
-                    error_code=row.error_code,
-                    error_message=row.error_message,
-                    failed_at=_instant(row.failed_at),
-                    quarantined_at=_instant(row.quarantined_at),
-                    run_id=row.run_id,
-                )
+                rows = loaded(opened, page)
+            yield from rows
             if len(rows) < _PAGE:
                 return
-            after = rows[-1][:3]
+            page = wanted.where(tuple_(*place) > tuple_(rows[-1].connection, rows[-1].kind, rows[-1].key))
 
     def connection_names(self) -> list[str]:
         """The connections that anything was ever asked of, by name."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import select
 
 from octo_sync.journal import sql
-from octo_sync.journal.models import TimerRecord, as_json, columns, from_text, key_of, to_text
+from octo_sync.journal.models import TimerRow, as_json, columns, from_text, key_of, to_text
 from octo_sync.journal.rows import Timer
 from octo_sync.journal.store import Store
 from octo_sync.model import Source, Subject
@@ -63,7 +63,7 @@ class Timers:
 
     def rows(self, *, connection: str | None = None, name: str | None = None, limit: int = _PAGE) -> list[Timer]:
         """Up to `limit` timers, the next one first."""
-        timer = columns(TimerRecord)
+        timer = columns(TimerRow)
         wanted = select(timer).order_by(timer.due_at, timer.connection, timer.kind, timer.key, timer.name).limit(limit)
         if connection is not None:
             wanted = wanted.where(timer.connection == connection)

