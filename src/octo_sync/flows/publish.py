@@ -171,7 +171,9 @@ def _column_comments(warehouse: Scripted, marts: Sequence[SqlFile]) -> list[str]
     known, statements = _meanings(), []
     own = {mart.name: dict(_COLUMN.findall(mart.text)) for mart in marts}
     # Asked of the catalog at once: to ask each view costs its planning again.
-    columns = "select table_name, column_name from information_schema.columns where table_schema = 'marts' order by 1, 2"
+    columns = (
+        "select table_name, column_name from information_schema.columns where table_schema = 'marts' order by 1, 2"
+    )
     for mart, name in warehouse.query(columns).rows:
         if meaning := own[mart].get(name) or known.get(name):
             escaped = meaning.replace("'", "''")
