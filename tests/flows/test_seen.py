@@ -132,30 +132,37 @@ async def test_whatever_changes_and_changes_back_is_landed_both_times(synced, se
 
 
 async def test_a_bookings_older_answer_that_lands_before_the_window_is_undone(synced, service):
-    """Own request (older state) → window request → own answer lands → window, checked before that, lands."""
+    """Own request (older state) → window request → own answer lands → the window lands."""
     copy, uuid = synced(), booked(service)
     one = Subject("main", SubjectKind.BOOKING, (uuid,))
     async with copy.opened() as opened:
         ports = opened.ports
         service.change(uuid, reseller_reference="OLDER", silent=True)
-        ports.journal.subjects.mark([one], Source.NOTIFICATION)
-        (claim,) = ports.journal.subjects.claim(1, run_id=ports.run_id)
-        older = await Fetcher(ports).fetch(claim, None)
+        older = await _fetched(ports, one)
         service.reset()
         service.change(next(b for b in _others(service, uuid)), notes="so that the window is new", silent=True)
-        real, landed = ports.warehouse, []
-
-        def between():
-            if not landed:
-                landed.append(1)
-                land(dataclasses.replace(ports, warehouse=real), [older])
-
-        ports.warehouse = Watched(real, between)
-        ports.journal.subjects.mark([WINDOW], Source.SCHEDULE)
-        await Worker(ports).drain()
-        assert [s for report in ports.warehouse.reports for s in report.differing] == [one]
-        assert [row.subject for row in ports.journal.subjects.rows() if row.dirty] == []
+        window = await _fetched(ports, WINDOW)
+        land(ports, [older])
+        land(ports, [window])
     assert copy.differences() == []
+
+
+async def test_a_booking_buried_between_a_windows_request_and_its_landing_is_live_again(synced, service):
+    copy, uuid = synced(), booked(service)
+    async with copy.opened() as opened:
+        ports = opened.ports
+        service.change(next(b for b in _others(service, uuid)), notes="so that the window is new", silent=True)
+        window = await _fetched(ports, WINDOW)
+        ports.warehouse.run_script([f"update core.bookings set is_deleted = true where booking_uuid = '{uuid}'"])
+        land(ports, [window])
+    assert copy.query("select is_deleted from core.bookings where booking_uuid = $1", uuid) == [(False,)]
+
+
+async def _fetched(ports, subject):
+    """Its answer, as the worker has it before it lands."""
+    ports.journal.subjects.mark([subject], Source.NOTIFICATION)
+    (claim,) = ports.journal.subjects.claim(1, run_id=ports.run_id)
+    return await Fetcher(ports).fetch(claim, ports.warehouse.covered([subject]).get(subject))
 
 
 def _others(service, uuid):

@@ -350,7 +350,7 @@ def watermark_in_a_transaction_of_its_own():
         from octo_sync.destinations.duckdb import warehouse as duckdb
 
         with duckdb.transaction(self._db):
-            cover(self._db, self._fresh, self._landing.run_id, set())
+            cover(self._db, self._fresh, self._landing.run_id)
 
     assert transaction
     landing.LandingWork.stage = first_the_watermark
@@ -393,8 +393,8 @@ def ordered_by_the_wall_clock():
 
 @mutant("R6", confirms=False)
 def no_order_at_all():
-    from octo_sync.destinations.landing.staging import Stage
     from octo_sync.destinations.landing.steps import LandingWork
+    from octo_sync.flows.order import Order
 
     begin = LandingWork.__init__
 
@@ -402,8 +402,8 @@ def no_order_at_all():
         begin(self, *args, covered={}, **more)
 
     LandingWork.__init__ = without_memory
-    # Neither between windows and single records, nor for what was taken for landed.
-    Stage._leave_out = Stage.prove_seen = lambda self: None
+    # Neither between windows and single records.
+    Order.apply = lambda self, answers: list(answers)
 
 
 @mutant("R9", "zombie")

@@ -21,8 +21,8 @@ from octo_sync.app import project as app
 from octo_sync.app import serve as serving
 from octo_sync.app.project import open_project
 from octo_sync.destinations.duckdb import warehouse as destination
-from octo_sync.destinations.landing.staging import Stage
 from octo_sync.errors import OctoSyncError, WriterFenced
+from octo_sync.flows.order import Order
 from octo_sync.flows.sync import keep, settle
 from octo_sync.journal import Lease
 from octo_sync.journal.inbox import Inbox
@@ -360,16 +360,15 @@ def _count_what_is_rare():
         if quarantine and (program := current()) is not None:
             program.world.count("subject quarantined")
 
-    drop = Stage._drop
+    apply = Order.apply
 
-    def told_drop(self, condition):
-        known = len(self.overruled)
-        dropped = drop(self, condition)
+    def told_apply(self, answers):
+        found = apply(self, answers)
         if (program := current()) is not None:
-            program.world.count("older answers overruled", len(self.overruled) - known)
-        return dropped
+            program.world.count("older answers overruled", sum(bool(a.left_out) for a in found))
+        return found
 
-    settle.decide, Subjects.failed, Stage._drop = told_decide, told_failed, told_drop
+    settle.decide, Subjects.failed, Order.apply = told_decide, told_failed, told_apply
 
 
 class Actions(logging.Handler):

@@ -31,6 +31,7 @@ __all__ = [
     "Rows",
     "Scripted",
     "Seen",
+    "Shown",
     "TableDigest",
 ]
 
@@ -49,12 +50,28 @@ class Payload:
 class Seen:
     """A booking in an answer whose record equals the one its row was landed from, so that it was not read again.
 
-    `digest` is what the row had when the answer was checked, `request_seq` the number of the request that showed it.
+    `digest` is what the row has, `request_seq` the number of the request that showed it.
     """
 
     uuid: str
     digest: int
     request_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The ids of records that came together: in answer to one request, or to one for each language.
+
+    A record that was asked for by its own id and is not there counts as shown: it is what the answer is about.
+    """
+
+    requests: tuple[int, ...]
+    ids: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        """The number of the request that started first: what it is as old as (R6)."""
+        return min(self.requests)
 
 
 KnownBookings = Mapping[int, tuple[str, date | None, date | None]]
@@ -79,7 +96,8 @@ class Answered:
     `noun` and `lines` are the checked records for the spool, one JSON object a line. `unchanged` means that the answer's
     bytes equal the last landed ones: only coverage is renewed. `not_found` means a typed "this id does not exist".
     `complete` is False when a record was set aside or the list was cut: then nothing is concluded from absence (R7).
-    `seen` are records that were there but are not in `lines`; they count as present, and in `row_count`.
+    `seen` are records that were there but are not in `lines`; they count as present, and in `row_count`. `shown` are the
+    records of all requests, `left_out` those that a later request has shown, by the number of this one: they are not landed.
     `date_meaning` is what the days of a list of bookings are: `travel` or `creation`, as it shows or the pipeline says,
     `either` where it fits both and nothing else is known (then they are what they were, else of travel), `unknown` where it
     fits neither.
@@ -102,6 +120,8 @@ class Answered:
     payloads: tuple[Payload, ...] = ()
     drift: tuple[Drift, ...] = ()
     seen: tuple[Seen, ...] = ()
+    shown: tuple[Shown, ...] = ()
+    left_out: frozenset[tuple[int, str]] = frozenset()
 
     @property
     def unasked(self) -> bool:
@@ -264,8 +284,8 @@ class Destination(Scripted, Protocol):
     def known_bookings(self, connection: str, window: Window) -> KnownBookings:
         """The records that live bookings which travel or were made in the window were landed from.
 
-        One that is in an answer again, byte for byte, need not be read: `Answered.seen`. It may be asked while a landing
-        is under way; the landing checks what was seen once more.
+        One that is in an answer again, byte for byte, need not be read: `Answered.seen`. To be asked where nothing else
+        lands before the answer does.
         """
         ...
 

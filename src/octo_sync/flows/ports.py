@@ -8,6 +8,7 @@ from random import Random
 
 from octo_sync.destinations.base import Destination
 from octo_sync.flows.contacts import Privacy
+from octo_sync.flows.order import Order
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, Connection, Horizon, Source, Subject, Window, day_at
 from octo_sync.octo.client import OctoClient
@@ -26,6 +27,8 @@ class Numbers:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._left: Iterator[int] = iter(())
+        self.last = 0
+        """The number that was given out last."""
 
     def next(self) -> int:
         """The next number."""
@@ -33,6 +36,7 @@ class Numbers:
         if number is None:
             self._left = iter(self._journal.numbers.reserve(_BLOCK))
             number = next(self._left)
+        self.last = number
         return number
 
 
@@ -108,6 +112,7 @@ class Ports:
     run_id: str
     fence: int
     numbers: Numbers
+    order: Order = field(default_factory=Order)
     travel: Window | None = None
     """Travel dates a user asked for beyond the horizon."""
     allow_deletions: bool = False

@@ -1,6 +1,6 @@
 """The watermark on DuckDB: one row of `ops.coverage` a subject, in the same transaction as its rows (R8)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -31,16 +31,13 @@ _COLUMNS = {
 _SAME = "o.connection_id = n.connection_id and o.resource = n.resource and o.key = n.key"
 
 
-def cover(
-    db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: str, overruled: Collection[Subject]
-) -> list[Subject]:
+def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: str) -> list[Subject]:
     """Renew the coverage of the subjects. Runs inside a transaction that the caller opened.
 
-    `overruled` are subjects of whose answer something was left out, so that an equal one must be read again. Returned are
-    those whose answer was taken for equal to one that is no longer what is landed.
+    Returned are those whose answer was taken for equal to one that is no longer what is landed.
     """
     # What was not asked for was not verified: what is known of it stays as old as it is.
-    rows = [_row(a, run_id, overruled) for a in answered if not a.unasked]
+    rows = [_row(a, run_id) for a in answered if not a.unasked]
     if not rows:
         return []
     arrays = [list(column) for column in zip(*rows, strict=True)]
@@ -133,7 +130,7 @@ def cover_open_dated(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered]
     )
 
 
-def _row(a: Answered, run_id: str, overruled: Collection[Subject]) -> tuple[Any, ...]:
+def _row(a: Answered, run_id: str) -> tuple[Any, ...]:
     return (
         a.subject.connection,
         str(a.subject.kind),
@@ -149,7 +146,7 @@ def _row(a: Answered, run_id: str, overruled: Collection[Subject]) -> tuple[Any,
         a.complete,
         ",".join(a.missing_capabilities),
         a.request_seq,
-        a.answer_hash if a.complete and a.subject not in overruled else None,
+        a.answer_hash if a.complete and not a.left_out else None,
         run_id,
         a.unchanged,
     )

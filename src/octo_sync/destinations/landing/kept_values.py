@@ -128,7 +128,7 @@ class Keeping:
         """The rows of bookings that were in the answers and not read, as far as they are as verified."""
         if not self._facts.seen:
             return ""
-        return f"{self._seen_details(table, target, columns)} and not t.is_deleted and t.stale_columns is null"
+        return f"{self._seen_details(table, target, columns)} where not t.is_deleted and t.stale_columns is null"
 
     def _seen_details(self, table: Table, target: str, columns: Sequence[Column]) -> str:
         """Rows of bookings that were in the answers and not read, with these columns; '' where there are none."""
@@ -137,7 +137,7 @@ class Keeping:
         names = [*filter(None, [table.at_own[0]]), *(c.name for c in columns)]
         return (
             f"select {', '.join(f't.{n}' for n in ['connection_id', *names])} from {target} t join seen_bookings n "
-            f"on n.connection_id = t.connection_id and n.booking_uuid = t.booking_uuid where not n.is_overruled"
+            f"on n.connection_id = t.connection_id and n.booking_uuid = t.booking_uuid"
         )
 
     def _spare(self, table: Table, going: str, came: str) -> str:

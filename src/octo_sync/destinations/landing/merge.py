@@ -85,7 +85,7 @@ class Merger(Keeping):
         keys = self._keys(table, table.key)
         if table.full_name != "core.bookings" or not self._facts.seen:
             return keys
-        return f"{keys} union all by name select connection_id, booking_uuid from seen_bookings where not is_overruled"
+        return f"{keys} union all by name select connection_id, booking_uuid from seen_bookings"
 
     def _has_rows(self, table: Table) -> bool:
         """Whether the table had live rows before this landing. One that had some keeps some: rows are only marked."""

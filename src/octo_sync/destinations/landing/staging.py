@@ -6,7 +6,6 @@ the shape check re-encoded, so that the loader cannot read anything else than wh
 
 import os
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ from pathlib import Path
 import duckdb
 
 from octo_sync.destinations.base import Answered
-from octo_sync.destinations.landing.lists import speaks_for
-from octo_sync.model import Subject, SubjectKind
+from octo_sync.model import SubjectKind
 from octo_sync.tables.schema import STAGED, Noun, Table
 
 __all__ = ["FLAGS", "Facts", "Stage"]
@@ -62,14 +60,6 @@ class Stage:
         self._answered = answered
         self._spool = spool
         self._has_seen = any(a.seen for a in answered)
-        self._parts = sum(len(a.lines) for a in answered)
-        """Lines staged; every answer has lines of its own."""
-        self.overruled: set[Subject] = set()
-        """Subjects of whose answer something was left out: what their hash stands for is not what is landed."""
-        self.left_out: Counter[Subject] = Counter()
-        """Of departures how many: their months must not claim more than is landed."""
-        self.differing: set[Subject] = set()
-        """Bookings that were taken for landed and are not: to be fetched anew."""
 
     def read(self) -> None:
         """Read the spool into `staged_<noun>`."""
@@ -89,7 +79,7 @@ class Stage:
             self._read(lines, begin)
 
     def settle(self) -> None:
-        """Leave out what is not for this landing. From here on the rows that are there count."""
+        """Leave out what later requests have shown. From here on the rows that are there count."""
         if self._has_seen:
             self._stage_seen()
         self._leave_out()
@@ -133,128 +123,23 @@ class Stage:
             Path(name).unlink(missing_ok=True)
 
     def _leave_out(self) -> None:
-        if self.noun.name == "availability":
-            # A slot outside the days that were asked for belongs to another subject.
-            self.left_out += self._without(
-                'left(s.r."localDateTimeStart", 10)::date not between s.window_start and s.window_end'
-            )
-            self._leave_out_former_days()
-            self._leave_out_overruled_departures()
-        elif self.noun.name == "products":
-            self._newest("r.id, language")
-            # R6 between a list and a single product: the later request wins.
-            self._drop(
-                "exists (select 1 from ops.coverage c "
-                "where c.connection_id = s.connection_id and c.request_seq > s.request_seq and "
-                "(c.resource = 'products' and s.resource = 'product' "
-                "or c.resource = 'product' and c.product_id = s.r.id))"
-            )
-        elif self.noun.name == "bookings":
-            self._newest("r.uuid")
-            if self._has_seen:
-                # What a later request showed, and what is landed, overrules an older answer here too.
-                self._drop(
-                    "exists (select 1 from seen_bookings n join core.bookings t on t.connection_id = n.connection_id "
-                    "and t.booking_uuid = n.booking_uuid and t.payload_digest = n.payload_digest and not t.is_deleted "
-                    "where n.connection_id = s.connection_id and n.booking_uuid = s.r.uuid "
-                    "and n.request_seq > s.request_seq)"
-                )
-            if self._later_landed():
-                self._leave_out_overruled_bookings()
-
-    def _leave_out_former_days(self) -> None:
-        """One departure may have moved between the requests for two months, or parts of one: the later one knows."""
-        if len({(a.subject.connection, *a.subject.parts[:2]) for a in self._answered if a.lines}) >= self._parts:
-            return
-        # By their hashes, because the texts themselves cost as much as reading them.
-        key = "connection_id, product_id, option_id, r.id"
-        twice = self._db.execute(f"select count(*) > count(distinct hash({key})) from staged_availability").fetchone()
-        if twice and twice[0]:
-            self.left_out += self._newest("product_id, option_id, r.id")
-
-    def _leave_out_overruled_departures(self) -> None:
-        """R6 between two months of an option: where a later request has shown the departure, there it is."""
-        later = (
-            "ops.coverage c where c.resource = 'availability' and c.connection_id = s.connection_id "
-            "and c.product_id = s.product_id and c.option_id = s.option_id and c.request_seq > s.request_seq"
-        )
-        asked = "select distinct connection_id, product_id, option_id, request_seq from staged_availability"
-        if not self._db.execute(f"select 1 from ({asked}) s where exists (select 1 from {later}) limit 1").fetchone():
-            return
-        self.left_out += self._drop(
-            "(s.connection_id, s.product_id, s.option_id, s.r.id, s.request_seq) in "
-            "(select s.connection_id, s.product_id, s.option_id, s.r.id, s.request_seq from staged_availability s "
-            "join core.availability t on t.connection_id = s.connection_id and t.product_id = s.product_id "
-            "and t.option_id = s.option_id and t.availability_id = s.r.id "
-            "where not t.is_deleted and t.local_date not between s.window_start and s.window_end "
-            f"and exists (select 1 from {later} and t.local_date between c.window_start and c.window_end))"
-        )
-
-    def _leave_out_overruled_bookings(self) -> None:
-        """R6 between a window and a booking of its own: the later request wins."""
-        own = (
-            "exists (select 1 from ops.coverage c where c.connection_id = s.connection_id and c.resource = 'booking' "
-            "and c.key = to_json([{uuid}])::varchar and c.request_seq > s.request_seq)"
-        )
-        self._drop(own.format(uuid="s.r.uuid"))
-        self._drop(
-            "s.resource = 'booking' and exists (select 1 from core.bookings t "
-            "join ops.coverage c on c.connection_id = t.connection_id and c.resource = 'bookings' "
-            f"and {speaks_for('t', 'c')} "
-            "where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid and not t.is_deleted "
-            "and c.request_seq > s.request_seq)"
-        )
-        if self._has_seen:
+        left_out = [pair for a in self._answered for pair in a.left_out]
+        if left_out:
+            key = "uuid" if self.noun.name == "bookings" else "id"
             self._db.execute(
-                f"update seen_bookings s set is_overruled = true where {own.format(uuid='s.booking_uuid')}"
+                f"delete from staged_{self.noun.name} s where (s.request_seq, s.r.{key}) in "
+                "(select unnest($1::bigint[]), unnest($2::varchar[]))",
+                [list(column) for column in zip(*left_out, strict=True)],
             )
-
-    def _drop(self, condition: str) -> Counter[Subject]:
-        """Leave out records, over alias `s`; their answers as a whole are not what is landed. How many of each."""
-        dropped = self._without(condition)
-        self.overruled |= dropped.keys()
-        return dropped
-
-    def _without(self, condition: str) -> Counter[Subject]:
-        found = self._db.execute(
-            f"delete from staged_{self.noun.name} s where {condition} returning connection_id, resource, subject_key"
-        ).fetchall()
-        return Counter({Subject.from_key(*row): count for row, count in Counter(found).items()})
 
     def _stage_seen(self) -> None:
         """What was in the answers and not read becomes `seen_bookings`."""
-        seen = [(a, s) for a in self._answered for s in a.seen]
+        seen = [(a.subject, s.uuid) for a in self._answered for s in a.seen]
         self._db.execute(
             "create or replace temp table seen_bookings as select unnest($1::varchar[]) as connection_id, "
-            "unnest($2::varchar[]) as subject_key, unnest($3::varchar[]) as booking_uuid, "
-            "unnest($4::bigint[]) as payload_digest, unnest($5::bigint[]) as request_seq, false as is_overruled",
-            [
-                [a.subject.connection for a, _ in seen],
-                [a.subject.key for a, _ in seen],
-                [s.uuid for _, s in seen],
-                [s.digest for _, s in seen],
-                [s.request_seq for _, s in seen],
-            ],
+            "unnest($2::varchar[]) as subject_key, unnest($3::varchar[]) as booking_uuid",
+            [[subject.connection for subject, _ in seen], [subject.key for subject, _ in seen], [u for _, u in seen]],
         )
-
-    def prove_seen(self) -> None:
-        """After the merge: what was taken for landed must be what is landed now, or it is fetched anew.
-
-        Between the check of an answer and its landing another landing may have written the row, and this one may have.
-        """
-        if not self._has_seen:
-            return
-        found = self._db.execute(
-            "select n.connection_id, n.subject_key, n.booking_uuid, n.is_overruled or exists (select 1 from "
-            "staged_bookings s where s.connection_id = n.connection_id and s.r.uuid = n.booking_uuid "
-            "and s.request_seq > n.request_seq) from seen_bookings n left join core.bookings t "
-            "on t.connection_id = n.connection_id and t.booking_uuid = n.booking_uuid and not t.is_deleted "
-            "where t.payload_digest is distinct from n.payload_digest"
-        ).fetchall()
-        for connection, key, uuid, is_overruled in found:
-            self.overruled.add(Subject.from_key(connection, SubjectKind.BOOKINGS, key))
-            if not is_overruled:
-                self.differing.add(Subject(connection, SubjectKind.BOOKING, (uuid,)))
 
     def note_digests(self) -> None:
         """Rows that stayed as they were may come from other bytes now: contacts are not in them, and texts are left alone."""
@@ -263,26 +148,6 @@ class Stage:
             "from staged_bookings s where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid "
             "and t.row_hash is not null "
             "and (t.payload_digest is distinct from s.payload_digest or t.contact_key is distinct from s.contact_key)"
-        )
-
-    def _later_landed(self) -> bool:
-        """Whether any booking answer landed whose request started after the first of these."""
-        first = min(a.request_seq for a in self._answered)
-        found = self._db.execute(
-            "select 1 from ops.coverage where resource in ('booking', 'bookings') and request_seq > $1 limit 1", [first]
-        )
-        return found.fetchone() is not None
-
-    def _newest(self, key: str) -> Counter[Subject]:
-        """Several answers of one landing may hold the same record: the one whose request started last counts.
-
-        A month that was asked for in parts is several answers too. Returned is how many of each were left out.
-        """
-        if self._parts <= 1:
-            return Counter()
-        return self._drop(
-            f"s.rowid in (select rowid from staged_{self.noun.name} "
-            f"qualify row_number() over (partition by connection_id, {key} order by request_seq desc) > 1)"
         )
 
     def absence_scope(self, table: Table) -> str | None:

@@ -7,7 +7,6 @@ import contextlib
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,14 +120,8 @@ class LandingWork:
             self._land_noun(stage)
         self._miss_own()
         self._miss_nothing_unasked()
-        overruled = {subject for stage in self._stages for subject in stage.overruled}
-        self.report.differing += sorted(subject for stage in self._stages for subject in stage.differing)
-        left_out = sum((stage.left_out for stage in self._stages), Counter())
-        fresh = (
-            [replace(a, row_count=a.row_count - left_out[a.subject]) for a in self._fresh] if left_out else self._fresh
-        )
-        self.report.differing += cover(self._db, fresh, self._landing.run_id, overruled)
-        cover_open_dated(self._db, fresh, self._landing.run_id)
+        self.report.differing += cover(self._db, self._fresh, self._landing.run_id)
+        cover_open_dated(self._db, self._fresh, self._landing.run_id)
         self._drift()
 
     def clean_up(self) -> None:
@@ -161,10 +154,8 @@ class LandingWork:
             stage.forget_other_answers()
         for table in tables:
             merger.merge(table)
-            if table.full_name == "core.bookings":
-                if merger.unchanged(table):
-                    stage.note_digests()
-                stage.prove_seen()
+            if table.full_name == "core.bookings" and merger.unchanged(table):
+                stage.note_digests()
         for table in tables:
             if table.merge is Merge.MERGE and not table.absent_is_gone:
                 merger.forget_absences(table)

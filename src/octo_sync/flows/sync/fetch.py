@@ -4,7 +4,6 @@ What was learned about a service is remembered for the rest of the run (`windows
 answer (R6). Longer than most modules, so that each kind's way from request to checked answer can be read in one place.
 """
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from octo_sync.destinations.base import Answered, Covered, Drift, KnownBookings, Payload, Seen
+from octo_sync.destinations.base import Answered, Covered, Drift, KnownBookings, Payload, Seen, Shown
 from octo_sync.errors import AnswerInvalid, NotFound
 from octo_sync.flows.ports import Ports, booking_dates_mean
 from octo_sync.flows.sync.windows import Pieces, Windows, with_margins
@@ -56,6 +55,12 @@ class Fetched:
     records: BadRecords
     screened: int = 0
     """`Privacy.number` before its bookings were screened: after an erasure the answer is asked for anew."""
+    began: int = 0
+    """The number of the last request before it was asked for; see `Order`."""
+    size: int = 0
+    """Bytes that are still to be read."""
+    read: "Callable[[], Fetched] | None" = None
+    """Reads what came, where that needs what is landed: to be called by who lands it, nothing else landing meanwhile."""
 
 
 class Fetcher:
@@ -125,7 +130,7 @@ class Fetcher:
                 pieces.calls.append((None, await self._send(subject, call)))
             except NotFound:
                 if one and not pieces.calls:
-                    return self._without_rows(claim, not_found=True)
+                    return self._not_there(claim, "products")
                 raise
         if same := self._unchanged(claim, known, pieces, "products", None):
             return same
@@ -189,7 +194,7 @@ class Fetcher:
             try:
                 answer = await self._send(subject, endpoints.booking(subject.parts[0]))
             except NotFound:
-                return self._without_rows(claim, not_found=True)
+                return self._not_there(claim, "bookings")
             pieces = Pieces([(None, answer)])
         else:
             window = self._ports.bookings_of(subject.connection, subject.parts[0])
@@ -204,9 +209,20 @@ class Fetcher:
             )
         if same := self._unchanged(claim, known, pieces, "bookings", window):
             return same
-        rows: KnownBookings = {}
-        if window and known:
-            rows = await asyncio.to_thread(self._ports.warehouse.known_bookings, subject.connection, window)
+        if window is None or known is None:
+            return self._read_bookings(claim, pieces, window, {})
+        days = window
+
+        def read() -> Fetched:
+            landed = self._ports.warehouse.known_bookings(subject.connection, days)
+            return self._read_bookings(claim, pieces, days, landed)
+
+        later = self._without_rows(claim, pieces.request_seq, noun="bookings", window=window)
+        return replace(later, read=read, size=sum(len(answer.body) for _, answer in pieces.calls))
+
+    def _read_bookings(self, claim: Claim, pieces: Pieces, window: Window | None, rows: KnownBookings) -> Fetched:
+        """The checked answer; records that are in `rows` are not read again."""
+        subject = claim.subject
         screened = self._ports.privacy.number
         checks = self._check_bookings(subject, pieces, rows)
         lines: list[bytes] = []
@@ -290,6 +306,13 @@ class Fetcher:
             **{"answer_hash": "", **known},
         )
         return Fetched(claim, answered, BadRecords(answered.noun, (), ()))
+
+    def _not_there(self, claim: Claim, noun: str) -> Fetched:
+        """The claim whose own id the service does not know."""
+        number = self._ports.numbers.next()
+        return self._without_rows(
+            claim, number, noun=noun, not_found=True, shown=(Shown((number,), claim.subject.parts),)
+        )
 
     # -- putting together ---------------------------------------------------------------------------------------
 
@@ -392,9 +415,23 @@ class Fetcher:
             payloads=tuple(payloads),
             drift=tuple(drift),
             seen=tuple(seen),
+            shown=_shown(noun, pieces, checks),
         )
         good = (*(key for checked in checks for key in checked.ids), *(booking.uuid for booking in seen))
         return Fetched(claim, answered, BadRecords(noun, bad, good))
+
+
+def _shown(noun: str, pieces: Pieces, checks: Sequence[checking.Checked]) -> tuple[Shown, ...]:
+    """The records by the requests that showed them; the texts of a product in several languages are one answer."""
+    if noun == "products":
+        return (
+            Shown(tuple(answer.request_seq for _, answer in pieces.calls), tuple({i for c in checks for i in c.ids})),
+        )
+    found = []
+    for (_, answer), checked in zip(pieces.calls, checks, strict=True):
+        seen = [uuid for uuid, _ in checked.seen] if isinstance(checked, checking.CheckedBookings) else ()
+        found.append(Shown((answer.request_seq,), (*checked.ids, *seen)))
+    return tuple(found)
 
 
 def _require_own(subject: Subject, checked: checking.Checked) -> None:

@@ -6,18 +6,18 @@ subjects are clean (R2). A kill between the two costs one repeated fetch whose a
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from octo_sync.destinations.base import Landing, LandingReport
 from octo_sync.destinations.gate import Guard
-from octo_sync.errors import RowsRefused
+from octo_sync.errors import JournalError, RowsRefused, WarehouseError
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.sync.fetch import Fetched
 from octo_sync.flows.sync.losses import note_values_lost, values_lost
-from octo_sync.model import Source, Subject, SubjectKind
+from octo_sync.model import Claim, Source, Subject, SubjectKind
 
-__all__ = ["Lander", "Totals"]
+__all__ = ["Landed", "Lander", "Totals"]
 
 log = logging.getLogger("octo_sync")
 
@@ -38,11 +38,23 @@ class Totals:
     by_table: dict[str, int] = field(default_factory=dict)
 
 
-class Lander:
-    """Collects fetched subjects and lands them, one batch at a time, in a thread of its own."""
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What became of a batch: the report, what landed as it was read, and what could not be read."""
 
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
+    report: LandingReport
+    fetched: Sequence[Fetched]
+    broken: Sequence[tuple[Claim, Exception]]
+
+
+class Lander:
+    """Collects fetched subjects and lands them, one batch at a time, in a thread of its own.
+
+    `broke` is told of an answer that could not be read.
+    """
+
+    def __init__(self, ports: Ports, broke: Callable[[Claim, Exception], object]) -> None:
+        self._ports, self._broke = ports, broke
         self._waiting: list[Fetched] = []
         self._size, self._since = 0, 0.0
         self._landing: asyncio.Task[None] | None = None
@@ -90,14 +102,14 @@ class Lander:
         if not self._waiting:
             self._since = asyncio.get_running_loop().time()
         self._waiting.append(fetched)
-        self._size += fetched.answered.size
+        self._size += fetched.answered.size + fetched.size
 
     def start(self) -> None:
         """Begin to land what waits; call only when not busy."""
         self.check()
         if self._waiting:
             batch, self._waiting, self._size = self._waiting, [], 0
-            self._landing = asyncio.create_task(self._land(batch))
+            self._landing = asyncio.create_task(self._land_to_the_end(batch))
 
     def check(self) -> None:
         """Raise what the last landing raised."""
@@ -105,12 +117,22 @@ class Lander:
             done, self._landing = self._landing, None
             done.result()
 
+    async def _land_to_the_end(self, batch: Sequence[Fetched]) -> None:
+        try:
+            await self._land(batch)
+        finally:
+            for f in batch:
+                self._ports.order.end(f.claim.subject.connection, f.began)
+
     async def _land(self, batch: Sequence[Fetched]) -> None:
         try:
-            report = await asyncio.to_thread(land, self._ports, batch)
+            landed = await asyncio.to_thread(land, self._ports, batch)
         except RowsRefused as error:
             await self._find_refused(batch, error)
             return
+        report, batch = landed.report, landed.fetched
+        for claim, why in landed.broken:
+            self._broke(claim, why)
         self.totals.subjects += len(batch)
         self.totals.unchanged += sum(f.answered.unchanged for f in batch)
         self.totals.bad_records += sum(len(f.records.bad) for f in batch)
@@ -143,7 +165,7 @@ class Lander:
         )
 
 
-def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
+def land(ports: Ports, batch: Sequence[Fetched]) -> Landed:
     """Commit one batch: warehouse first, journal after. Blocking.
 
     Raises:
@@ -151,18 +173,19 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
         WarehouseError: Nothing was kept; the subjects stay dirty.
     """
     with ports.privacy.lock:
+        batch, broken = _read(batch)
         batch = _without_erased(ports, batch)
-        now = ports.clock.now()
         settings = ports.pipeline.sync
         landing = Landing(
             run_id=ports.run_id,
             fence=ports.fence,
-            now=now,
-            answered=[f.answered for f in batch],
+            now=ports.clock.now(),
+            answered=ports.order.apply([f.answered for f in batch]),
             guard=Guard(settings.deletion_rows, settings.deletion_share),
             lost_lately=lambda: values_lost(ports),
         )
         report = ports.warehouse.land(landing)
+        ports.order.landed(landing.answered)
     if report.lost:
         note_values_lost(ports, report.lost)
     for f in batch:
@@ -195,7 +218,21 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> LandingReport:
         len(report.stale),
         len(report.differing),
     )
-    return report
+    return Landed(report, batch, broken)
+
+
+def _read(batch: Sequence[Fetched]) -> tuple[list[Fetched], list[tuple[Claim, Exception]]]:
+    """Read what had to wait for those before it to land; what cannot be read does not stop the others (R11)."""
+    found: list[Fetched] = []
+    broken: list[tuple[Claim, Exception]] = []
+    for f in batch:
+        try:
+            found.append(replace(f.read(), began=f.began) if f.read else f)
+        except (WarehouseError, JournalError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the worker says what it is
+            broken.append((f.claim, error))
+    return found, broken
 
 
 def _without_erased(ports: Ports, batch: Sequence[Fetched]) -> list[Fetched]:

@@ -117,7 +117,8 @@ def settle(
     if plan.bury:
         # Before it is done: a kill in between makes the gate stricter, never laxer.
         note_rows_lost(ports, Counter((a.connection, a.table) for a in plan.bury))
-        buried = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
+        with ports.privacy.lock:  # not between the reading of an answer and its landing
+            buried = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
         gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
         _forget(ports, gone)
         log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), buried)

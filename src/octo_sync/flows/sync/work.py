@@ -7,6 +7,7 @@ it, so memory is bounded. Whatever fails is written down with its reason and tri
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from math import inf
 from typing import Any
@@ -71,7 +72,7 @@ class Worker:
         self._throttle = Throttle(ports.pipeline.webhooks.rest)
         self._on_products = on_products
         self.failed: dict[Subject, str] = {}
-        self.lander = Lander(ports)
+        self.lander = Lander(ports, self._broke)
         self._fetcher = Fetcher(ports)
         self._health = {name: Health() for name in ports.clients}
         self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
@@ -180,7 +181,13 @@ class Worker:
         """The answer to land; None for a subject that an action has made clean."""
         action = self._actions.get(claim.subject.kind)
         if action is None:
-            return await self._fetcher.fetch(claim, covered)
+            connection, began = claim.subject.connection, self.ports.numbers.last
+            self.ports.order.begin(connection, began)
+            try:
+                return replace(await self._fetcher.fetch(claim, covered), began=began)
+            except BaseException:
+                self.ports.order.end(connection, began)
+                raise
         await action(claim)
         await asyncio.to_thread(self.ports.journal.subjects.landed, [claim], run_id=self.ports.run_id)
         return None
@@ -219,15 +226,18 @@ class Worker:
                 self.without_products.discard(claim.subject.connection)
             if (fetched := task.result()) is not None:
                 self.lander.add(fetched)
-        elif isinstance(error, OctoSyncError):
-            self._failed(claim, error)
         elif isinstance(error, Exception):
-            # A mistake of ours about one answer must not stop the night either (R11); the trace is for --debug.
-            log.debug("action=fetch_broke subject=%s", claim.subject, exc_info=error)
-            name = type(error).__name__
-            self._failed(claim, OctoSyncError(f"The answer could not be read ({name}); please report this."))
+            self._broke(claim, error)
         else:
             raise error
+
+    def _broke(self, claim: Claim, error: Exception) -> None:
+        """An answer did not come, or could not be read."""
+        if not isinstance(error, OctoSyncError):
+            # A mistake of ours about one answer must not stop the night either (R11); the trace is for --debug.
+            log.debug("action=fetch_broke subject=%s", claim.subject, exc_info=error)
+            error = OctoSyncError(f"The answer could not be read ({type(error).__name__}); please report this.")
+        self._failed(claim, error)
 
     async def _tell(self) -> None:
         """Say which connections' products have landed: there may be more to mark."""
