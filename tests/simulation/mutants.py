@@ -183,7 +183,6 @@ def quarantine_without_a_second_chance():
     from octo_sync.journal.quarantine import Quarantine
 
     sql.MARK = sql.MARK.replace("excluded.source IN ('user', 'notification', 'repair')", "false")
-    sql.MARK_MANY = sql.MARK_MANY.replace("excluded.source IN ('user', 'notification', 'repair')", "false")
     Quarantine.retry = lambda self, *args, **more: 0
 
 

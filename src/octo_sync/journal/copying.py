@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from octo_sync.errors import LeaseHeld
 from octo_sync.journal.faults import translated
+from octo_sync.journal.sqlite import FileLease
 
 __all__ = ["copy_journal", "is_in_use", "locked"]
 
@@ -52,15 +51,10 @@ def locked(lock_path: Path) -> Iterator[None]:
     Raises:
         LeaseHeld: Another process has it.
     """
-    lock_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = FileLock(lock_path, mode=0o600, thread_local=False, fallback_to_soft=False)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise LeaseHeld(
-            "Another octo-sync process works on this project; wait until it has ended, or end it."
-        ) from None
+    lock = FileLease(lock_path)
+    if not lock.acquire():
+        raise LeaseHeld("Another octo-sync process works on this project; wait until it has ended, or end it.")
     try:
         yield
     finally:
-        lock.release(force=True)
+        lock.release()

@@ -66,8 +66,8 @@ class Inbox:
                     _confirm(looks, inside, due[-1:] if months.last_look_only else due)
             every = set().union(*marks)
             if every:
-                rows = (as_json(sorted(every)), number, NOTIFIED, source.value, to_text(self._store.clock.now()))
-                connection.execute(sql.MARK_MANY, rows)
+                rows = (as_json(sorted(every)), number, NOTIFIED, source.value, to_text(self._store.clock.now()), None)
+                connection.execute(sql.MARK, rows)
             if looks:
                 timers = [(*key, due, Source.CONFIRM.value) for key, due in sorted(looks.items())]
                 connection.execute(sql.POSTPONE_TIMERS, (as_json(timers), False))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Self
 from sqlalchemy import select, update
 
 from octo_sync.errors import LeaseHeld
+from octo_sync.journal.database import WriterLock
 from octo_sync.journal.faults import translated
 from octo_sync.journal.models import LeaseRow, Run, columns, loaded
-from octo_sync.journal.store import Store, WriterLock
+from octo_sync.journal.store import Store
 from octo_sync.model import Clock
 
 if TYPE_CHECKING:

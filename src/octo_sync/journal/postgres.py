@@ -7,7 +7,7 @@ the order of the numbers that they give out), and the lease is a lock of a sessi
 import select
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -17,8 +17,8 @@ from sqlalchemy.pool import NullPool
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import translation
+from octo_sync.journal.database import Database
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS
-from octo_sync.model import Clock
 
 if TYPE_CHECKING:
     import psycopg
@@ -65,8 +65,8 @@ _TABLES = ("deliveries", "subjects", "quarantined_records", "runs", "settings", 
 """Those that hold what may have to be forgotten."""
 
 
-class PostgresServer:
-    """See `store.Database`. `url` is what libpq understands: `postgresql://user@host:port/database?sslmode=verify-full`."""
+class PostgresServer(Database):
+    """The journal on a server. `url` is what libpq understands: `postgresql://user@host:port/database?sslmode=verify-full`."""
 
     lease_outlives_its_lock = True
     """A session ends with the server or the network, and its owner goes on: so the fence is looked at, too."""
@@ -87,10 +87,6 @@ class PostgresServer:
             return bool(found and found[0])
         finally:
             driver.close()
-
-    def prepare(self, clock: Clock, fill: Callable[[Path], None]) -> None:
-        """Nothing to repair or to create: the server keeps its files, an administrator made the database."""
-        del clock, fill
 
     def engine(self, connect: Callable[[], Any]) -> Engine:
         """What runs statements over the connections that `connect` opens; SQLite's spelling is translated on the way."""
@@ -164,9 +160,6 @@ class PostgresServer:
         """The driver's own connection: SQLAlchemy's share of a statement is as much as a small one takes."""
         return _Spelled(connection.connection.driver_connection)
 
-    def close(self) -> None:
-        """Let go of what this object holds itself."""
-
     # ── transactions ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def begin(self, connection: Connection) -> None:
@@ -206,14 +199,6 @@ class PostgresServer:
     def size(self, connection: Connection) -> int:
         """Bytes of the tables and their indexes."""
         return int(connection.exec_driver_sql(_SIZE).scalar_one())
-
-    # ── the write-ahead log is the server's ───────────────────────────────────────────────────────────────────────
-
-    def leave_checkpoints(self, connection: Connection | None) -> None:
-        """The server sees to that."""
-
-    def checkpoint(self, nobody_writes: AbstractContextManager[Any], connect: Callable[[], Any]) -> None:
-        """The server sees to that."""
 
     # ── the one writer ────────────────────────────────────────────────────────────────────────────────────────────
 

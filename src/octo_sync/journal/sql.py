@@ -26,7 +26,6 @@ __all__ = [
     "KNOWN_OPTIONS",
     "LANDED",
     "MARK",
-    "MARK_MANY",
     "NEXT_DUE_AT",
     "NEXT_NUMBERS",
     "POSTPONE_TIMERS",
@@ -49,7 +48,8 @@ SOURCE_RANK = (
 # Gives out ?1 numbers and returns the last of them. The caller's transaction makes them durable.
 NEXT_NUMBERS = "UPDATE counters SET value = value + ?1 WHERE name = 'seq' RETURNING value"
 
-# One mark of one subject: ?1 connection, ?2 kind, ?3 key, ?4 number, ?5 priority, ?6 source, ?7 now, ?8 due_at or null.
+# One mark of many subjects: ?1 a JSON array of [connection, kind, key], none of them twice, ?2 number, ?3 priority,
+# ?4 source, ?5 now, ?6 due_at or null. In one step, because each one is a chance to lose the interpreter to another thread.
 # - Clean or unknown: everything is set anew.
 # - Dirty: the earliest due_at and the highest priority stand; null is the earliest there is.
 # - Backing off (attempts > 0): the retry's time stands, however often the subject is marked, so that a stream of
@@ -82,13 +82,9 @@ ON CONFLICT (connection, kind, "key") DO UPDATE SET
   quarantined_at = CASE
     WHEN excluded.source IN ('user', 'notification', 'repair') THEN NULL ELSE subjects.quarantined_at END
 """
-MARK = f"{_INTO_SUBJECTS} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) {_MARK_RULES}"
-
-# The same for many subjects that are due at once, in one step: ?1 a JSON array of [connection, kind, key], ?2 number,
-# ?3 priority, ?4 source, ?5 now. One step, because each one is a chance to lose the interpreter to another thread.
-MARK_MANY = f"""
+MARK = f"""
 {_INTO_SUBJECTS}
-SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'), ?2, ?3, ?4, ?5, NULL
+SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'), ?2, ?3, ?4, ?5, ?6
 FROM json_each(?1) WHERE true {_MARK_RULES}
 """  # noqa: S608 - no value from outside
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import NullPool
 
 from octo_sync.journal.damage import APPLICATION_ID, find_damage, move_aside, sync_directory, wal_of
+from octo_sync.journal.database import Database
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS
 from octo_sync.model import Clock
 
@@ -26,8 +27,8 @@ _SQLITES_OWN, _LONGEST_LOG = 1000, 32_768
 it meanwhile."""
 
 
-class SQLiteFile:
-    """See `store.Database`."""
+class SQLiteFile(Database):
+    """The journal in a file."""
 
     lease_outlives_its_lock = False
 
@@ -82,11 +83,6 @@ class SQLiteFile:
             raise
         return connection
 
-    def usable(self, connection: Connection) -> bool:
-        """Whether nothing is known against it."""
-        del connection
-        return True
-
     def driver(self, connection: Connection) -> Any:  # noqa: ANN401 - the driver's own connection
         """The driver's own connection: SQLAlchemy's share of a statement is as much as a small one takes."""
         return connection.connection.driver_connection
@@ -114,9 +110,6 @@ class SQLiteFile:
         return bool(
             connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'").scalar_one()
         )
-
-    def make_room(self, connection: Connection) -> None:
-        """Nothing to do before the first table."""
 
     # ── the write-ahead log ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -5,100 +5,30 @@ A journal is a file (`sqlite.py`) or a schema of a server (`postgres.py`); what 
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, insert
+from sqlalchemy import Connection, insert
 from sqlalchemy.exc import SQLAlchemyError
 
 from octo_sync.errors import JournalError, LeaseHeld
 from octo_sync.journal import sql
+from octo_sync.journal.database import Database
 from octo_sync.journal.faults import translated
 from octo_sync.journal.models import SchemaVersion, metadata, to_text
 from octo_sync.journal.postgres import PostgresServer
 from octo_sync.journal.sqlite import SQLiteFile
 from octo_sync.model import Clock
 
-__all__ = ["MIGRATIONS", "Database", "Store", "WriterLock", "newest_schema"]
+__all__ = ["MIGRATIONS", "Store", "newest_schema"]
 
 MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ()
 """What brings an older schema up to the models: numbers from 2 on, in order, each with statements that both engines know."""
 _FIRST = 1
 """The schema that octo-sync 0.2 made."""
-
-
-class WriterLock(Protocol):
-    """A lock that ends with its owner, however that dies."""
-
-    @property
-    def is_locked(self) -> bool:
-        """Whether this object took it and has not given it back."""
-
-    def acquire(self) -> bool:
-        """Take it at once; False when another owner has it."""
-
-    def release(self) -> None:
-        """Give it back."""
-
-
-class Database(Protocol):
-    """What differs between a file and a server."""
-
-    name: str
-    """What sentences call it; without a password."""
-    lease_outlives_its_lock: bool
-    """Whether an owner can lose its lock and not know, so that the fence must be looked at."""
-
-    def exists(self) -> bool:
-        """Whether a journal was ever made there."""
-
-    def prepare(self, clock: Clock, fill: Callable[[Path], None]) -> Path | None:
-        """Make it ready to be opened; where a damaged predecessor is now, or None."""
-
-    def engine(self, connect: Callable[[], Any]) -> Engine:
-        """What runs statements over the connections that `connect` opens."""
-
-    def connect(self) -> Any:  # noqa: ANN401 - the driver's own connection
-        """Open it; what a transaction says is committed is durable."""
-
-    def usable(self, connection: Connection) -> bool:
-        """Whether nothing is known against a connection that was fine a while ago."""
-
-    def driver(self, connection: Connection) -> Any:  # noqa: ANN401 - the driver's own connection
-        """What runs a statement of `sql.py` with the least ceremony: `execute(text, values)`."""
-
-    def begin(self, connection: Connection) -> None:
-        """Begin a transaction that keeps other writers out from its first word."""
-
-    def commit(self, connection: Connection) -> None:
-        """Make it durable, or raise."""
-
-    def has_tables(self, connection: Connection) -> bool:
-        """Whether any migration was ever applied."""
-
-    def make_room(self, connection: Connection) -> None:
-        """Whatever must be there before the first table."""
-
-    def leave_checkpoints(self, connection: Connection | None) -> None:
-        """Somebody calls `checkpoint` from now on."""
-
-    def checkpoint(self, nobody_writes: AbstractContextManager[Any], connect: Callable[[], Any]) -> None:
-        """Fold what was committed into the database."""
-
-    def compact(self, connection: Connection) -> bool:
-        """Rewrite it without the bytes of what was deleted; whether nobody stood in the way."""
-
-    def size(self, connection: Connection) -> int:
-        """Bytes that it takes."""
-
-    def writer_lock(self, path: Path) -> WriterLock:
-        """The lock of the warehouse's one writer; `path` is for those that need a file."""
-
-    def close(self) -> None:
-        """Let go of what this object holds itself."""
 
 
 def newest_schema() -> int:

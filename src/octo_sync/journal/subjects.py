@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import select, tuple_
 
 from octo_sync.journal import sql
-from octo_sync.journal.models import SubjectRow, columns, from_text, key_of, loaded, to_text
+from octo_sync.journal.models import SubjectRow, as_json, columns, from_text, key_of, loaded, to_text
 from octo_sync.journal.rows import Backlog, Freshness, KindCount
 from octo_sync.journal.store import Store
 from octo_sync.model import Claim, Source, Subject, SubjectKind
@@ -56,13 +56,12 @@ class Subjects:
         or a confirmation. See `sql.MARK`.
         """
         due = None if due_at is None else to_text(due_at)
-        keys = [key_of(subject) for subject in subjects]
+        keys = list({key_of(subject): None for subject in subjects})
         with self._store.writing() as connection:
             number = self._store.next_number(connection)
             if keys:
-                now = to_text(self._store.clock.now())
-                rows = [(*key, number, priority, source.value, now, due) for key in keys]
-                connection.exec_driver_sql(sql.MARK, rows)
+                marked = as_json(keys), number, priority, source.value, to_text(self._store.clock.now()), due
+                connection.exec_driver_sql(sql.MARK, marked)
         return number
 
     # ── working it off ────────────────────────────────────────────────────────────────────────────────────────────
