@@ -4,7 +4,8 @@ One SQLite file (write-ahead log, `synchronous=FULL`, mode 0600), or the schema 
 (`synchronous_commit=on`). What a method has returned from is on the disk. The warehouse is derived and can always be
 rebuilt by marking everything; the journal says what has to be looked at and what was.
 
-- `store.py`: opening, schema, transactions · `database.py`: what differs between a file and a server · `faults.py`: errors as sentences
+- `store.py`: opening, schema, transactions · `faults.py`: errors as sentences
+- `database.py`: what differs between a file and a server
 - `sqlite.py`: the file · `damage.py`: is it whole · `copying.py`: its backups
 - `postgres.py`: the server · `translation.py`: SQLite's spelling of statements as PostgreSQL's
 - `models.py`: every table, column and state, and the rows of them · `sql.py`: the hand-tuned statements
