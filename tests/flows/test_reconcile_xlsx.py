@@ -150,7 +150,7 @@ def test_a_text_that_no_cell_holds_is_refused_and_leaves_what_was_there(tmp_path
 
 
 def test_more_rows_than_a_sheet_holds_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("octo_sync.flows.reconcile.workbook.ROWS", 3)
+    monkeypatch.setattr("octo_sync.flows.export.workbook.ROWS", 3)
     one = next(iter(outcome().items))
     twice = [dataclasses.replace(one, differences=one.differences[:2])]
 

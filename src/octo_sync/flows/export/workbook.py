@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from octo_sync.flows.export.files import Writer
 
-__all__ = ["opened", "workbook"]
+__all__ = ["Sheet", "opened", "workbook"]
 
 ROWS, COLUMNS, TEXT = 1_048_576, 16_384, 32_767
 """What a sheet can hold: rows with the head, columns, characters of a cell."""
@@ -29,7 +29,7 @@ _DIGITS, _EXACT = 15, 10**15
 """What Excel keeps of a number."""
 _EPOCH, _FIRST_DAY, _LAST_DAY = 25_569, -25_202, 2_932_897
 """1970-01-01 as Excel counts; 1901-01-01 and 10000-01-01 as days from there. 1900 is counted wrongly by Excel."""
-_WIDEST = 48
+_WIDEST = 60
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def workbook(path: Path, schema: "pa.Schema", *, title: str, decimals: Mapping[s
     if len(schema) > COLUMNS:
         raise ExportError(f"A sheet holds {COLUMNS:,} columns and this has {len(schema):,}; take csv or parquet.")
     with opened(path) as book:
-        sheet = _Sheet(book, schema, title, decimals)
+        sheet = _Batches(book, schema, title, decimals)
         yield sheet.write
         sheet.finish()
 
@@ -92,72 +92,98 @@ def opened(path: Path) -> Iterator[Any]:
         shutil.rmtree(waiting, ignore_errors=True)
 
 
-class _Sheet:
-    def __init__(self, book: Any, schema: "pa.Schema", title: str, decimals: Mapping[str, int]) -> None:  # noqa: ANN401
-        self._book, self._decimals, self._formats = book, decimals, dict[str, Any]()
-        self._sheet = book.add_worksheet("".join("_" if c in "[]:*?/\\'" else c for c in title)[:31] or "rows")
-        self._names = schema.names
-        self._row = 0
-        self._widths = [len(name) for name in schema.names]
-        self._precision = _index(schema.names, "currency_precision")
-        self._currency = _index(schema.names, "currency")
-        for column, name in enumerate(schema.names):
-            self._put_text(column, name, self._format(bold=True))
-        self._sheet.freeze_panes(1, 0)
+class Sheet:
+    """Rows one after the other below a bold head that stays in sight; `keep` columns stay, too."""
 
-    def write(self, batch: "pa.RecordBatch") -> None:
-        if self._row + batch.num_rows >= ROWS:
+    def __init__(self, book: Any, title: str, heads: Sequence[str], *, keep: int = 0) -> None:  # noqa: ANN401
+        self.sheet = book.add_worksheet("".join("_" if c in "[]:*?/\\'" else c for c in title)[:31] or "rows")
+        self.next = 0
+        self.widths = {column: len(head) for column, head in enumerate(heads)}
+        self._book, self._title, self._formats = book, title, dict[str, Any]()
+        for column, head in enumerate(heads):
+            self.text(column, head, bold=True)
+        self.next = 1
+        self.sheet.freeze_panes(1, keep)
+
+    def room(self, rows: int) -> None:
+        """Refuse what has no place below."""
+        if self.next + rows > ROWS:
             raise ExportError(
-                f"A sheet holds {ROWS:,} rows with its head, and there are more; take csv or parquet, or ask for fewer."
+                f"A sheet holds {ROWS:,} rows with its head, and {self._title} has more; take csv, or ask for fewer."
             )
-        kinds = [_kind(field.type) for field in batch.schema]
-        columns = [_plain(column, kind) for column, kind in zip(batch.columns, kinds, strict=True)]
-        put = [self._putter(kind) for kind in kinds]
-        for row in zip(*columns, strict=True):
-            self._row += 1
-            for column, value in enumerate(row):
-                if value is not None:
-                    put[column](column, value, row)
-        if self._row == batch.num_rows:
-            for column, (values, kind) in enumerate(zip(columns, kinds, strict=True)):
-                wide = _WIDTHS.get(kind) or max(
-                    (len(str(value)) for value in values[:200] if value is not None), default=0
-                )
-                self._widths[column] = min(_WIDEST, max(self._widths[column], wide))
 
-    def finish(self) -> None:
-        if self._names:
-            self._sheet.autofilter(0, 0, self._row, len(self._names) - 1)
-        for column, width in enumerate(self._widths):
-            self._sheet.set_column(column, column, width + 2)
+    def text(self, column: int, text: str, *, bold: bool = False) -> None:
+        """A text that stays one."""
+        if len(text) > TEXT:
+            raise ExportError(
+                f"A text in row {self.next + 1} of {self._title} has {len(text):,} characters, and a cell holds {TEXT:,}; "
+                "take csv."
+            )
+        self.sheet.write_string(self.next, column, text, self.form("@", bold=bold))
 
-    def _format(self, number: str = "", *, bold: bool = False) -> Any:  # noqa: ANN401 - the library's
+    def form(self, number: str = "", *, bold: bool = False) -> Any:  # noqa: ANN401 - the library's
+        """How a cell shows its value."""
         key = f"{number}{bold}"
         if key not in self._formats:
             self._formats[key] = self._book.add_format({"bold": bold} | ({"num_format": number} if number else {}))
         return self._formats[key]
 
+    def finish(self, *, filters: bool = True) -> None:
+        """Filters and widths, once all rows are there."""
+        if filters and self.widths:
+            self.sheet.autofilter(0, 0, self.next - 1, max(self.widths))
+        for column, width in self.widths.items():
+            self.sheet.set_column(column, column, min(_WIDEST, width) + 3)
+
+
+class _Batches(Sheet):
+    """A sheet of Arrow batches."""
+
+    def __init__(self, book: Any, schema: "pa.Schema", title: str, decimals: Mapping[str, int]) -> None:  # noqa: ANN401
+        super().__init__(book, title, schema.names)
+        self._decimals = decimals
+        self._precision = _index(schema.names, "currency_precision")
+        self._currency = _index(schema.names, "currency")
+
+    def write(self, batch: "pa.RecordBatch") -> None:
+        self.room(batch.num_rows)
+        is_first = self.next == 1
+        kinds = [_kind(field.type) for field in batch.schema]
+        columns = [_plain(column, kind) for column, kind in zip(batch.columns, kinds, strict=True)]
+        put = [self._putter(kind) for kind in kinds]
+        for row in zip(*columns, strict=True):
+            for column, value in enumerate(row):
+                if value is not None:
+                    put[column](column, value, row)
+            self.next += 1
+        if is_first:
+            for column, (values, kind) in enumerate(zip(columns, kinds, strict=True)):
+                wide = _WIDTHS.get(kind) or max(
+                    (len(str(value)) for value in values[:200] if value is not None), default=0
+                )
+                self.widths[column] = max(self.widths[column], wide)
+
     def _putter(self, kind: str) -> "_Put":
         """How values of a kind become cells."""
-        as_text, plain = self._format("@"), self._format()
+        plain = self.form()
 
         def text(column: int, value: object, _: Sequence[Any]) -> None:
-            self._put_text(column, value if isinstance(value, str) else _said(value), as_text)
+            self.text(column, value if isinstance(value, str) else _said(value))
 
         def yes_or_no(column: int, value: bool, _: Sequence[Any]) -> None:  # noqa: FBT001 - it is the value
-            self._sheet.write_boolean(self._row, column, value)
+            self.sheet.write_boolean(self.next, column, value)
 
         def number(column: int, value: float, _: Sequence[Any]) -> None:
             if abs(value) < _EXACT:
-                self._sheet.write_number(self._row, column, value, plain)
+                self.sheet.write_number(self.next, column, value, plain)
             else:  # an endless number, or more digits than Excel keeps
-                self._put_text(column, str(value), as_text)
+                self.text(column, str(value))
 
         def amount(column: int, value: Decimal, row: Sequence[Any]) -> None:
             if len(value.normalize().as_tuple().digits) > _DIGITS:
-                self._put_text(column, str(value), as_text)
+                self.text(column, str(value))
             else:
-                self._sheet.write_number(self._row, column, float(value), self._format(self._shown(value, row)))
+                self.sheet.write_number(self.next, column, float(value), self.form(self._shown(value, row)))
 
         if kind in _MOMENTS:
             return self._moments(kind)
@@ -165,15 +191,15 @@ class _Sheet:
         return putters.get(kind, text)
 
     def _moments(self, kind: str) -> "_Put":
-        (number_format, per_day), as_text = _MOMENTS[kind], self._format("@")
-        shown = self._format(number_format)
+        number_format, per_day = _MOMENTS[kind]
+        shown = self.form(number_format)
 
         def put(column: int, value: int, _: Sequence[Any]) -> None:
             days = value / per_day
             if kind == "time" or _FIRST_DAY <= days < _LAST_DAY:
-                self._sheet.write_number(self._row, column, days if kind == "time" else days + _EPOCH, shown)
+                self.sheet.write_number(self.next, column, days if kind == "time" else days + _EPOCH, shown)
             else:
-                self._put_text(column, _iso(days), as_text)
+                self.text(column, _iso(days))
 
         return put
 
@@ -186,14 +212,6 @@ class _Sheet:
             exponent = value.normalize().as_tuple().exponent
             digits = max(2, -exponent) if isinstance(exponent, int) else 2
         return "#,##0" + ("." + "0" * min(int(digits), 10) if digits else "")
-
-    def _put_text(self, column: int, text: str, form: Any) -> None:  # noqa: ANN401 - the library's
-        if len(text) > TEXT:
-            raise ExportError(
-                f"A text of {self._names[column]} in row {self._row} has {len(text):,} characters, and a cell holds "
-                f"{TEXT:,}; take csv or parquet."
-            )
-        self._sheet.write_string(self._row, column, text, form)
 
 
 _Put = Callable[[int, Any, Sequence[Any]], None]

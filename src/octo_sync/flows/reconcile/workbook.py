@@ -10,8 +10,8 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from octo_sync.flows.export.files import ExportError, writing
-from octo_sync.flows.export.workbook import ROWS, TEXT, opened
+from octo_sync.flows.export.files import writing
+from octo_sync.flows.export.workbook import Sheet, opened
 from octo_sync.flows.reconcile.words import (
     BUCKETS,
     COLUMNS,
@@ -32,7 +32,6 @@ _DIGITS = 15
 """What Excel keeps of a number."""
 _FIRST = 1901
 """Excel counts the days of 1900 wrongly."""
-_WIDEST = 60
 _NAMES = {
     "first_seen": "first seen (UTC)",
     "place_there": "place there",
@@ -56,22 +55,21 @@ def write_xlsx(outcome: Outcome, path: Path) -> None:
         ExportError: There are more rows, or a longer text, than a sheet can hold.
     """
     with writing(path, force=True) as fresh, opened(fresh) as book:
-        formats: dict[str, Any] = {}
-        _summary(book, formats, outcome)
-        _controls(book, formats, outcome)
+        _summary(book, outcome)
+        _controls(book, outcome)
         for bucket in BUCKETS:
             items = [item for item in outcome.items if item.bucket is bucket]
             if items:
                 heads = [_NAMES.get(name, name) for name in _OF_BUCKET]
-                sheet = _Sheet(book, formats, bucket.value, heads, keep=1)
+                sheet = _Sheet(book, bucket.value, heads, keep=1)
                 for item, difference in pairs(items):
                     sheet.row(_typed(outcome, cells(outcome, item, difference)))
                 sheet.finish()
 
 
-def _summary(book: Any, formats: dict[str, Any], outcome: Outcome) -> None:  # noqa: ANN401 - the library's
+def _summary(book: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the library's
     rules, open_ones = outcome.rules, open_pairs(outcome)
-    sheet = _Sheet(book, formats, "Summary", ("Reconciliation", rules.name))
+    sheet = _Sheet(book, "Summary", ("Reconciliation", rules.name))
     lines: list[tuple[Any, ...]] = [
         ("Compared at (UTC)", rules.now),
         ("From", rules.window.start),
@@ -96,9 +94,9 @@ def _summary(book: Any, formats: dict[str, Any], outcome: Outcome) -> None:  # n
     sheet.finish(filters=False)
 
 
-def _controls(book: Any, formats: dict[str, Any], outcome: Outcome) -> None:  # noqa: ANN401 - the library's
+def _controls(book: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the library's
     heads = ("currency", "field", "of", "rows here", "rows there", "here", "there", "difference")
-    sheet = _Sheet(book, formats, "Control totals", heads)
+    sheet = _Sheet(book, "Control totals", heads)
     for c in controls(outcome):
         name = (currency_name(c.currency), c.field)
         for sums in (c, *c.parts):
@@ -142,68 +140,36 @@ def _value(kind: str, text: str | None, currency: str | None) -> Any:  # noqa: A
         return text
 
 
-class _Sheet:
-    """Rows one after the other below a bold head that stays in sight."""
-
-    def __init__(self, book: Any, formats: dict[str, Any], title: str, heads: Sequence[str], keep: int = 0) -> None:  # noqa: ANN401 - the library's
-        self._book, self._formats = book, formats
-        self._sheet = book.add_worksheet(title)
-        self._title, self._columns, self._next = title, len(heads), 0
-        self._widths: dict[int, int] = {}
-        self._sheet.freeze_panes(1, keep)
-        self.row(heads, bold=True)
+class _Sheet(Sheet):
+    """A sheet whose values say themselves what they are."""
 
     def row(self, values: Sequence[Any], *, bold: bool = False) -> None:
         """One row; None leaves its cell empty."""
-        if self._next >= ROWS:
-            raise ExportError(
-                f"A sheet holds {ROWS:,} rows with its head, and {self._title} has more; take csv, or compare fewer days."
-            )
+        self.room(1)
         for column, value in enumerate(values):
             if value is not None and value != "":
                 self._put(column, value, bold=bold)
-        self._next += 1
-
-    def finish(self, *, filters: bool = True) -> None:
-        """Filters and widths, once all rows are there."""
-        if filters:
-            self._sheet.autofilter(0, 0, max(self._next - 1, 0), self._columns - 1)
-        for column, width in self._widths.items():
-            self._sheet.set_column(column, column, min(_WIDEST, width) + 3)
+        self.next += 1
 
     def _put(self, column: int, value: Any, *, bold: bool) -> None:  # noqa: ANN401 - what a cell can be
-        where, text = (self._next, column), str(value)
+        where, text = (self.next, column), str(value)
         if isinstance(value, _Amount):
             text = value.text
             if len(text.replace(".", "").lstrip("-0")) <= _DIGITS:
-                self._sheet.write_number(*where, float(value.value), self._form(value.form, bold=bold))
+                self.sheet.write_number(*where, float(value.value), self.form(value.form, bold=bold))
             else:
-                self._text(where, text, bold=bold)
+                self.text(column, text, bold=bold)
         elif isinstance(value, bool):
-            self._sheet.write_boolean(*where, value)
+            self.sheet.write_boolean(*where, value)
         elif isinstance(value, int) and abs(value) < 10**_DIGITS:
-            self._sheet.write_number(*where, value, self._form("0", bold=bold))
+            self.sheet.write_number(*where, value, self.form("0", bold=bold))
         elif isinstance(value, date) and value.year >= _FIRST:
             if isinstance(value, datetime):
                 text = f"{value:%Y-%m-%d %H:%M:%S}"
                 naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
-                self._sheet.write_datetime(*where, naive, self._form("yyyy-mm-dd hh:mm:ss", bold=bold))
+                self.sheet.write_datetime(*where, naive, self.form("yyyy-mm-dd hh:mm:ss", bold=bold))
             else:
-                self._sheet.write_datetime(*where, value, self._form("yyyy-mm-dd", bold=bold))
+                self.sheet.write_datetime(*where, value, self.form("yyyy-mm-dd", bold=bold))
         else:
-            self._text(where, text, bold=bold)
-        self._widths[column] = max(self._widths.get(column, 0), len(text))
-
-    def _text(self, where: tuple[int, int], text: str, *, bold: bool) -> None:
-        if len(text) > TEXT:
-            raise ExportError(
-                f"A text in row {where[0] + 1} of {self._title} has {len(text):,} characters, and a cell holds {TEXT:,}; "
-                "take csv."
-            )
-        self._sheet.write_string(*where, text, self._form("@", bold=bold))
-
-    def _form(self, number: str, *, bold: bool) -> Any:  # noqa: ANN401 - the library's
-        key = f"{number}{bold}"
-        if key not in self._formats:
-            self._formats[key] = self._book.add_format({"bold": bold, "num_format": number})
-        return self._formats[key]
+            self.text(column, text, bold=bold)
+        self.widths[column] = max(self.widths.get(column, 0), len(text))
