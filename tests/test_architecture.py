@@ -68,7 +68,17 @@ HOMES: Mapping[str, Home] = {
     "filelock": Home(("app/project.py", "flows/", "journal/")),
     "httpx": Home(("octo/client.py", "octo/transport.py", "app/hooks.py", "sandbox/deliveries.py")),
     "jinja2": Home(("dashboard/", "flows/deploy/files.py", "flows/reconcile/page.py")),
-    "msgspec": Home(("octo/", "tables/", "destinations/", "flows/sync/fetch.py", "flows/export/files.py", "sandbox/")),
+    "msgspec": Home(
+        (
+            "octo/",
+            "tables/",
+            "destinations/",
+            "flows/sync/fetch.py",
+            "flows/export/files.py",
+            "journal/erasures.py",
+            "sandbox/",
+        )
+    ),
     "numpy": Home(("destinations/",), late=True),
     "pandas": Home(("app/reading.py", "flows/reconcile/frames.py", "app/reconcile.py"), late=True),
     "prometheus_client": Home(("receiver/",)),

@@ -98,11 +98,10 @@ class Copy:
         Raises:
             QueryError: There is none of that name.
         """
-        known = {t.full_name for t in self.tables()}
+        known = {t.full_name: t for t in self.tables()}
         for schema in ("", *(f"{s}." for s in SCHEMAS)):
             if (full := schema + name.lower()) in known:
-                quoted = ".".join('"' + part.replace('"', '""') + '"' for part in full.split(".", 1))
-                return self.sql(f"select * from {quoted}", timeout=timeout)  # noqa: S608 - a name that is there, quoted
+                return self.sql(f"select * from {known[full].quoted}", timeout=timeout)  # noqa: S608 - a name that is there, quoted
         raise QueryError(f"{self.name} has no table {name[:100]!r}; .tables() lists what it has.")
 
     def sql(self, query: str, parameters: Parameters = (), *, timeout: float | None = None) -> Query:

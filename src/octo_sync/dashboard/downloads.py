@@ -98,8 +98,7 @@ class Downloads:
                 raise _Refused(400, f"There is no query: /data/{SQL}.{form}?q=select…")
             return _Wanted(asked.text, asked.values(self._source), asked.name or "query", form)
         table = _table(self._source.tables(), name)
-        quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (table.schema, table.name))
-        return _Wanted(f"select * from {quoted}", (), table.name, form)  # noqa: S608 - a name that is there, quoted
+        return _Wanted(f"select * from {table.quoted}", (), table.name, form)  # noqa: S608 - a name that is there, quoted
 
     def _made(self, wanted: _Wanted) -> Generator[bytes, None, None]:
         """The file's pieces; the copy stays open, and a place taken, until the last or until it is closed."""

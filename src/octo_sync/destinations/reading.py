@@ -47,6 +47,11 @@ class TableInfo:
         """`schema.name`."""
         return f"{self.schema}.{self.name}"
 
+    @property
+    def quoted(self) -> str:
+        """The same as SQL spells it, whatever is in a name."""
+        return ".".join('"' + part.replace('"', '""') + '"' for part in (self.schema, self.name))
+
     def __str__(self) -> str:
         return self.full_name
 

@@ -6,11 +6,11 @@ process that owns the warehouse carries it out.
 """
 
 import dataclasses
-import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import msgspec
 from sqlalchemy import select, update
 from sqlmodel import SQLModel
 
@@ -20,7 +20,6 @@ from octo_sync.journal.models import (
     Setting,
     SubjectRow,
     columns,
-    from_text,
     to_text,
 )
 from octo_sync.journal.numbers import Numbers
@@ -62,6 +61,9 @@ class Erasure:
     """What is left to do, or out of reach, in sentences."""
     holding: tuple[str, ...] = ()
     """Files below the project directory that were seen to hold them, when what told who it was was still known."""
+
+
+_READ = msgspec.json.Decoder(Erasure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +114,14 @@ class Erasures:
 
     def note(self, erasure: Erasure) -> None:
         """Write down how far it is."""
-        values = dataclasses.asdict(erasure)
-        for name in ("requested_at", "done_at"):
-            values[name] = to_text(values[name]) if values[name] else None
-        self._settings.set(_PREFIX + erasure.id, json.dumps(values, ensure_ascii=False, separators=(",", ":")))
+        self._settings.set(_PREFIX + erasure.id, msgspec.json.encode(erasure).decode())
 
     def rows(self) -> list[Erasure]:
         """All that were ever asked for, the oldest first: those that are done keep the erased from coming back."""
         setting = columns(Setting)
         with self._store.reading() as opened:
             rows = opened.execute(select(setting.value).where(setting.name.like(f"{_PREFIX}%"))).scalars().all()
-        return sorted((_erasure(value) for value in rows), key=lambda erasure: int(erasure.id))
+        return sorted(map(_READ.decode, rows), key=lambda erasure: int(erasure.id))
 
     def open_ids(self) -> list[str]:
         """The ids of those that are not done; cheap enough to be asked every second."""
@@ -136,7 +135,7 @@ class Erasures:
     def find(self, id_: str) -> Erasure | None:
         """One of them."""
         value = self._settings.get(_PREFIX + id_)
-        return None if value is None else _erasure(value)
+        return None if value is None else _READ.decode(value)
 
     def erased(self) -> Erased:
         """What another journal of this project must not forget."""
@@ -194,19 +193,3 @@ _TEXTS: tuple[tuple[type[SQLModel], str], ...] = (
 def _asked(erasure: Erasure, secret: str | None) -> tuple[object, ...]:
     """What makes an erasure the same as one of another journal, whatever its id is there; `secret` is its journal's."""
     return erasure.requested_at, erasure.people, erasure.bookings, erasure.people and (erasure.key or secret)
-
-
-def _erasure(value: str) -> Erasure:
-    values = json.loads(value)
-    return Erasure(
-        **{
-            **values,
-            "people": tuple(values["people"]),
-            "bookings": tuple(values["bookings"]),
-            "left": tuple(values["left"]),
-            "holding": tuple(values.get("holding", ())),
-            "contacts": None if values["contacts"] is None else tuple(tuple(c) for c in values["contacts"]),
-            "requested_at": from_text(values["requested_at"]),
-            "done_at": from_text(values["done_at"]) if values["done_at"] else None,
-        }
-    )
