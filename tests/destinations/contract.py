@@ -159,7 +159,7 @@ def answered(
     checked = CHECKS[noun](body, **settings)
     assert not checked.bad
     if noun == "bookings":
-        more.setdefault("seen", tuple(Seen(uuid, digest, seq) for uuid, digest in checked.seen))
+        more.setdefault("seen", tuple(Seen(uuid, seq) for uuid, _ in checked.seen))
     head = {
         "connection_id": "main",
         "product_id": parts[0] if kind == "availability" else None,

@@ -3,8 +3,10 @@
 import json
 
 import pytest
-from tests.flows.harness import Wire, api_path, until
+from tests.flows.harness import NOON, Wire, api_path, reply, until
 
+from octo_sync.destinations.base import Answered, Shown
+from octo_sync.flows.order import Order
 from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 
@@ -158,4 +160,48 @@ async def test_a_booking_that_goes_back_to_what_it_was_is_not_taken_for_unchange
     service.reset()
     assert service.booking(uuid) == before
     assert (await copy.sync()).status == "ok"
+    assert copy.differences() == []
+
+
+def test_what_landed_is_remembered_only_while_an_older_answer_is_on_its_way():
+    def answer(kind, part, number, *ids):
+        subject = Subject("main", kind, (part,))
+        shown = (Shown((number,), ids),)
+        return Answered(subject=subject, request_seq=number, fetched_at=NOON, source=Source.SCHEDULE,
+                        answer_hash="x", noun="bookings", row_count=len(ids), shown=shown)  # fmt: skip
+
+    order = Order()
+    order.begin("main", 10)
+    order.begin("main", 20)
+    order.landed([answer(SubjectKind.BOOKING, "a", 21, "a")])
+    (window,) = order.apply([answer(SubjectKind.BOOKINGS, MONTH, 11, "a", "b")])
+    assert window.left_out == {(11, "a")}
+    (later,) = order.apply([answer(SubjectKind.BOOKINGS, MONTH, 22, "a", "b")])
+    assert later.left_out == frozenset()
+    order.end("main", 10)
+    (window,) = order.apply([answer(SubjectKind.BOOKINGS, MONTH, 11, "a", "b")])
+    assert window.left_out == {(11, "a")}, "who began after 20 may still bring something older than 21"
+    order.end("main", 20)
+    (window,) = order.apply([answer(SubjectKind.BOOKINGS, MONTH, 11, "a", "b")])
+    assert window.left_out == frozenset()
+
+
+async def test_an_answer_that_cannot_be_read_where_it_lands_is_asked_for_again_and_stops_no_other(synced, service):
+    copy, uuid, broken = synced(), booked(service), []
+
+    def edit(request, answer):
+        if is_window(request) and not broken:
+            broken.append(request)
+            return reply({"error": "a list was wanted"})
+        return None
+
+    service.change(uuid, reseller_reference="NEW", silent=True)
+    async with copy.opened(transport=Wire.by(edit)) as opened:
+        ports = opened.ports
+        ports.journal.subjects.mark([WINDOW, Subject("main", SubjectKind.SUPPLIER)], Source.SCHEDULE)
+        worker = Worker(ports)
+        await worker.drain()
+        assert worker.failed == {}
+        assert clean(ports, WINDOW)
+    assert broken
     assert copy.differences() == []

@@ -8,7 +8,7 @@ from tests.flows.harness import Wire, api_path, reply
 from tests.flows.test_deletions import hide, typed_not_found
 from tests.flows.test_order import MONTH, WINDOW, booked, is_window
 
-from octo_sync.errors import AnswerInvalid, JournalError
+from octo_sync.errors import AnswerInvalid
 from octo_sync.flows.sync.fetch import Fetcher
 from octo_sync.flows.sync.land import land
 from octo_sync.flows.sync.pull import Scope
@@ -19,17 +19,12 @@ from octo_sync.octo import checking
 
 
 class Watched:
-    """A warehouse that remembers what was landed, and does something between the check of an answer and its landing."""
+    """A warehouse that remembers what was landed."""
 
-    def __init__(self, real, between=lambda: None):
-        self._real, self._between = real, between
+    def __init__(self, real):
+        self._real = real
         self.answered = []
         self.reports = []
-
-    def known_bookings(self, connection, window):
-        found = self._real.known_bookings(connection, window)
-        self._between()
-        return found
 
     def land(self, landing):
         self.answered += landing.answered
@@ -48,10 +43,10 @@ class Watched:
         return read, {a.subject: len(a.seen) for a in self.answered if a.noun == "bookings"}
 
 
-async def watched(copy, *, between=lambda: None, scope=None, **more):
+async def watched(copy, *, scope=None, **more):
     """One run of `sync`, and the warehouse that watched it."""
     async with copy.opened(**more) as opened:
-        opened.ports.warehouse = Watched(opened.ports.warehouse, between)
+        opened.ports.warehouse = Watched(opened.ports.warehouse)
         result = await sync(opened.ports, scope or Scope(full=True), command="test", publishing=False)
         return opened.ports.warehouse, result
 
@@ -253,42 +248,6 @@ async def test_a_record_set_aside_by_its_own_road_leaves_quarantine_when_its_win
         await Worker(opened.ports, kinds={SubjectKind.BOOKINGS}).drain()
         assert opened.ports.warehouse.read()[0][WINDOW] == 1
         assert opened.ports.journal.quarantine.entries() == []
-
-
-@pytest.mark.deep(2)
-async def test_a_run_killed_before_the_journal_knows_is_taken_up_and_loses_no_repair(synced, service):
-    """The warehouse has committed that a booking differs; the journal's marks come before its `landed`."""
-    copy, uuid = synced(), booked(service)
-    service.change(_others(service, uuid)[0], notes="else", silent=True)
-
-    async with copy.opened() as opened:
-        ports, real = opened.ports, opened.ports.warehouse
-
-        def between():
-            # As if another road had written the row meanwhile.
-            real.run_script(
-                [f"update core.bookings set status = 'WRONG', payload_digest = 1 where booking_uuid = '{uuid}'"]
-            )
-
-        ports.warehouse = Watched(real, between)
-
-        class Killed:
-            def landed(self, *_, **__):
-                raise JournalError("killed here")
-
-            def __getattr__(self, name):
-                return getattr(opened.ports.journal, name)
-
-        dying = dataclasses.replace(ports, journal=Killed())
-        ports.journal.subjects.mark([WINDOW], Source.SCHEDULE)
-        with pytest.raises(JournalError):
-            await Worker(dying).drain()
-    result = await copy.sync(scope=Scope())
-    assert result.status == "ok"
-    # What was made up here has the hash of the row as it should be, so only the repair's fetch by its own id can tell.
-    assert [d for d in copy.differences() if uuid not in d] == []
-    async with copy.opened() as opened:
-        assert any(r.subject.parts == (uuid,) and not r.dirty for r in opened.ports.journal.subjects.rows())
 
 
 @pytest.mark.deep(2)

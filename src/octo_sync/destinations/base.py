@@ -48,13 +48,9 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A booking in an answer whose record equals the one its row was landed from, so that it was not read again.
-
-    `digest` is what the row has, `request_seq` the number of the request that showed it.
-    """
+    """A booking in an answer whose record equals the one its row was landed from, so that it was not read again."""
 
     uuid: str
-    digest: int
     request_seq: int
 
 

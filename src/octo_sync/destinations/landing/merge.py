@@ -163,7 +163,7 @@ class Merger(Keeping):
             if moving.carry(self._run, table):
                 self._moved.add(table.full_name)
                 moving.leave(self._run)
-        if table.full_name in self._had_rows:
+        if changed and table.full_name in self._had_rows:
             self._keep_columns(table, target)
         return changed, prune
 

@@ -27,6 +27,8 @@ _SLICE = 8 * 1024 * 1024
 """Bytes of payloads that are texts at the same time."""
 _SMALL = 1 << 20
 """Bytes of answers that are landed by one thread, and whose work tables are not worth dropping."""
+_MANY = 1_000
+"""Payloads of a landing for which it is worth to ask whether any is there."""
 _NOUNS = ("supplier", "products", "availability", "bookings")
 CONTRADICTION = "listed, but not found by its own id"
 HIDDEN = "not listed, but found by its own id"
@@ -182,7 +184,7 @@ class LandingWork:
 
     def _land_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> int:
         """Keep the payloads that differ from the last one of their key; only their hashes are compared."""
-        if not self._exists(f"{self._private}.raw.records", "true"):
+        if len(payloads) > _MANY and not self._exists(f"{self._private}.raw.records", "true"):
             self._insert_in_slices(payloads)
             return len(payloads)
         found = self._db.execute(
