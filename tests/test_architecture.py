@@ -75,7 +75,7 @@ HOMES: Mapping[str, Home] = {
             "destinations/",
             "flows/sync/fetch.py",
             "flows/export/files.py",
-            "journal/erasures.py",
+            "journal/",
             "sandbox/",
         )
     ),

@@ -6,14 +6,14 @@ transaction, one number, one sync of the disk, and one statement per table, howe
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select, update
 
 from octo_sync.journal import sql
 from octo_sync.journal.models import Delivery, as_json, columns, from_text, key_of, loaded, to_text
-from octo_sync.journal.rows import DeliveryCount, Months, Received
+from octo_sync.journal.rows import DeliveryCount, Months, Received, counted
 from octo_sync.journal.store import Store
 from octo_sync.model import Source, SubjectKind
 
@@ -134,16 +134,7 @@ class Inbox:
     def counts(self, since: datetime, *, connection: str | None = None) -> list[DeliveryCount]:
         """How many deliveries each hour (UTC) brought, per connection; hours without any are left out."""
         with self._store.reading() as opened:
-            rows = opened.exec_driver_sql(sql.DELIVERY_COUNTS, (to_text(since), connection)).all()
-        return [
-            DeliveryCount(
-                connection=name,
-                hour=datetime.fromisoformat(f"{hour}:00:00").replace(tzinfo=UTC),
-                deliveries=count,
-                odd=odd,
-            )
-            for name, hour, count, odd in rows
-        ]
+            return counted(DeliveryCount, opened.exec_driver_sql(sql.DELIVERY_COUNTS, (to_text(since), connection)))
 
     def prune(self, before: datetime) -> int:
         """Forget deliveries received before; how many. What they marked stays marked."""

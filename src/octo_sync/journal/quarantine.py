@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 from octo_sync.errors import JournalError
 from octo_sync.journal import sql
 from octo_sync.journal.models import QuarantinedRecord, SubjectRow, columns, loaded, to_text
-from octo_sync.journal.rows import QuarantineCount, QuarantineEntry
+from octo_sync.journal.rows import QuarantineCount, QuarantineEntry, counted
 from octo_sync.journal.store import Store
 from octo_sync.journal.subjects import Subjects
 from octo_sync.model import Source, Subject
@@ -144,10 +144,7 @@ class Quarantine:
     def counts(self) -> list[QuarantineCount]:
         """How many subjects and records are left alone, per connection and resource."""
         with self._store.reading() as opened:
-            rows = opened.exec_driver_sql(sql.QUARANTINE_COUNTS, ("",)).all()
-        return [
-            QuarantineCount(connection=name, resource=resource, entries=int(count)) for name, resource, count in rows
-        ]
+            return counted(QuarantineCount, opened.exec_driver_sql(sql.QUARANTINE_COUNTS, ("",)))
 
     def _named(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
         entries = self.entries()

@@ -28,11 +28,10 @@ from octo_sync.journal.models import (
     Verdict,
     as_json,
     columns,
-    from_text,
     loaded,
     to_text,
 )
-from octo_sync.journal.rows import DifferenceCount
+from octo_sync.journal.rows import DifferenceCount, counted
 from octo_sync.journal.settings import Settings
 from octo_sync.journal.store import Store
 from octo_sync.model import Window
@@ -280,11 +279,7 @@ class Reconciliations:
     def counts(self) -> list[DifferenceCount]:
         """How many differences are open, per reconciliation and bucket."""
         with self._store.reading() as opened:
-            rows = opened.exec_driver_sql(sql.DIFFERENCE_COUNTS).all()
-        return [
-            DifferenceCount(name=name, bucket=bucket, open=count, accepted=accepted, oldest=from_text(oldest))
-            for name, bucket, count, accepted, oldest in rows
-        ]
+            return counted(DifferenceCount, opened.exec_driver_sql(sql.DIFFERENCE_COUNTS))
 
     # -- what goes -------------------------------------------------------------------------------------------------------
 

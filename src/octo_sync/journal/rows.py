@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from sqlalchemy import Result
 
 from octo_sync.model import Source, Subject, SubjectKind
 
@@ -18,8 +21,10 @@ __all__ = [
     "QuarantineEntry",
     "Received",
     "Timer",
+    "counted",
 ]
 
+_Row = TypeVar("_Row")
 EndStatus = Literal["ok", "partial", "failed", "interrupted"]
 
 
@@ -166,3 +171,8 @@ class Timer:
     name: str
     due_at: datetime
     source: Source = Source.TIMER
+
+
+def counted(kind: type[_Row], found: Result[Any]) -> list[_Row]:
+    """What a counting statement found; its columns are called as the fields, and texts become what these are."""
+    return [msgspec.convert(row, kind) for row in found.mappings()]

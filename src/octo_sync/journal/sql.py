@@ -227,17 +227,18 @@ WHERE wanted_seq > landed_seq AND quarantined_at IS NULL AND due_at > ?1
 # What is owed, per connection and kind: ?1 now.
 BACKLOG = """
 SELECT connection, kind,
-  count(*) FILTER (WHERE quarantined_at IS NULL),
-  count(*) FILTER (WHERE quarantined_at IS NULL AND (due_at IS NULL OR due_at <= ?1)),
-  count(*) FILTER (WHERE quarantined_at IS NOT NULL),
-  min(marked_at)
+  count(*) FILTER (WHERE quarantined_at IS NULL) AS dirty,
+  count(*) FILTER (WHERE quarantined_at IS NULL AND (due_at IS NULL OR due_at <= ?1)) AS due,
+  count(*) FILTER (WHERE quarantined_at IS NOT NULL) AS quarantined,
+  min(marked_at) AS oldest_marked_at
 FROM subjects WHERE wanted_seq > landed_seq
 GROUP BY connection, kind ORDER BY connection, min(kind_rank)
 """
 
 # How fresh the copy is, per connection and kind.
 FRESHNESS = """
-SELECT connection, kind, count(*), count(*) FILTER (WHERE landed_seq > 0), max(landed_at), min(landed_at)
+SELECT connection, kind, count(*) AS subjects, count(*) FILTER (WHERE landed_seq > 0) AS landed,
+  max(landed_at) AS last_landed_at, min(landed_at) AS oldest_landed_at
 FROM subjects GROUP BY connection, kind ORDER BY connection, min(kind_rank)
 """
 
@@ -246,17 +247,17 @@ FROM subjects GROUP BY connection, kind ORDER BY connection, min(kind_rank)
 # horizon and without what is in quarantine: subjects, verified ones, oldest and newest verification, since when the oldest
 # unverified one is wanted. Then, wherever it lies: owed, due, the oldest unanswered mark.
 KIND_COUNTS = """
-SELECT kind, count(*) FILTER (WHERE counts), count(landed_at) FILTER (WHERE counts),
-  min(landed_at) FILTER (WHERE counts), max(landed_at) FILTER (WHERE counts),
-  min(marked_at) FILTER (WHERE counts AND landed_at IS NULL),
-  count(*) FILTER (WHERE owed), count(*) FILTER (WHERE owed AND (due_at IS NULL OR due_at <= ?2)),
-  min(marked_at) FILTER (WHERE owed)
+SELECT kind, count(*) FILTER (WHERE counts) AS subjects, count(landed_at) FILTER (WHERE counts) AS verified,
+  min(landed_at) FILTER (WHERE counts) AS oldest, max(landed_at) FILTER (WHERE counts) AS newest,
+  min(marked_at) FILTER (WHERE counts AND landed_at IS NULL) AS unverified_since,
+  count(*) FILTER (WHERE is_owed) AS owed, count(*) FILTER (WHERE is_owed AND (due_at IS NULL OR due_at <= ?2)) AS due,
+  min(marked_at) FILTER (WHERE is_owed) AS oldest_mark
 FROM (
   SELECT kind, landed_at, marked_at, due_at,
     quarantined_at IS NULL AND CASE kind
       WHEN 'availability' THEN month BETWEEN ?3 AND ?4 WHEN 'bookings' THEN month BETWEEN ?5 AND ?6
       ELSE 1 = 1 END AS counts,
-    quarantined_at IS NULL AND wanted_seq > landed_seq AS owed
+    quarantined_at IS NULL AND wanted_seq > landed_seq AS is_owed
   FROM subjects
   WHERE connection = ?1 AND (kind <> 'availability'
     OR ((CAST(?7 AS TEXT) IS NULL OR json_extract("key", '$[0]') IN (SELECT value FROM json_each(?7)))
@@ -267,7 +268,7 @@ GROUP BY kind
 
 # What is left alone, per connection and resource: ?1 an empty text, which every instant is greater than.
 QUARANTINE_COUNTS = """
-SELECT connection, resource, sum(entries) FROM (
+SELECT connection, resource, CAST(sum(entries) AS BIGINT) AS entries FROM (
   SELECT connection, kind AS resource, count(*) AS entries
   FROM subjects INDEXED BY subjects_quarantined WHERE quarantined_at > ?1 GROUP BY connection, kind
   UNION ALL
@@ -278,9 +279,9 @@ SELECT connection, resource, sum(entries) FROM (
 # Open differences per reconciliation and bucket: all, those that somebody lets be, and when the oldest was first seen. An
 # acceptance holds up to its last day, as in marts.recon_open.
 DIFFERENCE_COUNTS = """
-SELECT d.name, d.bucket, count(*),
-  count(*) FILTER (WHERE a.id IS NOT NULL AND (a.until IS NULL OR a.until >= substr(d.last_seen_at, 1, 10))),
-  min(d.first_seen_at)
+SELECT d.name, d.bucket, count(*) AS open,
+  count(*) FILTER (WHERE a.id IS NOT NULL AND (a.until IS NULL OR a.until >= substr(d.last_seen_at, 1, 10))) AS accepted,
+  min(d.first_seen_at) AS oldest
 FROM differences d LEFT JOIN acceptances a ON a.name = d.name AND a."key" = d."key"
 WHERE d.resolved_at IS NULL GROUP BY d.name, d.bucket ORDER BY d.name, d.bucket
 """
@@ -306,7 +307,8 @@ DELETE FROM timers WHERE name = ?2 AND (connection, kind, "key") IN (
 
 # The rhythm: deliveries per connection and hour (UTC) since ?1, of a connection or all (?2).
 DELIVERY_COUNTS = """
-SELECT connection, substr(received_at, 1, 13) AS hour, count(*), count(*) FILTER (WHERE reading <> '')
+SELECT connection, substr(received_at, 1, 13) || ':00:00Z' AS hour, count(*) AS deliveries,
+  count(*) FILTER (WHERE reading <> '') AS odd
 FROM deliveries WHERE received_at >= ?1 AND (CAST(?2 AS TEXT) IS NULL OR connection = ?2)
 GROUP BY connection, hour ORDER BY connection, hour
 """

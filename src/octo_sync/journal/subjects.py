@@ -9,7 +9,7 @@ from sqlalchemy import select, tuple_
 
 from octo_sync.journal import sql
 from octo_sync.journal.models import SubjectRow, as_json, columns, from_text, key_of, loaded, to_text
-from octo_sync.journal.rows import Backlog, Freshness, KindCount
+from octo_sync.journal.rows import Backlog, Freshness, KindCount, counted
 from octo_sync.journal.store import Store
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
@@ -218,34 +218,12 @@ class Subjects:
     def backlog(self) -> list[Backlog]:
         """What is owed, per connection and kind; kinds that nothing is owed to are not listed."""
         with self._store.reading() as connection:
-            rows = connection.exec_driver_sql(sql.BACKLOG, (to_text(self._store.clock.now()),)).all()
-        return [
-            Backlog(
-                connection=name,
-                kind=SubjectKind(kind),
-                dirty=dirty,
-                due=due,
-                quarantined=quarantined,
-                oldest_marked_at=from_text(oldest),
-            )
-            for name, kind, dirty, due, quarantined, oldest in rows
-        ]
+            return counted(Backlog, connection.exec_driver_sql(sql.BACKLOG, (to_text(self._store.clock.now()),)))
 
     def freshness(self) -> list[Freshness]:
         """When what was last verified, per connection and kind."""
         with self._store.reading() as connection:
-            rows = connection.exec_driver_sql(sql.FRESHNESS).all()
-        return [
-            Freshness(
-                connection=name,
-                kind=SubjectKind(kind),
-                subjects=subjects,
-                landed=landed,
-                last_landed_at=_instant(last),
-                oldest_landed_at=_instant(oldest),
-            )
-            for name, kind, subjects, landed, last, oldest in rows
-        ]
+            return counted(Freshness, connection.exec_driver_sql(sql.FRESHNESS))
 
     def rows(self, connection: str | None = None, kind: SubjectKind | None = None) -> Iterator[SubjectRow]:
         """All subjects by connection, kind and key, in pages: what changes meanwhile may be seen old or new.
@@ -297,21 +275,7 @@ class Subjects:
         listed = [json.dumps(sorted(ids)) if ids else None for ids in (include, exclude)]
         values = (connection, to_text(now), *availability, *bookings, *listed)
         with self._store.reading() as opened:
-            rows = opened.exec_driver_sql(sql.KIND_COUNTS, values).all()
-        return [
-            KindCount(
-                kind=SubjectKind(kind),
-                subjects=subjects,
-                verified=verified,
-                oldest=_instant(oldest),
-                newest=_instant(newest),
-                unverified_since=_instant(since),
-                owed=owed,
-                due=due,
-                oldest_mark=_instant(mark),
-            )
-            for kind, subjects, verified, oldest, newest, since, owed, due, mark in rows
-        ]
+            return counted(KindCount, opened.exec_driver_sql(sql.KIND_COUNTS, values))
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -333,7 +297,3 @@ class Subjects:
 
 def _listed(values: Collection[str] | None) -> str | None:
     return None if values is None else json.dumps([str(value) for value in values])
-
-
-def _instant(stored: str | None) -> datetime | None:
-    return None if stored is None else from_text(stored)
