@@ -1,4 +1,4 @@
-"""Write docs/tables.md and docs/internals/columns.md from an empty warehouse: `uv run python scripts/tables.py`.
+"""Write docs/tables.md, docs/internals/columns.md and warehouse/core/*.sql: `uv run python scripts/tables.py`.
 
 The first lists every table with its key, its grain and its columns' names; the second has each column's type and meaning. A
 column that several tables describe with the same words stands once, at the top of the second.
@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import octo_sync
+from octo_sync.destinations.ddl import script
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.destinations.reading import ColumnInfo, TableInfo
 from octo_sync.flows.publish import publish
@@ -20,6 +21,7 @@ from octo_sync.tables import all_tables, by_name, nouns
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "tables.md"
 COLUMNS = ROOT / "docs" / "internals" / "columns.md"
+DDL = ROOT / "warehouse" / "core"
 
 WRITTEN = (
     "<!-- Written by scripts/tables.py from src/octo_sync/tables and warehouse/marts; a test keeps it current. -->"
@@ -148,16 +150,20 @@ def _overview(tables: Sequence[TableInfo]) -> str:
 
 
 def render() -> dict[Path, str]:
-    """Page → its whole text."""
+    """Page or script → its whole text."""
     tables = sorted(_tables(), key=lambda table: table.name)
     shared = _shared(tables)
     parts = [COLUMNS_HEAD, "\n", _grid(sorted(shared))]
     for schema, about in ABOUT.items():
         parts.append(f"\n## Schema `{schema}`\n\n{about}\n")
         parts += [_section(table, shared) for table in tables if table.schema == schema]
-    return {PAGE: _overview(tables), COLUMNS: "".join(parts)}
+    scripts = {DDL / f"{table.full_name}.sql": script(table) for table in all_tables()}
+    return {PAGE: _overview(tables), COLUMNS: "".join(parts), **scripts}
 
 
 if __name__ == "__main__":
-    for page, text in render().items():
+    rendered = render()
+    for gone in set(DDL.glob("*.sql")) - set(rendered):
+        gone.unlink()
+    for page, text in rendered.items():
         page.write_text(text, encoding="utf-8")

@@ -54,7 +54,7 @@ __all__ = [
 class OctoSyncError(Exception):
     """Something octo-sync cannot go on with.
 
-    `run_id` is the run that it ended, if that is in the journal: `octo-sync runs show ID` has the rest.
+    `run_id` is the run that it ended, if that is in the journal: `octo-sync runs ID` has the rest.
     """
 
     run_id: str | None = None

@@ -24,7 +24,7 @@ NO_NETWORK = {"SHOP_TOKEN": "no-token"}
 
 
 def digests(project):
-    return {t["table"]: (t["rows"], t["digest"]) for t in project.json("digest")["tables"]}
+    return {t["table"]: (t["rows"], t["digest"]) for t in project.json("tables", "--digests")["tables"]}
 
 
 def stored(project, sql, file="octo.duckdb"):
@@ -48,18 +48,18 @@ def tree(directory):
 
 
 def test_versions_and_a_migration_that_says_what_it_did(project):
-    versions = project.json("db", "version")
+    versions = project.json("db", "migrate", "--check")
     assert versions["schema"] == {"program": SCHEMA_VERSION, "file": SCHEMA_VERSION}
     assert versions["journal"]["program"] == versions["journal"]["file"] >= 1
     assert versions["duckdb"]["storage"].startswith("v1.2")
     assert "nothing to do" in project.ok("db", "migrate")
     with duckdb.connect(project.directory / "octo.duckdb") as db:
         db.execute("update ops.schema_migrations set version = 0")
-    behind = project("db", "version")
+    behind = project("db", "migrate", "--check")
     assert behind.returncode == 3
     assert "warehouse schema" in behind.stdout
     assert "version 1  " in project.ok("db", "migrate")
-    assert project.json("db", "version")["schema"]["file"] == SCHEMA_VERSION
+    assert project.json("db", "migrate", "--check")["schema"]["file"] == SCHEMA_VERSION
 
 
 def test_a_file_of_a_newer_program_is_refused_in_one_sentence(project):
@@ -68,7 +68,7 @@ def test_a_file_of_a_newer_program_is_refused_in_one_sentence(project):
     refused = project("db", "migrate")
     assert refused.returncode == 1
     assert "newer octo-sync (schema 999" in refused.stderr
-    assert project("db", "version").returncode == 3
+    assert project("db", "migrate", "--check").returncode == 3
 
 
 def test_a_backup_holds_one_moment_for_its_owner_alone_and_is_restored_as_it_was(project, tmp_path):
@@ -239,7 +239,14 @@ def order(project):
     return placing.order_path(target)
 
 
-LOOKING = [("runs",), ("quarantine",), ("status",), ("privacy", "list"), ("doctor", "--offline"), ("db", "version")]
+LOOKING = [
+    ("runs",),
+    ("quarantine",),
+    ("status",),
+    ("privacy", "list"),
+    ("doctor", "--offline"),
+    ("db", "migrate", "--check"),
+]
 
 
 @pytest.mark.deep(1, everyday=["runs", "status"])

@@ -10,7 +10,8 @@ import click
 import pytest
 from tests.cli.conftest import CLEAN
 
-from octo_sync.cli import root
+from octo_sync import cli
+from octo_sync.cli import COMMANDS, REPLACED, root
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/commands.md"
@@ -103,16 +104,71 @@ def test_the_package_alone_imports_nothing_heavy():
     assert {name.split(".")[0] for name in done.stdout.split()} & (HEAVY | {"click"}) == set()
 
 
-def test_help_shows_every_command_with_a_whole_sentence(empty):
+def test_help_shows_every_command_in_its_group_with_a_whole_sentence(empty):
     text = empty("--help", environment={"COLUMNS": "80"}).stdout
 
-    assert "..." not in text.partition("Commands:")[2]
+    assert "..." not in text.partition("Begin and run:")[2]
     assert max(map(len, text.splitlines())) <= 80
-    for name in root.list_commands(click.Context(root)):
-        assert re.search(rf"^  {name} +[A-Z]", text, re.MULTILINE), name
-    listed = re.findall(r"^  ([a-z]+)  +[A-Z]", text.partition("Commands:")[2], re.MULTILINE)
-    assert listed == root.list_commands(click.Context(root))
-    assert listed.index("sync") < listed.index("status") < listed.index("runs") < listed.index("version")
+    shown = re.findall(r"^(?:([A-Z].+):|  ([a-z]+)  +[A-Z].*)$", text.partition("this message")[2], re.MULTILINE)
+    assert shown == [
+        each for title, group in COMMANDS.items() for each in [(title, ""), *(("", name) for name in group)]
+    ]
+
+
+def test_the_table_of_commands_is_what_the_modules_say():
+    folder = Path(cli.__file__).parent
+    modules = {
+        path.stem for path in folder.glob("*.py") if re.search(r"^def command\(", path.read_text(), re.MULTILINE)
+    }
+
+    assert {name for name in ALL if name and " " not in name} == modules
+    for group in COMMANDS.values():
+        for name, sentence in group.items():
+            assert " ".join(ALL[name].help.partition("\n\n")[0].split()) == sentence
+
+
+def test_there_are_at_most_forty_commands():
+    leaves = [name for name, command in ALL.items() if not isinstance(command, click.Group)]
+
+    assert len(leaves) <= 40
+
+
+@pytest.mark.parametrize("words", REPLACED)
+def test_a_command_of_before_says_what_replaces_it(empty, words):
+    done = empty(*words.split(), "x")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"octo-sync {words} is gone; use {REPLACED[words]}" in done.stderr
+
+
+@pytest.mark.parametrize("instead", [text for text in REPLACED.values() if text.startswith("octo-sync ")])
+def test_what_replaces_a_command_exists(instead):
+    named = " ".join(word for word in instead.split()[1:] if re.fullmatch("[a-z]+", word))
+    command = ALL[named]
+    options = command.params + (command.commands[command.default].params if getattr(command, "default", "") else [])
+
+    for option in re.findall(r"--[a-z]+", instead):
+        assert any(option in each.opts for each in options)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"), [("stauts", "status"), ("subscriptions enusre", "ensure"), ("privacy exprot", "export")]
+)
+def test_a_mistyped_command_says_what_may_be_meant(empty, words, meant):
+    done = empty(*words.split())
+
+    assert done.returncode == 2
+    assert f'did you mean "{meant}"?' in done.stderr
+
+
+def test_a_pipeline_is_named_in_one_way(empty):
+    done = empty("sync", "shop")
+
+    assert done.returncode == 2
+    assert "a pipeline is named with -p" in done.stderr
+    takes_one = [name for name, command in ALL.items() if any(each.name == "pipeline" for each in command.params)]
+    assert len(takes_one) > 30
+    assert [name for name in takes_one if not any("-p" in each.opts for each in ALL[name].params)] == []
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -125,22 +181,22 @@ def test_every_command_and_option_has_a_meaning(name):
             assert option.help or (name, option.opts[0]) in OBVIOUS, f"{name} {option.opts[0]}"
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name])
-def test_every_command_and_option_is_on_the_page(name):
+def test_every_command_has_its_place_on_the_page():
+    headings = re.findall(r"^##+ `octo-sync ([a-z]+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert headings == [name for group in COMMANDS.values() for name in group]
     text = PAGE.read_text(encoding="utf-8")
-    heading = re.search(rf"^##+ `octo-sync {re.escape(name)}`$", text, re.MULTILINE)
-
-    assert heading, f"docs/commands.md has no section for octo-sync {name}"
-    rest = text[heading.end() :]
-    section = rest[: following.start()] if (following := re.search(r"^##+ ", rest, re.MULTILINE)) else rest
-    for option in ALL[name].params:
-        if isinstance(option, click.Option) and not option.hidden:
-            for spelling in option.opts:
-                assert f"`{spelling}" in section, f"octo-sync {name} {spelling} is not in docs/commands.md"
+    assert [name for name in ALL if name and f"octo-sync {name}" not in text] == []
 
 
-def test_the_page_has_no_command_that_is_none():
-    headings = re.findall(r"^##+ `octo-sync ([a-z -]+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-
-    assert set(headings) == set(ALL) - {""}
-    assert len(headings) == len(set(headings))
+def test_every_option_that_the_page_names_exists():
+    text = PAGE.read_text(encoding="utf-8")
+    parts = re.split(r"^###? `octo-sync ([a-z]+)`$", text, flags=re.MULTILINE)
+    shared = {spelling for each in root.params for spelling in each.opts} | {"--help"}
+    for name, section in zip(parts[1::2], parts[2::2], strict=True):
+        own = [command for path, command in ALL.items() if path.split(" ")[0] == name]
+        known = shared | {spelling for command in own for each in command.params for spelling in each.opts}
+        for other, command in ALL.items():
+            if other and f"octo-sync {other}" in section:
+                known |= {spelling for each in command.params for spelling in each.opts}
+        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", section)) - known == set(), name

@@ -82,8 +82,8 @@ def test_a_person_reads_an_answer_without_a_secret(program, server, words):
 
 def test_the_copy_equals_the_service_and_the_one_in_duckdb(program, looked):
     assert program("verify", "--live").returncode == 0
-    there = json.loads(program("digest", "--json").stdout)["tables"]
-    assert there == looked.json("digest")["tables"]
+    there = json.loads(program("tables", "--digests", "--json").stdout)["tables"]
+    assert there == looked.json("tables", "--digests")["tables"]
 
 
 def without_seen(rows):
@@ -135,18 +135,18 @@ def test_a_table_and_a_mart_are_exported_as_csv_and_parquet_as_from_duckdb(progr
 
 def test_versions_are_told_as_they_are_of_a_file(program, server, postgres_server):
     known = {"program": SCHEMA_VERSION, "file": SCHEMA_VERSION}
-    versions = json.loads(program("db", "version", "--json").stdout)
+    versions = json.loads(program("db", "migrate", "--check", "--json").stdout)
     assert versions["schema"] == known
     assert versions["journal"]["file"] == versions["journal"]["program"] >= 1
     assert versions["duckdb"] is None
     assert versions["postgres"]["server"][0].isdigit()
-    shown = program("db", "version").stdout
+    shown = program("db", "migrate", "--check").stdout
     assert "PostgreSQL server" in shown
     assert server[1]["PGPASSWORD"] not in shown
     with psycopg.connect(postgres_server.dsn(server[2]), autocommit=True) as db:
         db.execute("insert into landing.schema_migrations values (999, now(), '99.0')")
         try:
-            newer = program("db", "version", "--json")
+            newer = program("db", "migrate", "--check", "--json")
         finally:
             db.execute("delete from landing.schema_migrations where version = 999")
     assert newer.returncode == 3

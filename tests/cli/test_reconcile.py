@@ -129,7 +129,7 @@ def test_differences_are_found_aged_shown_accepted_and_resolved(project, books_n
     assert (code, document["counts"]["accepted"]) == (3, 1)
     project.ok("reconcile", "accept", key, "--note", "a voucher", "--until", "2020-01-31")
     assert said(project, "ledger")[1]["counts"]["mismatched"] == 1, "what was accepted until a day is open after it"
-    project.ok("reconcile", "unaccept", key)
+    project.ok("reconcile", "accept", key, "--undo")
 
     write(project, books_now)
     assert said(project, "ledger")[0] == 0

@@ -205,12 +205,12 @@ def test_dropping_asks_first(fresh, service):
     service.refuse_a_product()
     fresh("sync")
 
-    code, seen = on_a_terminal(fresh, "quarantine", "drop", "--all", typed=["n"])
+    code, seen = on_a_terminal(fresh, "quarantine", "--drop", "--all", typed=["n"])
 
     assert code == 130
     assert "aborted" in seen
     assert fresh.json("quarantine")["entries"]
-    assert on_a_terminal(fresh, "quarantine", "drop", "--all", typed=["y"])[0] == 0
+    assert on_a_terminal(fresh, "quarantine", "--drop", "--all", typed=["y"])[0] == 0
     assert fresh.json("quarantine")["entries"] == []
 
 

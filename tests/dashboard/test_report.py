@@ -77,7 +77,7 @@ def run(folder, *arguments, **environ):
 
 
 def test_the_command_writes_it_and_says_so(project):
-    done = run(project, "pipeline.toml")
+    done = run(project, "-p", "pipeline.toml")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith("report.html · 1.")
     assert tiles((project / "report.html").read_text())["bookings"]
@@ -88,14 +88,14 @@ def test_the_command_writes_it_and_says_so(project):
 def test_without_a_copy_there_is_no_report_and_an_older_one_stays(project):
     (project / "report.html").write_text("older")
     (project / READ).unlink()
-    done = run(project, "pipeline.toml")
+    done = run(project, "-p", "pipeline.toml")
     assert done.returncode == 1
     assert "does not exist yet; run `octo-sync sync`" in done.stderr
     assert (project / "report.html").read_text() == "older"
 
 
 def test_a_picture_without_a_browser_is_a_sentence(project, tmp_path):
-    done = run(project, "pipeline.toml", "--png", PATH=str(tmp_path))
+    done = run(project, "-p", "pipeline.toml", "--png", PATH=str(tmp_path))
     assert done.returncode == 2
     assert "--png needs a browser" in done.stderr
     assert not (project / "report.html").exists()
@@ -105,7 +105,7 @@ def test_a_picture_without_a_browser_is_a_sentence(project, tmp_path):
 def test_the_picture_is_as_high_as_the_page(project):
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         absent("no browser on PATH: the picture of a report was not tested")
-    done = run(project, "pipeline.toml", "--to", "out/day.html", "--png")
+    done = run(project, "-p", "pipeline.toml", "--to", "out/day.html", "--png")
     assert done.returncode == 0, done.stderr
     head = (project / "out/day.png").read_bytes()[:24]
     width, height = struct.unpack(">II", head[16:24])

@@ -39,7 +39,7 @@ class Program:
             "NO_COLOR": "1",
         }
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "octo_sync", "serve", "pipeline.toml", *arguments],
+            [sys.executable, "-m", "octo_sync", "serve", "-p", "pipeline.toml", *arguments],
             cwd=folder, stderr=subprocess.PIPE, text=True, env={**os.environ, **settings, **environ},
         )  # fmt: skip
         self.said = []

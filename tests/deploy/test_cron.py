@@ -54,9 +54,9 @@ def test_the_command_reaches_the_program_whole_whatever_its_place_is_called(line
     project = str(program.parent / "project")
 
     assert as_cron(sync, program, 0) == ""
-    assert Path(f"{program}.asked").read_text().splitlines() == ["sync", "acme", "-C", project]
+    assert Path(f"{program}.asked").read_text().splitlines() == ["sync", "-p", "acme", "-C", project]
     as_cron(status, program, 0)
-    asked = ["status", "acme", "-C", project, "--fail-if-stale", "26h"]
+    asked = ["status", "-p", "acme", "-C", project, "--fail-if-stale", "26h"]
     assert Path(f"{program}.asked").read_text().splitlines() == asked
     assert (Path(project) / "octo-sync.log").read_text() == "one line\nstale\n"
 

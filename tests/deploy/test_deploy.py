@@ -72,14 +72,14 @@ def test_of_several_pipelines_one_is_named(deploy):
     deploy.pipeline(name="second")
 
     assert "Which pipeline?" in str(deploy("cron").exception)
-    assert " sync second -C " in deploy("cron", "second").stdout
+    assert " sync -p second -C " in deploy("cron", "-p", "second").stdout
 
 
 def test_a_pipeline_that_lies_elsewhere_is_called_by_its_path(deploy, tmp_path):
     path = tmp_path / "somewhere else.toml"
     path.write_text(PIPELINE)
 
-    assert f" sync '{path}' -C " in deploy("cron", path).stdout
+    assert f" sync -p '{path}' -C " in deploy("cron", "-p", path).stdout
 
 
 def test_secrets_need_not_be_set_and_known_ones_are_no_matter_of_a_server(deploy):

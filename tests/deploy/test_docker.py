@@ -194,7 +194,15 @@ def test_with_these_roles_and_settings_the_program_fills_the_database_and_bi_rea
             loaded = load(path, directory=deploy.directory, environ=environ, overrides={})
             assert loaded.webhooks.bind == "0.0.0.0:8787"
             judged(
-                sys.executable, "-m", "octo_sync", "sync", path, "-C", deploy.directory, env={**os.environ, **environ}
+                sys.executable,
+                "-m",
+                "octo_sync",
+                "sync",
+                "-p",
+                path,
+                "-C",
+                deploy.directory,
+                env={**os.environ, **environ},
             )
 
             reader = {"host": "127.0.0.1", "port": postgres_server.port, "dbname": "analytics", "user": "bi"}

@@ -57,7 +57,7 @@ def test_values_are_those_of_the_pipeline(deploy):
 
     assert service["TimeoutStopSec"] == ["10s"]
     assert service["SuccessExitStatus"] == ["143"]
-    assert service["ExecStart"][0].endswith(f"octo-sync serve acme -C {deploy.directory}")
+    assert service["ExecStart"][0].endswith(f"octo-sync serve -p acme -C {deploy.directory}")
     assert service["WorkingDirectory"] == service["ReadWritePaths"] == [str(deploy.directory)]
     assert service["LoadCredential"] == ["acme-token:/etc/octo-sync/acme-token", "other:/etc/octo-sync/other"]
     assert service["Environment"] == ['"OCTO_SYNC_CONNECTIONS__ACME__TOKEN__FILE=$CREDENTIALS_DIRECTORY/acme-token"']
@@ -114,7 +114,7 @@ def test_a_project_may_be_called_anything(tmp_path, name):
     assert verify(folder) == []
     service = unit(files["octo-sync.service"])["Service"]
     assert service["WorkingDirectory"] == [str(deploy.directory).replace("%", "%%")]
-    assert words(service["ExecStart"][0])[1:] == ["serve", "a-b_c", "-C", str(deploy.directory)]
+    assert words(service["ExecStart"][0])[1:] == ["serve", "-p", "a-b_c", "-C", str(deploy.directory)]
     assert words(service["ReadWritePaths"][0], variables=False) == [str(deploy.directory)]
 
 

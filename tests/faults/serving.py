@@ -62,12 +62,14 @@ def asked(method, host, path, body=None, headers=None, *, timeout=20.0 * SLACK):
 class Program:
     """A process of the installed program, or a `wrapper` that runs it; `started` is when, on the monotonic clock."""
 
+    program = (PROGRAM,)
+
     def __init__(self, *arguments, cwd, log, env=None, wrapper=()):
         self.log = log
         self._said = log.open("ab")
         self.started = time.monotonic()
         self._process = subprocess.Popen(
-            [*map(str, wrapper), PROGRAM, *map(str, arguments)],
+            [*map(str, wrapper), *self.program, *map(str, arguments)],
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=self._said,
@@ -124,7 +126,9 @@ class Program:
 
 
 class Sandbox(Program):
-    """`octo-sync sandbox serve`, with its control plane."""
+    """The built-in service, with its control plane."""
+
+    program = (sys.executable, "-m", "octo_sync.sandbox")
 
     def __init__(self, directory, *, bookings=150, products=4, days=40, more=()):
         directory.mkdir(parents=True, exist_ok=True)
@@ -132,7 +136,7 @@ class Sandbox(Program):
         size = ["--bookings", bookings, "--products", products, "--days", days]
         # Tried again often and for long: what a killed receiver did not take comes again.
         patience = ["--retry-base", "0.1", "--retry-max", "1", "--retry-attempts", "120"]
-        arguments = ["sandbox", "serve", "--port", self.port, *size, *patience, *more]
+        arguments = ["--port", self.port, *size, *patience, *more]
         super().__init__(*arguments, cwd=directory, log=directory / "sandbox.log")
         self.host = f"127.0.0.1:{self.port}"
         self.base_url = f"http://{self.host}/octo/v1"
@@ -271,7 +275,7 @@ class Copy:
 
     def serve(self, *arguments, **how):
         """`octo-sync serve`; returns at once."""
-        return Program("serve", "pipeline.toml", *arguments, cwd=self.directory, log=self.log, **how)
+        return Program("serve", "-p", "pipeline.toml", *arguments, cwd=self.directory, log=self.log, **how)
 
     def is_ready(self, port=None):
         with contextlib.suppress(OSError, http.client.HTTPException):
@@ -314,7 +318,7 @@ class Copy:
     def run(self, *arguments, within=60.0, wrapper=()):
         """A command to its end: exit code and what it said."""
         done = subprocess.run(
-            [*map(str, wrapper), PROGRAM, *arguments, "pipeline.toml"],
+            [*map(str, wrapper), PROGRAM, *arguments, "-p", "pipeline.toml"],
             cwd=self.directory,
             capture_output=True,
             text=True,

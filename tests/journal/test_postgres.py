@@ -400,7 +400,7 @@ def test_what_one_process_receives_another_lands_and_when_that_is_killed_a_third
                 assert (code, "works on this project" in said) == (6, True), said
                 assert second.terminate()[0] == receiver.terminate()[0] == 143
         assert not list(copy.directory.glob("*journal*"))
-        for command in (["db", "version", "-p"], ["sync"]):
+        for command in (["db", "migrate", "--check", "-p"], ["sync"]):
             code, said = copy.run(*command)
             assert code == 0, said
         assert "Traceback" not in copy.log.read_text()

@@ -3,7 +3,7 @@
 -- description: Departures and open days as the service offers them to this token.
 -- key: connection_id, product_id, option_id, availability_id
 -- landing: merged by key; deletions are marked, never made
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.availability (
   connection_id     text not null,
   product_id        text not null,

@@ -3,7 +3,7 @@
 -- description: What departures and open days were before they changed. Most never change, so one without rows here has been as core.availability shows it since its first_seen_at_utc; its first change writes what it was as version 1 and what it is now as version 2. A last version that is closed: it was proven gone then.
 -- key: connection_id, product_id, option_id, availability_id, version_no
 -- landing: one row a version of a row in core.availability, written with it
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.availability_history (
   connection_id   text not null,
   product_id      text not null,

@@ -3,7 +3,7 @@
 -- description: Prices of a departure or day (capability pricing).
 -- key: connection_id, product_id, option_id, availability_id, unit_id, currency
 -- landing: replaced together with its row in core.availability
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.availability_prices (
   connection_id      text not null,
   product_id         text not null,

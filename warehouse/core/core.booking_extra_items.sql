@@ -3,7 +3,7 @@
 -- description: Extras bought with a booking (capability extras).
 -- key: connection_id, booking_uuid, unit_item_uuid, extra_id
 -- landing: replaced together with its row in core.bookings
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.booking_extra_items (
   connection_id      text not null,
   booking_uuid       text not null,

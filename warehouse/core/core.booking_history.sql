@@ -3,7 +3,7 @@
 -- description: What each booking was, and when. A booking as it was at an instant is the row with valid_from_utc <= instant and (valid_to_utc is null or valid_to_utc > instant). A last version that is closed: the booking was proven gone then.
 -- key: connection_id, booking_uuid, version_no
 -- landing: one row a version of a row in core.bookings, written with it
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.booking_history (
   connection_id  text not null,
   booking_uuid   text not null,

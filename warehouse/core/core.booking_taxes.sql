@@ -3,7 +3,7 @@
 -- description: Taxes included in a booking's price (capability pricing).
 -- key: connection_id, booking_uuid, name
 -- landing: replaced together with its row in core.bookings
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.booking_taxes (
   connection_id      text not null,
   booking_uuid       text not null,

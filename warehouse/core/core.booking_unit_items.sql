@@ -3,7 +3,7 @@
 -- description: The tickets of a booking. Their status is as reported; the booking's status is the authoritative one.
 -- key: connection_id, booking_uuid, unit_item_uuid
 -- landing: merged by key; deletions are marked, never made
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.booking_unit_items (
   connection_id      text not null,
   unit_item_uuid     text not null,

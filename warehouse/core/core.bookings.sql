@@ -3,7 +3,7 @@
 -- description: Bookings that this token may see. No name, address or note of a person is in it.
 -- key: connection_id, booking_uuid
 -- landing: merged by key; deletions are marked, never made
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.bookings (
   connection_id       text not null,
   booking_uuid        text not null,

@@ -3,7 +3,7 @@
 -- description: One token at one OCTO service.
 -- key: connection_id
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.connections (
   connection_id      text not null,
   role               text,

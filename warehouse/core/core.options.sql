@@ -3,7 +3,7 @@
 -- description: The variants of a product.
 -- key: connection_id, product_id, option_id
 -- landing: merged by key; deletions are marked, never made
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.options (
   connection_id              text not null,
   product_id                 text not null,

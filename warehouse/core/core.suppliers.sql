@@ -3,7 +3,7 @@
 -- description: The company whose products a connection sells. Its contact data is a company's, not a person's.
 -- key: connection_id, supplier_id
 -- landing: merged by key; deletions are marked, never made
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.suppliers (
   connection_id     text not null,
   supplier_id       text not null,

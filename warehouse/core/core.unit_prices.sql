@@ -3,7 +3,7 @@
 -- description: The price from which a unit or option is sold, and what it was before (capability pricing).
 -- key: connection_id, product_id, option_id, unit_id, currency, valid_from_utc
 -- landing: one row a version
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.unit_prices (
   connection_id      text not null,
   product_id         text not null,

@@ -3,7 +3,7 @@
 -- description: Rows that complete answers no longer had; two misses by different requests prove a deletion.
 -- key: connection_id, table_name, key
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists ops.absences (
   connection_id       text not null,
   table_name          text not null,

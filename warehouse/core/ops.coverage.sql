@@ -3,7 +3,7 @@
 -- description: What was verified, when and how: the proof of completeness.
 -- key: connection_id, resource, key
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists ops.coverage (
   connection_id        text not null,
   resource             text not null,

@@ -3,7 +3,7 @@
 -- description: Subjects that keep failing and records that do not fit, with the reason; everything else went on.
 -- key: connection_id, resource, key, path
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists ops.quarantine (
   connection_id text not null,
   resource      text not null,

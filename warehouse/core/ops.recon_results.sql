@@ -3,7 +3,7 @@
 -- description: Differences between this copy and a ledger, CRM or other system; one stays the same row from day to day.
 -- key: recon_name, recon_key, bucket, field
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists ops.recon_results (
   recon_name        text not null,
   recon_key         text not null,

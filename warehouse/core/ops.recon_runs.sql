@@ -3,7 +3,7 @@
 -- description: Comparisons of this copy with a ledger, CRM or other system, and what each came to.
 -- key: recon_name, run_id
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists ops.recon_runs (
   recon_name               text not null,
   run_id                   text not null,

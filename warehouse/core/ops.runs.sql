@@ -3,7 +3,7 @@
 -- description: Runs of octo-sync that stored something.
 -- key: run_id
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists ops.runs (
   run_id         text not null,
   command        text,

@@ -3,7 +3,7 @@
 -- description: What services send that no table expects, or send no more: new fields and values, fields that are missing, ignored capabilities, lists and ids that contradict each other.
 -- key: connection_id, resource, kind, name
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists ops.schema_drift (
   connection_id     text not null,
   resource          text not null,
@@ -22,4 +22,4 @@ comment on column ops.schema_drift.name is 'The field''s path, field=value, capa
 comment on column ops.schema_drift.seen_count is 'How many answers or rows showed it.';
 comment on column ops.schema_drift.first_seen_at_utc is 'First seen.';
 comment on column ops.schema_drift.last_seen_at_utc is 'Last seen.';
-comment on column ops.schema_drift.accepted_at_utc is 'Of what is missing: when `octo-sync drift accept` let it through. Null: the former values are kept.';
+comment on column ops.schema_drift.accepted_at_utc is 'Of what is missing: when `octo-sync drift --accept` let it through. Null: the former values are kept.';

@@ -3,7 +3,7 @@
 -- description: Versions of the warehouse's schema that were applied.
 -- key: version
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists ops.schema_migrations (
   version         integer not null,
   applied_at_utc  timestamptz,

@@ -3,7 +3,7 @@
 -- description: The fencing token of the last writer; a write with a lower one is refused (R9).
 -- key: fence
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists ops.writer (
   fence  bigint not null,
   owner  text,

@@ -3,7 +3,7 @@
 -- description: Who booked and who travels: personal data, only in the private file.
 -- key: connection_id, booking_uuid, unit_item_uuid
 -- landing: merged by key; deletions are marked, never made
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists private.booking_contacts (
   connection_id     text not null,
   booking_uuid      text not null,

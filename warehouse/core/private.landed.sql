@@ -3,7 +3,7 @@
 -- description: How far this file is: it is written before the warehouse, and a kill may come between the two.
 -- key: number
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists private.landed (
   number bigint not null
 );

@@ -3,7 +3,7 @@
 -- description: Payloads as received, one row per changed payload: personal data, only in the private file.
 -- key: connection_id, resource, key, fetched_at_utc
 -- landing: written by octo-sync itself
--- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists raw.records (
   connection_id  text not null,
   resource       text not null,

@@ -1,7 +1,7 @@
 """The command line: one file per command, and the only place where errors become advice and exit codes.
 
-The folder is the registry: a module that has a `command` is a command of the same name. Modules import only click at
-their top, so that `octo-sync --help` starts at once.
+`COMMANDS` is what `octo-sync --help` shows, so that it starts at once: no module of a command is imported for it. A test
+compares the table with the modules. A command `x` is the `command` in the module `x`.
 
 Exit codes: 0 ok · 1 failed · 2 usage or configuration · 3 the data says no · 4 authentication refused · 5 partial ·
 6 locked by another run · 130 and 143 signals.
@@ -9,81 +9,133 @@ Exit codes: 0 ok · 1 failed · 2 usage or configuration · 3 the data says no �
 
 import importlib
 import os
-import pkgutil
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from octo_sync import __version__, errors
+from octo_sync.cli.options import Group
 
-__all__ = ["exit_code", "main"]
+__all__ = ["COMMANDS", "REPLACED", "exit_code", "main", "versions"]
 
-_HELPERS = {"acts", "console", "guard", "layout", "options", "progress", "reconcile-summary"}
-_ORDER = [
-    "demo",
-    "init",
-    "doctor",
-    "sync",
-    "serve",
-    "subscriptions",
-    "listen",
-    "trigger",
-    "webhooks",
-    "status",
-    "quarantine",
-    "drift",
-    "verify",
-    "digest",
-    "sql",
-    "ask",
-    "tables",
-    "export",
-    "reconcile",
-    "check",
-    "publish",
-    "report",
-    "privacy",
-    "runs",
-    "db",
-    "sandbox",
-    "config",
-    "deploy",
-    "completion",
-    "version",
-]
-"""The order of the day: begin, run, look, prove, use, keep. What is not named here comes last."""
+COMMANDS: dict[str, dict[str, str]] = {
+    "Begin and run": {
+        "demo": "Run everything on the built-in sandbox: pull, serve, publish, verify.",
+        "init": "Write a pipeline file for your service, and test the connection.",
+        "doctor": "Check environment, credentials and services, and suggest fixes.",
+        "sync": "Fetch everything that the pipeline keeps, then publish it for reading.",
+        "serve": "Keep the copy fresh until stopped: webhooks, schedules and publishing in one process.",
+    },
+    "Look": {
+        "status": "Show how fresh and complete the copy is, and what is pending.",
+        "runs": "List the last runs, or show one.",
+        "verify": "Check the copy, or with --live compare it with the service row by row.",
+        "check": "Run the data tests in warehouse/checks on the read copy.",
+        "quarantine": "List what keeps failing or does not fit; retry or drop it.",
+        "drift": "List fields that a service no longer sends; accept that they are gone.",
+        "webhooks": "List or follow the webhook deliveries, or replay them.",
+    },
+    "Use": {
+        "sql": "Run one query on the read copy and print its rows.",
+        "ask": "Answer one of the ready-made questions, or list them.",
+        "tables": "List tables and marts, or the columns of one, and what they mean.",
+        "export": "Write tables, marts, questions or a query into files.",
+        "report": "Save the dashboard's Overview as one self-contained HTML file.",
+        "reconcile": "Compare the copy with a ledger, CRM or other system; explain every difference.",
+    },
+    "Look after": {
+        "subscriptions": "Manage the webhook subscription at each service.",
+        "publish": "Build the marts, run the checks, and swap in the read copy.",
+        "privacy": "Erase a person, or export everything that is stored about one.",
+        "db": "Back up, restore, migrate or rebuild the databases.",
+        "config": "Show or validate the configuration in force.",
+        "deploy": "Print the files that run octo-sync under systemd, Docker, Kubernetes or cron.",
+        "sandbox": "Run the built-in OCTO service alone, with data, webhooks and faults.",
+    },
+}
+"""Every command with what it does, in the order and under the headings of `--help`."""
+
+REPLACED = {
+    "completion": "your shell's line in docs/commands.md",
+    "digest": "octo-sync tables --digests",
+    "listen": "octo-sync webhooks --follow",
+    "trigger": "octo-sync sandbox trigger",
+    "version": "octo-sync --version",
+    "config path": "octo-sync config show",
+    "db ddl": "octo-sync tables --ddl",
+    "db version": "octo-sync db migrate --check",
+    "drift accept": "octo-sync drift --accept PATH",
+    "drift list": "octo-sync drift",
+    "quarantine drop": "octo-sync quarantine --drop ID",
+    "quarantine list": "octo-sync quarantine",
+    "quarantine retry": "octo-sync quarantine --retry ID",
+    "reconcile unaccept": "octo-sync reconcile accept KEY --undo",
+    "runs list": "octo-sync runs",
+    "runs show": "octo-sync runs RUN",
+}
+"""Commands of before → what replaces them."""
 
 
-class Commands(click.Group):
-    """Finds commands by looking into this folder."""
+class Commands(Group):
+    """The commands of the table; the module of one is imported when it is called."""
+
+    default = ""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Every module that is not a helper."""
-        found = {m.name.removesuffix("_").replace("_", "-") for m in pkgutil.iter_modules(__path__)} - _HELPERS
-        return [*(n for n in _ORDER if n in found), *sorted(found - set(_ORDER))]
+        """The names, in the table's order."""
+        return [name for group in COMMANDS.values() for name in group]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command in the module of that name."""
         if name not in self.list_commands(ctx):
             return None
-        names = {m.name for m in pkgutil.iter_modules(__path__)}
-        module = name.replace("-", "_")
-        found = importlib.import_module(f"{__name__}.{module if module in names else module + '_'}").command
+        found = importlib.import_module(f"{__name__}.{name}").command
         return found if isinstance(found, click.Command) else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The same; a command of before says what replaces it."""
+        for words in (args[0], " ".join(args[:2])):
+            if words in REPLACED:
+                raise click.UsageError(f"octo-sync {words} is gone; use {REPLACED[words]}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """What begins so, without importing it."""
+        named = {name: text for group in COMMANDS.values() for name, text in group.items()}
+        found = [CompletionItem(name, help=text) for name, text in named.items() if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Each command with its whole first sentence."""
-        rows = []
-        for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            if command is not None and not command.hidden:
-                text = command.short_help or (command.help or "").partition("\n\n")[0]
-                sentence, dot, _ = " ".join(text.split()).partition(". ")
-                rows.append((name, sentence + dot.strip()))
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """The table, group by group."""
+        widest = max(map(len, self.list_commands(ctx)))
+        for title, group in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), text) for name, text in group.items()])
+
+
+def versions() -> dict[str, str]:
+    """What is installed, and what it stands on."""
+    import platform  # noqa: PLC0415 - `--help` starts fast
+    import sqlite3  # noqa: PLC0415
+    from importlib.metadata import version  # noqa: PLC0415
+
+    return {
+        "octo-sync": __version__,
+        "python": platform.python_version(),
+        "duckdb": version("duckdb"),
+        "sqlite": sqlite3.sqlite_version,
+    }
+
+
+def _show_versions(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
+    if wanted and not ctx.resilient_parsing:
+        click.echo("\n".join(f"{name} {number}" for name, number in versions().items()))
+        ctx.exit()
 
 
 @click.group(
@@ -92,7 +144,15 @@ class Commands(click.Group):
     epilog="Exit codes: 0 ok · 1 failed · 2 usage or configuration · 3 the data says no · 4 authentication refused · "
     "5 partial · 6 locked by another run · 130/143 signals.",
 )
-@click.version_option(__version__, "-V", "--version", prog_name="octo-sync", message="%(prog)s %(version)s")
+@click.option(
+    "-V",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_versions,
+    help="Show the versions of octo-sync, Python, DuckDB and SQLite, and exit.",
+)
 @click.option("--debug", is_flag=True, help="Show tracebacks and log lines.")
 @click.option("-q", "--quiet", is_flag=True, help="Only errors and data.")
 @click.option(
@@ -182,7 +242,7 @@ _STARTING = {"serve", "sync"}
 """Commands of which a person must know whether they began."""
 _LEFT = {
     "serve": "every delivery that was acknowledged is kept, and what is owed stays marked for the next start",
-    "listen": "only the showing has ended, deliveries are taken and kept as before",
+    "webhooks": "deliveries are received as before",
 }
 
 
@@ -203,6 +263,8 @@ def _mistaken(mistake: click.ClickException) -> None:
         return
     context = mistake.ctx if isinstance(mistake, click.UsageError) else None
     hint = f" ({context.command_path} --help)" if context else ""
+    if mistake.message.startswith("Got unexpected extra argument"):
+        hint = f"; a pipeline is named with -p{hint}"
     click.echo(f"octo-sync: error: {mistake.format_message()}{hint}", err=True)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="A value for one of the question's parameters, instead of its default; repeatable.",
 )
-@options.reading_options
+@options.project
 @click.option(
     "--limit",
     type=click.IntRange(0),
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Stop the query after this many seconds.  [default: never]",
 )
-@click.option("--show", is_flag=True, help="Print the question's SQL instead, to change it or take it elsewhere.")
+@click.option("--show", is_flag=True, help="Print the question's SQL and parameters instead.")
 @options.as_form
 def command(
     question: str | None,
@@ -57,9 +57,8 @@ def command(
 ) -> int:
     """Answer one of the ready-made questions, or list them.
 
-    QUESTION is a number or a name from the list. Values of --param that are dates may be written as 2026-11-20, today,
-    today-7d, month-1 (the first day of last month) or year (1 January); moments as 2026-11-20T12:00:00Z, now or now-24h.
-    Today is the day in the business time zone.
+    QUESTION is a number or a name from the list. Dates may be written as 2026-11-20, today, today-7d, month-1 (the first day
+    of last month) or year (1 January); moments as 2026-11-20T12:00:00Z, now or now-24h.
     """
     from octo_sync.flows import ask  # noqa: PLC0415 - commands start fast
 

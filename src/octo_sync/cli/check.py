@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.pipeline_options
+@options.project
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows to print per check at most.")
 @click.option(
     "--next",
     "next_",
     is_flag=True,
-    help="On what the next publish would show. Why the last one did not take place is seen there, not in the read copy.",
+    help="Run them on what would be published next; shows why a publish was refused.",
 )
 @options.as_json
 def command(pipeline: str | None, directory: Path, *, limit: int, next_: bool, json_: bool) -> int:
@@ -64,8 +64,4 @@ def _on_published(project: options.Places, limit: int) -> "list[tuple[SqlFile, R
 def _on_next(project: options.Places, limit: int) -> "list[tuple[SqlFile, Rows]]":
     from octo_sync.app.verify import check_next  # noqa: PLC0415 - commands start fast
 
-    if project.pipeline is None:
-        raise click.UsageError(
-            "What is next is in the warehouse of a pipeline; name one, e.g. octo-sync check sandbox --next."
-        )
-    return [(checked.check, checked.rows) for checked in check_next(project.pipeline, limit=limit)]
+    return [(checked.check, checked.rows) for checked in check_next(options.with_pipeline(project), limit=limit)]

@@ -7,20 +7,20 @@ import click
 from octo_sync.cli import console, options
 
 
-@click.group(cls=options.DefaultGroup)
+@click.group(cls=options.Group)
 def command() -> None:
-    """Show or validate the configuration that is in force."""
+    """Show or validate the configuration in force."""
 
 
 command.default = "show"
 
 
 @command.command("show")
-@options.pipeline_options
-@click.option("--origin", is_flag=True, help="Also where each value comes from.")
+@options.project
+@click.option("--origin", is_flag=True, help="Also show where each value comes from.")
 @options.as_json
 def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) -> int:
-    """Show every value in force; a token only as the place it comes from."""
+    """Show the pipeline file's path and every value in force; of a token only its source."""
     from octo_sync import pipeline as pipelines  # noqa: PLC0415 - commands start fast
 
     path = pipelines.find(pipeline, directory)
@@ -54,26 +54,11 @@ def _text(value: object) -> str:
     return str(value) or '""'
 
 
-@command.command("path")
-@options.pipeline_options
-@options.as_json
-def path(pipeline: str | None, directory: Path, *, json_: bool) -> int:
-    """Print the path of the pipeline file."""
-    from octo_sync import pipeline as pipelines  # noqa: PLC0415 - commands start fast
-
-    found = pipelines.find(pipeline, directory)
-    if json_:
-        console.document("path", {"path": str(found), "exists": found.exists()})
-    else:
-        click.echo(found)
-    return 0
-
-
 @command.command("validate")
-@options.pipeline_options
+@options.project
 @options.as_json
 def validate(pipeline: str | None, directory: Path, *, json_: bool) -> int:
-    """Name every mistake of the pipeline file; exit 2 when there is one."""
+    """List every mistake in the pipeline file; exit 2 when there is one."""
     from octo_sync.errors import ConfigError  # noqa: PLC0415 - commands start fast
 
     try:

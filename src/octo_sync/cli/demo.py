@@ -58,7 +58,7 @@ near = "0 * * * *"
 )
 @click.option("--json", "json_", is_flag=True, help="One JSON document on stdout.")
 def command(*, seed: int, bookings: int, products: int, days: int, directory: Path, json_: bool) -> int:
-    """Run everything on the built-in sandbox: serve, pull, publish, prove equal. Needs no account.
+    """Run everything on the built-in sandbox: pull, serve, publish, verify.
 
     Exit code 0 = the copy equals the service, 1 = it does not.
     """

@@ -17,15 +17,19 @@ TARGETS = ("systemd", "docker", "k8s", "cron", "caddy", "nginx", "monitoring")
 
 @click.command()
 @click.argument("target", type=click.Choice(TARGETS))
-@options.pipeline_options
+@options.project
 @click.option(
-    "--to", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write the files there instead."
+    "--to",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the files into this folder instead.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 def command(target: str, pipeline: str | None, directory: Path, to: Path | None, *, force: bool) -> int:
-    """Print the files that run octo-sync under systemd, Docker, Kubernetes or cron, behind nginx or Caddy, and watch it.
+    """Print the files that run octo-sync under systemd, Docker, Kubernetes or cron.
 
-    Paths, addresses, limits and times are those of the pipeline file; without one they are examples. No secret is in them.
+    Also those for nginx or Caddy in front of it, and for monitoring. Paths, addresses and times are those of the pipeline
+    file, without one examples. They hold no secret.
     """
     from octo_sync.flows.deploy import files as deploy  # noqa: PLC0415 - commands start fast
 

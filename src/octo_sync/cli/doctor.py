@@ -27,16 +27,14 @@ __all__ = ["command", "exit_code", "look_at_services", "report"]
 
 
 @click.command()
-@options.pipeline_options
-@click.option("--offline", is_flag=True, help="Call nobody.")
-@click.option(
-    "--quick", is_flag=True, help="Only whether services work: five calls each, mostly, and no look at what they do."
-)
+@options.project
+@click.option("--offline", is_flag=True, help="Make no network calls.")
+@click.option("--quick", is_flag=True, help="Only test that services answer: about five calls each.")
 @options.as_json
 def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool, json_: bool) -> int:
-    """Check machine, files, clock, tokens and services, what services really do, and say what mends it.
+    """Check environment, credentials and services, and suggest fixes.
 
-    A service costs at most sixteen calls, one of them with a wrong token, and nothing is written. Exit code 1 = something
+    It makes at most sixteen calls per service, one of them with a wrong token, and writes nothing. Exit code 1 = something
     failed, 4 = a token was refused.
     """
     found, examined = _project(pipeline, directory, offline=offline, quick=quick)
@@ -122,7 +120,7 @@ def report(found: "list[Finding]") -> None:
 
 
 def _machine() -> "list[Finding]":
-    from octo_sync.cli.version import versions  # noqa: PLC0415 - commands start fast
+    from octo_sync.cli import versions  # noqa: PLC0415 - commands start fast
     from octo_sync.flows.doctor.machine import machine  # noqa: PLC0415
 
     return machine(tuple(sys.version_info[:3]), versions(), zones=_zones())
@@ -190,7 +188,7 @@ def _of_service(examined: "Examined") -> "list[Finding]":
         passed, applicable = score(examined.checks)
         untold = len(examined.checks) - applicable
         more = f"; {untold} could not be told" if untold else ""
-        found.append(Finding(name, "conformance", "ok", f"{passed} of {applicable} as the copy would wish{more}"))
+        found.append(Finding(name, "conformance", "ok", f"{passed} of {applicable} checks passed{more}"))
     return found
 
 

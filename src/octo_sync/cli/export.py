@@ -26,13 +26,13 @@ class _Item(NamedTuple):
 
 @click.command()
 @click.argument("what", nargs=-1)
-@click.option("--sql", "query", metavar="QUERY", help="The rows of this SQL query, instead of WHAT.")
+@click.option("--sql", "query", metavar="QUERY", help="Export the rows of this SQL query instead.")
 @click.option(
     "--to",
     "target",
     required=True,
     metavar="FILE|DIR",
-    help="Where to; several things go into a folder, each in a file of its name. Folders are made.",
+    help="A file, or a folder for several; folders are created.",
 )
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="The kind of file.  [default: by the ending of its name]"
@@ -40,9 +40,7 @@ class _Item(NamedTuple):
 @click.option(
     "--param", "given", metavar="NAME=VALUE", multiple=True, help="A value for a question's parameter; repeatable."
 )
-@click.option(
-    "--raw", is_flag=True, help="CSV: leave texts as they are, also those that a spreadsheet would run as a formula."
-)
+@click.option("--raw", is_flag=True, help="CSV: do not escape texts that a spreadsheet would run as formulas.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @click.option(
     "--timeout",
@@ -50,7 +48,7 @@ class _Item(NamedTuple):
     metavar="SECONDS",
     help="Stop each query after this many seconds.  [default: never]",
 )
-@options.reading_options
+@options.project
 @options.as_json
 def command(
     what: tuple[str, ...],
@@ -68,8 +66,8 @@ def command(
 ) -> int:
     """Write tables, marts, questions or a query into files.
 
-    WHAT is a table or mart, a schema (all its tables), a question's name, or dbt (a sources.yml with all of them). A file is
-    there whole or not at all, and for its owner only.
+    WHAT is a table, a mart, a schema, a question's name, or dbt (a sources.yml of all tables). Files appear only when they
+    are complete, and only their owner may read them.
     """
     if bool(what) == (query is not None):
         raise click.UsageError("Say what: names of tables, marts or questions, or --sql QUERY.")

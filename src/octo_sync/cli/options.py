@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from octo_sync.errors import ConfigError
+from octo_sync.errors import ConfigError, WarehouseError
 
 if TYPE_CHECKING:
     from octo_sync.app.reading import Copy
@@ -22,22 +22,25 @@ T = TypeVar("T")
 
 __all__ = [
     "FORMATS",
-    "DefaultGroup",
+    "Group",
     "Places",
     "as_form",
     "as_json",
     "ask_journal",
     "begin_logging",
+    "confirm",
     "did_you_mean",
+    "kept_journal",
     "load_pipeline",
     "log_format",
     "open_copy",
     "open_journal",
-    "pipeline_options",
     "places",
-    "reading_options",
+    "project",
     "show_logs",
     "travel_window",
+    "with_pipeline",
+    "with_warehouse",
     "without_tokens",
 ]
 
@@ -47,20 +50,15 @@ _ADDRESS = re.compile(r"https?://[^\s'\"]+")
 FORMATS = ("table", "json", "jsonl", "csv", "md")
 
 
-def pipeline_options(function: F) -> F:
-    """`PIPELINE` and `-C`: which pipeline, in which directory."""
-    function = click.option(
-        "-C",
-        "--directory",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=Path(),
-        help="Project directory; databases and pipelines/ are looked for there.  [default: this one]",
-    )(function)
-    return click.argument("pipeline", required=False)(function)
-
-
-def reading_options(function: F) -> F:
-    """`-C` and `-p`, for commands whose arguments mean something else."""
+def project(function: F) -> F:
+    """`-C` and `-p`: which pipeline, in which directory; and what may stand before the command too."""
+    for spellings, name, text in (
+        (("-q", "--quiet"), "quiet", "Only errors and data."),
+        (("--debug",), "debug", "Show tracebacks and log lines."),
+    ):
+        function = click.option(
+            *spellings, name, is_flag=True, hidden=True, expose_value=False, callback=_for_all, help=text
+        )(function)
     function = click.option("-p", "--pipeline", metavar="NAME", help="Which pipeline, when there are several.")(
         function
     )
@@ -69,8 +67,13 @@ def reading_options(function: F) -> F:
         "--directory",
         type=click.Path(path_type=Path, file_okay=False),
         default=Path(),
-        help="Project directory; databases and pipelines/ are looked for there.  [default: this one]",
+        help="Project directory.  [default: this one]",
     )(function)
+
+
+def _for_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
+    if wanted:
+        ctx.find_root().obj[parameter.name] = True
 
 
 def as_form(function: F) -> F:
@@ -230,6 +233,21 @@ def places(directory: Path, name: str | None) -> Places:
     return Places(loaded.name, directory, loaded.publish.path, loaded.journal, loaded)
 
 
+def with_warehouse(project: Places) -> "Pipeline":
+    """The pipeline of a project whose warehouse is there."""
+    loaded = with_pipeline(project)
+    if isinstance(loaded.destination, Path) and not loaded.destination.exists():
+        raise WarehouseError(f"{loaded.destination} does not exist yet; run `octo-sync sync` first.")
+    return loaded
+
+
+def with_pipeline(project: Places) -> "Pipeline":
+    """The pipeline, for what needs its file and asks no service."""
+    if project.pipeline is None:
+        raise click.UsageError("This needs a pipeline file; name one, e.g. -p sandbox.")
+    return project.pipeline
+
+
 def published_name(loaded: "Pipeline", *, whole: bool = False) -> str:
     """What readers open, to be shown: a file's name or (`whole`) path; a database and its host, never a password."""
     if isinstance(loaded.destination, Path):
@@ -264,17 +282,46 @@ def open_journal(project: Places) -> "Journal | None":
     return Journal.open(project.journal, clock=SystemClock()) if Journal.exists(project.journal) else None
 
 
-class DefaultGroup(click.Group):
-    """A group whose first command is meant when none is named: `octo-sync runs` is `octo-sync runs list`."""
+def kept_journal(project: Places) -> "Journal":
+    """The journal, for what only makes sense where something ran."""
+    journal = open_journal(project)
+    if journal is None:
+        raise click.UsageError(f"Nothing ran here yet: there is no journal at {project.journal}.")
+    return journal
+
+
+class Group(click.Group):
+    """A group with a command that is meant when none is named, and which says what a mistyped one may be."""
 
     default = "list"
+    default_takes_a_name = False
+    """Whether a word that is no command is one for the default."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Name the default command where none is named."""
-        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
-            looks_like_a_name = bool(args) and not args[0].startswith("-")
-            args = args if looks_like_a_name else [self.default, *args]
+        is_option = not args or args[0].startswith("-")
+        known = bool(args) and args[0] in (*self.commands, *ctx.help_option_names)
+        if self.default and not known and (is_option or self.default_takes_a_name):
+            args = [self.default, *args]
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command, or what may be meant."""
+        names = self.list_commands(ctx)
+        if args[0] not in names and not args[0].startswith("-"):
+            raise click.UsageError(f"There is no command {args[0]!r}{did_you_mean(args[0], names) or '.'}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def confirm(question: str, act: str) -> None:
+    """Ask before something is removed; a no aborts, and where nobody can be asked `--yes` is needed."""
+    from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
+
+    if not stdin_is_terminal():
+        raise click.UsageError(f"{act} needs a yes: give --yes where nobody can be asked.")
+    click.confirm(question, abort=True, err=True)
 
 
 def did_you_mean(wanted: str, names: Collection[str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from octo_sync.cli import console, options
-from octo_sync.errors import ConfigError, LeaseHeld, OctoSyncError
+from octo_sync.errors import LeaseHeld, OctoSyncError
 
 if TYPE_CHECKING:
     from octo_sync.flows.contacts import Privacy
@@ -24,9 +24,9 @@ _OUT_OF_REACH = (
 )
 
 
-@click.group(cls=options.DefaultGroup)
+@click.group(cls=options.Group)
 def command() -> None:
-    """Forget a person, or hand out everything that is held about one."""
+    """Erase a person, or export everything that is stored about one."""
 
 
 def _who(function: F) -> F:
@@ -41,10 +41,10 @@ def _who(function: F) -> F:
 
 
 @command.command("list")
-@options.reading_options
+@options.project
 @options.as_json
 def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
-    """List what was asked to be erased, and how far that is; nobody is named."""
+    """List the erasures and their progress; nobody is named."""
     project = options.places(directory, pipeline)
     erasures = options.ask_journal(project, lambda journal: journal.erasures.rows())
     mode = project.pipeline.pii if project.pipeline else "keep"
@@ -71,7 +71,7 @@ def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
 @command.command("erase")
 @_who
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@options.reading_options
+@options.project
 @options.as_json
 def erase(
     emails: tuple[str, ...],
@@ -83,13 +83,11 @@ def erase(
     yes: bool,
     json_: bool,
 ) -> int:
-    """Remove a person from every table, the journal and the copies; no later pull brings them back.
+    """Remove a person from every table, the journal and the copies, for good.
 
-    While another octo-sync process owns the project, `serve` for example, that one carries it out. Exit code 5 = not
-    everything could be removed yet; the request stays, and the next command that writes goes on with it.
+    While another process such as `serve` owns the project, that one does it. Exit code 5 = something is left; the next
+    command that writes continues.
     """
-    from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
-
     _named(emails, phones, bookings)
     loaded, journal = _opened(directory, pipeline)
     with journal:
@@ -99,9 +97,7 @@ def erase(
         except ValueError as error:
             raise click.UsageError(f"Nothing was erased: {error}.") from None
         if not yes:
-            if not stdin_is_terminal():
-                raise click.UsageError("Erasing needs a yes: give --yes where nobody can be asked.")
-            click.confirm("Erase this for good? There is no way back.", abort=True, err=True)
+            options.confirm("Erase this for good? There is no way back.", "Erasing")
         asked = journal.erasures.request(people, [uuid for uuid in map(str.strip, bookings) if uuid])
         done = _carried_out(loaded, journal, asked)
     if json_:
@@ -120,7 +116,7 @@ def erase(
     type=click.Path(path_type=Path, dir_okay=False),
     help="The JSON file to write; it must not exist. Only its owner may read it.",
 )
-@options.reading_options
+@options.project
 def export(
     emails: tuple[str, ...],
     phones: tuple[str, ...],
@@ -129,9 +125,9 @@ def export(
     directory: Path,
     pipeline: str | None,
 ) -> int:
-    """Write everything that is held about a person into a JSON file.
+    """Write everything that is stored about a person into a JSON file.
 
-    It reads the private file, so it cannot run beside `serve` or another command that writes: stop that first.
+    It cannot run beside `serve` or another command that writes: stop that first.
     """
     _named(emails, phones, bookings)
     if target.exists():
@@ -155,12 +151,7 @@ def _named(*lists: tuple[str, ...]) -> None:
 
 def _opened(directory: Path, pipeline: str | None) -> "tuple[Pipeline, Journal]":
     project = options.places(directory, pipeline)
-    journal = options.open_journal(project)
-    if project.pipeline is None:
-        raise ConfigError("This needs the pipeline file, for the project's files; name one, e.g. -p sandbox.")
-    if journal is None:
-        raise ConfigError(f"Nothing ran here yet: there is no journal at {project.journal}.")
-    return project.pipeline, journal
+    return options.with_pipeline(project), options.kept_journal(project)
 
 
 def _privacy(loaded: "Pipeline", journal: "Journal") -> "Privacy":

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import click
 
 from octo_sync.cli import console, options
-from octo_sync.errors import WarehouseError
 
 if TYPE_CHECKING:
     from octo_sync.flows.publish import Published
@@ -14,19 +13,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.pipeline_options
+@options.project
 @options.as_json
 def command(pipeline: str | None, directory: Path, *, json_: bool) -> int:
     """Build the marts, run the checks, and swap in the read copy.
 
     Readers keep what they have open. When a check finds something, nothing is published and the exit code is 3.
     """
-    project = options.places(directory, pipeline)
-    loaded = project.pipeline
-    if loaded is None:
-        raise click.UsageError("Publishing needs a pipeline file; name one, e.g. octo-sync publish sandbox.")
-    if isinstance(loaded.destination, Path) and not loaded.destination.exists():
-        raise WarehouseError(f"{loaded.destination} does not exist yet; run `octo-sync sync` first.")
+    loaded = options.with_warehouse(options.places(directory, pipeline))
     published = _run(loaded)
     if json_:
         console.document(

@@ -8,21 +8,63 @@ import click
 from octo_sync.cli import console, options
 
 if TYPE_CHECKING:
-    from octo_sync.journal import Journal, QuarantineEntry
+    from octo_sync.journal import QuarantineEntry
 
 
-@click.group(cls=options.DefaultGroup)
-def command() -> None:
-    """Show what keeps failing or does not fit; retry or drop it."""
-
-
-@command.command("list")
-@options.reading_options
+@click.command()
+@click.argument("ids", nargs=-1)
+@click.option("--retry", is_flag=True, help="Reset the failures of IDS, so that the next sync fetches them again.")
+@click.option("--drop", is_flag=True, help="Take IDS off the list without trying again.")
+@click.option("--all", "all_", is_flag=True, help="With --retry or --drop: everything in quarantine.")
+@click.option("--yes", is_flag=True, help="With --drop: do not ask.")
+@options.project
 @options.as_form
-def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> int:
-    """List what is in quarantine, with the reason."""
-    entries = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.quarantine.entries())
-    if json_ or form == "json":
+def command(
+    ids: tuple[str, ...],
+    directory: Path,
+    pipeline: str | None,
+    *,
+    retry: bool,
+    drop: bool,
+    all_: bool,
+    yes: bool,
+    form: str,
+    json_: bool,
+) -> int:
+    """List what keeps failing or does not fit; retry or drop it."""
+    project = options.places(directory, pipeline)
+    if retry == drop:
+        if retry or ids or all_:
+            raise click.UsageError("Give --retry or --drop; without, everything in quarantine is listed.")
+        return _list(project, "json" if json_ else form)
+    if bool(ids) == all_:
+        raise click.UsageError("Name the IDS, or give --all; octo-sync quarantine lists them.")
+    with options.kept_journal(project) as journal:
+        if drop and not yes and journal.quarantine.entries():
+            what = "everything in quarantine" if all_ else ", ".join(ids)
+            options.confirm(f"Drop {what}? It counts as never verified until it is marked again.", "Dropping")
+        change = journal.quarantine.drop if drop else journal.quarantine.retry
+        entries = change("all" if all_ else ids)
+    _report(entries, drop=drop, json_=json_)
+    return 0
+
+
+def _report(entries: "list[QuarantineEntry]", *, drop: bool, json_: bool) -> None:
+    if json_:
+        console.document(f"quarantine-{'drop' if drop else 'retry'}", {"entries": [_document(e) for e in entries]})
+    else:
+        for entry in entries:
+            word = "dropped" if drop else "marked"
+            click.echo(f"{word}  {entry.id}  {entry.connection}:{entry.resource} {console.clean(entry.key)}")
+    if not entries:
+        console.note("Nothing was in quarantine.")
+    elif not drop:
+        console.note("Run it now: octo-sync sync")
+
+
+def _list(project: options.Places, form: str) -> int:
+    entries = options.ask_journal(project, lambda journal: journal.quarantine.entries())
+    if form == "json":
         console.document("quarantine", {"entries": [_document(e) for e in entries]})
         return 0
     heads = ("id", "connection", "what", "key", "path", "reason", "count", "since")
@@ -30,65 +72,9 @@ def list_(directory: Path, pipeline: str | None, *, form: str, json_: bool) -> i
         (e.id, e.connection, e.resource, e.key, e.path, e.reason, e.count, console.instant_text(e.first_at))
         for e in entries
     ]
-    hint = "Try again: octo-sync quarantine retry ID… (or --all), then octo-sync sync"
+    hint = "Try again: octo-sync quarantine --retry ID… (or --all), then octo-sync sync"
     console.write_list(heads, rows, form, hint if rows else "Empty.")
     return 0
-
-
-@command.command("retry")
-@click.argument("ids", nargs=-1)
-@click.option("--all", "all_", is_flag=True, help="Everything in quarantine.")
-@options.reading_options
-@options.as_json
-def retry(ids: tuple[str, ...], directory: Path, pipeline: str | None, *, all_: bool, json_: bool) -> int:
-    """Forgive the failures, so that the next sync asks again; IDS as `list` shows them."""
-    with _journal(ids, directory, pipeline, all_=all_) as journal:
-        entries = journal.quarantine.retry("all" if all_ else ids)
-    _done("retry", entries, json_=json_)
-    console.note("Run it now: octo-sync sync" if entries else "Nothing was in quarantine.")
-    return 0
-
-
-@command.command("drop")
-@click.argument("ids", nargs=-1)
-@click.option("--all", "all_", is_flag=True, help="Everything in quarantine.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@options.reading_options
-@options.as_json
-def drop(ids: tuple[str, ...], directory: Path, pipeline: str | None, *, all_: bool, yes: bool, json_: bool) -> int:
-    """Take entries off the list without trying again; IDS as `list` shows them."""
-    from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
-
-    with _journal(ids, directory, pipeline, all_=all_) as journal:
-        if not yes and journal.quarantine.entries():
-            if not stdin_is_terminal():
-                raise click.UsageError("Dropping needs a yes: give --yes where nobody can be asked.")
-            what = "everything in quarantine" if all_ else ", ".join(ids)
-            click.confirm(f"Drop {what}? It counts as never verified until it is marked again.", abort=True, err=True)
-        entries = journal.quarantine.drop("all" if all_ else ids)
-    _done("drop", entries, json_=json_)
-    if not entries:
-        console.note("Nothing was in quarantine.")
-    return 0
-
-
-def _journal(ids: tuple[str, ...], directory: Path, pipeline: str | None, *, all_: bool) -> "Journal":
-    if bool(ids) == all_:
-        raise click.UsageError("Name the IDS, or give --all; octo-sync quarantine lists them.")
-    project = options.places(directory, pipeline)
-    journal = options.open_journal(project)
-    if journal is None:
-        raise click.UsageError(f"Nothing ran here yet: there is no journal at {project.journal}.")
-    return journal
-
-
-def _done(what: str, entries: "list[QuarantineEntry]", *, json_: bool) -> None:
-    if json_:
-        console.document(f"quarantine-{what}", {"entries": [_document(e) for e in entries]})
-        return
-    word = {"retry": "marked", "drop": "dropped"}[what]
-    for entry in entries:
-        click.echo(f"{word}  {entry.id}  {entry.connection}:{entry.resource} {console.clean(entry.key)}")
 
 
 def _document(entry: "QuarantineEntry") -> dict[str, Any]:

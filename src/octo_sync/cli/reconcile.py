@@ -2,51 +2,44 @@
 
 import getpass
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from octo_sync.cli import console, options
-from octo_sync.errors import ConfigError, OctoSyncError
+from octo_sync.errors import ConfigError
+from octo_sync.flows.wording import plural
 
 if TYPE_CHECKING:
-    from octo_sync.journal import Journal
     from octo_sync.model import Window
     from octo_sync.pipeline import Pipeline, ThereTable
 
 
-class _Group(click.Group):
-    """`octo-sync reconcile ledger` is `octo-sync reconcile run ledger`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Name the command that is meant where none is named."""
-        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_Group)
+@click.group(cls=options.Group)
 def command() -> None:
-    """Compare the copy with a ledger, CRM or other system: every difference named, explained and aged.
+    """Compare the copy with a ledger, CRM or other system; explain every difference.
 
     octo-sync reconcile NAME runs [reconcile.NAME] of the pipeline; without a name, all of them.
     """
 
 
+command.default, command.default_takes_a_name = "run", True
+
+
 @command.command("run")
 @click.argument("name", required=False)
-@options.reading_options
-@click.option("--travel", metavar="FROM..TO", help="These days instead of the pipeline's window.")
+@options.project
+@click.option("--travel", metavar="FROM..TO", help="These travel dates instead of the configured window.")
 @click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with both rows of every difference."
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with both rows of each difference."
 )
 @click.option(
     "--xlsx", type=click.Path(path_type=Path), metavar="FILE", help="Write a workbook, a sheet for each bucket."
 )
 @click.option("--csv", type=click.Path(path_type=Path), metavar="FILE", help="Write a row for each difference.")
-@click.option("--dry-run", is_flag=True, help="Only compare: keep nothing, tell nobody.")
+@click.option("--dry-run", is_flag=True, help="Only compare; store nothing and notify nobody.")
 @options.as_json
 def run(
     name: str | None,
@@ -60,12 +53,12 @@ def run(
     dry_run: bool,
     json_: bool,
 ) -> int:
-    """Compare, explain, age and keep the differences.
+    """Compare, and store the differences. The word run may be omitted.
 
-    Exit code 0 = within the limits of fail_on, 3 = over, 1 = it could not be compared, and nothing was kept.
+    Exit code 0 = within the limits of fail_on, 3 = over, 1 = it could not be compared, and nothing was stored.
     """
     window = options.travel_window(travel)
-    loaded = _pipeline(directory, pipeline)
+    loaded = options.with_pipeline(options.places(directory, pipeline))
     names = [name] if name else list(loaded.reconciliations)
     if not names:
         raise ConfigError(f"{loaded.path} has no [reconcile.NAME]; docs/reconciliation.md shows one of eight lines.")
@@ -110,12 +103,12 @@ def _run_all(
 
 
 @command.command("list")
-@options.reading_options
+@options.project
 @options.as_json
 def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
     """List the reconciliations of the pipeline and how their last run ended."""
     project = options.places(directory, pipeline)
-    loaded = _pipeline(directory, pipeline)
+    loaded = options.with_pipeline(options.places(directory, pipeline))
     rows = []
     journal = options.open_journal(project)
     runs = {}
@@ -148,44 +141,42 @@ def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
 
 @command.command("accept")
 @click.argument("key")
-@click.option("--name", metavar="NAME", help="Which reconciliation, when the pipeline has several.")
-@click.option("--note", required=True, help="Why it may be as it is.")
+@click.option("--note", help="Why; required unless --undo.")
 @click.option(
-    "--until",
-    type=click.DateTime(["%Y-%m-%d"]),
-    metavar="DAY",
-    help="The last day on which it may; without it for good.",
+    "--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="The last day it holds.  [default: no end]"
 )
-@click.option("--by", metavar="WHO", help="Who says so.  [default: this user]")
-@options.reading_options
+@click.option("--undo", is_flag=True, help="Withdraw the acceptance.")
+@click.option("--name", metavar="NAME", help="Which reconciliation, when the pipeline has several.")
+@click.option("--by", metavar="WHO", help="Who accepts.  [default: this user]")
+@options.project
 def accept(
-    key: str, name: str | None, note: str, until: datetime | None, by: str | None, directory: Path, pipeline: str | None
+    key: str,
+    note: str | None,
+    until: datetime | None,
+    name: str | None,
+    by: str | None,
+    directory: Path,
+    pipeline: str | None,
+    *,
+    undo: bool,
 ) -> int:
-    """Let the differences of KEY be, e.g. booking_uuid=0d3a…; they are counted as accepted."""
+    """Accept the differences of KEY, such as booking_uuid=0d3a…, or withdraw that."""
+    if not undo and not note:
+        raise click.UsageError("Say why with --note.")
     which = _one(directory, pipeline, name)
     day = until.date() if until else None
-    with _journal(directory, pipeline) as journal:
+    with options.kept_journal(options.places(directory, pipeline)) as journal:
+        if undo:
+            journal.reconciliations.unaccept(which, key)
+            click.echo(f"no longer accepted  {key} of {which}")
+            return 0
         from octo_sync.app.project import SystemClock  # noqa: PLC0415 - commands start fast
 
         covered = journal.reconciliations.accept(
-            which, key, note=note, by=by or _user(), until=day, now=SystemClock().now()
+            which, key, note=note or "", by=by or _user(), until=day, now=SystemClock().now()
         )
-    click.echo(
-        f"accepted  {key} of {which}: {covered} open {'difference' if covered == 1 else 'differences'}, {_until(day)}"
-    )
-    return 0
-
-
-@command.command("unaccept")
-@click.argument("key")
-@click.option("--name", metavar="NAME", help="Which reconciliation, when the pipeline has several.")
-@options.reading_options
-def unaccept(key: str, name: str | None, directory: Path, pipeline: str | None) -> int:
-    """Look at the differences of KEY again."""
-    which = _one(directory, pipeline, name)
-    with _journal(directory, pipeline) as journal:
-        journal.reconciliations.unaccept(which, key)
-    click.echo(f"looked at again  {key} of {which}")
+    found = plural(covered, "open difference")
+    click.echo(f"accepted  {key} of {which}: {found}, {f'until {day}' if day else 'for good'}")
     return 0
 
 
@@ -195,19 +186,8 @@ def _source(there: "ThereTable") -> str:
     return "database" if kind == "dsn" else f"{kind} {getattr(there, kind)}"
 
 
-def _until(day: date | None) -> str:
-    return f"until {day}" if day else "for good"
-
-
-def _pipeline(directory: Path, pipeline: str | None) -> "Pipeline":
-    loaded = options.places(directory, pipeline).pipeline
-    if loaded is None:
-        raise click.UsageError("A reconciliation is written into a pipeline file; name one with -p.")
-    return loaded
-
-
 def _one(directory: Path, pipeline: str | None, name: str | None) -> str:
-    loaded = _pipeline(directory, pipeline)
+    loaded = options.with_pipeline(options.places(directory, pipeline))
     known = list(loaded.reconciliations)
     if name is None and len(known) != 1:
         raise click.UsageError(
@@ -217,13 +197,6 @@ def _one(directory: Path, pipeline: str | None, name: str | None) -> str:
     if which not in known:
         raise click.UsageError(f"There is no reconciliation {which!r}{options.did_you_mean(which, known) or '.'}")
     return which
-
-
-def _journal(directory: Path, pipeline: str | None) -> "Journal":
-    journal = options.open_journal(options.places(directory, pipeline))
-    if journal is None:
-        raise OctoSyncError("Nothing was reconciled here yet; run octo-sync reconcile first.")
-    return journal
 
 
 def _ending(path: Path, suffix: str) -> Path:

@@ -30,19 +30,19 @@ _SECONDS = 60.0
 
 
 @click.command()
-@options.pipeline_options
+@options.project
 @click.option(
     "--to",
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("report.html"),
     show_default=True,
-    help="The file; an older report of this name is overwritten.",
+    help="The file; an existing one is overwritten.",
 )
-@click.option("--png", is_flag=True, help="Also a picture of it beside it; needs a Chromium or Chrome on the PATH.")
+@click.option("--png", is_flag=True, help="Also save a picture beside it; needs Chromium or Chrome on the PATH.")
 def command(pipeline: str | None, directory: Path, *, to: Path, png: bool) -> int:
-    """Write the dashboard's Overview as one HTML file that needs nothing else and asks nobody.
+    """Save the dashboard's Overview as one self-contained HTML file.
 
-    Style, scripts and data are in the file. It can be sent by e-mail, opened without a network, and printed.
+    It can be sent by e-mail, opened without a network, and printed.
     """
     project = options.places(directory, pipeline)
     browser = _browser() if png else ""

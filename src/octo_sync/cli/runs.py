@@ -7,21 +7,26 @@ import click
 from octo_sync.cli import console, options
 
 
-@click.group(cls=options.DefaultGroup)
-def command() -> None:
-    """Show the history of runs."""
-
-
-@command.command("list")
-@options.reading_options
+@click.command()
+@click.argument("run", required=False)
+@options.project
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, the newest first.")
 @options.as_form
-def list_(directory: Path, pipeline: str | None, *, limit: int, form: str, json_: bool) -> int:
-    """List the last runs, the newest first."""
+def command(run: str | None, directory: Path, pipeline: str | None, *, limit: int, form: str, json_: bool) -> int:
+    """List the last runs, or show one.
+
+    RUN is an id, the beginning of one, or last.
+    """
+    form = "json" if json_ else form
+    project = options.places(directory, pipeline)
+    return _list(project, limit, form) if run is None else _show(project, run, form)
+
+
+def _list(project: options.Places, limit: int, form: str) -> int:
     from octo_sync.flows.status.document import run_document  # noqa: PLC0415 - commands start fast
 
-    runs = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.runs.last(limit))
-    if json_ or form == "json":
+    runs = options.ask_journal(project, lambda journal: journal.runs.last(limit))
+    if form == "json":
         console.document("runs", {"runs": [run_document(run) for run in runs]})
         return 0
     heads = ("run", "command", "status", "started", "seconds", "subjects", "rows", "requests", "error")
@@ -40,7 +45,7 @@ def list_(directory: Path, pipeline: str | None, *, limit: int, form: str, json_
         for run in runs
     ]
     if form == "table":
-        # The id begins with the instant of the start; `runs show` has the rest.
+        # The id begins with the instant of the start; `runs RUN` has the rest.
         errors = ["error"] if any(run.error for run in runs) else []
         least = ["requests", "subjects", "seconds", "started", "rows"]
         console.listed(heads, rows, fold="error", least=least if errors else ["error", *least])
@@ -51,23 +56,18 @@ def list_(directory: Path, pipeline: str | None, *, limit: int, form: str, json_
     return 0
 
 
-@command.command("show")
-@click.argument("run")
-@options.reading_options
-@options.as_json
-def show(run: str, directory: Path, pipeline: str | None, *, json_: bool) -> int:
-    """Show one run; RUN is its id, the beginning of one, or `last`."""
+def _show(project: options.Places, run: str, form: str) -> int:
     from octo_sync.flows.status.document import run_document  # noqa: PLC0415 - commands start fast
 
     most = 1 if run == "last" else 10_000
-    newest = options.ask_journal(options.places(directory, pipeline), lambda journal: journal.runs.last(most))
+    newest = options.ask_journal(project, lambda journal: journal.runs.last(most))
     found = newest if run == "last" else [r for r in newest if r.run_id.startswith(run)]
     if not found:
         raise click.UsageError(f"No run is called {run!r}; octo-sync runs lists them.")
     if len(found) > 1 and found[0].run_id != run:
         raise click.UsageError(f"{len(found)} runs begin with {run!r}; say more of the id.")
     about = run_document(found[0])
-    if json_:
+    if form == "json":
         console.document("run", about)
         return 0
     for name in ("run_id", "command", "pipeline", "status"):

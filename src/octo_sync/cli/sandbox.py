@@ -2,8 +2,10 @@
 
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -13,9 +15,14 @@ if TYPE_CHECKING:
     from octo_sync.sandbox.config import SandboxConfig
 
 _LOOPBACK = ("127.", "localhost", "::1")
+_CHANGES = {
+    "booking": ["book", "confirm", "cancel", "note", "move"],
+    "product": ["product"],
+    "availability": ["closeout", "capacity"],
+}
 
 
-@click.group(cls=options.DefaultGroup)
+@click.group(cls=options.Group)
 def command() -> None:
     """Run the built-in OCTO service alone, with data, webhooks and faults."""
 
@@ -31,33 +38,20 @@ command.default = "serve"
 @click.option(
     "--public", is_flag=True, help="Permit an address that other machines can reach; its tokens are known to all."
 )
-@click.option("--seed", type=int, default=7, show_default=True, help="What its data is made from.")
+@click.option("--seed", type=int, default=7, show_default=True, help="Seed of its data.")
 @click.option("--products", type=click.IntRange(1, 10_000), help="Number of products.  [default: 8]")
 @click.option(
     "--bookings", type=click.IntRange(0), default=5000, show_default=True, help="Bookings of the past 90 days."
 )
 @click.option("--days", type=click.IntRange(1, 3650), help="Days of availability ahead.  [default: 180]")
 @click.option(
-    "--slots", type=click.IntRange(1), help="About this many availability slots from today on; sizes the rest."
-)
-@click.option(
     "--today", type=click.DateTime(["%Y-%m-%d"]), help="The clock starts at noon of this day.  [default: now]"
 )
-@click.option("--frozen", is_flag=True, help="The clock stands still until it is told to go on.")
-@click.option("--warm", is_flag=True, help="Encode every month before listening, for measuring.")
-@click.option(
-    "--retry-base",
-    type=click.FloatRange(0),
-    default=1.0,
-    show_default=True,
-    help="First wait before a delivery is tried again, in seconds.",
-)
-@click.option("--retry-max", type=click.FloatRange(0), default=128.0, show_default=True, help="Longest such wait.")
-@click.option("--retry-attempts", type=click.IntRange(1), default=8, show_default=True, help="Tries per delivery.")
+@click.option("--frozen", is_flag=True, help="Stop the clock.")
 def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: ANN401 - handed on as they are
-    """Serve until Ctrl-C; what to call it with is printed.
+    """Serve until Ctrl-C; prints the address and tokens to use.
 
-    POST {"rate": 0.5, "token": "all"} to /_sandbox/traffic makes a change every two seconds, of which webhooks tell.
+    POST {"rate": 0.5, "token": "all"} to /_sandbox/traffic makes a change, with its webhook, every two seconds.
     """
     from octo_sync.sandbox.server import serve as run  # noqa: PLC0415 - commands start fast
 
@@ -89,16 +83,12 @@ def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: A
 def _config(size: dict[str, Any]) -> "SandboxConfig":
     from dataclasses import replace  # noqa: PLC0415 - commands start fast
 
-    from octo_sync.sandbox.config import SandboxConfig, benchmark_config  # noqa: PLC0415
+    from octo_sync.sandbox.config import SandboxConfig  # noqa: PLC0415
 
     given = {name: value for name, value in size.items() if value is not None}
     if "today" in given:
         given["today"] = given["today"].date()
-    base = SandboxConfig()
-    if "slots" in given:
-        sized = benchmark_config(given["slots"])
-        base = replace(base, products=sized.products, days=sized.days, cache_bytes=sized.cache_bytes)
-    return replace(base, **given)
+    return replace(SandboxConfig(), **given)
 
 
 def _remember(told: list[int]) -> None:
@@ -127,32 +117,64 @@ def _announce(base_url: str) -> None:
     console.label("Control", f"{origin}/_sandbox")
     usual = base_url == "http://127.0.0.1:8808/octo/v1"  # what pipelines/sandbox.toml says
     where = "" if usual else f"OCTO_SYNC_CONNECTIONS__SANDBOX__BASE_URL={base_url} "
-    console.label("Sync", f"{where}octo-sync sync sandbox")
+    console.label("Sync", f"{where}octo-sync sync -p sandbox")
     console.note("Ctrl-C ends it.")
     sys.stdout.flush()
+
+
+@command.command("trigger")
+@click.argument("event", type=click.Choice(list(_CHANGES)))
+@options.project
+@click.option("-n", "--count", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many changes.")
+@options.as_json
+def trigger(event: str, pipeline: str | None, directory: Path, *, count: int, json_: bool) -> int:
+    """Change bookings, products or availability at the sandbox, so that it sends webhooks.
+
+    Only a service on this machine is ever changed.
+    """
+    loaded = options.load_pipeline(directory, pipeline)
+    services = [c for c in loaded.connections if (urlsplit(c.base_url).hostname or "").startswith(_LOOPBACK)]
+    if not services:
+        raise click.UsageError(f"{loaded.name} has no sandbox: none of its services is on this machine")
+    # A service tells of a booking only the token that made it.
+    asked = {"changes": count, "kinds": _CHANGES[event], "token": services[0].token.reveal()}
+    changes = _control(services[0].base_url, "traffic", asked)["changes"]
+    if json_:
+        console.document("trigger", {"changes": changes})
+        return 0
+    for change in changes:
+        click.echo(f"{change.get('kind', event)}  {change.get('uuid') or change.get('product_id') or ''}")
+    return 0
 
 
 @command.command("reset")
 @click.option("--url", default="http://127.0.0.1:8808", show_default=True, help="Where the sandbox listens.")
 def reset(*, url: str) -> int:
     """Put a running sandbox back to how it started."""
-    import urllib.error  # noqa: PLC0415 - commands start fast
-    import urllib.request  # noqa: PLC0415
-
-    origin = url.rstrip("/").removesuffix("/octo/v1")
-    if not origin.startswith(("http://", "https://")):
+    if not url.startswith(("http://", "https://")):
         raise click.UsageError(f"--url {url!r}: expected an address such as http://127.0.0.1:8808.")
-    request = urllib.request.Request(f"{origin}/_sandbox/reset", method="POST")  # noqa: S310 - http or https, as checked
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    _control(url, "reset")
+    click.echo(f"{console.styled('reset', fg='green')}  {_origin(url)}")
+    return 0
+
+
+def _origin(url: str) -> str:
+    return url.rstrip("/").removesuffix("/octo/v1")
+
+
+def _control(url: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - that is what JSON is
+    """What the sandbox's control plane answers to a POST."""
+    import urllib.error  # noqa: PLC0415 - commands start fast
+
+    from octo_sync.cli.acts import ask  # noqa: PLC0415
+
+    origin = _origin(url)
     try:
-        with opener.open(request, timeout=60):
-            pass
+        return ask(f"{origin}/_sandbox/{path}", body, "POST")
     except urllib.error.HTTPError as error:
         raise click.ClickException(f"{origin} refused: {error.code}; is it an octo-sync sandbox?") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise click.ClickException(
             f"no sandbox answers at {origin} ({reason}); octo-sync sandbox serve runs one"
         ) from None
-    click.echo(f"{console.styled('reset', fg='green')}  {origin}")
-    return 0

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.pipeline_options
+@options.project
 @click.option(
     "--only",
     type=click.Choice(["receiver", "worker", "dashboard"]),
-    help="Only take deliveries, only work, or only show; several processes may share one project.",
+    help="Run only this part; several processes may share one project.",
 )
 @click.option("--bind", metavar="HOST:PORT", help="Where the receiver listens.  [default: webhooks.bind]")
 @click.option("--dashboard", metavar="HOST:PORT", help="Where the dashboard listens.  [default: dashboard.bind]")
@@ -34,9 +34,9 @@ def command(
     open_: bool,
     log_format_: str | None,
 ) -> int:
-    """Keep the copy fresh until stopped: webhooks, schedules, timers and publishing in one process.
+    """Keep the copy fresh until stopped: webhooks, schedules and publishing in one process.
 
-    Ctrl-C or SIGTERM takes no new deliveries, finishes the landing in hand and ends within 5 seconds.
+    After Ctrl-C or SIGTERM it takes no new deliveries, finishes what it is writing, and ends within 5 seconds.
     """
     if open_ and only in ("receiver", "worker"):
         raise click.UsageError(f"--open shows the dashboard, and --only {only} has none.")
@@ -107,4 +107,4 @@ def _plan(loaded: "Pipeline", *, receives: bool, works: bool) -> None:
         console.note("webhooks.url is not set: no subscriptions are made, pulls do the work.")
     schedule = loaded.schedule
     if works and not any((schedule.full, schedule.near, schedule.bookings, schedule.availability)):
-        console.note("[schedule] is empty: nothing is pulled by itself, so what no webhook tells stays unseen.")
+        console.note("[schedule] is empty: nothing is pulled by itself, so what no webhook reports stays unseen.")

@@ -11,7 +11,7 @@ from octo_sync.cli import console, guard, options
 @click.command()
 @click.argument("query", required=False)
 @click.option("-f", "--file", type=click.Path(path_type=Path, dir_okay=False), help="Read the query from this file.")
-@options.reading_options
+@options.project
 @click.option(
     "--limit",
     type=click.IntRange(0),
@@ -42,9 +42,8 @@ def command(
 ) -> int:
     """Run one query on the read copy and print its rows.
 
-    QUERY is one statement that reads, such as "select * from fct_bookings", or - for the standard input. octo-sync tables
-    says what there is; marts, then core, then ops tables can be named without their schema. A sync may be running
-    meanwhile. Files, networks and extensions are out of reach.
+    QUERY is one reading statement, such as "select * from fct_bookings", or - for standard input. See octo-sync tables for
+    the names; the schemas marts, core and ops may be omitted. Works while a sync is running.
     """
     text = _query(query, file)
     with options.open_copy(options.places(directory, pipeline)) as copy, guard.bounded(timeout or None):

@@ -24,13 +24,13 @@ _PUBLISHED_AT = (
 
 
 @click.command()
-@options.pipeline_options
+@options.project
 @click.option(
     "--fail-if-stale", "limit", metavar="AGE", help="Exit with code 3 when something was not verified within this time."
 )
 @options.as_json
 def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: bool) -> int:
-    """Show how fresh and complete the copy is, and what is still to be fetched.
+    """Show how fresh and complete the copy is, and what is pending.
 
     Works while a sync is running: it reads the journal and the read copy only. AGE is a duration such as 90m, 26h or 2d.
     """

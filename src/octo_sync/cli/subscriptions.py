@@ -22,69 +22,63 @@ _only = click.option(
 )
 
 
-@click.group(cls=options.DefaultGroup)
+@click.group(cls=options.Group)
 def command() -> None:
-    """See to it that each service has exactly one webhook subscription; look at them, rotate, remove.
+    """Manage the webhook subscription at each service.
 
-    `serve` does it by itself every 25 seconds. No command needs the project to itself.
+    `serve` does what `ensure` does every 25 seconds. All of them work beside it.
     """
 
 
 @command.command("ensure")
-@options.pipeline_options
+@options.project
 @_only
 @options.as_json
 def ensure(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_: bool) -> int:
-    """Make, mend or tidy up, until each service has exactly one subscription at webhooks.url.
+    """Create or repair, so that each service has exactly one subscription at webhooks.url.
 
-    Whatever was deleted, edited or doubled there is put right. Exit code 1 = no connection has one, 5 = some have not,
-    4 = a token is refused.
+    Exit code 1 = no connection has one, 5 = some have none, 4 = a token is refused.
     """
     return _change("ensure", _loaded(pipeline, directory, needs_url=True), only, json_=json_)
 
 
 @command.command("rotate")
-@options.pipeline_options
+@options.project
 @_only
 @options.as_json
 def rotate(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_: bool) -> int:
-    """Give each subscription a new address and a new secret, without losing a delivery.
+    """Give each subscription a new address and secret, without losing a delivery.
 
-    The old ones are accepted until an hour after the first delivery to the new address, and a day at most.
+    The old ones stay valid for an hour after the first delivery to the new address, and a day at most.
     """
     return _change("rotate", _loaded(pipeline, directory, needs_url=True), only, json_=json_)
 
 
 @command.command("remove")
-@options.pipeline_options
+@options.project
 @_only
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.as_json
 def remove(pipeline: str | None, directory: Path, only: tuple[str, ...], *, yes: bool, json_: bool) -> int:
     """Delete our subscriptions at the services, and accept no more deliveries.
 
-    `serve` makes none again until `subscriptions ensure` is run. Safe to repeat.
+    `serve` creates none again until `subscriptions ensure` is run.
     """
-    from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
-
     loaded = _loaded(pipeline, directory)
-    names = _names(loaded, only)
+    names = ", ".join(_names(loaded, only))
     if not yes:
-        if not stdin_is_terminal():
-            raise click.UsageError("Removing needs a yes: give --yes where nobody can be asked.")
-        text = f"Delete the subscription of {', '.join(names)}? Then only pulls keep the copy fresh."
-        click.confirm(text, abort=True, err=True)
+        options.confirm(f"Delete the subscription of {names}? Then only pulls keep the copy fresh.", "Removing")
     return _change("remove", loaded, only, json_=json_)
 
 
 @command.command("list")
-@options.pipeline_options
+@options.project
 @_only
 @options.as_json
 def list_(pipeline: str | None, directory: Path, only: tuple[str, ...], *, json_: bool) -> int:
-    """List the subscriptions that each token sees: ours, and somebody else's.
+    """List the subscriptions that each token sees: ours and others.
 
-    Addresses are shown without what makes them secret.
+    Addresses are shown without their secret part.
     """
     loaded = _loaded(pipeline, directory)
     done = _on_each(loaded, only, lambda one: one.look())

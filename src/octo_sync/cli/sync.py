@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.pipeline_options
-@click.option("--full", is_flag=True, help="Start anew even if a pull was cut off.")
-@click.option("--travel", metavar="FROM..TO", help="Only these travel dates; they may lie outside the horizon.")
+@options.project
+@click.option("--full", is_flag=True, help="Start over instead of resuming an interrupted run.")
+@click.option("--travel", metavar="FROM..TO", help="Only these travel dates; also outside the horizon.")
 @click.option(
     "--only", multiple=True, type=click.Choice(["products", "availability", "bookings"]), help="Only these; repeatable."
 )
 @click.option(
     "--allow-deletions",
     is_flag=True,
-    help="Mark proven deletions even when they are so many that they would be held back.",
+    help="Mark proven deletions even where there are so many that they would be held back.",
 )
-@click.option("--no-publish", is_flag=True, help="Leave the read copy as it is.")
-@click.option("--dry-run", is_flag=True, help="Say what would be asked for; call no service and write nothing.")
+@click.option("--no-publish", is_flag=True, help="Do not update the read copy.")
+@click.option("--dry-run", is_flag=True, help="Show what would be fetched; make no calls and write nothing.")
 @options.log_format
 @options.as_json
 def command(
@@ -46,10 +46,10 @@ def command(
     log_format_: str | None,
     json_: bool,
 ) -> int:
-    """Fetch everything that the pipeline keeps until the copy is complete, then publish it for reading.
+    """Fetch everything that the pipeline keeps, then publish it for reading.
 
-    What it keeps is the horizon of travel dates in the pipeline file. A run that was cut off is taken up where it
-    stopped. Made for a nightly job: run it as often as you like.
+    What it keeps is the horizon of travel dates in the pipeline file. An interrupted run is resumed. Made for a nightly
+    job: run it as often as you like.
     """
     from octo_sync.flows.sync.pull import Scope  # noqa: PLC0415 - commands start fast
 

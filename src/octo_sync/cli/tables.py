@@ -9,7 +9,11 @@ import click
 from octo_sync.cli import console, options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from octo_sync.app.reading import Copy, TableInfo
+    from octo_sync.destinations.base import TableDigest
+    from octo_sync.tables.base import Table
 
 _RESOURCES = {
     "supplier": ("supplier",),
@@ -21,26 +25,81 @@ _RESOURCES = {
 
 @click.command()
 @click.argument("name", required=False)
-@options.reading_options
+@click.option("--ddl", is_flag=True, help="Print the CREATE TABLE statements with their comments.")
+@click.option("--digests", is_flag=True, help="Row count and digest per table, to compare two copies.")
+@click.option("--warehouse", is_flag=True, help="With --digests: of the warehouse itself, not of the read copy.")
+@options.project
 @options.as_form
-def command(name: str | None, directory: Path, pipeline: str | None, *, form: str, json_: bool) -> int:
-    """List tables and marts, or with NAME the columns of one, and what they mean.
+def command(
+    name: str | None,
+    directory: Path,
+    pipeline: str | None,
+    *,
+    ddl: bool,
+    digests: bool,
+    warehouse: bool,
+    form: str,
+    json_: bool,
+) -> int:
+    """List tables and marts, or the columns of one, and what they mean.
 
-    NAME may have its schema or not, e.g. fct_bookings. Before the first publish the tables are listed as they are going
-    to be.
+    NAME may have its schema or not, e.g. fct_bookings. Before the first publish it lists what will be there.
     """
     from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
 
     form = "json" if json_ else form
+    if ddl:
+        return _ddl(name)
+    if digests:
+        return _digests(options.places(directory, pipeline), form, warehouse=warehouse)
     path = _published(directory, pipeline)
     if path is None:
         tables, about = _defined(), {}
-        console.note("There is no read copy yet; this is what it is going to hold (octo-sync sync makes it).")
+        console.note("There is no read copy yet; this is what it will hold (octo-sync sync makes it).")
     else:
         with api.open(path) as copy:
             tables = copy.tables()
             about = _facts(copy, tables) if name is None else {}
     return _one(name, tables, form) if name else _all(tables, about, form)
+
+
+def _ddl(name: str | None) -> int:
+    from octo_sync.destinations.ddl import script  # noqa: PLC0415 - commands start fast
+    from octo_sync.tables import all_tables  # noqa: PLC0415
+
+    known = sorted(all_tables(), key=lambda t: t.full_name)
+    found = [t for t in known if name is None or name.lower() in (t.full_name, t.name)]
+    if not found:
+        raise _unknown(str(name), known)
+    click.echo("\n".join(map(script, found)), nl=False)
+    return 0
+
+
+def _digests(project: options.Places, form: str, *, warehouse: bool) -> int:
+    if warehouse:
+        found = _of_warehouse(project)
+    else:
+        with options.open_copy(project) as copy:
+            found = copy.digest()
+    found = sorted(found, key=lambda d: d.table)
+    if form == "json":
+        tables = [{"table": d.table, "rows": d.rows, "digest": d.digest} for d in found]
+        console.document("digest", {"of": "warehouse" if warehouse else "read copy", "tables": tables})
+    else:
+        console.write_rows(("table", "rows", "digest"), [(d.table, d.rows, d.digest) for d in found], form)
+    return 0
+
+
+def _of_warehouse(project: options.Places) -> "list[TableDigest]":
+    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415 - commands start fast
+
+    loaded = options.with_warehouse(project)
+
+    async def run() -> "list[TableDigest]":
+        async with open_project(loaded, command="tables") as opened:
+            return opened.warehouse.digest()
+
+    return run_until_done(run())
 
 
 def _published(directory: Path, pipeline: str | None) -> Path | str | None:
@@ -108,7 +167,7 @@ def _all(tables: "list[TableInfo]", about: dict[str, dict[str, Any]], form: str)
         shown = ["" if age is None else f"{console.age_text(age)} ago" for age in ages]
         rows = [(name, count, age, _short(text)) for (name, count, _, text), age in zip(rows, shown, strict=True)]
         console.listed(heads, rows, fold="meaning", least=["verified"])
-        console.note("Columns of one, and all that is said of it: octo-sync tables NAME")
+        console.note("Details: octo-sync tables NAME")
     else:
         console.write_rows(heads, rows, form)
     return 0
@@ -118,8 +177,7 @@ def _one(name: str, tables: "list[TableInfo]", form: str) -> int:
     wanted = name.lower()
     found = next((t for t in tables if wanted in (t.full_name, t.name)), None)
     if found is None:
-        hint = options.did_you_mean(wanted, [*(t.full_name for t in tables), *(t.name for t in tables)])
-        raise click.UsageError(f"There is no table {name!r}{hint or '.'} octo-sync tables lists them.")
+        raise _unknown(name, tables)
     if form == "json":
         console.document("table", _document(found))
         return 0
@@ -132,6 +190,11 @@ def _one(name: str, tables: "list[TableInfo]", form: str) -> int:
     else:
         console.write_rows(heads, rows, form)
     return 0
+
+
+def _unknown(name: str, tables: "Sequence[TableInfo | Table]") -> click.UsageError:
+    hint = options.did_you_mean(name.lower(), [*(t.full_name for t in tables), *(t.name for t in tables)])
+    return click.UsageError(f"There is no table {name!r}{hint or '.'} octo-sync tables lists them.")
 
 
 def _short(meaning: str) -> str:

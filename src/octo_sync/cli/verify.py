@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.pipeline_options
+@options.project
 @click.option("--live", is_flag=True, help="Fetch everything again and compare with the read copy.")
 @click.option(
     "--sample",
     type=click.IntRange(1),
     metavar="N",
-    help="With --live: only N parts of it (months mostly), drawn at random.",
+    help="With --live: only N random parts of it, mostly months.",
 )
 @click.option("--travel", metavar="FROM..TO", help="With --live: only these travel dates.")
 @click.option(
@@ -41,9 +41,9 @@ def command(
     limit: int,
     json_: bool,
 ) -> int:
-    """Prove the copy: check its own claims, or with --live compare it with the service row for row.
+    """Check the copy, or with --live compare it with the service row by row.
 
-    Its claims are that everything the pipeline keeps was verified, that nothing is left to be fetched, and the data tests.
+    Without --live: everything the pipeline keeps was verified, nothing is pending, and the data tests pass.
     Exit code 0 = equal, 3 = different, 5 = something could not be asked or compared.
     """
     window = options.travel_window(travel)
@@ -151,8 +151,8 @@ def _claims(found: "Claims", *, limit: int, json_: bool) -> int:
         )
     if not json_:
         if found.of_readers:
-            console.say("Looked at was the copy that readers have, because another process works on the project.")
+            console.say("Checked what is published, because another process works on the project.")
         for note in found.notes:
             console.say(note)
-        console.say("Looked at were the copy's own claims; no service was asked. That does: octo-sync verify --live")
+        console.say("Checked the copy only. To compare with the service: octo-sync verify --live")
     return 3 if found.problems else 0

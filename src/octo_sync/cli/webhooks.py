@@ -1,43 +1,51 @@
 """`octo-sync webhooks`: what was delivered, and to mark it again."""
 
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from octo_sync.cli import console, options
-from octo_sync.cli.listen import about_text, as_document
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from octo_sync.journal import Delivery
+    from octo_sync.journal import Delivery, Journal
+
+_EVERY = 0.2
+"""Seconds between two looks at the journal."""
 
 
-@click.group(cls=options.DefaultGroup)
+@click.group(cls=options.Group)
 def command() -> None:
-    """Look at what services delivered, or mark it again."""
-
-
-command.default = "list"
+    """List or follow the webhook deliveries, or replay them."""
 
 
 @command.command("list")
-@options.pipeline_options
-@click.option("-n", "--last", type=click.IntRange(1), default=50, show_default=True, help="The last so many.")
-@click.option("--bodies", is_flag=True, help="With what is kept of the bodies: identifiers, dates and types.")
+@options.project
+@click.option("-n", "--last", type=click.IntRange(0), default=20, show_default=True, help="Show the last N deliveries.")
+@click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C; with --json one object a line.")
+@click.option("--bodies", is_flag=True, help="Include what is kept of the bodies: identifiers, dates and types.")
 @options.as_form
-def list_(pipeline: str | None, directory: Path, *, last: int, bodies: bool, form: str, json_: bool) -> int:
-    """The last deliveries, newest last; they are kept for webhooks.keep."""
+def list_(
+    pipeline: str | None, directory: Path, *, last: int, follow: bool, bodies: bool, form: str, json_: bool
+) -> int:
+    """List the last deliveries, newest last; with --follow also those that come."""
     from octo_sync.pipeline import find  # noqa: PLC0415 - commands start fast
 
     loaded, _ = options.without_tokens(find(pipeline, directory), directory)
     from octo_sync.app.project import SystemClock, open_journal  # noqa: PLC0415
 
     with open_journal(loaded, SystemClock()) as journal:
-        found = journal.inbox.deliveries(last)
-    if json_:
+        found = journal.inbox.deliveries(last) if last else []
+        if follow:
+            if not json_:
+                console.note(f"Deliveries of {loaded.name}; Ctrl-C stops.")
+            for delivery in _follow(journal, found):
+                _show(delivery, bodies=bodies, json_=json_)
+    if json_ or form == "json":
         console.document("deliveries", {"deliveries": [as_document(d, bodies=bodies) for d in found]})
         return 0
     if form == "table" and not bodies:
@@ -69,8 +77,68 @@ def _table(found: "Sequence[Delivery]", *, several: bool) -> str:
     return console.rows_text(heads, rows, width=console.terminal_width())
 
 
+def _follow(journal: "Journal", newest: "Sequence[Delivery]") -> "Iterator[Delivery]":
+    """Those that are there, then each that comes."""
+    yield from newest
+    newest = newest or journal.inbox.deliveries(1)
+    after = newest[-1].id if newest else 0
+    pause = threading.Event()
+    while True:
+        for delivery in journal.inbox.deliveries(100, after_id=after):
+            after = delivery.id
+            yield delivery
+        pause.wait(_EVERY)  # a journal that another process writes has no event to wait for
+
+
+def _show(delivery: "Delivery", *, bodies: bool, json_: bool) -> None:
+    if json_:
+        console.line(as_document(delivery, bodies=bodies))
+        return
+    body = f"  {console.clean(delivery.body.decode('utf-8', 'replace'))}" if bodies else ""
+    about = console.clean(about_text(delivery))
+    marked = f"{delivery.marks} subject{'' if delivery.marks == 1 else 's'} marked"
+    odd = console.styled(f"  {delivery.reading}", fg="yellow") if delivery.reading else ""
+    click.echo(
+        f"{delivery.received_at:%Y-%m-%d %H:%M:%S}  {delivery.connection}  "
+        f"{console.clean(delivery.type) or '(no type)'}  {about + '  ' if about else ''}{marked}{odd}{body}"
+    )
+
+
+def about_text(delivery: "Delivery") -> str:
+    """What a delivery names, for people: a booking's uuid, or product, option and days; empty when it names nothing."""
+    from octo_sync.octo.notifications import read  # noqa: PLC0415 - commands start fast
+
+    said = read(delivery.body)
+    names = [name for name in (said.booking, said.product, said.option) if name]
+    if said.first is not None and said.last is not None:
+        names.append(f"{said.first}" if said.first == said.last else f"{said.first}..{said.last}")
+    return " ".join(names)
+
+
+def as_document(delivery: "Delivery", *, bodies: bool) -> dict[str, Any]:
+    """A delivery for machines."""
+    from octo_sync.octo.notifications import read  # noqa: PLC0415 - commands start fast
+
+    said = read(delivery.body)
+    document: dict[str, Any] = {
+        "id": delivery.id,
+        "received_at": delivery.received_at,
+        "connection": delivery.connection,
+        "type": delivery.type,
+        "reading": delivery.reading,
+        "subscription_id": delivery.subscription,
+        "booking": said.booking,
+        "product": said.product,
+        "option": said.option,
+        "first_day": said.first,
+        "last_day": said.last,
+        "marks": delivery.marks,
+    }
+    return document | ({"body": delivery.body.decode("utf-8", "replace")} if bodies else {})
+
+
 @command.command("replay")
-@options.pipeline_options
+@options.project
 @click.option(
     "--since",
     required=True,
@@ -80,7 +148,7 @@ def _table(found: "Sequence[Delivery]", *, several: bool) -> str:
 @click.option("-c", "--connection", metavar="NAME", help="Only this connection's.")
 @options.as_json
 def replay_(pipeline: str | None, directory: Path, *, since: str, connection: str | None, json_: bool) -> int:
-    """Mark again what the deliveries since then said, so that it is fetched anew; `serve` or `sync` then do it."""
+    """Mark again what the deliveries since then named, so that `serve` or the next `sync` fetches it."""
     from octo_sync.pipeline import find  # noqa: PLC0415 - commands start fast
 
     loaded, _ = options.without_tokens(find(pipeline, directory), directory)

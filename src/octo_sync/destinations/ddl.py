@@ -54,7 +54,7 @@ def script(table: Table) -> str:
         f"-- description: {table.description}",
         f"-- key: {', '.join(table.key)}",
         f"-- landing: {how}",
-        "-- Generated from src/octo_sync/tables by `octo-sync db ddl`; do not edit.",
+        "-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.",
     ]
     return "\n".join([*head, create_table(table) + ";", *(f"{c};" for c in comments(table))]) + "\n"
 

@@ -159,7 +159,7 @@ SCHEMA_DRIFT = Table(
         Column(
             "accepted_at_utc",
             "timestamptz",
-            "Of what is missing: when `octo-sync drift accept` let it through. Null: the former values are kept.",
+            "Of what is missing: when `octo-sync drift --accept` let it through. Null: the former values are kept.",
         ),
     ),
 )

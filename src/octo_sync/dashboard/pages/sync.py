@@ -269,7 +269,7 @@ def _quarantine(source: Source) -> Section:
         empty="Nothing is in quarantine: every record fitted.",
         more=_more(found, "ops.quarantine"),
     )
-    return Section("Quarantine", [table], "octo-sync quarantine retry tries them again.", id="quarantine")
+    return Section("Quarantine", [table], "octo-sync quarantine --retry --all tries them again.", id="quarantine")
 
 
 def _drift(source: Source) -> Section:

@@ -33,7 +33,7 @@ def tell_missing(ports: Ports, quarantined: Sequence[QuarantineEntry]) -> None:
     for connection, noun, paths, since in _grouped(rows):
         wanted[connection, f"{noun}.{paths}"] = (
             f"`{connection}` sends no `{paths}` of {noun} any more, since {since:%Y-%m-%d}. The values from before are kept. "
-            f"If they are to go, run `octo-sync drift accept {noun}.{paths}`"
+            f"If they are to go, run `octo-sync drift --accept {noun}.{paths}`"
         )
     noted = {(q.connection, q.key): q.reason for q in quarantined if q.resource == KEPT}
     for connection, key in noted.keys() - wanted.keys():
