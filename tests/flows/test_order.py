@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.flows.harness import NOON, Wire, api_path, reply, until
+from tests.flows.harness import NOON, Wire, api_path, keeping, reply, until
 
 from octo_sync.destinations.base import Answered, Shown
 from octo_sync.flows.order import Order
@@ -205,3 +205,28 @@ async def test_an_answer_that_cannot_be_read_where_it_lands_is_asked_for_again_a
         assert clean(ports, WINDOW)
     assert broken
     assert copy.differences() == []
+
+
+@pytest.mark.parametrize("road", ["pull", "keep"])
+async def test_departures_that_came_before_their_product_are_read_again_with_its_time_zone(project, service, road):
+    copy = project()
+    product = next(p for p in service.state()["products"] if p["time_zone"] != "UTC")
+    months = [
+        Subject("main", SubjectKind.AVAILABILITY, (product["id"], o["id"], "2026-11")) for o in product["options"]
+    ]
+    async with copy.opened() as opened:
+        opened.ports.journal.subjects.mark(months, Source.NOTIFICATION)
+    if road == "pull":
+        await copy.sync()
+    else:
+        async with keeping(copy) as keeper:
+            await until(lambda: all(clean(keeper.ports, month) for month in months))
+            keeper.pull("products")
+            keeper.wake.set()
+            await until(lambda: copy_is_idle(keeper))
+    zones = "select distinct time_zone from core.availability where product_id = $1 and local_date < '2026-12-01'"
+    assert copy.query(zones, product["id"]) == [(product["time_zone"],)]
+
+
+def copy_is_idle(keeper):
+    return keeper.idle.is_set() and not keeper.owes

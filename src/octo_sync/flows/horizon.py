@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Subject, SubjectKind, Window
 
-__all__ = ["EVERYTHING", "OFFERED", "availability", "booking_months", "documents", "offered_options", "subjects"]
+__all__ = [
+    "EVERYTHING",
+    "OFFERED",
+    "availability",
+    "booking_months",
+    "documents",
+    "missing_availability",
+    "offered_options",
+    "subjects",
+]
 
 EVERYTHING = frozenset({"products", "availability", "bookings"})
 """The parts that can be asked for apart: `products` are all documents, the supplier's too."""
@@ -65,6 +74,17 @@ OFFERED = (
     "join core.products p using (connection_id, product_id) where not o.is_deleted and not p.is_deleted"
 )
 """Asks for the options that are offered now."""
+
+
+def missing_availability(ports: Ports, connections: Collection[str], fetched: Collection[Subject]) -> list[Subject]:
+    """The availability of connections but for what is `fetched` already, or will be. Blocking.
+
+    What was fetched before its product's time zone was known, or while it was another one, is asked for all the same.
+    """
+    before = dict(ports.time_zones)
+    subjects = availability(ports, connections)
+    news = {product for product, zone in ports.time_zones.items() if before.get(product) != zone}
+    return [s for s in subjects if s not in fetched or (s.connection, s.product_id) in news]
 
 
 def offered_options(ports: Ports) -> list[Offered]:

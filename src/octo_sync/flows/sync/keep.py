@@ -149,7 +149,8 @@ class Keeper:
             WriterFenced: A newer writer took over.
             WarehouseError, JournalError: A file failed; what had landed stays, the rest stays marked.
         """
-        # Also what a former process had landed and did not come to mark.
+        # Also what a former process had landed and did not come to mark, by the time zones that it knew.
+        await asyncio.to_thread(horizon.offered_options, self.ports)
         await asyncio.to_thread(self._products_landed, set(self.ports.clients))
         try:
             while True:
@@ -275,13 +276,12 @@ class Keeper:
 
     def _products_landed(self, connections: set[str]) -> None:
         """New options and new months of known products: whatever has no subject yet is marked. Blocking, from the worker."""
-        wanted = horizon.availability(self.ports, connections)
         known = {
             row.subject
             for connection in connections
             for row in self.ports.journal.subjects.rows(connection, SubjectKind.AVAILABILITY)
         }
-        self.ports.mark([s for s in wanted if s not in known], Source.SCHEDULE)
+        self.ports.mark(horizon.missing_availability(self.ports, connections, known), Source.SCHEDULE)
 
     def _say_who_answers(self) -> None:
         """Services that do not answer, or refuse us, are news once; that they answer again too."""

@@ -137,10 +137,10 @@ class Pull:
         new = set(connections) - self.planned
         if not new:
             return False
-        subjects = horizon.availability(self.ports, new)
         # After a restore everything is marked: what was fetched since would be asked for a second time.
-        unmarked = [subject for subject in subjects if subject not in self.owed]
+        unmarked = horizon.missing_availability(self.ports, new, self.owed)
         self.ports.mark(unmarked, Source.SCHEDULE)
+        subjects = horizon.availability(self.ports, new)
         if not self.resumed:
             self.ports.progress.plan(str(SubjectKind.AVAILABILITY), len(subjects) - len(unmarked))
         self.planned |= new
