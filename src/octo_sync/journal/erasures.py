@@ -30,7 +30,6 @@ __all__ = ["GONE", "Erased", "Erasure", "Erasures"]
 
 _PREFIX = "erasure "
 _SECRET = "privacy secret"  # noqa: S105 - the setting's name
-_PAGE = 1000
 GONE = "(erased)"
 """What stands where a text was that named somebody."""
 

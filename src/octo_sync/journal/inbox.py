@@ -17,13 +17,12 @@ from octo_sync.journal.rows import DeliveryCount, Months, Received, counted
 from octo_sync.journal.store import Store
 from octo_sync.model import Source, SubjectKind
 
-__all__ = ["NOTIFIED", "TIMED", "Inbox"]
+__all__ = ["NOTIFIED", "Inbox"]
 
-NOTIFIED, TIMED = 10, 5
-"""Priorities: what a service has just told us goes before what a timer recalls, and both before a pull."""
+NOTIFIED = 10
+"""Priority: what a service has just told us goes before what a timer recalls (`timers.py`), and both before a pull."""
 _PAGE = 1000
 _PRUNED_AT_ONCE = 5000
-_FIRED_AT_ONCE = 5000
 
 _Key = tuple[str, str, str]
 """Connection, kind, key of a subject, as stored."""

@@ -11,9 +11,10 @@ from octo_sync.journal.rows import Timer
 from octo_sync.journal.store import Store
 from octo_sync.model import Source, Subject
 
-__all__ = ["TIMED", "Timers"]
+__all__ = ["Timers"]
 
-TIMED = 5
+_TIMED = 5
+"""Priority; see `inbox.py`."""
 _FIRED_AT_ONCE = 5000
 _PAGE = 1000
 
@@ -46,7 +47,7 @@ class Timers:
                 return 0  # the usual case costs no commit
         with self._store.writing() as connection:
             number = self._store.next_number(connection)
-            connection.exec_driver_sql(sql.FIRE_TIMERS, (due, number, _FIRED_AT_ONCE, TIMED))
+            connection.exec_driver_sql(sql.FIRE_TIMERS, (due, number, _FIRED_AT_ONCE, _TIMED))
             return connection.exec_driver_sql(sql.FORGET_FIRED_TIMERS, (due, number, _FIRED_AT_ONCE)).rowcount
 
     def next_at(self) -> datetime | None:
