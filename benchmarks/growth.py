@@ -17,8 +17,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from octo_sync.flows.mark import mark
-
 import common
 from octo_sync.app.project import environ, open_project
 from octo_sync.flows.sync.compaction import care
@@ -85,7 +83,7 @@ async def small_landings(
                     {**body, "action": "capacity", "capacity": rng.randrange(60, 90), "silent": True},
                 )
                 subject = Subject("shop", SubjectKind.AVAILABILITY, (product, option, f"{day:%Y-%m}"))
-            mark(ports, [subject], Source.NOTIFICATION)
+            ports.mark([subject], Source.NOTIFICATION)
             await Worker(ports).drain()
             if caring and number % 100 == 99:
                 clock.ahead += dt.timedelta(hours=1)

@@ -69,7 +69,7 @@ def pulled(options: argparse.Namespace) -> Iterator[tuple[Path, Service]]:
         folder = Path(scratch) / "octo"
         octo_project(folder, service)
         program = Path(sys.executable).with_name("octo-sync")
-        subprocess.run([program, "sync", "bench", "--no-publish"], cwd=folder, check=True, stdout=sys.stderr)
+        subprocess.run([program, "sync", "-p", "bench", "--no-publish"], cwd=folder, check=True, stdout=sys.stderr)
         common.wait_for_quiet(options.quiet)
         yield folder, service
 
@@ -140,7 +140,7 @@ def sides(folder: Path, service: Service, peers: Sequence[str], limit: float) ->
     octo = folder / "octo"
     octo_project(octo, service)
     program = Path(sys.executable).with_name("octo-sync")
-    found = [Side("octo-sync", [program, "sync", "bench"], octo, octo_counts, limit)]
+    found = [Side("octo-sync", [program, "sync", "-p", "bench"], octo, octo_counts, limit)]
     for peer in peers:
         home, requirements = DLT[peer]
         python = common.peer_python(home, requirements, exclude_newer=EXCLUDE_NEWER)

@@ -43,7 +43,7 @@ from octo_sync.flows.webhooks.receive import Inbox, Routing
 from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import WebhookSettings, load
-from octo_sync.receiver.endpoints import Doors
+from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.routes import receiver_app
 from octo_sync.receiver.server import WebServer
 
@@ -139,7 +139,7 @@ def receiver(directory):
     )
     while claims := journal.subjects.claim(5000, run_id="bench"):
         journal.subjects.landed(claims, run_id="bench")
-    return receiver_app(Inbox(journal, Routing(pipeline, Clock())), Doors(journal), pipeline.webhooks)
+    return receiver_app(Inbox(journal, Routing(pipeline, Clock())), EndpointCache(journal), pipeline.webhooks)
 
 
 async def serve(what, directory):

@@ -17,8 +17,6 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from octo_sync.flows.mark import mark
-
 import common
 from common import Service, median
 from octo_sync.app.project import environ, open_project
@@ -111,7 +109,7 @@ async def refresh(folder: Path, service: Service, times: int, warm_up: int) -> t
             uuid, told = rng.choice(uuids), f"SR-{number:06d}"
             service.control(f"/admin/bookings/{uuid}", {"supplier_reference": told, "silent": True})
             started = time.perf_counter()
-            mark(ports, [Subject(name, SubjectKind.BOOKING, (uuid,))], Source.NOTIFICATION)
+            ports.mark([Subject(name, SubjectKind.BOOKING, (uuid,))], Source.NOTIFICATION)
             await Worker(ports, kinds={SubjectKind.BOOKING}).drain()
             took = time.perf_counter() - started
             parts.close_round()
