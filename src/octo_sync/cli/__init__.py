@@ -1,7 +1,8 @@
 """The command line: one file per command, and the only place where errors become advice and exit codes.
 
 `COMMANDS` is what `octo-sync --help` shows, so that it starts at once: no module of a command is imported for it. A test
-compares the table with the modules. A command `x` is the `command` in the module `x`.
+compares the table with the modules. A command `x` is the `command` in the module `x`, which imports at its top what it
+uses; late is only what an extra brings, and what commands that only read the copy do without.
 
 Exit codes: 0 ok · 1 failed · 2 usage or configuration · 3 the data says no · 4 authentication refused · 5 partial ·
 6 locked by another run · 130 and 143 signals.

@@ -1,16 +1,18 @@
 """The demo's acts: what it plays with the sandbox beside the pull."""
 
+import asyncio
 import contextlib
 import json
 import socket
 import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import asyncio
+from octo_sync.app.serve import Events, serve
 
+if TYPE_CHECKING:
     from octo_sync.flows.sync.keep import Keeper
     from octo_sync.pipeline import Pipeline
 
@@ -52,8 +54,6 @@ class Told:
 
 def ask(url: str, body: object = None, method: str | None = None) -> Any:  # noqa: ANN401 - that is what JSON is
     """The sandbox's control plane, or its state."""
-    import urllib.request  # noqa: PLC0415 - commands start fast
-
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(  # noqa: S310 - our own sandbox on loopback
         url, data=data, headers={"Content-Type": "application/json"}, method=method
@@ -77,10 +77,6 @@ async def be_told(loaded: "Pipeline", control: str) -> Told:
 
     Some deliveries are doubled, some come out of order and some hold only a uuid, as happens at real services.
     """
-    import asyncio  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.app.serve import Events, serve  # noqa: PLC0415
-
     started, told = time.perf_counter(), Told()
     keepers: list[Keeper] = []
     program = asyncio.create_task(serve(loaded, events=Events(keeping=keepers.append)))
@@ -124,8 +120,6 @@ def _count(told: Told, bodies: list[bytes], sent: list[dict[str, Any]]) -> None:
 
 
 async def _until(program: "asyncio.Task[None]", done: Callable[[], bool]) -> None:
-    import asyncio  # noqa: PLC0415 - commands start fast
-
     while not done():
         if program.done():
             program.result()

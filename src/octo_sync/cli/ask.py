@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,10 @@ import click
 
 from octo_sync.cli import console, options
 from octo_sync.errors import OctoSyncError
+from octo_sync.flows import ask
+from octo_sync.flows.doctor.unpriced import concerns, sentence, unpriced
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from octo_sync.app.reading import Copy
     from octo_sync.flows.ask import Question, Value
 
@@ -60,8 +61,6 @@ def command(
     QUESTION is a number or a name from the list. Dates may be written as 2026-11-20, today, today-7d, month-1 (the first day
     of last month) or year (1 January); moments as 2026-11-20T12:00:00Z, now or now-24h.
     """
-    from octo_sync.flows import ask  # noqa: PLC0415 - commands start fast
-
     form = "json" if json_ else form
     if question is None:
         return _list(ask.questions(directory), form)
@@ -101,8 +100,6 @@ def command(
 
 def _remarks(copy: "Copy", question: "Question") -> list[str]:
     """What one has to know about amounts; a copy without the tables for it says nothing."""
-    from octo_sync.flows.doctor.unpriced import concerns, sentence, unpriced  # noqa: PLC0415 - commands start fast
-
     with contextlib.suppress(OctoSyncError):
         if concerns(question):
             return [sentence(*each) for each in unpriced(lambda sql: copy.sql(sql).rows()).items()]
@@ -142,8 +139,6 @@ def _list(known: "Sequence[Question]", form: str) -> int:
 
 def answers(copy: "Copy", question: "Question", given: Sequence[str]) -> "dict[str, Value]":
     """The question's parameters: `NAME=VALUE` as given, else its defaults at this moment."""
-    from octo_sync.flows import ask  # noqa: PLC0415 - commands start fast
-
     return ask.values(question, _pairs(given), now=_now(), time_zone=_time_zone(copy))
 
 
@@ -158,8 +153,6 @@ def _pairs(given: Sequence[str]) -> dict[str, str]:
 
 
 def _now() -> "datetime":
-    from datetime import UTC, datetime  # noqa: PLC0415 - commands start fast
-
     return datetime.now(UTC)  # noqa: TID251 - the moment of asking; questions get it as a parameter
 
 
@@ -170,8 +163,6 @@ def _time_zone(copy: "Copy") -> str:
 
 
 def _said(values: dict[str, Any]) -> str:
-    from datetime import datetime  # noqa: PLC0415 - commands start fast
-
     def said(value: object) -> str:
         return console.instant_text(value) if isinstance(value, datetime) else str(value)
 
@@ -190,7 +181,6 @@ def _readable(rows: list[tuple[Any, ...]], form: str) -> list[tuple[Any, ...]]:
     """Shares with four decimals and instants to the second for people; machines get all of them."""
     if form not in ("table", "md"):
         return rows
-    from datetime import datetime  # noqa: PLC0415 - commands start fast
 
     def short(value: object) -> object:
         if isinstance(value, float):

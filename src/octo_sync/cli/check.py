@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from octo_sync.cli import console, options
+from octo_sync.flows.publish import sql_files
 
 if TYPE_CHECKING:
     from octo_sync.destinations.base import Rows
@@ -55,8 +56,6 @@ def command(pipeline: str | None, directory: Path, *, limit: int, next_: bool, j
 
 
 def _on_published(project: options.Places, limit: int) -> "list[tuple[SqlFile, Rows]]":
-    from octo_sync.flows.publish import sql_files  # noqa: PLC0415 - commands start fast
-
     with options.open_copy(project) as copy:
         return [(check, copy.sql(check.sql).fetch(limit)) for check in sql_files(project.directory, "checks")]
 

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import click
 
+from octo_sync import pipeline as pipelines
 from octo_sync.cli import console, options
+from octo_sync.errors import ConfigError
 
 
 @click.group(cls=options.Group)
@@ -21,8 +23,6 @@ command.default = "show"
 @options.as_json
 def show(pipeline: str | None, directory: Path, *, origin: bool, json_: bool) -> int:
     """Show the pipeline file's path and every value in force; of a token only its source."""
-    from octo_sync import pipeline as pipelines  # noqa: PLC0415 - commands start fast
-
     path = pipelines.find(pipeline, directory)
     loaded, missing = options.without_tokens(path, directory)
     rows = []
@@ -59,8 +59,6 @@ def _text(value: object) -> str:
 @options.as_json
 def validate(pipeline: str | None, directory: Path, *, json_: bool) -> int:
     """List every mistake in the pipeline file; exit 2 when there is one."""
-    from octo_sync.errors import ConfigError  # noqa: PLC0415 - commands start fast
-
     try:
         loaded = options.load_pipeline(directory, pipeline)
     except ConfigError as error:

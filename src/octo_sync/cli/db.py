@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from octo_sync import __version__
+from octo_sync.app.places import files
+from octo_sync.app.project import open_files, rebuild_files, restore_files
 from octo_sync.cli import console, options
+from octo_sync.destinations.duckdb.compaction import about_file
+from octo_sync.destinations.migrations import SCHEMA_VERSION
+from octo_sync.flows.backup.save import back_up
+from octo_sync.journal import newest_schema
 
 if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
@@ -21,9 +28,6 @@ command.default = ""
 
 def _versions(project: options.Places, loaded: "Pipeline", *, json_: bool) -> int:
     """The schema's version here and in the warehouse, that of the journal, and of DuckDB's storage or of the server."""
-    from octo_sync.destinations.migrations import SCHEMA_VERSION  # noqa: PLC0415 - commands start fast
-    from octo_sync.journal import newest_schema  # noqa: PLC0415
-
     known = newest_schema()
     # First: a restore that was cut off is finished by it.
     journal = options.open_journal(project)
@@ -51,8 +55,6 @@ def _versions(project: options.Places, loaded: "Pipeline", *, json_: bool) -> in
 def _of_warehouse(loaded: "Pipeline") -> tuple[int | None, dict[str, dict[str, str | None]]]:
     """Schema version of the warehouse, and what its engine says of itself."""
     if isinstance(loaded.destination, Path):
-        from octo_sync.destinations.duckdb.compaction import about_file  # noqa: PLC0415 - commands start fast
-
         found = about_file(loaded.destination)
         return found.schema, {"duckdb": {"program": found.duckdb, "storage": found.storage}}
     from octo_sync.destinations.postgres.schema import about_server  # noqa: PLC0415 - its driver is an extra
@@ -70,9 +72,6 @@ def migrate(pipeline: str | None, directory: Path, *, check: bool, json_: bool) 
 
     It can be interrupted at any moment: the next one finishes it.
     """
-    from octo_sync.app.project import open_files  # noqa: PLC0415 - commands start fast
-    from octo_sync.destinations.migrations import SCHEMA_VERSION  # noqa: PLC0415
-
     loaded = options.with_pipeline(options.places(directory, pipeline))
     if check:
         return _versions(options.places(directory, pipeline), loaded, json_=json_)
@@ -100,11 +99,6 @@ def backup(target: Path, pipeline: str | None, directory: Path, *, json_: bool) 
 
     It holds personal data, only its owner may read it, and it appears only when complete. `serve` must not run.
     """
-    from octo_sync import __version__  # noqa: PLC0415 - commands start fast
-    from octo_sync.app.places import files  # noqa: PLC0415
-    from octo_sync.app.project import open_files  # noqa: PLC0415
-    from octo_sync.flows.backup.save import back_up  # noqa: PLC0415
-
     loaded = options.with_pipeline(options.places(directory, pipeline))
     here = files(loaded)
     if not here.warehouse.exists():
@@ -133,8 +127,6 @@ def restore(source: Path, pipeline: str | None, directory: Path, *, force: bool,
 
     The backup is verified first, and replaces the project in one step.
     """
-    from octo_sync.app.project import restore_files  # noqa: PLC0415 - commands start fast
-
     loaded = options.with_pipeline(options.places(directory, pipeline))
     manifest, kept = restore_files(loaded, source, force=force)
     if json_:
@@ -159,8 +151,6 @@ def rebuild(pipeline: str | None, directory: Path, *, json_: bool) -> int:
 
     It makes no network calls. The former files are kept.
     """
-    from octo_sync.app.project import rebuild_files  # noqa: PLC0415 - commands start fast
-
     made, kept = rebuild_files(options.with_pipeline(options.places(directory, pipeline)))
     if json_:
         document = {"rows": made.rows, "marked": made.marked, "unread": made.unread, "kept": [str(p) for p in kept]}

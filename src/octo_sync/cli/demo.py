@@ -1,7 +1,10 @@
 """`octo-sync demo`: the whole job on the built-in OCTO service, and the proof that the copy is equal."""
 
+import asyncio
 import dataclasses
+import subprocess
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -10,7 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octo_sync import pipeline
+from octo_sync.app.project import SystemClock, environ, open_project, run_until_done, today_at
+from octo_sync.app.reconcile import make_and_keep
 from octo_sync.cli import acts, console
+from octo_sync.cli.progress import shown
+from octo_sync.cli.report import write
+from octo_sync.dashboard import Source
+from octo_sync.destinations.duckdb.reader import open_read_only
+from octo_sync.errors import WarehouseError
+from octo_sync.flows.demo import ledger as demo_ledger
+from octo_sync.flows.demo import proof as demo
+from octo_sync.flows.demo.ledger import PIPELINE
+from octo_sync.flows.ports import Progress
+from octo_sync.flows.sync.mirror import mirror_and_publish
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
+from octo_sync.reconciliation import Bucket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +135,6 @@ def _fresh(directory: Path) -> Path:
     for file in directory.glob("octo.*"):
         if file.is_file():
             file.unlink()
-    from octo_sync.flows.demo.ledger import PIPELINE  # noqa: PLC0415 - commands start fast
 
     (directory / "pipelines" / "demo.toml").write_text(_PIPELINE + PIPELINE, encoding="utf-8")
     return directory
@@ -125,8 +143,6 @@ def _fresh(directory: Path) -> Path:
 @contextmanager
 def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[str]":
     """The sandbox in a process of its own, on a free port, for as long as the block runs."""
-    import subprocess  # noqa: PLC0415 - commands start fast
-
     arguments = ["--port", "0", "--seed", seed, "--bookings", bookings, "--products", products, "--days", days]
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
         [sys.executable, "-m", "octo_sync.sandbox", *map(str, arguments)],
@@ -151,9 +167,6 @@ def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[st
 
 
 def _loaded(project: Path, base_url: str) -> "Pipeline":
-    from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
-    from octo_sync.app.project import environ  # noqa: PLC0415
-
     port = acts.free_port()
     loaded = pipeline.load(
         project / "pipelines" / "demo.toml",
@@ -173,13 +186,6 @@ def _loaded(project: Path, base_url: str) -> "Pipeline":
 
 def _pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told]":
     """The full pull, then real webhooks, then the read copy: what `sync` and `serve` do, one after the other."""
-    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415 - commands start fast
-    from octo_sync.cli.progress import shown  # noqa: PLC0415
-    from octo_sync.flows.ports import Progress  # noqa: PLC0415
-    from octo_sync.flows.sync.mirror import mirror_and_publish  # noqa: PLC0415
-    from octo_sync.flows.sync.pull import Scope  # noqa: PLC0415
-    from octo_sync.flows.sync.run import sync  # noqa: PLC0415
-
     progress = Progress()
 
     async def run() -> "tuple[SyncResult, Told]":
@@ -196,14 +202,10 @@ def _pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told]":
 
 def _prove(loaded: "Pipeline", control: str) -> "Proof":
     """The copy against the sandbox's own state."""
-    from octo_sync.destinations.duckdb.reader import open_read_only  # noqa: PLC0415
-    from octo_sync.flows.demo import proof as demo  # noqa: PLC0415
-
     state = acts.ask(f"{control}/state")
     today = date.fromisoformat(state["today"])
     ahead = loaded.horizons.availability
     slots: list[Any] = []
-    from octo_sync.app.project import today_at  # noqa: PLC0415
 
     for product in state["products"]:
         window = ahead.window(today_at(product["time_zone"]))
@@ -236,13 +238,6 @@ class _Compared:
 
 def _reconcile(loaded: "Pipeline", control: str) -> _Compared:
     """Write a ledger of the sandbox's bookings with differences in it, and compare the copy with it."""
-    from collections import Counter  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.app.project import today_at  # noqa: PLC0415
-    from octo_sync.app.reconcile import make_and_keep  # noqa: PLC0415
-    from octo_sync.flows.demo import ledger as demo_ledger  # noqa: PLC0415
-    from octo_sync.reconciliation import Bucket  # noqa: PLC0415
-
     window = loaded.reconciliations["ledger"].window.window(today_at(loaded.connections[0].business_time_zone))
     rows, planted = demo_ledger.plant(acts.ask(f"{control}/state"), window)
     demo_ledger.write(loaded.directory / "exports" / "ledger.csv", rows)
@@ -258,13 +253,6 @@ def _reconcile(loaded: "Pipeline", control: str) -> _Compared:
 
 def _show(loaded: "Pipeline") -> Path:
     """Publish what was compared too, and write the Overview of it."""
-    import asyncio  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.app.project import SystemClock, open_project, run_until_done  # noqa: PLC0415 - commands start fast
-    from octo_sync.cli.report import write  # noqa: PLC0415
-    from octo_sync.dashboard import Source  # noqa: PLC0415
-    from octo_sync.errors import WarehouseError  # noqa: PLC0415
-    from octo_sync.flows.sync.mirror import mirror_and_publish  # noqa: PLC0415
 
     async def publish() -> None:
         async with open_project(loaded, command="demo") as project:

@@ -1,15 +1,19 @@
 """`octo-sync deploy`: print files that run octo-sync on a server."""
 
 import sys
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from octo_sync import pipeline
 from octo_sync.cli import console, options
+from octo_sync.flows.deploy import files as deploy
+from octo_sync.flows.deploy.files import Host
 
 if TYPE_CHECKING:
-    from octo_sync.flows.deploy.files import Host, Values
+    from octo_sync.flows.deploy.files import Values
 
 TARGETS = ("systemd", "docker", "k8s", "cron", "caddy", "nginx", "monitoring")
 """A test compares them with the folders of `deploy/`; named here so that help starts fast."""
@@ -31,8 +35,6 @@ def command(target: str, pipeline: str | None, directory: Path, to: Path | None,
     Also those for nginx or Caddy in front of it, and for monitoring. Paths, addresses and times are those of the pipeline
     file, without one examples. They hold no secret.
     """
-    from octo_sync.flows.deploy import files as deploy  # noqa: PLC0415 - commands start fast
-
     made = deploy.files(target, _values(pipeline, directory))
     if to is not None:
         for path in deploy.write(made, to, force=force):
@@ -50,11 +52,6 @@ def command(target: str, pipeline: str | None, directory: Path, to: Path | None,
 
 def _values(name: str | None, directory: Path) -> "Values":
     """What is filled in: from the pipeline file where there is one."""
-    import tomllib  # noqa: PLC0415 - commands start fast
-
-    from octo_sync import pipeline  # noqa: PLC0415
-    from octo_sync.flows.deploy import files as deploy  # noqa: PLC0415
-
     if name is None and not list((directory / "pipelines").glob("*.toml")):
         console.note("There is no pipeline file here, so the values are examples; octo-sync init writes one.")
         place = deploy.PROJECT if directory == Path() else directory.absolute()
@@ -77,8 +74,6 @@ def _values(name: str | None, directory: Path) -> "Values":
 
 def _host(directory: Path) -> "Host":
     """This machine, as far as units and crontabs have to know it."""
-    from octo_sync.flows.deploy.files import Host  # noqa: PLC0415 - commands start fast
-
     beside = Path(sys.executable).with_name("octo-sync")
     owner = ""
     if directory.exists():

@@ -1,24 +1,44 @@
 """`octo-sync doctor`: what is wrong, and the command that mends it."""
 
+import asyncio
 import contextlib
 import os
 import shutil
 import sys
+import zoneinfo
 from collections.abc import Collection
+from importlib import metadata
 from pathlib import Path
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from octo_sync.cli import console, options
+from octo_sync import pipeline
+from octo_sync.app import reading as api
+from octo_sync.app.logs import hide
+from octo_sync.app.places import published
+from octo_sync.app.project import SystemClock, alive, finish_placing, new_token, run_until_done
+from octo_sync.cli import console, options, versions
 from octo_sync.errors import ConfigError, OctoSyncError
+from octo_sync.flows.doctor.address import certificate_of, reach, webhook_findings
+from octo_sync.flows.doctor.advice import NONE, advise
+from octo_sync.flows.doctor.conformance import score
+from octo_sync.flows.doctor.machine import Finding, copy, files, machine
+from octo_sync.flows.doctor.probe import KnownBooking
+from octo_sync.flows.doctor.seen import Kept
+from octo_sync.flows.doctor.service import as_finding, certificate_finding, service, with_little_patience
+from octo_sync.flows.doctor.unpriced import unpriced
+from octo_sync.flows.privacy.rule import rule
+from octo_sync.flows.sync.drift import KEPT
+from octo_sync.flows.sync.settle import HELD
+from octo_sync.journal import Journal
+from octo_sync.octo.client import OctoClient, trusted
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from octo_sync.flows.doctor.advice import Fix
-    from octo_sync.flows.doctor.machine import Finding
-    from octo_sync.flows.doctor.probe import KnownBooking
     from octo_sync.flows.doctor.service import Examined
     from octo_sync.model import Connection
     from octo_sync.pipeline import Pipeline
@@ -64,8 +84,6 @@ def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool
 
 
 def _conformance(examined: "Examined") -> dict[str, Any]:
-    from octo_sync.flows.doctor.conformance import score  # noqa: PLC0415 - commands start fast
-
     passed, applicable = score(examined.checks)
     return {
         "connection": examined.connection,
@@ -120,17 +138,11 @@ def report(found: "list[Finding]") -> None:
 
 
 def _machine() -> "list[Finding]":
-    from octo_sync.cli import versions  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor.machine import machine  # noqa: PLC0415
-
     return machine(tuple(sys.version_info[:3]), versions(), zones=_zones())
 
 
 def _zones() -> str:
     """Where Python takes time zones from, and of which edition they are: the system's files go before the package."""
-    import zoneinfo  # noqa: PLC0415 - commands start fast
-    from importlib import metadata  # noqa: PLC0415
-
     for folder in map(Path, zoneinfo.TZPATH):
         if not (folder / "Europe").is_dir():
             continue
@@ -149,10 +161,6 @@ def _zones() -> str:
 def _project(
     name: str | None, directory: Path, *, offline: bool, quick: bool
 ) -> "tuple[list[Finding], list[Examined]]":
-    from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor.advice import advise  # noqa: PLC0415
-    from octo_sync.flows.doctor.machine import Finding  # noqa: PLC0415
-
     try:
         path = pipeline.find(name, directory)
         loaded, missing = options.without_tokens(path, directory)
@@ -178,10 +186,6 @@ def _project(
 
 def _of_service(examined: "Examined") -> "list[Finding]":
     """What was found of a service, with what it does and its score."""
-    from octo_sync.flows.doctor.conformance import score  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor.machine import Finding  # noqa: PLC0415
-    from octo_sync.flows.doctor.service import as_finding  # noqa: PLC0415
-
     name = examined.connection
     found = [*examined.findings, *(as_finding(name, check) for check in examined.checks)]
     if examined.checks:
@@ -193,8 +197,6 @@ def _of_service(examined: "Examined") -> "list[Finding]":
 
 
 def _untold(without: Collection[str]) -> "list[Finding]":
-    from octo_sync.flows.doctor.machine import Finding  # noqa: PLC0415 - commands start fast
-
     return [Finding(name, "calls", "warn", "was not asked: it has no token") for name in sorted(without)]
 
 
@@ -202,11 +204,6 @@ def _webhooks(loaded: "Pipeline") -> "list[Finding]":
     """Whether the address that services are given reaches our receiver."""
     if not loaded.webhooks.url:
         return []
-    from octo_sync.app.project import SystemClock, alive, new_token  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor.address import reach, webhook_findings  # noqa: PLC0415
-    from octo_sync.flows.doctor.service import certificate_finding  # noqa: PLC0415
-    from octo_sync.journal import Journal  # noqa: PLC0415
-    from octo_sync.octo.client import trusted  # noqa: PLC0415
 
     clock, serves = SystemClock(), False
     if Journal.exists(loaded.journal):
@@ -223,22 +220,11 @@ def _webhooks(loaded: "Pipeline") -> "list[Finding]":
 
 
 def _token_fix(mistake: str) -> "Fix":
-    from octo_sync.flows.doctor.advice import NONE, advise  # noqa: PLC0415 - commands start fast
-
     words = mistake.split("environment variable ")
     return advise("token missing", variable=words[1].split()[0]) if len(words) > 1 else NONE
 
 
 def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
-    from octo_sync.app.places import published  # noqa: PLC0415
-    from octo_sync.app.project import SystemClock, alive, finish_placing  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor.advice import NONE, advise  # noqa: PLC0415
-    from octo_sync.flows.doctor.machine import Finding, copy, files  # noqa: PLC0415
-    from octo_sync.flows.privacy.rule import rule  # noqa: PLC0415
-    from octo_sync.flows.sync.drift import KEPT  # noqa: PLC0415
-    from octo_sync.flows.sync.settle import HELD  # noqa: PLC0415
-    from octo_sync.journal import Journal  # noqa: PLC0415
-
     lease, storage, broken, entries = None, None, [], []
     contradicted: dict[str, int] = {}
     free: dict[str, int] = {}
@@ -286,8 +272,6 @@ def _files(loaded: "Pipeline", path: Path) -> "list[Finding]":
 
 def _server(address: str) -> "Finding":
     from octo_sync.destinations.postgres.session import examine, place  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor.advice import advise  # noqa: PLC0415
-    from octo_sync.flows.doctor.machine import Finding  # noqa: PLC0415
 
     try:
         version, may_create = examine(address)
@@ -301,9 +285,6 @@ def _server(address: str) -> "Finding":
 
 def _contradictions(where: Path | str) -> tuple[dict[str, int], dict[str, int]]:
     """Per connection the live bookings whose own id was not found the last time it was asked for, and those of no price."""
-    from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.doctor.unpriced import unpriced  # noqa: PLC0415
-
     with api.open(where) as copy:
         rows = copy.sql(
             "select b.connection_id, count(*) from core.bookings b join ops.coverage o on o.connection_id = b.connection_id "
@@ -314,8 +295,6 @@ def _contradictions(where: Path | str) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _storage(path: Path) -> str:
-    from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
-
     with api.open(path) as copy:
         rows = copy.sql("select tags['storage_version'] from duckdb_databases() where database_name = 'octo'").rows()
     text = rows[0][0] if rows else None
@@ -328,16 +307,6 @@ def look_at_services(loaded: "Pipeline", *, without: Collection[str] = ()) -> "l
 
 
 def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "list[Examined]":
-    import asyncio  # noqa: PLC0415 - commands start fast
-    from random import SystemRandom  # noqa: PLC0415
-
-    from octo_sync.app.logs import hide  # noqa: PLC0415
-    from octo_sync.app.project import SystemClock, run_until_done  # noqa: PLC0415
-    from octo_sync.flows.doctor.address import certificate_of  # noqa: PLC0415
-    from octo_sync.flows.doctor.seen import Kept  # noqa: PLC0415
-    from octo_sync.flows.doctor.service import service, with_little_patience  # noqa: PLC0415
-    from octo_sync.octo.client import OctoClient, trusted  # noqa: PLC0415
-
     clock = SystemClock()
     known = {} if quick else _known_as_cancelled(loaded)
     schedule, horizons = loaded.schedule, loaded.horizons
@@ -363,10 +332,6 @@ def _examine(loaded: "Pipeline", *, without: Collection[str], quick: bool) -> "l
 
 def _known_as_cancelled(loaded: "Pipeline") -> "dict[str, KnownBooking]":
     """A booking of each connection that the copy knows as cancelled, the one that was cancelled last."""
-    from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
-    from octo_sync.app.places import published  # noqa: PLC0415
-    from octo_sync.flows.doctor.probe import KnownBooking  # noqa: PLC0415
-
     where, rows = published(loaded), []
     if isinstance(where, str) or where.exists():
         # Without a copy it is not known, and that is said.

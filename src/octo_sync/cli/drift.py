@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from octo_sync.cli import console, options
+from octo_sync.flows.sync.drift import KEPT, accept
 
 
 @click.command()
@@ -19,8 +20,6 @@ def command(
 
     The copy keeps their last values until they are accepted.
     """
-    from octo_sync.flows.sync.drift import KEPT, accept  # noqa: PLC0415 - commands start fast
-
     project = options.places(directory, pipeline)
     if path is not None:
         with options.kept_journal(project) as journal:

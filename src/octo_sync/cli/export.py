@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from octo_sync.cli import ask as asking
 from octo_sync.cli import console, options
+from octo_sync.flows import ask
+from octo_sync.flows.export import files as export
+from octo_sync.flows.export.dbt import sources
 
 if TYPE_CHECKING:
     from octo_sync.app.reading import Copy, Query
@@ -93,9 +97,6 @@ def command(
 
 def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeout: float | None) -> "list[_Item]":
     """What a name means: dbt, a schema, a table or mart, a question, in this order."""
-    from octo_sync.cli import ask as asking  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows import ask  # noqa: PLC0415
-
     tables = copy.tables()
     if name == "dbt":
         return [_Item("sources", None)]
@@ -134,11 +135,7 @@ def _files(items: Sequence[_Item], where: str, form: str | None) -> list[tuple[P
 
 
 def _write(copy: "Copy", item: _Item, path: Path, form: str, *, raw: bool, force: bool) -> "Exported":
-    from octo_sync.flows.export import files as export  # noqa: PLC0415 - commands start fast
-
     if item.query is None:
-        from octo_sync.flows.export.dbt import sources  # noqa: PLC0415 - as above
-
         tables = copy.tables()
         with export.writing(path, force=force) as fresh:
             fresh.write_text(sources(tables), encoding="utf-8")

@@ -1,5 +1,6 @@
 """`octo-sync init`: a pipeline file, and a first look at the service."""
 
+import json
 import re
 import shlex
 from contextlib import suppress
@@ -10,8 +11,11 @@ from urllib.parse import urlsplit
 
 import click
 
+from octo_sync.app.project import stdin_is_terminal
 from octo_sync.cli import console, options
+from octo_sync.cli.doctor import exit_code, look_at_services, report
 from octo_sync.errors import ConfigError
+from octo_sync.pipeline import values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,9 +107,6 @@ def command(
     On a terminal it asks for what is not given: the address, where the token is, the warehouse, and when to pull every night.
     Exit code 1 = the service does not answer, 4 = it refuses the token; the file stays in both cases.
     """
-    from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
-    from octo_sync.pipeline import values  # noqa: PLC0415
-
     asking = stdin_is_terminal()
     if token_env is not None and token_file is not None:
         raise click.UsageError("Give --token-env or --token-file, not both.")
@@ -151,8 +152,6 @@ class _Token(NamedTuple):
 
 
 def _token(variable: str | None, file: str | None, name: str, directory: Path) -> _Token:
-    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
-
     if variable is None and file is None:
         default = f"{name.upper().replace('-', '_')}_TOKEN"
         answer = _ask(
@@ -180,8 +179,6 @@ def _is_path(text: str, directory: Path) -> bool:
 
 def _place(value: object, directory: Path) -> str:
     """A variable's name or a file's path."""
-    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
-
     if isinstance(value, str) and _is_path(value, directory):
         return _file(value, directory)
     try:
@@ -198,8 +195,6 @@ def _file(value: object, directory: Path) -> str:
 
 def _warehouse(value: object) -> str:
     """A DuckDB file or a PostgreSQL address; `duckdb` means the usual file."""
-    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
-
     text = values.plain_text(value).strip()
     if text.lower() == "duckdb":
         return _WAREHOUSE
@@ -212,8 +207,6 @@ def _warehouse(value: object) -> str:
 
 def _nightly(value: object) -> str:
     """`none`, or a time of the day and a time zone, `03:00 UTC`."""
-    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
-
     text = values.plain_text(value).strip()
     if text.lower() == "none":
         return "none"
@@ -263,8 +256,6 @@ def _name_of(url: str) -> str:
 
 def _toml(text: str) -> str:
     """A TOML string; JSON's are a part of them."""
-    import json  # noqa: PLC0415 - commands start fast
-
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -275,8 +266,6 @@ def _line(setting: str, remark: str) -> str:
 
 def _allow(url: str) -> str:
     """The line that permits a private address, ready to be used where one was given."""
-    from octo_sync.pipeline import values  # noqa: PLC0415 - commands start fast
-
     try:
         refused = values.refuse_address(values.service_url(url), allow_hosts=())
     except ValueError:
@@ -309,8 +298,6 @@ def _write(path: Path, directory: Path, text: str) -> tuple[str, ...]:
 
 def _test(path: Path, directory: Path, missing: tuple[str, ...]) -> int:
     """A first look at the service; the exit code it means."""
-    from octo_sync.cli.doctor import exit_code, look_at_services, report  # noqa: PLC0415 - commands start fast
-
     if missing:
         click.echo(f"octo-sync: the connection was not tested: {missing[0].partition(': ')[2]}", err=True)
         return 2

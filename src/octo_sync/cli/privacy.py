@@ -1,16 +1,21 @@
 """`octo-sync privacy`: forget a person, or hand out what is held about one."""
 
+import asyncio
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from octo_sync.app.project import open_project, run_until_done
 from octo_sync.cli import console, options
 from octo_sync.errors import LeaseHeld, OctoSyncError
+from octo_sync.flows.contacts import Privacy
 
 if TYPE_CHECKING:
-    from octo_sync.flows.contacts import Privacy
     from octo_sync.journal import Erasure, Journal
     from octo_sync.pipeline import Pipeline
 
@@ -155,18 +160,11 @@ def _opened(directory: Path, pipeline: str | None) -> "tuple[Pipeline, Journal]"
 
 
 def _privacy(loaded: "Pipeline", journal: "Journal") -> "Privacy":
-    from random import SystemRandom  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.flows.contacts import Privacy  # noqa: PLC0415
-
     return Privacy.open(loaded.pii, journal, SystemRandom())
 
 
 def _carried_out(loaded: "Pipeline", journal: "Journal", asked: "Erasure") -> "Erasure":
     """The erasure as far as it came: opening a project carries out what is due, and so does whoever owns it now."""
-    import asyncio  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415
 
     async def run() -> "Erasure":
         end, told = asyncio.get_running_loop().time() + _WITHIN, False
@@ -189,9 +187,6 @@ def _carried_out(loaded: "Pipeline", journal: "Journal", asked: "Erasure") -> "E
 def _exported(
     loaded: "Pipeline", journal: "Journal", emails: tuple[str, ...], phones: tuple[str, ...], bookings: tuple[str, ...]
 ) -> dict[str, Any]:
-    import asyncio  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415
     from octo_sync.flows.privacy.export import export  # noqa: PLC0415
 
     async def run() -> dict[str, Any]:
@@ -207,9 +202,6 @@ def _exported(
 
 def _write(target: Path, found: dict[str, Any]) -> None:
     """Into a new file that only its owner may read."""
-    import json  # noqa: PLC0415 - commands start fast
-    import os  # noqa: PLC0415
-
     try:
         descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except OSError as error:

@@ -1,11 +1,14 @@
 """`octo-sync publish`: the read copy, without a pull."""
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from octo_sync.app.project import open_project, run_until_done
 from octo_sync.cli import console, options
+from octo_sync.flows.sync.mirror import mirror_and_publish
 
 if TYPE_CHECKING:
     from octo_sync.flows.publish import Published
@@ -48,11 +51,6 @@ def command(pipeline: str | None, directory: Path, *, json_: bool) -> int:
 
 
 def _run(loaded: "Pipeline") -> "Published":
-    import asyncio  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415
-    from octo_sync.flows.sync.mirror import mirror_and_publish  # noqa: PLC0415
-
     async def run() -> "Published":
         async with open_project(loaded, command="publish") as project:
             return await asyncio.to_thread(mirror_and_publish, project.ports)

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from octo_sync.app.project import SystemClock
+from octo_sync.app.reconcile import make, make_and_keep, show
 from octo_sync.cli import console, options
+from octo_sync.cli.reconcile_summary import print_summary
 from octo_sync.errors import ConfigError
+from octo_sync.flows.reconcile.text import as_document
 from octo_sync.flows.wording import plural
 
 if TYPE_CHECKING:
@@ -68,21 +72,14 @@ def run(
             "A file holds one reconciliation: name it, e.g. octo-sync reconcile ledger --html ledger.html."
         )
     code = _run_all(loaded, names, window, files, dry_run=dry_run, json_=json_)
-    if not dry_run:
-        from octo_sync.app.reconcile import show  # noqa: PLC0415 - commands start fast
-
-        if not show(loaded) and not json_ and loaded.publish.enabled:
-            console.note("Kept; marts.recon_open shows it when the process that owns the project publishes next.")
+    if not dry_run and not show(loaded) and not json_ and loaded.publish.enabled:
+        console.note("Kept; marts.recon_open shows it when the process that owns the project publishes next.")
     return code
 
 
 def _run_all(
     loaded: "Pipeline", names: Sequence[str], window: "Window | None", files: list[Path], *, dry_run: bool, json_: bool
 ) -> int:
-    from octo_sync.app.reconcile import make, make_and_keep  # noqa: PLC0415
-    from octo_sync.cli.reconcile_summary import print_summary  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.reconcile.text import as_document  # noqa: PLC0415
-
     code, documents = 0, []
     for each in names:
         made = (
@@ -170,7 +167,6 @@ def accept(
             journal.reconciliations.unaccept(which, key)
             click.echo(f"no longer accepted  {key} of {which}")
             return 0
-        from octo_sync.app.project import SystemClock  # noqa: PLC0415 - commands start fast
 
         covered = journal.reconciliations.accept(
             which, key, note=note or "", by=by or _user(), until=day, now=SystemClock().now()

@@ -1,18 +1,18 @@
 """`octo-sync report`: the dashboard's Overview as one file."""
 
+import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from octo_sync.app.project import SystemClock
 from octo_sync.cli import console, options
+from octo_sync.dashboard import Source, report_html
 from octo_sync.errors import ConfigError
-
-if TYPE_CHECKING:
-    from octo_sync.dashboard import Source
+from octo_sync.flows.export.files import writing
 
 __all__ = ["command", "write"]
 
@@ -46,8 +46,6 @@ def command(pipeline: str | None, directory: Path, *, to: Path, png: bool) -> in
     """
     project = options.places(directory, pipeline)
     browser = _browser() if png else ""
-    from octo_sync.app.project import SystemClock  # noqa: PLC0415 - commands start fast
-    from octo_sync.dashboard import Source  # noqa: PLC0415
 
     source = Source(project.published, project.directory, now=SystemClock().now)
     if project.pipeline:
@@ -68,9 +66,6 @@ def write(source: "Source", target: Path) -> None:
         WarehouseError: There is no copy.
         ConfigError: The file cannot be written.
     """
-    from octo_sync.dashboard import report_html  # noqa: PLC0415
-    from octo_sync.flows.export.files import writing  # noqa: PLC0415 - commands start fast
-
     try:
         page = report_html(source)
     finally:
@@ -91,8 +86,6 @@ def _browser() -> str:
 
 def _draw(browser: str, page: Path, picture: Path) -> None:
     """Have the page drawn: once to learn how high it is, once for the picture."""
-    import os  # noqa: PLC0415 - commands start fast
-
     with tempfile.TemporaryDirectory(prefix="octo-report-") as profile:
         arguments = [
             browser,

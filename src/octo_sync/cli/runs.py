@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from octo_sync.cli import console, options
+from octo_sync.flows.status.document import run_document
 
 
 @click.command()
@@ -23,8 +24,6 @@ def command(run: str | None, directory: Path, pipeline: str | None, *, limit: in
 
 
 def _list(project: options.Places, limit: int, form: str) -> int:
-    from octo_sync.flows.status.document import run_document  # noqa: PLC0415 - commands start fast
-
     runs = options.ask_journal(project, lambda journal: journal.runs.last(limit))
     if form == "json":
         console.document("runs", {"runs": [run_document(run) for run in runs]})
@@ -57,8 +56,6 @@ def _list(project: options.Places, limit: int, form: str) -> int:
 
 
 def _show(project: options.Places, run: str, form: str) -> int:
-    from octo_sync.flows.status.document import run_document  # noqa: PLC0415 - commands start fast
-
     most = 1 if run == "last" else 10_000
     newest = options.ask_journal(project, lambda journal: journal.runs.last(most))
     found = newest if run == "last" else [r for r in newest if r.run_id.startswith(run)]

@@ -2,17 +2,19 @@
 
 import signal
 import sys
+import urllib.error
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
 from octo_sync.cli import console, options
-
-if TYPE_CHECKING:
-    from octo_sync.sandbox.config import SandboxConfig
+from octo_sync.cli.acts import ask
+from octo_sync.sandbox.config import DEFAULT_TOKENS, SandboxConfig
+from octo_sync.sandbox.server import serve as run
 
 _LOOPBACK = ("127.", "localhost", "::1")
 _CHANGES = {
@@ -53,8 +55,6 @@ def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: A
 
     POST {"rate": 0.5, "token": "all"} to /_sandbox/traffic makes a change, with its webhook, every two seconds.
     """
-    from octo_sync.sandbox.server import serve as run  # noqa: PLC0415 - commands start fast
-
     if not public and not host.startswith(_LOOPBACK):
         raise click.UsageError(
             f"{host} can be reached by other machines, and the sandbox's tokens are known to all; --public permits it."
@@ -81,10 +81,6 @@ def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: A
 
 
 def _config(size: dict[str, Any]) -> "SandboxConfig":
-    from dataclasses import replace  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.sandbox.config import SandboxConfig  # noqa: PLC0415
-
     given = {name: value for name, value in size.items() if value is not None}
     if "today" in given:
         given["today"] = given["today"].date()
@@ -109,8 +105,6 @@ def _remember(told: list[int]) -> None:
 
 
 def _announce(base_url: str) -> None:
-    from octo_sync.sandbox.config import DEFAULT_TOKENS  # noqa: PLC0415 - commands start fast
-
     origin = base_url.removesuffix("/octo/v1")
     console.label("Base URL", base_url)
     console.label("Tokens", "  ".join(t.secret for t in DEFAULT_TOKENS))
@@ -164,10 +158,6 @@ def _origin(url: str) -> str:
 
 def _control(url: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - that is what JSON is
     """What the sandbox's control plane answers to a POST."""
-    import urllib.error  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.cli.acts import ask  # noqa: PLC0415
-
     origin = _origin(url)
     try:
         return ask(f"{origin}/_sandbox/{path}", body, "POST")

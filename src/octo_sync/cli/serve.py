@@ -1,12 +1,18 @@
 """`octo-sync serve`: receive, work, pull by schedule and publish, for as long as it runs."""
 
+import threading
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from octo_sync import pipeline
+from octo_sync.app.project import run_until_done
+from octo_sync.app.serve import PROGRAM_PARTS, Events, serve
 from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
+from octo_sync.pipeline import STOP_WITHIN
 
 if TYPE_CHECKING:
     from octo_sync.flows.sync.keep import Keeper
@@ -46,9 +52,6 @@ def command(
     options.begin_logging(loaded)
     for warning in loaded.warnings:
         console.note(f"warning: {warning}")
-    from octo_sync.app.project import run_until_done  # noqa: PLC0415 - commands start fast
-    from octo_sync.app.serve import PROGRAM_PARTS, Events, serve  # noqa: PLC0415
-    from octo_sync.pipeline import STOP_WITHIN  # noqa: PLC0415 - settings are loaded when a command runs
 
     _plan(loaded, receives=only in (None, "receiver"), works=only in (None, "worker"))
     events = Events(
@@ -64,8 +67,6 @@ def command(
 
 def _for_the_dashboard(name: str | None, directory: Path, flags: "dict[str, str | None]") -> "Pipeline":
     """The pipeline without the services' tokens, which pages do not need; the dashboard's own it must have."""
-    from octo_sync import pipeline  # noqa: PLC0415 - commands start fast
-
     path = pipeline.find(name, directory)
     loaded, missing = options.without_tokens(path, directory, **flags)
     if own := tuple(mistake for mistake in missing if mistake.startswith("dashboard.")):
@@ -76,15 +77,11 @@ def _for_the_dashboard(name: str | None, directory: Path, flags: "dict[str, str 
 def _showing(url: str, *, open_: bool) -> None:
     _say(f"dashboard on {url}")
     if open_:
-        import threading  # noqa: PLC0415 - commands start fast
-
         # A browser that is started may take as long as it likes.
         threading.Thread(target=_open, args=(url,), daemon=True).start()
 
 
 def _open(url: str) -> None:
-    import webbrowser  # noqa: PLC0415 - commands start fast
-
     if not webbrowser.open(url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")):
         _say(f"no browser was found here; open {url}")
 

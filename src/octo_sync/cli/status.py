@@ -1,16 +1,20 @@
 """`octo-sync status`: how fresh and complete the copy is, and what is owed."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from octo_sync.app.project import SystemClock, alive
 from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
+from octo_sync.flows.status.document import as_document
+from octo_sync.flows.status.report import status
+from octo_sync.pipeline.schedule import next_time
+from octo_sync.pipeline.values import duration
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from octo_sync.app.reading import Copy
     from octo_sync.flows.status.report import Running, Status
     from octo_sync.journal import DifferenceCount, Run
@@ -34,11 +38,6 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
 
     Works while a sync is running: it reads the journal and the read copy only. AGE is a duration such as 90m, 26h or 2d.
     """
-    from octo_sync.app.project import SystemClock, alive  # noqa: PLC0415 - commands start fast
-    from octo_sync.flows.status.document import as_document  # noqa: PLC0415
-    from octo_sync.flows.status.report import status  # noqa: PLC0415
-    from octo_sync.pipeline.schedule import next_time  # noqa: PLC0415
-
     seconds = _seconds(limit)
     project = options.places(directory, pipeline)
     journal = options.open_journal(project)
@@ -67,8 +66,6 @@ def command(pipeline: str | None, directory: Path, *, limit: str | None, json_: 
 
 
 def _seconds(limit: str | None) -> float | None:
-    from octo_sync.pipeline.values import duration  # noqa: PLC0415 - commands start fast
-
     if limit is None:
         return None
     try:
@@ -78,8 +75,6 @@ def _seconds(limit: str | None) -> float | None:
 
 
 def _published(project: options.Places, copy: "Copy | None") -> dict[str, Any] | None:
-    from datetime import UTC, datetime  # noqa: PLC0415 - commands start fast
-
     path = project.published
     if copy is None:
         return None
@@ -103,8 +98,6 @@ def _readers(published: dict[str, Any] | None, now: "datetime") -> None:
 
 
 def _report(found: "Status", project: options.Places, published: dict[str, Any] | None) -> None:
-    from octo_sync.app.project import SystemClock  # noqa: PLC0415 - commands start fast
-
     now = SystemClock().now()
     console.label("Pipeline", f"{project.name}  {project.pipeline.path if project.pipeline else project.directory}")
     if found.running:

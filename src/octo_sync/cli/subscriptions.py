@@ -1,17 +1,20 @@
 """`octo-sync subscriptions`: the webhook subscription of each connection."""
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from octo_sync.app.project import SystemClock, new_token, open_connections, run_until_done
 from octo_sync.cli import console, options
 from octo_sync.errors import AuthenticationRefused, ConfigError, OctoSyncError
+from octo_sync.flows.webhooks.subscribe import Subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from octo_sync.flows.webhooks.subscribe import Ensured, Listed, Subscriber
+    from octo_sync.flows.webhooks.subscribe import Ensured, Listed
     from octo_sync.pipeline import Pipeline
 
     Verb = Callable[[Subscriber], Coroutine[Any, Any, Any]]
@@ -122,11 +125,6 @@ def _names(loaded: "Pipeline", only: tuple[str, ...]) -> list[str]:
 
 def _on_each(loaded: "Pipeline", only: tuple[str, ...], verb: "Verb") -> "dict[str, Any]":
     """What the verb gave for each connection, side by side, or the error it raised."""
-    import asyncio  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.app.project import SystemClock, new_token, open_connections, run_until_done  # noqa: PLC0415
-    from octo_sync.flows.webhooks.subscribe import Subscriber  # noqa: PLC0415
-
     names = _names(loaded, only)
 
     async def every() -> list[Any]:

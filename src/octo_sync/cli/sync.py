@@ -1,18 +1,25 @@
 """`octo-sync sync`: make everything due clean, then publish the read copy."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from octo_sync.app.notify import Notifier
+from octo_sync.app.plan import plan_without_asking
+from octo_sync.app.project import SystemClock, open_journal, open_project, run_until_done
 from octo_sync.cli import console, options
+from octo_sync.cli.progress import shown
 from octo_sync.errors import OctoSyncError
+from octo_sync.flows.ports import Progress
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
 
 _TOLD_WITHIN = 60.0
 """Seconds that notices may take at the end of a run."""
 
 if TYPE_CHECKING:
-    from octo_sync.flows.sync.pull import Scope
     from octo_sync.flows.sync.run import SyncResult
     from octo_sync.pipeline import Pipeline
 
@@ -51,8 +58,6 @@ def command(
     What it keeps is the horizon of travel dates in the pipeline file. An interrupted run is resumed. Made for a nightly
     job: run it as often as you like.
     """
-    from octo_sync.flows.sync.pull import Scope  # noqa: PLC0415 - commands start fast
-
     window = options.travel_window(travel)
     loaded = options.load_pipeline(directory, pipeline, log_format=log_format_)
     options.begin_logging(loaded)
@@ -70,11 +75,6 @@ def command(
 
 
 def _run(loaded: "Pipeline", scope: "Scope", *, allow_deletions: bool, publishing: bool) -> "SyncResult":
-    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415
-    from octo_sync.cli.progress import shown  # noqa: PLC0415
-    from octo_sync.flows.ports import Progress  # noqa: PLC0415
-    from octo_sync.flows.sync.run import sync  # noqa: PLC0415
-
     progress = Progress()
 
     async def run() -> "SyncResult":
@@ -93,10 +93,6 @@ def _notify(loaded: "Pipeline", result: "SyncResult", scope: "Scope", *, publish
     """Tell who wants to know, and call the dead-man's switch after a full pull whose result readers have."""
     if not loaded.told:
         return
-    from contextlib import suppress  # noqa: PLC0415 - commands start fast
-
-    from octo_sync.app.notify import Notifier  # noqa: PLC0415
-    from octo_sync.app.project import SystemClock, open_journal  # noqa: PLC0415
 
     clock = SystemClock()
     with open_journal(loaded, clock) as journal:
@@ -113,8 +109,6 @@ def _notify(loaded: "Pipeline", result: "SyncResult", scope: "Scope", *, publish
 
 
 def _dry_run(loaded: "Pipeline", scope: "Scope", *, json_: bool) -> int:
-    from octo_sync.app.plan import plan_without_asking  # noqa: PLC0415
-
     rows = plan_without_asking(loaded, scope)
     if json_:
         console.document(

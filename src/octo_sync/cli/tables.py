@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octo_sync.app import reading as api
+from octo_sync.app.reading import ColumnInfo, TableInfo
 from octo_sync.cli import console, options
+from octo_sync.destinations.ddl import script
+from octo_sync.tables import all_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from octo_sync.app.reading import Copy, TableInfo
+    from octo_sync.app.reading import Copy
     from octo_sync.destinations.base import TableDigest
     from octo_sync.tables.base import Table
 
@@ -45,8 +49,6 @@ def command(
 
     NAME may have its schema or not, e.g. fct_bookings. Before the first publish it lists what will be there.
     """
-    from octo_sync.app import reading as api  # noqa: PLC0415 - commands start fast
-
     form = "json" if json_ else form
     if ddl:
         return _ddl(name)
@@ -64,9 +66,6 @@ def command(
 
 
 def _ddl(name: str | None) -> int:
-    from octo_sync.destinations.ddl import script  # noqa: PLC0415 - commands start fast
-    from octo_sync.tables import all_tables  # noqa: PLC0415
-
     known = sorted(all_tables(), key=lambda t: t.full_name)
     found = [t for t in known if name is None or name.lower() in (t.full_name, t.name)]
     if not found:
@@ -112,9 +111,6 @@ def _published(directory: Path, pipeline: str | None) -> Path | str | None:
 
 
 def _defined() -> "list[TableInfo]":
-    from octo_sync.app.reading import ColumnInfo, TableInfo  # noqa: PLC0415 - commands start fast
-    from octo_sync.tables import all_tables  # noqa: PLC0415
-
     found = [
         TableInfo(
             t.schema,
@@ -131,8 +127,6 @@ def _defined() -> "list[TableInfo]":
 
 def _facts(copy: "Copy", tables: "list[TableInfo]") -> dict[str, dict[str, Any]]:
     """Rows of each table, and when its answers were last verified."""
-    from octo_sync.tables import all_tables  # noqa: PLC0415 - commands start fast
-
     nouns = {t.full_name: t.noun for t in all_tables()}
     verified: dict[str, tuple[Any, float]] = {}
     if any(t.full_name == "ops.coverage" for t in tables):

@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from octo_sync.app.verify import verify_against_service, verify_claims
 from octo_sync.cli import console, options
+from octo_sync.cli.progress import shown
+from octo_sync.flows.ports import Progress
 
 if TYPE_CHECKING:
     from octo_sync.flows.verify import Claims, LiveResult
@@ -49,15 +52,10 @@ def command(
     window = options.travel_window(travel)
     loaded = options.load_pipeline(directory, pipeline)
     if live or sample or window:
-        from octo_sync.app.verify import verify_against_service  # noqa: PLC0415 - commands start fast
-        from octo_sync.cli.progress import shown  # noqa: PLC0415
-        from octo_sync.flows.ports import Progress  # noqa: PLC0415
-
         progress = Progress()
         with shown(progress):
             found = verify_against_service(loaded, sample=sample, travel=window, progress=progress)
         return _live(found, loaded, limit=limit, json_=json_)
-    from octo_sync.app.verify import verify_claims  # noqa: PLC0415
 
     return _claims(verify_claims(loaded), limit=limit, json_=json_)
 

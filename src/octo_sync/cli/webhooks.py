@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octo_sync.app.project import SystemClock, open_journal
 from octo_sync.cli import console, options
+from octo_sync.flows.webhooks.receive import Routing, replay
+from octo_sync.octo.notifications import read
+from octo_sync.pipeline import find
+from octo_sync.pipeline.values import age
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,10 +38,7 @@ def list_(
     pipeline: str | None, directory: Path, *, last: int, follow: bool, bodies: bool, form: str, json_: bool
 ) -> int:
     """List the last deliveries, newest last; with --follow also those that come."""
-    from octo_sync.pipeline import find  # noqa: PLC0415 - commands start fast
-
     loaded, _ = options.without_tokens(find(pipeline, directory), directory)
-    from octo_sync.app.project import SystemClock, open_journal  # noqa: PLC0415
 
     with open_journal(loaded, SystemClock()) as journal:
         found = journal.inbox.deliveries(last) if last else []
@@ -106,8 +108,6 @@ def _show(delivery: "Delivery", *, bodies: bool, json_: bool) -> None:
 
 def about_text(delivery: "Delivery") -> str:
     """What a delivery names, for people: a booking's uuid, or product, option and days; empty when it names nothing."""
-    from octo_sync.octo.notifications import read  # noqa: PLC0415 - commands start fast
-
     said = read(delivery.body)
     names = [name for name in (said.booking, said.product, said.option) if name]
     if said.first is not None and said.last is not None:
@@ -117,8 +117,6 @@ def about_text(delivery: "Delivery") -> str:
 
 def as_document(delivery: "Delivery", *, bodies: bool) -> dict[str, Any]:
     """A delivery for machines."""
-    from octo_sync.octo.notifications import read  # noqa: PLC0415 - commands start fast
-
     said = read(delivery.body)
     document: dict[str, Any] = {
         "id": delivery.id,
@@ -149,11 +147,7 @@ def as_document(delivery: "Delivery", *, bodies: bool) -> dict[str, Any]:
 @options.as_json
 def replay_(pipeline: str | None, directory: Path, *, since: str, connection: str | None, json_: bool) -> int:
     """Mark again what the deliveries since then named, so that `serve` or the next `sync` fetches it."""
-    from octo_sync.pipeline import find  # noqa: PLC0415 - commands start fast
-
     loaded, _ = options.without_tokens(find(pipeline, directory), directory)
-    from octo_sync.app.project import SystemClock, open_journal  # noqa: PLC0415
-    from octo_sync.flows.webhooks.receive import Routing, replay  # noqa: PLC0415
 
     start = _start(since, SystemClock().now())
     if connection is not None and connection not in {c.name for c in loaded.connections}:
@@ -169,8 +163,6 @@ def replay_(pipeline: str | None, directory: Path, *, since: str, connection: st
 
 def _start(since: str, now: datetime) -> datetime:
     """The instant that is meant: `2026-11-20T08:00`, in UTC where it has no offset, or so long before `now`: `26h`."""
-    from octo_sync.pipeline.values import age  # noqa: PLC0415 - commands start fast
-
     try:
         start = datetime.fromisoformat(since)
         start = start if start.tzinfo else start.replace(tzinfo=UTC)
