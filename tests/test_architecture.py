@@ -9,14 +9,18 @@ stranger to all of them.
 
 import ast
 import graphlib
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+LONG = 300
+"""Lines of code above which a module has to give a reason in its first lines."""
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
 NOUNS = frozenset({"model", "errors"})
@@ -326,3 +330,26 @@ ALLOWED = [
 @pytest.mark.parametrize(("path", "code"), ALLOWED)
 def test_what_the_rules_allow_is_not_reported(path, code):
     assert broken_rules({"__init__.py": "", "journal/__init__.py": "", path: code}) == []
+
+
+def lines_of_code(text: str) -> int:
+    """Lines with code: no blank ones, no comments, no docstrings."""
+    texts = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    empty = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    code = {line for t in tokens if t.type not in empty for line in range(t.start[0], t.end[0] + 1)}
+    return len(code - texts)
+
+
+def test_a_module_longer_than_others_says_why():
+    long = {path: text for path, text in _sources().items() if lines_of_code(text) > LONG}
+
+    assert [
+        path for path, text in long.items() if "Longer than " not in (ast.get_docstring(ast.parse(text)) or "")
+    ] == []
+    assert len(long) < 10, "a reason is for few"

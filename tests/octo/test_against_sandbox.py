@@ -49,10 +49,10 @@ def control(origin, method, path, body=None):
 
 async def departure(octo):
     """Some product, option and departure that can be booked now, and a unit of it."""
-    for product in (await octo.products()).record:
+    for product in (await octo.ask(endpoints.products())).record:
         for option in product.options:
-            found = await octo.availability(
-                product.id, option.id, TODAY + timedelta(days=20), TODAY + timedelta(days=40)
+            found = await octo.ask(
+                endpoints.availability(product.id, option.id, TODAY + timedelta(days=20), TODAY + timedelta(days=40))
             )
             for slot in found.record:
                 if slot.available and product.availability_type == "START_TIME" and slot.status == "AVAILABLE":
@@ -67,60 +67,64 @@ def items(option, count=2):
 
 async def test_supplier_products_calendar_and_capabilities_are_read(sandbox):
     async with octo_client(sandbox, languages=("pt",)) as octo:
-        supplier = await octo.supplier()
+        supplier = await octo.ask(endpoints.supplier())
         assert supplier.record.name
-        products = await octo.products()
+        products = await octo.ask(endpoints.products())
         assert len(products.record) == 4
         assert ignored_capabilities(octo.connection.capabilities, products.answer) == frozenset()
         assert "en" in languages_offered(products.answer.headers)
         assert products.answer.headers["content-language"] == "pt"
         first = products.record[0]
-        assert (await octo.product(first.id)).record == first
-        days = await octo.calendar(first.id, first.options[0].id, TODAY, TODAY + timedelta(days=9))
+        assert (await octo.ask(endpoints.product(first.id))).record == first
+        days = await octo.ask(endpoints.calendar(first.id, first.options[0].id, TODAY, TODAY + timedelta(days=9)))
         assert {day.local_date for day in days.record} <= {str(TODAY + timedelta(days=n)) for n in range(10)}
-        assert {"octo/pricing", "pricing"} & {each.id for each in (await octo.capabilities()).record}
+        assert {"octo/pricing", "pricing"} & {each.id for each in (await octo.ask(endpoints.capabilities())).record}
 
 
 async def test_a_booking_goes_all_its_ways(sandbox):
     async with octo_client(sandbox) as octo:
         product, option, slot = await departure(octo)
         held = (
-            await octo.reserve(
-                product.id,
-                option.id,
-                slot.id,
-                unit_items=items(option),
-                uuid="11111111-2222-4333-8444-555555555555",
-                reseller_reference="R 1/2&3",
-                expiration_minutes=20,
+            await octo.ask(
+                endpoints.reserve(
+                    product.id,
+                    option.id,
+                    slot.id,
+                    unit_items=items(option),
+                    uuid="11111111-2222-4333-8444-555555555555",
+                    reseller_reference="R 1/2&3",
+                    expiration_minutes=20,
+                )
             )
         ).record
         assert (held.uuid, held.status) == ("11111111-2222-4333-8444-555555555555", "ON_HOLD")
-        longer = (await octo.extend(held.uuid, expiration_minutes=45)).record
+        longer = (await octo.ask(endpoints.extend(held.uuid, expiration_minutes=45))).record
         assert longer.utc_expires_at > held.utc_expires_at
-        sold = (await octo.confirm(held.uuid, contact={"fullName": "Ann Example", "locales": ["en"]})).record
+        sold = (
+            await octo.ask(endpoints.confirm(held.uuid, contact={"fullName": "Ann Example", "locales": ["en"]}))
+        ).record
         assert sold.status == "CONFIRMED"
         assert sold.contact.full_name == "Ann Example"
-        changed = (await octo.update(held.uuid, notes="window seat")).record
+        changed = (await octo.ask(endpoints.update(held.uuid, notes="window seat"))).record
         assert changed.notes == "window seat"
-        assert (await octo.booking(held.uuid)).record == changed
+        assert (await octo.ask(endpoints.booking(held.uuid))).record == changed
         day = slot.local_date_time_start.date()
         for found in (
-            await octo.bookings(reseller_reference="R 1/2&3"),
-            await octo.bookings(supplier_reference=held.supplier_reference),
-            await octo.bookings(start=day, end=day),
-            await octo.bookings(local_date=day),
+            await octo.ask(endpoints.bookings(reseller_reference="R 1/2&3")),
+            await octo.ask(endpoints.bookings(supplier_reference=held.supplier_reference)),
+            await octo.ask(endpoints.bookings(start=day, end=day)),
+            await octo.ask(endpoints.bookings(local_date=day)),
         ):
             assert held.uuid in {each.uuid for each in found.record}
-        gone = (await octo.cancel(held.uuid, reason="rain")).record
+        gone = (await octo.ask(endpoints.cancel(held.uuid, reason="rain"))).record
         assert (gone.status, gone.cancellation.reason) == ("CANCELLED", "rain")
 
 
 async def test_an_older_service_cancels_with_delete(sandbox):
     async with octo_client(sandbox) as octo:
         product, option, slot = await departure(octo)
-        held = (await octo.reserve(product.id, option.id, slot.id, unit_items=items(option))).record
-        gone = (await octo.cancel(held.uuid, by_delete=True)).record
+        held = (await octo.ask(endpoints.reserve(product.id, option.id, slot.id, unit_items=items(option)))).record
+        gone = (await octo.ask(endpoints.cancel(held.uuid, by_delete=True))).record
         assert gone.cancellation is not None
 
 
@@ -160,20 +164,20 @@ async def test_unknown_ids_are_typed_not_found(sandbox):
 async def test_a_wrong_token_is_refused(sandbox):
     async with octo_client(sandbox, who="nobody") as octo:
         with pytest.raises(AuthenticationRefused):
-            await octo.products()
+            await octo.ask(endpoints.products())
 
 
 async def test_a_token_without_the_ability_is_refused_for_subscriptions_only(sandbox):
     async with octo_client(sandbox, who="none") as octo:
         with pytest.raises(AuthenticationRefused):
             await octo.list_subscriptions()
-        assert (await octo.products()).record
+        assert (await octo.ask(endpoints.products())).record
 
 
 @pytest.mark.parametrize("spelling", ["short", "prefixed"])
 async def test_both_spellings_of_capabilities_work(sandbox, spelling):
     async with octo_client(sandbox, capability_spelling=spelling) as octo:
-        products = await octo.products()
+        products = await octo.ask(endpoints.products())
         assert isinstance(products.record[0].options[0].units[0], records.Unit)
         assert ignored_capabilities(("pricing", "content", "extras"), products.answer) == frozenset()
 
@@ -183,7 +187,7 @@ async def test_faults_of_the_sandbox_are_survived(sandbox):
         for fault in ({"fault": "status_5xx", "count": 2}, {"fault": "truncated", "count": 1}):
             control(sandbox, "PUT", "/faults", [fault])
             async with octo_client(sandbox) as octo:
-                assert (await octo.products()).record
+                assert (await octo.ask(endpoints.products())).record
                 assert octo.stats.retries >= 1
     finally:
         control(sandbox, "DELETE", "/faults")

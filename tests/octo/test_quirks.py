@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from msgspec import UNSET
 
-from octo_sync.model import Secret, Window
+from octo_sync.model import Window
 from octo_sync.octo import endpoints
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.quirks import (
@@ -18,7 +18,6 @@ from octo_sync.octo.quirks import (
     other_path_spelling,
     shrink,
     spell_capability,
-    vendor_token,
 )
 
 NOVEMBER = Window(date(2026, 11, 1), date(2026, 11, 30))
@@ -112,12 +111,6 @@ def test_what_booking_dates_mean_is_told_from_the_answer():
     assert booking_dates_mean([(after, date(2026, 12, 1))], NOVEMBER) == "creation"
     assert booking_dates_mean([(after, date(2026, 10, 31))], NOVEMBER) == "creation"
     assert booking_dates_mean([(inside, date(2026, 12, 1))], NOVEMBER) == "either"
-
-
-def test_a_vendor_has_a_token_of_its_own_that_stays_secret():
-    token = vendor_token(Secret("T0K", "environment variable BOKUN"), "77")
-    assert token.reveal() == "T0K/77"
-    assert repr(token) == "set (environment variable BOKUN, vendor 77)"
 
 
 @pytest.mark.parametrize(

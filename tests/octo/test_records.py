@@ -9,7 +9,7 @@ from msgspec import UNSET
 from tests.octo.support import client, in_turn, says, serving
 
 from octo_sync.errors import AnswerInvalid, NotFound, RequestRefused
-from octo_sync.octo import records
+from octo_sync.octo import endpoints, records
 
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "octo" / "samples"
 AT = b'"localDateTimeStart":"2026-01-01T09:00:00Z"'
@@ -19,7 +19,8 @@ BOOKING = json.dumps({"uuid": UUID, "status": "ON_HOLD", "productId": 7, "notes"
 
 async def ask(body, method, *arguments, status=200, **given):
     async with serving(says(status, body)) as server, client(server.origin) as octo:
-        reply = await getattr(octo, method)(*arguments, **given)
+        asked = getattr(octo, method, None) or (lambda *a, **g: octo.ask(getattr(endpoints, method)(*a, **g)))
+        reply = await asked(*arguments, **given)
     return reply, server.seen[0]
 
 
@@ -42,8 +43,8 @@ async def test_an_id_from_a_record_can_be_asked_with():
         serving(in_turn(says(200, b'{"id":7,"options":[]}'), says(200, b"[]"))) as server,
         client(server.origin) as octo,
     ):
-        product = (await octo.product("7")).record
-        await octo.calendar(product.id, "DEFAULT", date(2026, 1, 1), date(2026, 1, 2))
+        product = (await octo.ask(endpoints.product("7"))).record
+        await octo.ask(endpoints.calendar(product.id, "DEFAULT", date(2026, 1, 1), date(2026, 1, 2)))
     assert json.loads(server.seen[1].body)["productId"] == "7"
 
 
@@ -146,7 +147,7 @@ async def test_every_booking_step_has_its_request(method, arguments, given, verb
 
 async def test_an_idempotent_reservation_may_be_sent_again():
     async with serving(in_turn(says(503), says(200, BOOKING))) as server, client(server.origin) as octo:
-        await octo.reserve("p", "o", unit_items=[], uuid=UUID, idempotent=True)
+        await octo.ask(endpoints.reserve("p", "o", unit_items=[], uuid=UUID, idempotent=True))
     assert len(server.seen) == 2
 
 

@@ -166,7 +166,7 @@ async def test_a_refused_token_stops_everything_after_three_calls():
     async with serving(says(401, error("Unauthorized"))) as server, client(server.origin) as octo:
         for _ in range(20):
             with pytest.raises(AuthenticationRefused):
-                await octo.products()
+                await octo.ask(endpoints.products())
     assert len(server.seen) == 3
 
 
@@ -177,7 +177,7 @@ async def test_a_refused_token_stops_everything_also_when_many_ask_at_once():
 
     limits = {"concurrency": 16}
     async with serving(slow) as server, client(server.origin, limits=limits) as octo:
-        results = await asyncio.gather(*(octo.products() for _ in range(40)), return_exceptions=True)
+        results = await asyncio.gather(*(octo.ask(endpoints.products()) for _ in range(40)), return_exceptions=True)
     assert {type(result) for result in results} == {AuthenticationRefused}
     assert len(server.seen) == 3
 
@@ -188,7 +188,7 @@ async def test_a_token_revoked_in_the_middle_stops_everything_after_three_more_c
         await (says(200, b"[]") if seen.number <= 30 else says(401))(seen, writer)
 
     async with serving(handler) as server, client(server.origin, limits={"concurrency": 3}) as octo:
-        await asyncio.gather(*(octo.products() for _ in range(60)), return_exceptions=True)
+        await asyncio.gather(*(octo.ask(endpoints.products()) for _ in range(60)), return_exceptions=True)
     assert len(server.seen) == 33
 
 
@@ -208,8 +208,8 @@ async def test_after_the_first_refusal_is_heard_at_most_two_more_go_out_whatever
         heard.set()
 
     async with serving(handler) as server, client(server.origin, limits={"concurrency": 8}) as octo:
-        await octo.products()
-        await asyncio.gather(*(octo.products() for _ in range(60)), return_exceptions=True)
+        await octo.ask(endpoints.products())
+        await asyncio.gather(*(octo.ask(endpoints.products()) for _ in range(60)), return_exceptions=True)
     assert after <= 2
 
 
@@ -234,7 +234,7 @@ async def test_one_lacking_ability_does_not_stop_the_rest():
         for _ in range(10):
             with pytest.raises(AuthenticationRefused):
                 await octo.list_subscriptions()
-            await octo.products()
+            await octo.ask(endpoints.products())
     assert len(server.seen) == 20
 
 
@@ -243,16 +243,16 @@ async def test_a_repaired_token_can_be_let_in_again():
     async with serving(handler) as server, client(server.origin) as octo:
         for _ in range(4):
             with pytest.raises(AuthenticationRefused):
-                await octo.products()
+                await octo.ask(endpoints.products())
         assert len(server.seen) == 3
         octo.readmit()
-        await octo.products()
+        await octo.ask(endpoints.products())
 
 
 async def test_a_service_that_is_down_does_not_count_as_a_refused_token():
     handler = in_turn(says(503), says(503), says(503), says(503), says(200, b"[]"))
     async with serving(handler) as server, client(server.origin, limits={"attempts": 9}) as octo:
-        await octo.products()
+        await octo.ask(endpoints.products())
     assert len(server.seen) == 5
 
 
@@ -273,9 +273,9 @@ async def test_a_temporary_token_is_renewed_once_when_it_is_refused():
         )(seen, writer)
 
     async with serving(handler) as server, client(server.origin, extra={"token_source": source}) as octo:
-        await asyncio.gather(octo.products(), octo.products())
+        await asyncio.gather(octo.ask(endpoints.products()), octo.ask(endpoints.products()))
         assert asked == 2
-        await octo.cancel("u")
+        await octo.ask(endpoints.cancel("u"))
     assert TOKEN not in str([seen.headers for seen in server.seen])
 
 
@@ -289,11 +289,11 @@ async def test_a_temporary_token_that_stays_refused_stops_everything_too():
 
     async with serving(says(401)) as server, client(server.origin, extra={"token_source": source}) as octo:
         with pytest.raises(AuthenticationRefused):
-            await octo.products()
+            await octo.ask(endpoints.products())
         assert (asked, len(server.seen)) == (2, 2)
         for _ in range(9):
             with pytest.raises(AuthenticationRefused):
-                await octo.products()
+                await octo.ask(endpoints.products())
     assert len(server.seen) == 3
 
 
@@ -303,7 +303,7 @@ async def test_a_token_source_that_fails_is_told_without_what_it_said():
 
     async with serving(says(200, b"[]")) as server, client(server.origin, extra={"token_source": source}) as octo:
         with pytest.raises(ServiceUnavailable, match=r"got no token from its token source \(LookupError\)") as caught:
-            await octo.products()
+            await octo.ask(endpoints.products())
     assert TOKEN not in str(caught.value)
     assert caught.value.__context__ is None
     assert server.seen == []
@@ -316,7 +316,7 @@ async def test_a_refusal_counts_before_its_body_is_there():
 
     limits = {"deadline": 0.2, "concurrency": 9}
     async with serving(handler) as server, client(server.origin, limits=limits) as octo:
-        await asyncio.gather(*(octo.products() for _ in range(9)), return_exceptions=True)
+        await asyncio.gather(*(octo.ask(endpoints.products()) for _ in range(9)), return_exceptions=True)
         assert len(server.seen) == 3
         assert octo.gate.shut
 

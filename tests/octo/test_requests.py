@@ -16,7 +16,7 @@ LIST = says(200, b"[]")
 
 async def test_every_request_carries_the_token_the_capabilities_and_a_language():
     async with serving(LIST) as server, client(server.origin) as octo:
-        await octo.products()
+        await octo.ask(endpoints.products())
     sent = server.seen[0]
     assert (sent.method, sent.target) == ("GET", "/octo/v1/products")
     assert sent.headers["authorization"] == f"Bearer {TOKEN}"
@@ -30,14 +30,14 @@ async def test_every_request_carries_the_token_the_capabilities_and_a_language()
 
 async def test_the_capabilities_header_is_sent_even_when_empty():
     async with serving(LIST) as server, client(server.origin, capabilities=()) as octo:
-        await octo.products()
+        await octo.ask(endpoints.products())
     assert server.seen[0].headers["octo-capabilities"].strip() == ""
 
 
 async def test_capabilities_can_be_spelled_short():
     given = {"capabilities": ("octo/pricing", "content", "ventrata/x"), "capability_spelling": "short"}
     async with serving(LIST) as server, client(server.origin, **given) as octo:
-        await octo.products()
+        await octo.ask(endpoints.products())
     assert server.seen[0].headers["octo-capabilities"] == "pricing, content, ventrata/x"
 
 
@@ -45,8 +45,8 @@ async def test_an_operation_can_send_other_capabilities_or_no_header_at_all():
     overrides = {"products": None, "supplier": ("content",)}
     handler = in_turn(LIST, says(200, b'{"id":"s"}'))
     async with serving(handler) as server, client(server.origin, capability_overrides=overrides) as octo:
-        await octo.products()
-        await octo.supplier()
+        await octo.ask(endpoints.products())
+        await octo.ask(endpoints.supplier())
     assert "octo-capabilities" not in server.seen[0].headers
     assert server.seen[1].headers["octo-capabilities"] == "octo/content"
 
@@ -54,7 +54,7 @@ async def test_an_operation_can_send_other_capabilities_or_no_header_at_all():
 async def test_subscription_calls_switch_notifications_on_and_others_do_not():
     async with serving(LIST) as server, client(server.origin, capabilities=("pricing",)) as octo:
         await octo.list_subscriptions()
-        await octo.products()
+        await octo.ask(endpoints.products())
     assert server.seen[0].headers["octo-capabilities"] == "octo/pricing, octo/notifications"
     assert server.seen[1].headers["octo-capabilities"] == "octo/pricing"
 
@@ -62,7 +62,7 @@ async def test_subscription_calls_switch_notifications_on_and_others_do_not():
 async def test_static_headers_are_added_and_cannot_replace_the_token():
     headers = {"Octo-Env": "test", "Authorization": "Bearer other", "User-Agent": "mine"}
     async with serving(LIST) as server, client(server.origin, headers=headers) as octo:
-        await octo.products()
+        await octo.ask(endpoints.products())
     assert server.seen[0].headers["octo-env"] == "test"
     assert server.seen[0].headers["user-agent"] == "mine"
     assert server.seen[0].headers["authorization"] == f"Bearer {TOKEN}"
@@ -70,14 +70,14 @@ async def test_static_headers_are_added_and_cannot_replace_the_token():
 
 async def test_a_user_in_the_address_does_not_replace_the_token():
     async with serving(LIST) as server, client(server.origin.replace("//", "//ann:pw@")) as octo:
-        await octo.products()
+        await octo.ask(endpoints.products())
     assert server.seen[0].headers["authorization"] == f"Bearer {TOKEN}"
 
 
 async def test_a_call_can_ask_for_another_language():
     async with serving(LIST) as server, client(server.origin, languages=("de", "fr")) as octo:
-        await octo.products()
-        await octo.products(language="fr")
+        await octo.ask(endpoints.products())
+        await octo.ask(endpoints.products(language="fr"))
     assert [seen.headers["accept-language"] for seen in server.seen] == ["de", "fr"]
 
 
@@ -96,7 +96,7 @@ async def test_a_call_can_ask_for_another_language():
 )
 async def test_an_id_stays_one_segment_of_the_path(name, segment):
     async with serving(says(200, b'{"id":"p","options":[]}')) as server, client(server.origin) as octo:
-        await octo.product(name)
+        await octo.ask(endpoints.product(name))
     assert server.seen[0].target == f"/octo/v1/products/{segment}"
 
 
@@ -108,7 +108,7 @@ def test_an_id_that_cannot_be_asked_for_is_refused_before_anything_is_sent(name,
 
 async def test_availability_is_asked_for_without_units_by_whole_days():
     async with serving(LIST) as server, client(server.origin) as octo:
-        await octo.availability("p", "DEFAULT", date(2026, 11, 1), date(2026, 11, 30))
+        await octo.ask(endpoints.availability("p", "DEFAULT", date(2026, 11, 1), date(2026, 11, 30)))
     assert (server.seen[0].method, server.seen[0].target) == ("POST", "/octo/v1/availability")
     assert server.seen[0].headers["content-type"] == "application/json"
     assert json.loads(server.seen[0].body) == {
@@ -121,8 +121,8 @@ async def test_availability_is_asked_for_without_units_by_whole_days():
 
 async def test_bookings_are_asked_for_with_the_filters_of_the_specification():
     async with serving(LIST) as server, client(server.origin) as octo:
-        await octo.bookings(start=date(2026, 11, 1), end=date(2026, 11, 30))
-        await octo.bookings(reseller_reference="A&B 1")
+        await octo.ask(endpoints.bookings(start=date(2026, 11, 1), end=date(2026, 11, 30)))
+        await octo.ask(endpoints.bookings(reseller_reference="A&B 1"))
     assert server.seen[0].target == "/octo/v1/bookings?localDateStart=2026-11-01&localDateEnd=2026-11-30"
     assert server.seen[1].target in {
         "/octo/v1/bookings?resellerReference=A%26B+1",
@@ -190,8 +190,8 @@ async def test_the_client_counts_what_ended_without_an_answer_once_it_has_ended(
 
 async def test_cookies_are_neither_kept_nor_sent_back():
     async with serving(says(200, b"[]", {"Set-Cookie": "a=b; Path=/"})) as server, client(server.origin) as octo:
-        await octo.products()
-        await octo.products()
+        await octo.ask(endpoints.products())
+        await octo.ask(endpoints.products())
     assert "cookie" not in server.seen[1].headers
 
 
@@ -204,7 +204,7 @@ async def test_one_socket_serves_many_calls():
 
     async with serving(handler) as server, client(server.origin) as octo:
         for _ in range(5):
-            await octo.products()
+            await octo.ask(endpoints.products())
     assert len(ports) == 1
 
 
@@ -220,8 +220,8 @@ async def test_no_more_requests_are_open_at_once_than_allowed():
         await LIST(seen, writer)
 
     async with serving(handler) as server, client(server.origin, limits={"concurrency": 3}) as octo:
-        await octo.products()
-        await asyncio.gather(*(octo.products() for _ in range(12)))
+        await octo.ask(endpoints.products())
+        await asyncio.gather(*(octo.ask(endpoints.products()) for _ in range(12)))
     assert most == 3
 
 

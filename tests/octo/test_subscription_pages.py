@@ -5,8 +5,8 @@ import json
 import pytest
 from tests.octo.support import client, in_turn, reply, says, serving
 
-from octo_sync.octo.operations import PAGES
 from octo_sync.octo.subscriptions import next_page
+from octo_sync.octo.typed import PAGES
 
 
 def page(*ids, **more):

@@ -4,7 +4,7 @@ These classes are the schema: a new journal is made from them, in a file and on 
 them by `store.MIGRATIONS`. The bulk statements are in `journal/sql.py`.
 
 Instants are texts of one width, `2026-11-20T20:05:00.000000Z`, so that they sort as they are and read well in
-`sqlite3`.
+`sqlite3`. Longer than most modules, so that all tables stand in one place.
 """
 
 import json

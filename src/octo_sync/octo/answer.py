@@ -27,7 +27,7 @@ class Answer:
     headers: Mapping[str, str] = field(repr=False)
     request_seq: int
     digest: bytes
-    call: Call = field(repr=False)
+    call: Call[Any] = field(repr=False)
 
     def json(self) -> Any:  # noqa: ANN401 - that is what JSON is
         """The body decoded into Python's own types, anew each time; `AnswerInvalid` when it is not JSON."""

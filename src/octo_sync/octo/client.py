@@ -1,10 +1,11 @@
 """The OCTO client: one connection's calls, with everything that keeps a hostile or sick service from doing harm.
 
 This module speaks httpx's transport interface, request in, response out; httpx's errors are translated here, once. `send`
-carries out a `Call` and gives an `Answer` (bytes); the typed methods of `Operations` give records. A connection to an
+carries out a `Call` and gives an `Answer` (bytes); `ask` gives its record (`Typed`). A connection to an
 unknown service goes wrong in many ways, and each has its place: too fast or too many (`budget.Budget`), refused tokens
 (`budget.Gate`), bodies (`body.Body`), what an answer means (`verdict.judge`). What carries the requests is
-`transport.AiohttpTransport`, or what is handed in.
+`transport.AiohttpTransport`, or what is handed in. Longer than most modules, so that the life of a call, from its first
+attempt to its answer, can be read in one place.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
@@ -41,8 +42,8 @@ from octo_sync.octo.answer import Answer, Reply
 from octo_sync.octo.body import Body, BodyBroken, BodyInvalid, BodyTooLarge
 from octo_sync.octo.budget import Budget, Gate
 from octo_sync.octo.endpoints import Call
-from octo_sync.octo.operations import Operations
 from octo_sync.octo.quirks import capability_header
+from octo_sync.octo.typed import Typed
 
 __all__ = ["Answer", "Call", "OctoClient", "Reply", "Stats", "trusted"]
 
@@ -74,7 +75,7 @@ class Stats:
 class _Sending:
     """One call on its way: until when, which attempt, and why the last one failed."""
 
-    call: Call
+    call: Call[Any]
     on_start: Callable[[], int] | None
     ends: float = 0.0
     patient: bool = False
@@ -105,7 +106,7 @@ class _HeldError(Exception):
         self.error = error
 
 
-class OctoClient(Operations):
+class OctoClient(Typed):
     """One connection to one OCTO service; an async context manager.
 
     `clock` reads HTTP dates, `random` spreads retries: the same seed gives the same waits. `transport` replaces the one
@@ -188,7 +189,9 @@ class OctoClient(Operations):
         self._on_token(token.reveal())
         self._voice = verdict.Voice(self.connection, token)
 
-    async def send(self, call: Call, *, on_start: Callable[[], int] | None = None, patient: bool = False) -> Answer:
+    async def send(
+        self, call: Call[Any], *, on_start: Callable[[], int] | None = None, patient: bool = False
+    ) -> Answer:
         """Carry out `call`: wait for a free slot, then at most `limits.deadline` seconds for everything else.
 
         Who is `patient` waits for its turn in this connection's budget before the deadline starts, as for the slot, and
@@ -343,7 +346,7 @@ class OctoClient(Operations):
             raise _AgainError(error, wait=asked) if status in verdict.RETRIED else error
         return Answer(body, status, headers, seq, blake2b(body, digest_size=16).digest(), call)
 
-    def _request(self, call: Call, token: Secret) -> httpx.Request:
+    def _request(self, call: Call[Any], token: Secret) -> httpx.Request:
         connection = self.connection
         headers = self._headers.copy()
         capabilities = capability_header(connection, call.operation, call.needs)
@@ -434,7 +437,7 @@ class OctoClient(Operations):
                     self.use(fresh)
         return self.token is not refused
 
-    def _broken(self, call: Call, error: Exception) -> Exception:
+    def _broken(self, call: Call[Any], error: Exception) -> Exception:
         """What a broken exchange means. The types are told apart, their texts only shown when they hold no header."""
         if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol | httpx.InvalidURL):
             what = f"cannot be sent ({type(error).__name__})"
@@ -447,7 +450,7 @@ class OctoClient(Operations):
             what = f"broke off ({self._voice.clean(str(error), 120) or type(error).__name__})"
         return _AgainError(ServiceUnavailable(self._voice.say(call, what, "try again later")))
 
-    def _given_up(self, call: Call, last: ServiceError | None = None) -> RateLimited:
+    def _given_up(self, call: Call[Any], last: ServiceError | None = None) -> RateLimited:
         """The error of a connection that is asked for more patience than it has."""
         wait = self.budget.gave_up
         cap = self.connection.limits.retry_after_cap
@@ -467,7 +470,7 @@ class OctoClient(Operations):
             what += f" ({sending.attempt} attempts, the last failure: {status or 'a broken connection'})"
         return ServiceUnavailable(self._voice.say(sending.call, what, "try again later or raise limits.deadline"))
 
-    def _sealed(self, call: Call) -> str:
+    def _sealed(self, call: Call[Any]) -> str:
         what = "was not sent, because this token has been refused before"
         return self._voice.say(call, what, f"check the token ({self.connection.token.origin}) and start again")
 

@@ -1,18 +1,20 @@
 """One pure function per OCTO endpoint: arguments in, a `Call` out. Nothing here touches the network.
 
 Paths, bodies and answers: the brief for subscriptions and `GET /products`, the public OCTO specification for the rest.
-A parameter that is left `UNSET` is not sent; `None` is sent as `null`.
+A parameter that is left `UNSET` is not sent; `None` is sent as `null`. Longer than most modules, because it is a list.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from octo_sync.errors import RequestRefused
+from octo_sync.octo import records
 
 __all__ = [
     "Call",
@@ -36,20 +38,21 @@ __all__ = [
     "update_subscription",
 ]
 
+T = TypeVar("T")
 Json = Mapping[str, object]
 Missing = dict[str, tuple[str, tuple[str, ...]]]
 SUBSCRIPTIONS = "/notifications/subscriptions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Generic[T]):
     """One request, described. Two equal calls ask for the same thing.
 
-    `operation` names it in messages and in `Connection.capability_overrides`. `missing` maps the error codes that prove
-    "this id does not exist" to the error object's context key and the ids that were asked for. `opens_with` are the
-    bytes a JSON answer may begin with, empty when the answer has no body. `needs` are capabilities without which the
-    operation does not exist. `params`
-    and `json` may hold personal data: `repr` leaves them out.
+    `answers` is the type of the record in its answer, for `Typed.ask`. `operation` names it in messages and in
+    `Connection.capability_overrides`. `missing` maps the error codes that prove "this id does not exist" to the error
+    object's context key and the ids that were asked for. `opens_with` are the bytes a JSON answer may begin with, empty
+    when the answer has no body. `needs` are capabilities without which the operation does not exist. `params` and `json`
+    may hold personal data: `repr` leaves them out.
     """
 
     operation: str
@@ -60,6 +63,7 @@ class Call:
     safe_to_retry: bool = False
     missing: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     opens_with: bytes = b"{"
+    answers: Any = None
     needs: tuple[str, ...] = ()
     language: str | None = None
 
@@ -69,15 +73,23 @@ class Call:
         return None if self.json is None else msgspec.json.encode(self.json)
 
 
-def supplier(*, language: str | None = None) -> Call:
+def supplier(*, language: str | None = None) -> Call[records.Supplier]:
     """`GET /supplier`."""
-    return Call(operation="supplier", method="GET", path="/supplier", safe_to_retry=True, language=language)
+    return Call(
+        operation="supplier",
+        answers=records.Supplier,
+        method="GET",
+        path="/supplier",
+        safe_to_retry=True,
+        language=language,
+    )
 
 
-def products(*, language: str | None = None, params: Mapping[str, str] | None = None) -> Call:
+def products(*, language: str | None = None, params: Mapping[str, str] | None = None) -> Call[list[records.Product]]:
     """`GET /products`; `params` are a service's own filters, such as Ventrata's `categoryId`."""
     return Call(
         operation="products",
+        answers=list[records.Product],
         method="GET",
         path="/products",
         params=tuple((params or {}).items()),
@@ -87,10 +99,11 @@ def products(*, language: str | None = None, params: Mapping[str, str] | None = 
     )
 
 
-def product(product_id: str, *, language: str | None = None) -> Call:
+def product(product_id: str, *, language: str | None = None) -> Call[records.Product]:
     """`GET /products/{id}`."""
     return Call(
         operation="product",
+        answers=records.Product,
         method="GET",
         path=f"/products/{_segment(product_id)}",
         safe_to_retry=True,
@@ -112,7 +125,7 @@ def availability(
     offer_code: str | UnsetType = UNSET,
     more: Json | None = None,
     language: str | None = None,
-) -> Call:
+) -> Call[list[records.Availability]]:
     """`POST /availability` for whole days at the venue (both included), for one day, or for known availability ids.
 
     Status and vacancies become relative to the party when `units` is given (Q21); a copy of the calendar gives none.
@@ -129,6 +142,7 @@ def availability(
         missing["INVALID_AVAILABILITY_ID"] = ("availabilityId", tuple(availability_ids))
     return Call(
         operation="availability",
+        answers=list[records.Availability],
         method="POST",
         path="/availability",
         json=_body(
@@ -160,10 +174,11 @@ def calendar(
     currency: str | UnsetType = UNSET,
     more: Json | None = None,
     language: str | None = None,
-) -> Call:
+) -> Call[list[records.AvailabilityCalendar]]:
     """`POST /availability/calendar`: one object per day. Not every service has it (Q22)."""
     return Call(
         operation="calendar",
+        answers=list[records.AvailabilityCalendar],
         method="POST",
         path="/availability/calendar",
         json=_body(
@@ -199,7 +214,7 @@ def reserve(
     currency: str | UnsetType = UNSET,
     more: Json | None = None,
     idempotent: bool = False,
-) -> Call:
+) -> Call[records.Booking]:
     """`POST /bookings`: a reservation, on hold until it is confirmed or expires.
 
     Repeating it with the same `uuid` gives the same booking at some services only, so it is not retried unless the
@@ -213,6 +228,7 @@ def reserve(
         missing["INVALID_AVAILABILITY_ID"] = ("availabilityId", (availability_id,))
     return Call(
         operation="reserve",
+        answers=records.Booking,
         method="POST",
         path="/bookings",
         json=_body(
@@ -243,7 +259,7 @@ def bookings(
     product_id: str | None = None,
     option_id: str | None = None,
     params: Mapping[str, str] | None = None,
-) -> Call:
+) -> Call[list[records.Booking]]:
     """`GET /bookings`: the bookings of this token, by days (both included), one day, or a reference.
 
     What the days mean differs between services (Q9); see `quirks.booking_dates_mean`.
@@ -264,6 +280,7 @@ def bookings(
     }
     return Call(
         operation="bookings",
+        answers=list[records.Booking],
         method="GET",
         path="/bookings",
         params=tuple((name, value) for name, value in given.items() if value is not None),
@@ -272,10 +289,11 @@ def bookings(
     )
 
 
-def booking(uuid: str) -> Call:
+def booking(uuid: str) -> Call[records.Booking]:
     """`GET /bookings/{uuid}`."""
     return Call(
         operation="booking",
+        answers=records.Booking,
         method="GET",
         path=f"/bookings/{_segment(uuid)}",
         safe_to_retry=True,
@@ -291,10 +309,11 @@ def confirm(
     email_receipt: bool | UnsetType = UNSET,
     unit_items: Sequence[Json] | UnsetType = UNSET,
     more: Json | None = None,
-) -> Call:
+) -> Call[records.Booking]:
     """`POST /bookings/{uuid}/confirm`. `unit_items`, when given, lists all of them."""
     return Call(
         operation="confirm",
+        answers=records.Booking,
         method="POST",
         path=f"/bookings/{_segment(uuid)}/confirm",
         json=_body(
@@ -321,10 +340,11 @@ def update(
     unit_items: Sequence[Json] | UnsetType = UNSET,
     contact: Json | UnsetType = UNSET,
     more: Json | None = None,
-) -> Call:
+) -> Call[records.Booking]:
     """`PATCH /bookings/{uuid}`. Unit items left out of a sent list are removed from the booking."""
     return Call(
         operation="update",
+        answers=records.Booking,
         method="PATCH",
         path=f"/bookings/{_segment(uuid)}",
         json=_body(
@@ -349,11 +369,12 @@ def cancel(
     reason: str | UnsetType | None = UNSET,
     force: bool | UnsetType = UNSET,
     by_delete: bool = False,
-) -> Call:
+) -> Call[records.Booking]:
     """`POST /bookings/{uuid}/cancel`, or `DELETE /bookings/{uuid}` at services that only know the older form."""
     path = f"/bookings/{_segment(uuid)}"
     return Call(
         operation="cancel",
+        answers=records.Booking,
         method="DELETE" if by_delete else "POST",
         path=path if by_delete else f"{path}/cancel",
         json=_body(None, reason=reason, force=force),
@@ -361,10 +382,11 @@ def cancel(
     )
 
 
-def extend(uuid: str, *, expiration_minutes: int | UnsetType = UNSET) -> Call:
+def extend(uuid: str, *, expiration_minutes: int | UnsetType = UNSET) -> Call[records.Booking]:
     """`POST /bookings/{uuid}/extend`: keeps a reservation on hold for longer."""
     return Call(
         operation="extend",
+        answers=records.Booking,
         method="POST",
         path=f"/bookings/{_segment(uuid)}/extend",
         json=_body(None, expirationMinutes=expiration_minutes),
@@ -372,10 +394,11 @@ def extend(uuid: str, *, expiration_minutes: int | UnsetType = UNSET) -> Call:
     )
 
 
-def capabilities() -> Call:
+def capabilities() -> Call[list[records.Capability]]:
     """`GET /capabilities`: what the service offers. Not every service has it (Q23)."""
     return Call(
         operation="capabilities",
+        answers=list[records.Capability],
         method="GET",
         path="/capabilities",
         safe_to_retry=True,
@@ -383,7 +406,7 @@ def capabilities() -> Call:
     )
 
 
-def list_subscriptions(*, params: Mapping[str, str] | None = None) -> Call:
+def list_subscriptions(*, params: Mapping[str, str] | None = None) -> Call[Any]:
     """`GET /notifications/subscriptions`. Some services answer with pages inside an object (Q31)."""
     return Call(
         operation="list_subscriptions",
@@ -396,7 +419,7 @@ def list_subscriptions(*, params: Mapping[str, str] | None = None) -> Call:
     )
 
 
-def get_subscription(subscription_id: str) -> Call:
+def get_subscription(subscription_id: str) -> Call[Any]:
     """`GET /notifications/subscriptions/{id}`."""
     return Call(
         operation="get_subscription",
@@ -407,7 +430,9 @@ def get_subscription(subscription_id: str) -> Call:
     )
 
 
-def create_subscription(url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None = None) -> Call:
+def create_subscription(
+    url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None = None
+) -> Call[Any]:
     """`POST /notifications/subscriptions`. Not idempotent: after any doubt, list and adopt."""
     return Call(
         operation="create_subscription",
@@ -420,7 +445,7 @@ def create_subscription(url: str, notification_types: Iterable[str], headers: Ma
 
 def update_subscription(
     subscription_id: str, url: str, notification_types: Iterable[str], headers: Mapping[str, str] | None = None
-) -> Call:
+) -> Call[Any]:
     """`PATCH /notifications/subscriptions/{id}`, always with everything, so that repeating it changes nothing."""
     return Call(
         operation="update_subscription",
@@ -433,7 +458,7 @@ def update_subscription(
     )
 
 
-def delete_subscription(subscription_id: str) -> Call:
+def delete_subscription(subscription_id: str) -> Call[Any]:
     """`DELETE /notifications/subscriptions/{id}`. Not retried: a second try would meet a subscription that is gone."""
     return Call(
         operation="delete_subscription",

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Literal
 
-from octo_sync.model import Connection, Secret, Window
+from octo_sync.model import Connection, Window
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.subscriptions import SubscriptionList, normalise, normalise_list
 
@@ -22,7 +22,6 @@ __all__ = [
     "other_spelling",
     "shrink",
     "spell_capability",
-    "vendor_token",
 ]
 
 CAP = 100
@@ -139,8 +138,3 @@ def booking_dates_mean(
     if travel_fits == creation_fits:
         return "either" if travel_fits else "unknown"
     return "travel" if travel_fits else "creation"
-
-
-def vendor_token(token: Secret, vendor_id: str) -> Secret:
-    """The token of one vendor at services that want `TOKEN/VENDORID` to list everything (Q3)."""
-    return Secret(f"{token.reveal()}/{vendor_id}", f"{token.origin}, vendor {vendor_id}")

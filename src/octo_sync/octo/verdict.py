@@ -8,6 +8,7 @@ expects, and no other id in it than the one that was asked for.
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -41,7 +42,7 @@ class Voice:
     connection: Connection
     secret: Secret
 
-    def say(self, call: Call, what: str, advice: str) -> str:
+    def say(self, call: Call[Any], what: str, advice: str) -> str:
         """`products (GET /products) at "zaui" (api.zaui.io) <what>; <advice>`."""
         host = urlsplit(self.connection.base_url).netloc.rpartition("@")[2]
         return self.clean(
@@ -58,7 +59,7 @@ class Voice:
         return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def judge(call: Call, status: int, headers: Mapping[str, str], body: bytes, voice: Voice) -> ServiceError | None:
+def judge(call: Call[Any], status: int, headers: Mapping[str, str], body: bytes, voice: Voice) -> ServiceError | None:
     """The error this answer is, or None when it is a good one. `body` may be cut for other statuses than 2xx."""
     if status in {200, 201} or (status == 204 and not call.opens_with):  # noqa: PLR2004 - HTTP's own numbers
         return _judge_body(call, status, headers, body, voice)
@@ -73,7 +74,7 @@ def judge(call: Call, status: int, headers: Mapping[str, str], body: bytes, voic
 
 
 def _kind(
-    call: Call, status: int, code: str, context: Mapping[str, object], voice: Voice
+    call: Call[Any], status: int, code: str, context: Mapping[str, object], voice: Voice
 ) -> tuple[type[ServiceError], str]:
     kind: type[ServiceError] = AnswerInvalid
     advice = "nothing of it was used: only 200 and 201 are whole answers"
@@ -102,7 +103,7 @@ def _kind(
     return kind, advice
 
 
-def _nothing_there(call: Call, voice: Voice) -> str:
+def _nothing_there(call: Call[Any], voice: Voice) -> str:
     """What to do where nothing is at a path."""
     if call.operation in {"products", "supplier"}:  # every service has them
         path = voice.clean(urlsplit(voice.connection.base_url).path, 100)
@@ -124,7 +125,9 @@ def _error_object(body: bytes) -> tuple[str, str, Mapping[str, object]]:
     return decoded["error"].strip().upper(), message if isinstance(message, str) else "", decoded
 
 
-def _judge_body(call: Call, status: int, headers: Mapping[str, str], body: bytes, voice: Voice) -> AnswerInvalid | None:
+def _judge_body(
+    call: Call[Any], status: int, headers: Mapping[str, str], body: bytes, voice: Voice
+) -> AnswerInvalid | None:
     """A first look, cheap at any size: does it begin and end like the JSON that was promised?"""
     if not call.opens_with:
         return None

@@ -2,6 +2,7 @@
 
 Everything here is as the service reported it: a booking of an unknown product lands with that product's id, and where a
 service leaves out the hydrated unit, `unit_type` and `pax_count` stay null (marts look them up in `core.units`).
+Longer than most modules, because it is a list of columns.
 """
 
 from octo_sync.octo.records import Booking, Tax

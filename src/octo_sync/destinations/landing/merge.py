@@ -2,6 +2,7 @@
 
 Every statement here runs inside the landing transaction that the caller opened. Rows are compared by `row_hash`, so that
 an unchanged row is never written. Work tables (`diff`, `changed_…`) are temporary and replaced each time.
+Longer than most modules, so that the rules and what they share stand together.
 """
 
 from collections.abc import Mapping, Sequence

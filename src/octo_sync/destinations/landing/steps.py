@@ -1,6 +1,7 @@
 """One landing on DuckDB, step by step: leave out what came too late, stage, private file, tables, watermark.
 
-The caller opens the transactions; see `DuckDBWarehouse.land`.
+The caller opens the transactions; see `DuckDBWarehouse.land`. Longer than most modules, because the order of the steps is
+the promise.
 """
 
 import contextlib

@@ -6,6 +6,7 @@ Every call is one that a sync makes too, so a service sees nothing unusual; two 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Any
 
 from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows.doctor.seen import Seen, days_ahead, options_of, rows_of
@@ -16,7 +17,7 @@ from octo_sync.octo.endpoints import Call
 
 __all__ = ["NOBODYS_BOOKING", "NOBODYS_PRODUCT", "KnownBooking", "probe"]
 
-Ask = Callable[[Call], Awaitable[Answer | ServiceError]]
+Ask = Callable[[Call[Any]], Awaitable[Answer | ServiceError]]
 
 NOBODYS_BOOKING, NOBODYS_PRODUCT = "00000000-0000-4000-8000-0000000d0c70", "octo-sync-doctor-asks"
 """Ids that no service has given out."""
@@ -56,7 +57,7 @@ class _Questions:
     def __init__(self, ask: Ask, seen: Seen, today: date, calls: int) -> None:
         self._ask, self._seen, self._today, self._left = ask, seen, today, calls
 
-    async def _take(self, call: Call, *, reserved: int = _RESERVED) -> Answer | ServiceError | None:
+    async def _take(self, call: Call[Any], *, reserved: int = _RESERVED) -> Answer | ServiceError | None:
         if self._left <= reserved:
             return None
         self._left -= 1
@@ -138,7 +139,10 @@ class _Questions:
     async def whose_is_it(self) -> None:
         """What nobody has: how it is told decides whether a deletion can ever be proven."""
         unknown: dict[str, ServiceError | None] = {}
-        calls = {"booking": endpoints.booking(NOBODYS_BOOKING), "product": endpoints.product(NOBODYS_PRODUCT)}
+        calls: dict[str, Call[Any]] = {
+            "booking": endpoints.booking(NOBODYS_BOOKING),
+            "product": endpoints.product(NOBODYS_PRODUCT),
+        }
         for what, call in calls.items():
             said = await self._take(call, reserved=0)
             if said is not None:

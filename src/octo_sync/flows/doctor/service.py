@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from octo_sync.errors import AuthenticationRefused, OctoSyncError, ServiceError, ServiceUnavailable
@@ -143,7 +144,7 @@ class _Look:
         self._say("calls", "ok", f"{calls} calls were made")
         return Examined(self._connection.name, self._found, found, calls)
 
-    async def _ask(self, call: Call) -> Answer | ServiceError:
+    async def _ask(self, call: Call[Any]) -> Answer | ServiceError:
         try:
             return await self._client.send(call)
         except ServiceError as error:
@@ -165,7 +166,7 @@ class _Look:
             self._found.append(certificate_finding(self._connection.name, ends, self._clock.now()))
         return True
 
-    async def _send(self, name: str, call: Call) -> Answer | None:
+    async def _send(self, name: str, call: Call[Any]) -> Answer | None:
         """The answer, or a finding that says why there is none."""
         try:
             return await self._client.send(call)

@@ -87,7 +87,7 @@ class Fetcher:
         }[claim.subject.kind]
         return await handler(claim, known)
 
-    async def _send(self, subject: Subject, call: Call) -> Answer:
+    async def _send(self, subject: Subject, call: Call[Any]) -> Answer:
         # A budget that others use up is no failure of this subject.
         return await self._ports.clients[subject.connection].send(call, on_start=self._ports.numbers.next, patient=True)
 

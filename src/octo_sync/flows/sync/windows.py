@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
 from math import ceil, inf
+from typing import Any
 
 from octo_sync.errors import AnswerTooLarge, RequestRefused
 from octo_sync.model import Subject, SubjectKind, Window
@@ -45,7 +46,7 @@ class Pieces:
 class Windows:
     """Asks for windows with `send`, for the rest of a run."""
 
-    def __init__(self, send: "Callable[[Subject, Call], Awaitable[Answer]]") -> None:
+    def __init__(self, send: "Callable[[Subject, Call[Any]], Awaitable[Answer]]") -> None:
         self._send = send
         self._most_days: dict[tuple[str, SubjectKind], float] = {}
         """One less than the fewest days that a service refused to be asked for at once, and no fewer than it answered for."""
@@ -63,7 +64,7 @@ class Windows:
         subject: Subject,
         window: Window,
         ways: Callable[[Window], Sequence[Window]],
-        call: Callable[[Window], Call],
+        call: Callable[[Window], Call[Any]],
         *,
         capped: Callable[[Answer], bool],
     ) -> Pieces:
@@ -105,7 +106,7 @@ class Windows:
             pieces.calls.append((part, answer))
         return pieces
 
-    async def _first_permitted(self, subject: Subject, part: Window, ways: Sequence[Call]) -> Answer:
+    async def _first_permitted(self, subject: Subject, part: Window, ways: Sequence[Call[Any]]) -> Answer:
         """The answer to the first way that is not refused; the same days are asked for that way from then on."""
         first = self._permitted.get((subject.connection, part), 0)
         for number, call in list(enumerate(ways))[first:-1]:
