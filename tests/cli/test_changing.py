@@ -41,6 +41,17 @@ def test_init_writes_a_valid_commented_file_tests_the_service_and_says_what_is_n
     assert empty("sync", environment=given).returncode == 0
 
 
+def test_where_there_are_several_pipelines_the_next_steps_name_theirs(empty):
+    for name in ("other", "acme"):
+        words = ["--url", "http://127.0.0.1:1/octo/v1", "--token-env", "ACME_TOKEN", "--name", name, "--no-test"]
+        said = empty.ok("init", *words)
+
+    steps = re.findall(r"^  octo-sync (.+?)   # ", said, re.MULTILINE)
+    assert len(steps) > 4
+    assert [step for step in steps if " -p acme" not in step] == []
+    assert empty("config", "show", "-p", "acme").returncode == 0
+
+
 def test_every_line_that_init_leaves_as_a_comment_is_valid_without_its_mark(empty):
     empty("init", "--url", "http://127.0.0.1:1/octo/v1", "--token-env", "ACME_TOKEN", "--name", "acme", "--no-test")
     path = empty.directory / "pipelines/acme.toml"

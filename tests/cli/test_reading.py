@@ -83,7 +83,7 @@ def test_status_says_that_webhooks_have_gone_quiet_and_that_looks_were_left_out(
         told = project.ok("status")
 
     (line,) = re.findall(r"^Webhooks .*$", quiet, re.MULTILINE)
-    assert " · silent for 10 h, longer than usual: octo-sync subscriptions list" in line
+    assert " · silent for 9 h, longer than usual: octo-sync subscriptions list" in line
     assert re.search(r" · call budget too short for every confirming look \(3[01] min ago\)$", line)
     (line,) = re.findall(r"^Webhooks .*$", told, re.MULTILINE)
     assert re.search(r"deliveries in 24 h, last \d+ (s|min) ago$", line), "neither any more"

@@ -740,7 +740,7 @@ def test_the_only_pipeline_needs_no_name(project):
     (project / "pipelines/a.toml").touch()
     assert find(None, project) == project / "pipelines/a.toml"
     (project / "pipelines/b.toml").touch()
-    with pytest.raises(ConfigError, match="Which pipeline\\? Name one of a, b"):
+    with pytest.raises(ConfigError, match="Which pipeline\\? Name one with -p: a, b"):
         find(None, project)
 
 

@@ -242,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
 _STARTING = {"serve", "sync"}
 """Commands of which a person must know whether they began."""
 _LEFT = {
-    "serve": "every delivery that was acknowledged is kept, and what is owed stays marked for the next start",
+    "serve": "every delivery that was acknowledged is kept, and what is pending stays marked for the next start",
     "webhooks": "deliveries are received as before",
 }
 

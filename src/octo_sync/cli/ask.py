@@ -28,20 +28,8 @@ if TYPE_CHECKING:
     help="A value for one of the question's parameters, instead of its default; repeatable.",
 )
 @options.project
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Rows to print at most; 0 = all of them.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="Stop the query after this many seconds.  [default: never]",
-)
+@options.limit(0)
+@options.timeout()
 @click.option("--show", is_flag=True, help="Print the question's SQL and parameters instead.")
 @options.as_form
 def command(
@@ -51,17 +39,15 @@ def command(
     pipeline: str | None,
     *,
     limit: int,
-    timeout: float | None,
+    timeout: float,
     show: bool,
     form: str,
-    json_: bool,
 ) -> int:
     """Answer one of the ready-made questions, or list them.
 
     QUESTION is a number or a name from the list. Dates may be written as 2026-11-20, today, today-7d, month-1 (the first day
     of last month) or year (1 January); moments as 2026-11-20T12:00:00Z, now or now-24h.
     """
-    form = "json" if json_ else form
     if question is None:
         return _list(ask.questions(directory), form)
     project = options.places(directory, pipeline)
@@ -75,7 +61,7 @@ def command(
         return 0
     with options.open_copy(project) as copy:
         values = answers(copy, found, given)
-        rows = copy.sql(found.sql, values, timeout=timeout).fetch(limit or None)
+        rows = copy.sql(found.sql, values, timeout=timeout or None).fetch(limit or None)
         remarks = _remarks(copy, found)
     if form in ("table", "md"):
         console.note(found.question + (f"  ({_said(values)})" if values else ""))
@@ -108,24 +94,12 @@ def _remarks(copy: "Copy", question: "Question") -> list[str]:
 
 def _list(known: "Sequence[Question]", form: str) -> int:
     if form == "json":
-        console.document(
-            "questions",
-            {
-                "questions": [
-                    {
-                        "number": q.number,
-                        "name": q.name,
-                        "question": q.question,
-                        "description": q.description,
-                        "parameters": [
-                            {"name": p.name, "type": p.type, "default": p.default or None, "meaning": p.meaning}
-                            for p in q.parameters
-                        ],
-                    }
-                    for q in known
-                ]
-            },
-        )
+        asked = [console.fields(q, "number", "name", "question", "description") for q in known]
+        for document, q in zip(asked, known, strict=True):
+            document["parameters"] = [
+                console.fields(p, "name", "type", "meaning") | {"default": p.default or None} for p in q.parameters
+            ]
+        console.document("questions", {"questions": asked})
         return 0
     rows = [(q.number, q.name, q.question, " ".join(f"{p.name}={p.default}" for p in q.parameters)) for q in known]
     heads = ("no", "name", "question", "parameters")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.project
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows to print per check at most.")
+@options.limit(20, "Rows to print per check at most.", 1)
 @click.option(
     "--next",
     "next_",
@@ -33,13 +33,8 @@ def command(pipeline: str | None, directory: Path, *, limit: int, next_: bool, j
     failed = [(check, rows) for check, rows in found if rows.rows]
     if json_:
         results = [
-            {
-                "name": check.name,
-                "description": check.description,
-                "ok": not rows.rows,
-                "rows": [dict(zip(rows.columns, row, strict=True)) for row in rows.rows],
-                "truncated": rows.truncated,
-            }
+            console.fields(check, "name", "description")
+            | {"ok": not rows.rows, "rows": console.dicts(rows.columns, rows.rows), "truncated": rows.truncated}
             for check, rows in found
         ]
         console.document("check", {"ok": not failed, "checks": results})

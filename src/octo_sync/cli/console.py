@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from octo_sync.cli.layout import clean, fit, folded, span
+from octo_sync.flows.wording import age, instant
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -24,7 +25,9 @@ __all__ = [
     "clean",
     "clock_time",
     "color",
+    "dicts",
     "document",
+    "fields",
     "instant_text",
     "label",
     "line",
@@ -35,6 +38,7 @@ __all__ = [
     "rows_text",
     "say",
     "styled",
+    "table",
     "terminal_width",
     "trouble",
     "write_list",
@@ -127,6 +131,21 @@ def _plain(value: object) -> object:  # noqa: PLR0911 - one line for each kind o
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(v) for v in value]
     return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def dicts(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[dict[str, object]]:
+    """Rows as objects, for a document."""
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fold: int | None = None) -> None:
+    """An aligned table on stdout; on a terminal made to fit."""
+    click.echo(rows_text(columns, rows, width=terminal_width(), fold=fold))
+
+
+def fields(of: object, *names: str) -> dict[str, Any]:
+    """These attributes, for a document."""
+    return {name: getattr(of, name) for name in names}
 
 
 def document(kind: str, content: Mapping[str, Any]) -> None:
@@ -272,7 +291,7 @@ def write_list(columns: Sequence[str], rows: Sequence[Sequence[object]], form: s
         write_rows(columns, rows, form)
         return
     if rows:
-        click.echo(rows_text(columns, rows, width=terminal_width()))
+        table(columns, rows)
     note(hint)
 
 
@@ -287,18 +306,13 @@ def clock_time() -> str:
 
 
 def instant_text(at: datetime | None) -> str:
-    """An instant for people: `2026-11-20 19:59:00 UTC`."""
-    return "never" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    """An instant for people, to the second; `never` without one."""
+    return "never" if at is None else instant(at, seconds=True)
 
 
 def age_text(seconds: float | None) -> str:
-    """An age for people: `40 s`, `3 min`, `26 h`, `12 days`."""
-    if seconds is None:
-        return "never"
-    for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= size * 2:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} s"
+    """An age for people; `never` without one."""
+    return "never" if seconds is None else age(timedelta(seconds=seconds))
 
 
 def bytes_text(size: int) -> str:

@@ -86,7 +86,7 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
         control = base_url.removesuffix("/octo/v1") + "/_sandbox"
         summary = acts.ask(f"{control}/state/summary")
         if not json_:
-            _line(
+            console.label(
                 "Sandbox",
                 f"{base_url.removesuffix('/octo/v1')}   1 supplier · {summary['products']} products · "
                 f"{summary['bookings']:,} bookings (seed {seed})",
@@ -104,11 +104,8 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
             {
                 "equal": not proof.differences,
                 "differences": proof.differences,
-                "rows": proof.copy.rows,
-                "money": proof.copy.money,
-                "statuses": proof.copy.statuses,
-                "status": result.status,
-                "seconds": result.seconds,
+                **console.fields(proof.copy, "rows", "money", "statuses"),
+                **console.fields(result, "status", "seconds"),
                 "webhooks": asdict(told),
                 "reconcile": asdict(compared),
                 "report": str(report),
@@ -117,16 +114,12 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
     else:
         _report(result, told, loaded, proof, directory)
         _compared(compared)
-        _line("Report", str(report))
+        console.label("Report", str(report))
         _next(
             directory,
             f"octo-sync sandbox serve --seed {seed} --bookings {bookings} --products {products} --days {days}",
         )
     return code
-
-
-def _line(label: str, text: str) -> None:
-    click.echo(f"{console.styled(f'{label:<12}', bold=True)}{text}")
 
 
 def _fresh(directory: Path) -> Path:
@@ -269,7 +262,7 @@ def _show(loaded: "Pipeline") -> Path:
 
 def _compared(compared: _Compared) -> None:
     words = " · ".join(f"{count} {word}" for word, count in compared.planted.items())
-    _line("Reconcile", f"exports/ledger.csv   {compared.matched:,} matched · {words}")
+    console.label("Reconcile", f"exports/ledger.csv   {compared.matched:,} matched · {words}")
     if compared.well:
         count = sum(compared.planted.values())
         click.echo(
@@ -286,7 +279,7 @@ def _compared(compared: _Compared) -> None:
 
 def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proof", directory: Path) -> None:
     rows = proof.copy.rows
-    _line(
+    console.label(
         "Full pull",
         f"products {rows['products']} · availability {rows['availability']:,} · bookings {rows['bookings']:,} · "
         f"travel dates {loaded.horizons.bookings} · {result.requests} requests    {result.seconds:.1f} s",
@@ -298,27 +291,27 @@ def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proo
         word = console.styled(
             f"{word} · {told.out_of_order} out of order · {told.only_uuid} with only a uuid", fg="red"
         )
-    _line("Webhooks", f"{word}    {told.seconds:.1f} s")
+    console.label("Webhooks", f"{word}    {told.seconds:.1f} s")
     published = result.published
     if published and published.size is not None:
-        _line(
+        console.label(
             "Warehouse",
             f"{directory / 'octo.duckdb'} → {loaded.publish.path.name} · {published.marts} marts · "
             f"{published.checks} checks passed · {console.bytes_text(published.size)}",
         )
     else:
-        _line("Warehouse", console.styled("not published: a check failed", fg="red"))
+        console.label("Warehouse", console.styled("not published: a check failed", fg="red"))
     for entry in result.quarantined[:5]:
         click.echo(f"            quarantine {entry.resource} {entry.key}: {entry.reason}", err=True)
     if proof.differences:
-        _line(
+        console.label(
             "Verified", console.styled(f"NOT equal to the service: {len(proof.differences)} figures differ", fg="red")
         )
         for difference in proof.differences[:20]:
             click.echo(f"            {difference}")
     else:
         money = " · ".join(f"{c} {a:,}" for c, a in sorted(proof.copy.money.items()))
-        _line(
+        console.label(
             "Verified",
             f"{console.styled('equal to the service', fg='green')}: {len(rows)} tables, {sum(rows.values()):,} rows, "
             f"{len(proof.copy.statuses)} booking states",

@@ -64,17 +64,7 @@ def command(pipeline: str | None, directory: Path, *, offline: bool, quick: bool
             "doctor",
             {
                 "ok": exit_code(found) == 0,
-                "findings": [
-                    {
-                        "area": f.area,
-                        "name": f.name,
-                        "level": f.level,
-                        "text": f.text,
-                        "consequence": f.consequence or None,
-                        "fix": f.fix or None,
-                    }
-                    for f in found
-                ],
+                "findings": [_document(f, "area", "name", "level", "text", "consequence", "fix") for f in found],
                 "services": [_conformance(each) for each in examined if each.checks],
             },
         )
@@ -91,17 +81,13 @@ def _conformance(examined: "Examined") -> dict[str, Any]:
         "applicable": applicable,
         "unknown": len(examined.checks) - applicable,
         "calls": examined.calls,
-        "checks": [
-            {
-                "name": c.name,
-                "result": c.result,
-                "text": c.text,
-                "consequence": c.consequence or None,
-                "fix": c.fix or None,
-            }
-            for c in examined.checks
-        ],
+        "checks": [_document(c, "name", "result", "text", "consequence", "fix") for c in examined.checks],
     }
+
+
+def _document(of: object, *names: str) -> dict[str, Any]:
+    """What is empty is null."""
+    return {name: value or None for name, value in console.fields(of, *names).items()}
 
 
 def exit_code(found: "list[Finding]") -> int:

@@ -13,9 +13,7 @@ from octo_sync.flows.sync.drift import KEPT, accept
 @click.option("-c", "--connection", metavar="NAME", help="With --accept: only of this connection.")
 @options.project
 @options.as_form
-def command(
-    path: str | None, connection: str | None, directory: Path, pipeline: str | None, *, form: str, json_: bool
-) -> int:
+def command(path: str | None, connection: str | None, directory: Path, pipeline: str | None, *, form: str) -> int:
     """List fields that a service no longer sends; accept that they are gone.
 
     The copy keeps their last values until they are accepted.
@@ -26,17 +24,17 @@ def command(
             found = accept(journal, path, connection)
         if not found:
             raise click.UsageError(f"{path} is not missing; octo-sync drift lists what is.")
-        if json_:
+        if form == "json":
             console.document("drift-accept", {"accepted": [{"connection": e.connection, "path": e.key} for e in found]})
-        for entry in () if json_ else found:
+        for entry in () if form == "json" else found:
             click.echo(f"accepted  {entry.connection}:{console.clean(entry.key)}")
         console.note("The values go with the next sync: octo-sync sync")
         return 0
     entries = options.ask_journal(project, lambda journal: journal.quarantine.entries())
     rows = [(e.connection, e.key, console.instant_text(e.first_at)) for e in entries if e.resource == KEPT]
     heads = ("connection", "path", "since")
-    if json_ or form == "json":
-        console.document("drift", {"fields": [dict(zip(heads, row, strict=True)) for row in rows]})
+    if form == "json":
+        console.document("drift", {"fields": console.dicts(heads, rows)})
     else:
         hint = "Drop their values: octo-sync drift --accept PATH, then octo-sync sync"
         console.write_list(heads, rows, form, hint if rows else "Nothing is missing.")

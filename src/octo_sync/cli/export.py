@@ -46,12 +46,7 @@ class _Item(NamedTuple):
 )
 @click.option("--raw", is_flag=True, help="CSV: do not escape texts that a spreadsheet would run as formulas.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0),
-    metavar="SECONDS",
-    help="Stop each query after this many seconds.  [default: never]",
-)
+@options.timeout()
 @options.project
 @options.as_json
 def command(
@@ -65,7 +60,7 @@ def command(
     *,
     raw: bool,
     force: bool,
-    timeout: float | None,
+    timeout: float,
     json_: bool,
 ) -> int:
     """Write tables, marts, questions or a query into files.

@@ -310,15 +310,14 @@ def _test(path: Path, directory: Path, missing: tuple[str, ...]) -> int:
 def _next(path: Path, directory: Path, token: _Token, *, missing: bool) -> None:
     where = "" if directory == Path() else f" -C {shlex.quote(str(directory))}"
     several = len(list(path.parent.glob("*.toml"))) > 1
-    which = f" {path.stem}" if several else ""
-    option = f" -p {path.stem}" if several else ""
+    which = (f" -p {path.stem}" if several else "") + where
     steps = [
-        (f"octo-sync doctor{which}{where}", "look at everything"),
-        (f"octo-sync sync{which}{where} --dry-run", "what would be asked"),
-        (f"octo-sync sync{which}{where}", "make the copy"),
-        (f"octo-sync tables{option}{where}", "what is in it"),
-        (f"octo-sync serve{which}{where}", "keep it fresh: [schedule] and [webhooks] in the file"),
-        (f"octo-sync deploy systemd{which}{where}", "run that on a server; or docker, k8s, cron"),
+        (f"octo-sync doctor{which}", "look at everything"),
+        (f"octo-sync sync{which} --dry-run", "what would be fetched"),
+        (f"octo-sync sync{which}", "make the copy"),
+        (f"octo-sync tables{which}", "what is in it"),
+        (f"octo-sync serve{which}", "keep it fresh: [schedule] and [webhooks] in the file"),
+        (f"octo-sync deploy systemd{which}", "run that on a server; or docker, k8s, cron"),
     ]
     if missing and token.step:
         steps.insert(0, (token.step, token.why))

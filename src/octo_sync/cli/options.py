@@ -1,11 +1,12 @@
 """Options that commands share, and how they become a pipeline."""
 
+import functools
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
@@ -31,6 +32,7 @@ __all__ = [
     "confirm",
     "did_you_mean",
     "kept_journal",
+    "limit",
     "load_pipeline",
     "log_format",
     "open_copy",
@@ -38,6 +40,7 @@ __all__ = [
     "places",
     "project",
     "show_logs",
+    "timeout",
     "travel_window",
     "with_pipeline",
     "with_warehouse",
@@ -77,8 +80,12 @@ def _for_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> No
 
 
 def as_form(function: F) -> F:
-    """`--format` for rows, and `--json` for the one everybody knows."""
-    function = as_json(function)
+    """`--format` for rows, and `--json` for the one everybody knows: the command gets one `form`."""
+
+    @functools.wraps(function)
+    def with_form(*args: object, form: str, json_: bool, **given: object) -> object:
+        return function(*args, form="json" if json_ else form, **given)
+
     return click.option(
         "--format",
         "form",
@@ -86,12 +93,31 @@ def as_form(function: F) -> F:
         default="table",
         show_default=True,
         help="How rows are written; jsonl is one JSON object a line, md a Markdown table.",
-    )(function)
+    )(as_json(cast("F", with_form)))
 
 
 def as_json(function: F) -> F:
     """`--json`: one document with `schema_version`."""
     return click.option("--json", "json_", is_flag=True, help="One JSON document on stdout.")(function)
+
+
+def limit(default: int, text: str = "Rows to print at most; 0 = all of them.", least: int = 0) -> Callable[[F], F]:
+    """`--limit`."""
+    return click.option(
+        "--limit", type=click.IntRange(least), metavar="N", default=default, show_default=True, help=text
+    )
+
+
+def timeout(default: float = 0) -> Callable[[F], F]:
+    """`--timeout`, for queries."""
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(0),
+        metavar="SECONDS",
+        default=default,
+        show_default=True,
+        help="Stop a query after this many seconds; 0 = never.",
+    )
 
 
 def load_pipeline(directory: Path, name: str | None, **flags: object) -> "Pipeline":

@@ -69,7 +69,7 @@ def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
             )
             for e in erasures
         ]
-        click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
+        console.table(heads, rows)
     return 0
 
 

@@ -10,6 +10,8 @@ from octo_sync.cli import console, options
 if TYPE_CHECKING:
     from octo_sync.journal import QuarantineEntry
 
+_FIELDS = ["id", "what", "connection", "resource", "key", "path", "reason", "count", "first_at", "last_at", "run_id"]
+
 
 @click.command()
 @click.argument("ids", nargs=-1)
@@ -29,14 +31,13 @@ def command(
     all_: bool,
     yes: bool,
     form: str,
-    json_: bool,
 ) -> int:
     """List what keeps failing or does not fit; retry or drop it."""
     project = options.places(directory, pipeline)
     if retry == drop:
         if retry or ids or all_:
             raise click.UsageError("Give --retry or --drop; without, everything in quarantine is listed.")
-        return _list(project, "json" if json_ else form)
+        return _list(project, form)
     if bool(ids) == all_:
         raise click.UsageError("Name the IDS, or give --all; octo-sync quarantine lists them.")
     with options.kept_journal(project) as journal:
@@ -45,12 +46,12 @@ def command(
             options.confirm(f"Drop {what}? It counts as never verified until it is marked again.", "Dropping")
         change = journal.quarantine.drop if drop else journal.quarantine.retry
         entries = change("all" if all_ else ids)
-    _report(entries, drop=drop, json_=json_)
+    _report(entries, drop=drop, form=form)
     return 0
 
 
-def _report(entries: "list[QuarantineEntry]", *, drop: bool, json_: bool) -> None:
-    if json_:
+def _report(entries: "list[QuarantineEntry]", *, drop: bool, form: str) -> None:
+    if form == "json":
         console.document(f"quarantine-{'drop' if drop else 'retry'}", {"entries": [_document(e) for e in entries]})
     else:
         for entry in entries:
@@ -78,16 +79,4 @@ def _list(project: options.Places, form: str) -> int:
 
 
 def _document(entry: "QuarantineEntry") -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "what": entry.what,
-        "connection": entry.connection,
-        "resource": entry.resource,
-        "key": entry.key,
-        "path": entry.path,
-        "reason": entry.reason,
-        "count": entry.count,
-        "first_at": entry.first_at,
-        "last_at": entry.last_at,
-        "run_id": entry.run_id,
-    }
+    return console.fields(entry, *_FIELDS)

@@ -105,29 +105,18 @@ def _run_all(
 def list_(directory: Path, pipeline: str | None, *, json_: bool) -> int:
     """List the reconciliations of the pipeline and how their last run ended."""
     project = options.places(directory, pipeline)
-    loaded = options.with_pipeline(options.places(directory, pipeline))
+    loaded = options.with_pipeline(project)
+    names = loaded.reconciliations
+    last = options.ask_journal(project, lambda journal: [journal.reconciliations.runs(each, 1) for each in names])
     rows = []
-    journal = options.open_journal(project)
-    runs = {}
-    if journal:
-        with journal:
-            runs = {each: run for each in loaded.reconciliations for run in journal.reconciliations.runs(each, 1)}
-    for each, table in loaded.reconciliations.items():
-        last = runs.get(each)
-        rows.append(
-            (
-                each,
-                _source(table.there),
-                str(table.window),
-                last.ended_at if last else None,
-                last.verdict if last else "never",
-                last.open_differences if last else None,
-                last.new_differences if last else None,
-            )
-        )
+    for (each, table), runs in zip(names.items(), last or [[]] * len(names), strict=True):
+        ended: list[tuple[object, ...]] = [
+            (run.ended_at, run.verdict, run.open_differences, run.new_differences) for run in runs
+        ]
+        rows.append((each, _source(table.there), str(table.window), *[*ended, (None, "never", None, None)][0]))
     heads = ("name", "there", "window", "last_run", "verdict", "open", "new")
     if json_:
-        console.document("reconciliations", {"reconciliations": [dict(zip(heads, row, strict=True)) for row in rows]})
+        console.document("reconciliations", {"reconciliations": console.dicts(heads, rows)})
         return 0
     if not rows:
         console.note("This pipeline has no [reconcile.NAME]; docs/reconciliation.md shows one of eight lines.")

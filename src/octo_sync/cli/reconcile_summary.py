@@ -170,4 +170,4 @@ def _table(
         wide = max(map(len, columns[place]))
         columns[place] = [text.rjust(wide) for text in columns[place]]
     first, *others = zip(*columns, strict=True)
-    click.echo(console.rows_text(first, others, width=console.terminal_width(), fold=fold))
+    console.table(first, others, fold=fold)

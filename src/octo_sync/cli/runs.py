@@ -11,14 +11,13 @@ from octo_sync.flows.status.document import run_document
 @click.command()
 @click.argument("run", required=False)
 @options.project
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, the newest first.")
+@options.limit(20, "How many, the newest first.", 1)
 @options.as_form
-def command(run: str | None, directory: Path, pipeline: str | None, *, limit: int, form: str, json_: bool) -> int:
+def command(run: str | None, directory: Path, pipeline: str | None, *, limit: int, form: str) -> int:
     """List the last runs, or show one.
 
     RUN is an id, the beginning of one, or last.
     """
-    form = "json" if json_ else form
     project = options.places(directory, pipeline)
     return _list(project, limit, form) if run is None else _show(project, run, form)
 

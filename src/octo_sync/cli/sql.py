@@ -12,22 +12,8 @@ from octo_sync.cli import console, guard, options
 @click.argument("query", required=False)
 @click.option("-f", "--file", type=click.Path(path_type=Path, dir_okay=False), help="Read the query from this file.")
 @options.project
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    metavar="N",
-    default=10_000,
-    show_default=True,
-    help="Rows to print at most; 0 = all of them.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0),
-    metavar="SECONDS",
-    default=300,
-    show_default=True,
-    help="Stop the query after this many seconds; 0 = never.",
-)
+@options.limit(10_000)
+@options.timeout(300)
 @options.as_form
 def command(
     query: str | None,
@@ -38,7 +24,6 @@ def command(
     limit: int,
     timeout: float,
     form: str,
-    json_: bool,
 ) -> int:
     """Run one query on the read copy and print its rows.
 
@@ -48,7 +33,6 @@ def command(
     text = _query(query, file)
     with options.open_copy(options.places(directory, pipeline)) as copy, guard.bounded(timeout or None):
         found = copy.sql(text, timeout=timeout or None).fetch(limit or None)
-    form = "json" if json_ else form
     console.write_rows(found.columns, found.rows, form, types=list(found.types), truncated=found.truncated)
     if not found.rows and form in ("table", "md"):
         console.note("No rows.")

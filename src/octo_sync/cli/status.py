@@ -1,4 +1,4 @@
-"""`octo-sync status`: how fresh and complete the copy is, and what is owed."""
+"""`octo-sync status`: how fresh and complete the copy is, and what is pending."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -118,7 +118,7 @@ def _report(found: "Status", project: options.Places, published: dict[str, Any] 
                 f"verified within {console.age_text(connection.age)}, but {connection.open:,} open: octo-sync ask 14"
             )
         colour = "green" if connection.complete else "yellow"
-        more = f" · {connection.backlog} owed" if connection.backlog else ""
+        more = f" · {connection.backlog} pending" if connection.backlog else ""
         booked = [k.booked for k in connection.kinds.values() if k.booked]
         more += (
             f" · bookings only as made since {booked[0].start}: the service lists by day of booking" if booked else ""
@@ -239,5 +239,5 @@ def _kinds(found: "Status", now: "datetime") -> None:
     ]
     if rows:
         click.echo()
-        heads = [*(["connection"] if several else []), "kind", "verified", "owed", "oldest", "days covered"]
-        click.echo(console.rows_text(heads, rows, width=console.terminal_width()))
+        heads = [*(["connection"] if several else []), "kind", "verified", "pending", "oldest", "days covered"]
+        console.table(heads, rows)

@@ -169,13 +169,7 @@ def _code(done: "dict[str, Any]", wanted: str = "") -> int:
 def _outcome(name: str, result: "Ensured | OctoSyncError") -> dict[str, Any]:
     if isinstance(result, OctoSyncError):
         return {"connection": name, "state": "failed", "text": str(result), "subscription_id": None, "changed": {}}
-    return {
-        "connection": name,
-        "state": result.state,
-        "text": result.text,
-        "subscription_id": result.subscription_id,
-        "changed": dict(result.changed),
-    }
+    return console.fields(result, "connection", "state", "text", "subscription_id", "changed")
 
 
 def _row(each: "Listed") -> tuple[object, ...]:
@@ -188,13 +182,7 @@ def _row(each: "Listed") -> tuple[object, ...]:
 
 
 def _document(each: "Listed") -> dict[str, Any]:
-    return {
-        "connection": each.connection,
-        "subscription_id": each.subscription_id,
-        "whose": each.whose,
-        "state": each.state,
-        "types": list(each.types),
-        "url": each.url,
+    return console.fields(each, "connection", "subscription_id", "whose", "state", "types", "url") | {
         "since": each.endpoint.created_at if each.endpoint else None,
         "first_delivery_at": each.endpoint.seen_at if each.endpoint else None,
     }

@@ -136,23 +136,13 @@ def code(result: "SyncResult") -> int:
 def as_document(result: "SyncResult") -> dict[str, Any]:
     """The result for machines."""
     return {
-        "run_id": result.run_id,
-        "status": result.status,
-        "started_at": result.started_at,
-        "ended_at": result.ended_at,
-        "resumed": result.resumed,
-        "subjects": result.totals.subjects,
-        "unchanged": result.totals.unchanged,
+        **console.fields(result, "run_id", "status", "started_at", "ended_at", "resumed"),
+        **console.fields(result.totals, "subjects", "unchanged", "by_table"),
         "rows_written": result.totals.rows,
-        "by_table": result.totals.by_table,
-        "requests": result.requests,
-        "retries": result.retries,
+        **console.fields(result, "requests", "retries", "failed", "held", "notes"),
         "troubles": [
             {"connection": t.connection, "error": str(t.error), "refused": t.refused} for t in result.troubles
         ],
-        "failed": result.failed,
-        "held": list(result.held),
-        "notes": list(result.notes),
         "quarantined": len(result.quarantined),
         "published": result.published is not None and result.published.size is not None,
         "failed_checks": [f.check.name for f in result.published.failed] if result.published else [],

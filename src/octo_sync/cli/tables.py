@@ -43,13 +43,11 @@ def command(
     digests: bool,
     warehouse: bool,
     form: str,
-    json_: bool,
 ) -> int:
     """List tables and marts, or the columns of one, and what they mean.
 
     NAME may have its schema or not, e.g. fct_bookings. Before the first publish it lists what will be there.
     """
-    form = "json" if json_ else form
     if ddl:
         return _ddl(name)
     if digests:
@@ -82,7 +80,7 @@ def _digests(project: options.Places, form: str, *, warehouse: bool) -> int:
             found = copy.digest()
     found = sorted(found, key=lambda d: d.table)
     if form == "json":
-        tables = [{"table": d.table, "rows": d.rows, "digest": d.digest} for d in found]
+        tables = [console.fields(d, "table", "rows", "digest") for d in found]
         console.document("digest", {"of": "warehouse" if warehouse else "read copy", "tables": tables})
     else:
         console.write_rows(("table", "rows", "digest"), [(d.table, d.rows, d.digest) for d in found], form)
@@ -199,10 +197,5 @@ def _short(meaning: str) -> str:
 
 
 def _document(table: "TableInfo") -> dict[str, Any]:
-    return {
-        "schema": table.schema,
-        "name": table.name,
-        "kind": table.kind,
-        "description": table.description,
-        "columns": [{"name": c.name, "type": c.type, "description": c.description} for c in table.columns],
-    }
+    columns = [console.fields(c, "name", "type", "description") for c in table.columns]
+    return console.fields(table, "schema", "name", "kind", "description") | {"columns": columns}

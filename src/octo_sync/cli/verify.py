@@ -25,14 +25,7 @@ if TYPE_CHECKING:
     help="With --live: only N random parts of it, mostly months.",
 )
 @click.option("--travel", metavar="FROM..TO", help="With --live: only these travel dates.")
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    metavar="N",
-    default=20,
-    show_default=True,
-    help="Differences or problems to print at most.",
-)
+@options.limit(20, "Differences or problems to print at most.")
 @options.as_json
 def command(
     pipeline: str | None,
@@ -69,20 +62,16 @@ def _live(found: "LiveResult", loaded: "Pipeline", *, limit: int, json_: bool) -
             "verify",
             {
                 "equal": comparison.equal,
-                "complete": found.complete,
-                "subjects": found.subjects,
-                "requests": found.requests,
+                **console.fields(found, "complete", "subjects", "requests", "failed"),
                 "tables": {
                     t: {"here": a, "service": b, "differing": comparison.differing[t]}
                     for t, (a, b) in comparison.rows.items()
                 },
                 "totals": [{"currency": c, "bookings": n, "retail_amount": a} for c, n, a in comparison.totals],
                 "differences": [
-                    {"table": d.table, "key": d.key, "kind": d.kind, "columns": list(d.columns)}
-                    for d in comparison.differences[:limit]
+                    console.fields(d, "table", "key", "kind", "columns") for d in comparison.differences[:limit]
                 ],
                 "troubles": [str(t.error) for t in found.troubles],
-                "failed": found.failed,
             },
         )
         return code

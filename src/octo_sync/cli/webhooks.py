@@ -34,24 +34,22 @@ def command() -> None:
 @click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C; with --json one object a line.")
 @click.option("--bodies", is_flag=True, help="Include what is kept of the bodies: identifiers, dates and types.")
 @options.as_form
-def list_(
-    pipeline: str | None, directory: Path, *, last: int, follow: bool, bodies: bool, form: str, json_: bool
-) -> int:
+def list_(pipeline: str | None, directory: Path, *, last: int, follow: bool, bodies: bool, form: str) -> int:
     """List the last deliveries, newest last; with --follow also those that come."""
     loaded, _ = options.without_tokens(find(pipeline, directory), directory)
 
     with open_journal(loaded, SystemClock()) as journal:
         found = journal.inbox.deliveries(last) if last else []
         if follow:
-            if not json_:
+            if form != "json":
                 console.note(f"Deliveries of {loaded.name}; Ctrl-C stops.")
             for delivery in _follow(journal, found):
-                _show(delivery, bodies=bodies, json_=json_)
-    if json_ or form == "json":
+                _show(delivery, bodies=bodies, json_=form == "json")
+    if form == "json":
         console.document("deliveries", {"deliveries": [as_document(d, bodies=bodies) for d in found]})
         return 0
     if form == "table" and not bodies:
-        click.echo(_table(found, several=len(loaded.connections) > 1))
+        _table(found, several=len(loaded.connections) > 1)
         return 0
     columns = ("received_at", "connection", "type", "about", "marks", "odd", "body")[: 7 if bodies else 6]
     rows = [
@@ -62,7 +60,7 @@ def list_(
     return 0
 
 
-def _table(found: "Sequence[Delivery]", *, several: bool) -> str:
+def _table(found: "Sequence[Delivery]", *, several: bool) -> None:
     """For people: a booking's whole uuid fits into 80 columns."""
     heads = ["received (UTC)", *(["connection"] if several else []), "type", "about", "marks", "odd"]
     rows = [
@@ -76,7 +74,7 @@ def _table(found: "Sequence[Delivery]", *, several: bool) -> str:
         )
         for d in found
     ]
-    return console.rows_text(heads, rows, width=console.terminal_width())
+    console.table(heads, rows)
 
 
 def _follow(journal: "Journal", newest: "Sequence[Delivery]") -> "Iterator[Delivery]":
@@ -118,20 +116,9 @@ def about_text(delivery: "Delivery") -> str:
 def as_document(delivery: "Delivery", *, bodies: bool) -> dict[str, Any]:
     """A delivery for machines."""
     said = read(delivery.body)
-    document: dict[str, Any] = {
-        "id": delivery.id,
-        "received_at": delivery.received_at,
-        "connection": delivery.connection,
-        "type": delivery.type,
-        "reading": delivery.reading,
-        "subscription_id": delivery.subscription,
-        "booking": said.booking,
-        "product": said.product,
-        "option": said.option,
-        "first_day": said.first,
-        "last_day": said.last,
-        "marks": delivery.marks,
-    }
+    document = console.fields(delivery, "id", "received_at", "connection", "type", "reading", "marks")
+    document |= {"subscription_id": delivery.subscription, "first_day": said.first, "last_day": said.last}
+    document |= console.fields(said, "booking", "product", "option")
     return document | ({"body": delivery.body.decode("utf-8", "replace")} if bodies else {})
 
 

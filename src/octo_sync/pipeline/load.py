@@ -164,7 +164,7 @@ def find(name_or_path: str | None, directory: Path) -> Path:
             raise ConfigError(
                 f"{(directory / 'pipelines').absolute()} holds no pipeline file; octo-sync init writes one."
             )
-        raise ConfigError(f"Which pipeline? Name one of {', '.join(path.stem for path in own)}.")
+        raise ConfigError(f"Which pipeline? Name one with -p: {', '.join(path.stem for path in own)}.")
     if name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path:
         return directory / name_or_path
     known = names(directory)
