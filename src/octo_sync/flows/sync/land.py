@@ -33,7 +33,6 @@ class Totals:
     subjects: int = 0
     unchanged: int = 0
     rows: int = 0
-    bad_records: int = 0
     stale: int = 0
     by_table: dict[str, int] = field(default_factory=dict)
 
@@ -135,7 +134,6 @@ class Lander:
             self._broke(claim, why)
         self.totals.subjects += len(batch)
         self.totals.unchanged += sum(f.answered.unchanged for f in batch)
-        self.totals.bad_records += sum(len(f.records.bad) for f in batch)
         self.totals.stale += len(report.stale)
         self.totals.rows += report.rows
         for table, rows in report.written.items():
