@@ -109,4 +109,4 @@ async def test_beside_another_process_the_copy_that_readers_have_is_looked_at(pr
     assert {"main:products was never verified", "check unique_keys returned 1 rows"} <= set(spoiled.problems)
     with click.Context(command.command):
         assert command._claims(beside, limit=5, json_=False) == 0
-    assert "Looked at was the copy that readers have" in capsys.readouterr().out
+    assert "Checked what is published" in capsys.readouterr().out

@@ -5,7 +5,7 @@ import http.server
 import pytest
 from tests.listening import listening
 
-from octo_sync.cli import acts, trigger
+from octo_sync.cli import acts, sandbox
 
 
 @pytest.fixture
@@ -26,5 +26,5 @@ def control(monkeypatch):
 
 
 def test_trigger_and_the_demo_use_no_proxy(control):
-    assert trigger._change(f"{control}/octo/v1", ["note"], 1, "token") == [{"kind": "note"}]
+    assert sandbox._control(f"{control}/octo/v1", "traffic", {"changes": 1})["changes"] == [{"kind": "note"}]
     assert acts.ask(f"{control}/_sandbox/traffic", {"changes": 1})["changes"]

@@ -17,6 +17,6 @@ def test_without_a_terminal_each_pace_is_one_line_with_the_expected_end(capsys):
         progress.expect(None, "")
         progress.expect(END, "main asks to wait")
     assert capsys.readouterr().err.splitlines() == [
-        "main permits 60 requests a minute: expected to end at 2026-11-20 12:40:00 UTC",
-        "main asks to wait: expected to end at 2026-11-20 12:40:00 UTC",
+        "main permits 60 requests a minute: expected to end at 2026-11-20 12:40 UTC",
+        "main asks to wait: expected to end at 2026-11-20 12:40 UTC",
     ]

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
 from octo_sync.cli import console, options
 from octo_sync.cli.acts import ask
+from octo_sync.pipeline.values import is_loopback
 from octo_sync.sandbox.config import DEFAULT_TOKENS, SandboxConfig
 from octo_sync.sandbox.server import serve as run
 
@@ -127,7 +127,7 @@ def trigger(event: str, pipeline: str | None, directory: Path, *, count: int, js
     Only a service on this machine is ever changed.
     """
     loaded = options.load_pipeline(directory, pipeline)
-    services = [c for c in loaded.connections if (urlsplit(c.base_url).hostname or "").startswith(_LOOPBACK)]
+    services = [c for c in loaded.connections if is_loopback(c.base_url)]
     if not services:
         raise click.UsageError(f"{loaded.name} has no sandbox: none of its services is on this machine")
     # A service tells of a booking only the token that made it.
