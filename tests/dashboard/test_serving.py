@@ -118,7 +118,7 @@ def test_beside_the_rest_it_has_a_port_of_its_own_and_ends_with_it(serve):
 
 @pytest.mark.deep(3)
 def test_a_long_query_fits_into_its_address_whatever_deliveries_may_have(serve):
-    program = serve(OCTO_SYNC_WEBHOOKS__HEADER_LIMIT="1024")
+    program = serve()
     dashboard = program.wait_for(r"dashboard on (http://127\.0\.0\.1:\d+)")
     query = f"select 1 as one -- {'é' * 5_900}"
     assert get(f"{dashboard}/sql?{urllib.parse.urlencode({'q': query})}")[0] == 200
