@@ -161,11 +161,10 @@ def test_serve_tells_of_a_copy_that_becomes_stale_and_calls_the_switch_after_its
     environment = {
         "OCTO_SYNC_WEBHOOKS__BIND": "127.0.0.1:0",
         "OCTO_SYNC_DASHBOARD__ENABLED": "false",
-        "OCTO_SYNC_SERVE__PUBLISH_EVERY": "0.1",
+        "OCTO_SYNC_PUBLISH__EVERY": "0.1",
         "OCTO_SYNC_NOTIFY__PING": f"{listener.url}/ping",
         "OCTO_SYNC_NOTIFY__ON_STALE": f"{listener.url}/stale",
         "OCTO_SYNC_NOTIFY__STALE_AFTER": "0.5",
-        "OCTO_SYNC_NOTIFY__CHECK_EVERY": "0.2",
     }
     process = fresh.start("serve", environment=environment)
     try:

@@ -160,7 +160,7 @@ def test_sigterm_ends_it(tmp_path, place):
 def test_what_changed_while_a_subscription_was_gone_is_asked_for(tmp_path, place):
     sandbox, _, _ = place
     copy = Copy(tmp_path / "project", sandbox)
-    with copy.serve(env={"OCTO_SYNC_WEBHOOKS__CHECK_EVERY": "3s"}) as program:
+    with copy.serve() as program:
         copy.ready(program)
         copy.first_landing()
         subscriptions = sandbox.octo("/notifications/subscriptions")
