@@ -29,8 +29,6 @@ from octo_sync.reconciliation.model import Bucket
 
 __all__ = ["PAGE"]
 
-_MOST = 200
-"""Open differences that are shown of each reconciliation, as warehouse/dashboard/reconcile_open.sql has them."""
 _AGES = dict(zip(("0-1", "2-7", "8-30", ">30"), AGE_CLASSES, strict=True))
 """A class of `marts.recon_open` → how people read it."""
 _VERDICTS = {"ok": "within the limits", "over": "over the limits", "failed": "could not compare"}

@@ -70,7 +70,7 @@ class Files:
             self._swap(db, reader, name, fresh)
         except duckdb.InterruptException as error:
             raise WarehouseError(
-                f"Writing {path.name} anew takes longer than {within:g} s (care.within); it is as it was."
+                f"Writing {path.name} anew takes longer than {within:g} s; it is as it was."
             ) from error
         finally:
             caring.sweep(path)
