@@ -163,7 +163,7 @@ def test_a_running_serve_erases_and_keeps_its_lease(served):
     state = sandbox.control("GET", "/state")["bookings"]
     email = next(b["contact"]["email_address"] for b in state if b["uuid"] in known and b["contact"]["email_address"])
 
-    code, said = copy.run("privacy", "erase", "--email", email, "--yes", "--json", "-p")
+    code, said = copy.run("privacy", "erase", "--email", email, "--yes", "--json")
 
     assert code == 0, said
     done, _ = json.JSONDecoder().raw_decode(said[said.index("{") :])
@@ -173,5 +173,5 @@ def test_a_running_serve_erases_and_keeps_its_lease(served):
     made = sandbox.control("POST", "/traffic", {"changes": 5, "seed": 9, "kinds": ["note"], "token": "all"})["changes"]
     assert len(made) == 5
     assert holding(copy.directory, email) == []
-    code, said = copy.run("privacy", "export", "--email", email, "--to", "x.json", "-p")
+    code, said = copy.run("privacy", "export", "--email", email, "--to", "x.json")
     assert code == 6, "the private file is the running program's"

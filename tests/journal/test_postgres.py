@@ -388,19 +388,19 @@ def test_what_one_process_receives_another_lands_and_when_that_is_killed_a_third
                 assert acknowledged - copy.stored() == Counter()
                 for command in (
                     ["status"],
-                    ["runs", "list", "-p"],
-                    ["quarantine", "list", "-p"],
+                    ["runs"],
+                    ["quarantine"],
                     ["doctor", "--offline"],
                 ):
                     code, said = copy.run(*command)
                     assert code == 0, said
-                code, said = copy.run("db", "backup", "saved", "-p")
+                code, said = copy.run("db", "backup", "saved")
                 assert (code, "pg_dump" in said) == (2, True), said
                 code, said = copy.run("sync")
                 assert (code, "works on this project" in said) == (6, True), said
                 assert second.terminate()[0] == receiver.terminate()[0] == 143
         assert not list(copy.directory.glob("*journal*"))
-        for command in (["db", "migrate", "--check", "-p"], ["sync"]):
+        for command in (["db", "migrate", "--check"], ["sync"]):
             code, said = copy.run(*command)
             assert code == 0, said
         assert "Traceback" not in copy.log.read_text()
