@@ -348,8 +348,8 @@ class Destination(Scripted, Protocol):
         """
         ...
 
-    def sizes(self) -> Mapping[str, FileSize]:
-        """Its files, by names that `rewrite` takes; none where the database server looks after itself."""
+    def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:
+        """Its files of `least` bytes or more, by names that `rewrite` takes; none where a server looks after itself."""
         ...
 
     def rewrite(self, file: str, *, within: float) -> int:

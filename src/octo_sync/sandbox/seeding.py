@@ -142,7 +142,8 @@ class Seeder:
         if redeemed is not None:
             redeemed = max(redeemed, (confirmed or created) + 60)
         cancellation = self._cancellation(created, confirmed) if status == "CANCELLED" else None
-        opens_until = self._midnight + rng.randrange(_OPEN_SPREAD) if status in {"ON_HOLD", "PENDING"} else None
+        # Not on the day itself: what a hold gives back nobody is told, so two looks of one day show one state.
+        opens_until = self._midnight + DAY + rng.randrange(_OPEN_SPREAD) if status in {"ON_HOLD", "PENDING"} else None
         expires = {"ON_HOLD": opens_until, "EXPIRED": created + 1_800}.get(status)
         contact = self._contact() if status not in {"ON_HOLD", "EXPIRED"} else NOBODY
         items = self._tickets(trip, status, units, redeemed)

@@ -28,6 +28,7 @@ from octo_sync.tables.schema import Table
 __all__ = [
     "About",
     "about_file",
+    "bytes_of",
     "copy_rows",
     "fresh_path",
     "put_in_place",
@@ -71,6 +72,11 @@ def about_file(path: Path) -> About:
             "select tags['storage_version'] from duckdb_databases() where database_name = 'file'"
         ).fetchone()
         return About(version_of(db, "file"), str(found[0]) if found and found[0] else None, program)
+
+
+def bytes_of(path: Path) -> int:
+    """Bytes of a file and of what is not folded into it yet."""
+    return sum(file.stat().st_size for file in (path, path.with_name(f"{path.name}.wal")) if file.exists())
 
 
 def size_of(db: duckdb.DuckDBPyConnection, catalog: str, path: Path, tables: Sequence[Table]) -> FileSize:

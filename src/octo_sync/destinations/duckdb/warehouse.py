@@ -230,10 +230,11 @@ class DuckDBWarehouse(SharedWarehouse):
     def _tables_of(self, name: str) -> list[Table]:
         return [t for t in self._tables if t.private is (name == _PRIVATE)]
 
-    def sizes(self) -> Mapping[str, FileSize]:
-        """Both files; see `Destination`."""
+    def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:
+        """Both files, or those that are large; see `Destination`."""
+        large = {name: file for name, file in self._files.by_name.items() if caring.bytes_of(file) >= least}
         with self._lock, translated(self.path):
-            return {n: caring.size_of(self._db, n, file, self._tables_of(n)) for n, file in self._files.by_name.items()}
+            return {name: caring.size_of(self._db, name, file, self._tables_of(name)) for name, file in large.items()}
 
     def rewrite(self, file: str, *, within: float) -> int:
         """Write one file anew; see `Destination`. The lock on the old file is given up before the new one is in place."""

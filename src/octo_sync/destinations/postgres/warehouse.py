@@ -273,7 +273,7 @@ class PostgresWarehouse(SharedWarehouse):
         self._write(self._fence, lambda run: run(THIN, ()))
         return super().prune(raw_before=raw_before, runs_before=runs_before, history_before=history_before)
 
-    def sizes(self) -> Mapping[str, FileSize]:
+    def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:  # noqa: ARG002 - the same for every destination
         """None: the server's autovacuum looks after its files."""
         return {}
 
