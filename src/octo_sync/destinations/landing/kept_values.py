@@ -192,12 +192,12 @@ class Keeping:
             f"string_split(coalesce(t.stale_columns, ''), ','), {entry})"
         )
 
-    def _suspects(self, table: Table, target: str) -> list[Column]:
-        """Columns that are null in some of the details that came, and not in all of those that are there."""
+    def _suspects(self, table: Table, target: str, incoming: str) -> list[Column]:
+        """Columns that are null in some of the details that came (`incoming`), and not in all of those that are there."""
         columns = [c for c in self._judged(table) if c.name not in table.parent_key]
         counts = ", ".join(f"count({c.name})" for c in columns)
         total, *found = self.connection.execute(
-            f"select count(*), {counts} from ({self._incoming(table)})"
+            f"select count(*), {counts} from ({incoming})"
         ).fetchone() or (0,)
         chosen = []
         for c, count in zip(columns, found, strict=True):
@@ -222,13 +222,13 @@ class Keeping:
         ]
         return f"concat_ws(',', {', '.join(lost)})"
 
-    def _keep_details(self, table: Table, suspects: Sequence[Column], target: str) -> None:
+    def _keep_details(self, table: Table, suspects: Sequence[Column], target: str, incoming: str) -> None:
         """Put back into `details` what the gate does not let go."""
         verdicts = self._losses.columns(
             table,
             suspects,
             losing="details",
-            shown=self._incoming(table),
+            shown=incoming,
             seen=self._seen_details(table, target, suspects),
         )
         for name, is_lost in _kept(table, suspects, verdicts).items():

@@ -214,7 +214,12 @@ class Merger(Keeping):
         present = not table.present or table.full_name in self._facts.present
         # Columns of a capability that the answer lacked keep their old values (R10); so do all details of one.
         kept = [c for c in table.columns if self._may_lack(c) and c.capability != table.capability]
-        suspects = self._suspects(table, target) if updates and present else []
+        incoming = self._incoming(table)
+        if updates:
+            # Asked for several times, and planning such a select costs more than keeping its rows.
+            self._run(f"create or replace temp table incoming as {incoming}")
+            incoming = "from incoming"
+        suspects = self._suspects(table, target, incoming) if updates and present else []
         if (kept and present) or suspects:
             self._run(
                 f"create or replace temp table old_details as select t.* from {target} t "
@@ -227,8 +232,8 @@ class Merger(Keeping):
             stays = self._spare(
                 table,
                 f"select t.* from {target} t semi join {parent} p on {same} and p.is_update "
-                f"anti join ({self._incoming(table)}) i on {equal(table.key, 't', 'i')}",
-                f"({self._incoming(table)})",
+                f"anti join ({incoming}) i on {equal(table.key, 't', 'i')}",
+                f"({incoming})",
             )
             self._run(
                 f"delete from {target} t using {parent} p, ({answered}) a "
@@ -255,11 +260,11 @@ class Merger(Keeping):
             if self.noun.name == "availability"
             else f"qualify row_number() over (partition by {', '.join(f't.{k}' for k in table.key)}) = 1"
         )
-        fresh = f"from ({self._incoming(table)}) t {old} semi join {parent} p on {same} {once}"
+        fresh = f"from ({incoming}) t {old} semi join {parent} p on {same} {once}"
         if suspects:
             values += f", {self._lost_details(suspects)} as lost"
             self._run(f"create or replace temp table details as select {values} {fresh}")
-            self._keep_details(table, suspects, target)
+            self._keep_details(table, suspects, target, incoming)
             values, fresh = names, "from details"
         self._count(table, self._run(f"insert into {target} ({names}) select {values} {fresh}"))
 
