@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from tests.forks import forks
 
 from octo_sync.sandbox.config import SandboxConfig
 from octo_sync.sandbox.server import Sandbox
@@ -40,65 +41,8 @@ availability = "0d..+45d"
 CLEAN = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "LANG": "C.UTF-8", "COLUMNS": "120"}
 
 
-FORKS = """
-import importlib, json, os, sys, traceback
-for name in ("app.project", "app.reading", "flows.status.report", "flows.doctor.service", "journal", "pipeline"):
-    importlib.import_module("octo_sync." + name)
-from octo_sync.cli import main
-
-for line in sys.stdin:
-    asked = json.loads(line)
-    child = os.fork()
-    if not child:
-        for number, (path, flags) in enumerate(zip(asked["files"], (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY))):
-            os.dup2(os.open(path, flags), number)
-        for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
-            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
-        os.environ.clear()
-        os.environ.update(asked["env"])
-        os.chdir(asked["cwd"])
-        code = 1
-        try:
-            main(asked["words"])
-        except SystemExit as stop:
-            code = stop.code
-        except BaseException:
-            traceback.print_exc()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code or 0)
-    _, status = os.waitpid(child, 0)
-    print(os.waitstatus_to_exitcode(status), flush=True)
-"""
-
-
-class Forks:
-    """Starts the program by forking a process that has loaded it already: the same program without a second of imports."""
-
-    def __init__(self, directory):
-        self._files = [directory / name for name in ("in", "out", "err")]
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=CLEAN
-        )
-
-    def run(self, words, cwd, env, stdin):
-        for path, text in zip(self._files, (stdin, "", ""), strict=True):
-            path.write_text(text, encoding="utf-8")
-        asked = {"words": words, "cwd": str(cwd), "env": env, "files": [str(path) for path in self._files]}
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
-        code = int(self._process.stdout.readline())
-        out, err = (path.read_text(encoding="utf-8") for path in self._files[1:])
-        return subprocess.CompletedProcess(words, code, out, err)
-
-    def close(self):
-        self._process.communicate(timeout=120)
-
-
 class Program:
     """Runs `octo-sync` in a project directory; with `real` as a new process from its first line."""
-
-    forks = None
 
     def __init__(self, directory):
         self.directory = Path(directory)
@@ -109,7 +53,7 @@ class Program:
     def __call__(self, *words, stdin="", environment=None, real=False, **more):
         env = CLEAN | (environment or {})
         if not (real or more):
-            return self.forks.run([str(word) for word in words], self.directory, env, stdin)
+            return forks().run(words, self.directory, env, stdin)
         return subprocess.run(
             self.arguments(*words),
             cwd=self.directory,
@@ -167,13 +111,6 @@ class Service:
 
     def faults(self, *faults):
         self.control("PUT", "/faults", list(faults))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _forks(tmp_path_factory):
-    Program.forks = Forks(tmp_path_factory.mktemp("forks"))
-    yield
-    Program.forks.close()
 
 
 @pytest.fixture(scope="session")

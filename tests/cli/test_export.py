@@ -64,6 +64,7 @@ def test_a_table_is_the_same_in_every_format(looked, tmp_path):
         assert exact == expected, form
 
 
+@pytest.mark.deep(1)
 def test_what_each_format_says_of_each_kind_of_value(looked, tmp_path):
     for form in ("csv", "parquet", "xlsx", "jsonl"):
         looked.ok("export", "--sql", VALUES, "--to", tmp_path / f"v.{form}")

@@ -431,6 +431,7 @@ def test_who_is_stopped_while_the_warehouse_is_away_stops(tmp_path):
     assert code == 128 + signal.SIGTERM
 
 
+@pytest.mark.deep(3)
 def test_a_ledger_is_compared_with_what_is_on_the_server_and_the_result_is_shown_there(program, looked, server):
     """The ledger is what the DuckDB copy says, but for one booking that it lost and one that it has at another price."""
     from_duckdb = (

@@ -121,6 +121,7 @@ def test_status_shows_the_webhooks_while_it_runs(place):
     assert json.loads(said)["running"]["pid"] == program.pid
 
 
+@pytest.mark.deep(2)
 def test_a_receiver_that_finds_its_address_taken_says_so(place):
     _, copy, _ = place
     with copy.serve("--only", "receiver") as second:

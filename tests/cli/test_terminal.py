@@ -153,6 +153,7 @@ def test_data_cannot_give_orders_to_a_terminal(looked):
     assert "\x07" not in seen
 
 
+@pytest.mark.deep(2)
 def test_init_asks_four_things(empty, service):
     code, seen = on_a_terminal(
         empty, "init", "--no-test", "--name", "acme", typed=[service.base_url, "ACME_TOKEN", "", "03:30 Europe/Lisbon"]

@@ -46,7 +46,7 @@ async def test_every_table_is_a_file_with_all_its_rows(shown, published):
         assert len(found) == _count(published, table) + 1, table
 
 
-@pytest.mark.deep(0.4, everyday=1)
+@pytest.mark.deep(1, everyday=["ops.quarantine"])
 @pytest.mark.parametrize("table", ["marts.fct_bookings", "core.suppliers", "ops.quarantine"])
 async def test_a_table_is_a_file_in_every_format(shown, published, table):
     rows, dashboard = _count(published, table), shown()

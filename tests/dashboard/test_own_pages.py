@@ -284,6 +284,7 @@ async def test_a_long_value_is_cut_and_the_page_stays_small(shown):
     assert len(page) < 500_000
 
 
+@pytest.mark.deep(1)
 async def test_a_query_may_take_less_memory_than_a_page(shown):
     dashboard = shown()
     query = "select count(distinct range || repeat('x', 100)) as n from range(5000000)"

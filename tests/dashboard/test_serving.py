@@ -103,6 +103,7 @@ def test_alone_it_shows_the_copy_needs_no_token_of_a_service_and_writes_nothing(
     assert files(project) == before
 
 
+@pytest.mark.deep(2)
 def test_beside_the_rest_it_has_a_port_of_its_own_and_ends_with_it(serve):
     program = serve()
     dashboard = program.wait_for(r"dashboard on (http://127\.0\.0\.1:\d+)")
@@ -167,6 +168,7 @@ def test_alone_where_its_port_is_taken_it_ends_with_a_sentence(serve, taken):
     assert program.process.wait(10) == 2
 
 
+@pytest.mark.deep(2)
 def test_with_a_token_a_browser_has_to_know_it(serve):
     program = serve("--only", "dashboard", OCTO_SYNC_DASHBOARD__TOKEN="s3cret")
     url = program.wait_for(r"dashboard on (\S+)")
@@ -175,6 +177,7 @@ def test_with_a_token_a_browser_has_to_know_it(serve):
     assert not any("s3cret" in line for line in program.said)
 
 
+@pytest.mark.deep(1)
 def test_a_token_that_cannot_be_had_is_refused_not_replaced(project, serve):
     text = (project / "pipeline.toml").read_text()
     (project / "pipeline.toml").write_text(text + '[dashboard]\ntoken = { env = "NOT_SET_ANYWHERE" }\n')

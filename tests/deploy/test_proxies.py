@@ -231,7 +231,7 @@ async def test_a_head_may_have_16_kib_and_not_much_more(proxy):
     assert (await proxy.ask(_delivery(b"", *(b"X-Long-%d: " % n + b"a" * 7000 for n in range(4))))).status in {400, 431}
 
 
-@pytest.mark.deep(6, everyday=["nginx"])
+@pytest.mark.deep(6)
 async def test_a_slow_head_is_ended(proxy):
     client = await proxy.client()
     await client.say(b"POST " + ADDRESS.encode() + b" HTTP/1.1\r\nHost: " + HOST.encode())

@@ -133,6 +133,7 @@ def test_every_table_and_mart_is_as_published_until_a_publish_is_done(warehouse,
     assert differing(reader) == []
 
 
+@pytest.mark.deep(4)
 def test_what_no_publish_takes_is_noted_once_and_none_of_it_is_lost(warehouse, other, tmp_path):
     """Also when it is thinned out while a publish is made, which has noted rows in its hands."""
     owner, nothing = other(), {"raw_before": None, "runs_before": None, "history_before": None}
@@ -273,6 +274,7 @@ def test_a_mart_that_is_defined_anew_is_made_anew_with_its_grants_and_a_view_of_
         bi.execute("table marts.mine")
 
 
+@pytest.mark.deep(1)
 def test_a_mart_that_somebody_dropped_comes_back(warehouse, other, tmp_path):
     other().execute("drop view marts.recon_open")
     assert shown(warehouse, tmp_path)

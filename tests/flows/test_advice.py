@@ -328,7 +328,7 @@ def test_the_commands_keys_and_pages_that_an_advice_names_exist():
             assert (ROOT / page).exists(), advice.says
 
 
-@pytest.mark.deep(3, everyday=["spelling", "absent", "look back", "python"])
+@pytest.mark.deep(3, everyday=["absent", "python"])
 @pytest.mark.parametrize("name", CASES)
 def test_who_follows_an_advice_is_rid_of_its_finding_and_nothing_is_worse(crowded, tmp_path, monkeypatch, name):
     advice = name.split("/")[0]

@@ -232,6 +232,7 @@ async def test_a_service_that_shows_one_day_at_a_time_is_asked_for_one(project, 
         service.control("DELETE", "/quirks")
 
 
+@pytest.mark.deep(2)
 async def test_a_service_that_is_down_for_the_whole_run_loses_nothing_and_costs_few_calls(synced, service):
     # As many at a time as a subject has tries: however slow the machine, the second failure is the service's.
     copy = synced(sync=QUICK_SYNC, limits={**QUICK, "attempts": 2, "concurrency": 2})
@@ -248,6 +249,7 @@ async def test_a_service_that_is_down_for_the_whole_run_loses_nothing_and_costs_
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_one_service_that_is_down_does_not_stop_another(project, service):
     from tests.flows.harness import Asked
 

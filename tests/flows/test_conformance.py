@@ -96,7 +96,7 @@ async def test_a_faithful_service_does_all_that_the_copy_wishes_and_is_asked_six
     assert found.calls == asked <= 16
 
 
-@pytest.mark.deep(2, everyday=["cancelled_not_listed"])
+@pytest.mark.deep(2)
 @pytest.mark.parametrize("name", QUIRKS)
 async def test_each_quirk_changes_its_own_finding_and_no_other(service, name):
     value, expected = QUIRKS[name]

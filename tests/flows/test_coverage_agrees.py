@@ -111,6 +111,7 @@ async def test_a_service_that_turns_to_days_of_travel_is_believed(by_booking, se
     assert (first, last) == (FIRST, TODAY + HORIZON[1] * DAY)
 
 
+@pytest.mark.deep(3)
 async def test_a_sample_of_lists_by_day_of_booking_equals_an_equal_copy(by_booking, service, tier):
     """Also where what is over cannot be asked for by its own id, so that only the right list shows it."""
     service.quirks(booking_date_is_creation=True, lapsed_holds_unreadable=True)

@@ -130,7 +130,7 @@ async def test_no_other_answer_proves_that_a_booking_is_gone(synced, service):
     assert copy.differences() == []
 
 
-@pytest.mark.deep(2, everyday=["booking"])
+@pytest.mark.deep(2)
 @pytest.mark.parametrize("kind", ["booking", "product"])
 async def test_an_answer_about_another_id_is_no_look_at_the_one_that_was_asked_for(synced, service, kind):
     """It vanished from every list, and its own address shows another one: it is missed still."""

@@ -258,7 +258,7 @@ NO_PRICE = {f"booking.pricing.{part}": 0 for part in ("original", "retail", "net
 NO_TICKETS_EITHER = NO_PRICE | {f"unitItem.pricing.{part}": 0 for part in ("original", "retail", "net")}
 
 
-@pytest.mark.deep(4, everyday=["booking"])
+@pytest.mark.deep(4)
 @pytest.mark.parametrize("quirk", [{}, NO_PRICE, NO_TICKETS_EITHER], ids=["none", "booking", "tickets too"])
 async def test_bookings_without_a_price_are_told_by_the_copy_and_with_the_answer(project, service, capsys, quirk):
     copy = project(publish=True)

@@ -64,6 +64,7 @@ async def test_a_lapsed_hold_that_is_listed_and_cannot_be_read_stays_by_every_ro
     assert (found.comparison.equal, found.complete) == (True, True), found.comparison.differences
 
 
+@pytest.mark.deep(2)
 async def test_a_product_that_its_list_does_not_show_either_is_deleted_soon(project, service):
     """Told by a notification: its own id is not found, the list is asked, its own id is not found again."""
     async with keeping(project) as keeper:

@@ -46,6 +46,7 @@ async def test_a_pull_of_a_schedule_ends_equal_and_is_a_run_of_its_own(project):
     assert project.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_pull_beside_which_a_record_lies_in_quarantine_is_partial_as_a_sync_is(project):
     async with keeping(project) as keeper:
         keeper.ports.journal.quarantine.add_record(
@@ -57,6 +58,7 @@ async def test_a_pull_beside_which_a_record_lies_in_quarantine_is_partial_as_a_s
     assert (await project.sync()).status == "partial"
 
 
+@pytest.mark.deep(2)
 async def test_a_change_that_is_marked_lands_without_a_pull(project, service):
     async with keeping(project) as keeper:
         await asyncio.to_thread(keeper.pull, "full")

@@ -170,6 +170,7 @@ async def test_a_reader_of_the_read_copy_never_sees_fewer_rows_while_it_is_swapp
         assert second.execute("select count(*) from core.bookings").fetchall()[0][0] > before[0][0]
 
 
+@pytest.mark.deep(3)
 async def test_a_failing_publish_keeps_the_copy_that_is_there(synced, service):
     copy = synced(publish=True)
     await copy.sync()

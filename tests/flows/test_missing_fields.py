@@ -68,7 +68,7 @@ VANISHED = {
 }  # fmt: skip
 
 
-@pytest.mark.deep(1, everyday=["inside a list", "tickets", "contacts"])
+@pytest.mark.deep(1, everyday=["inside a list"])
 @pytest.mark.parametrize("what", VANISHED)
 async def test_a_field_that_vanishes_takes_no_value_with_it(copy, service, what):
     quirk, path, table, entry = VANISHED[what]
@@ -143,6 +143,7 @@ def test_few_lost_it_or_it_is_gone(loss, lately, verdict):
     assert judge(loss, Guard(), lately=lately) == verdict
 
 
+@pytest.mark.deep(1)
 async def test_many_small_losses_of_a_day_are_a_large_one(tmp_path, service, landed):
     """Each list lost one price, which is few; the second one of a day is more than this pipeline lets go."""
     shutil.copytree(landed, tmp_path / "project")
@@ -170,6 +171,7 @@ async def test_what_is_missing_is_told_until_it_is_back(copy, service):
     assert changed(before["core.bookings"], copy.warehouse()["core.bookings"]) == []
 
 
+@pytest.mark.deep(2)
 async def test_what_a_person_accepts_goes_and_is_told_no_more(copy, service):
     service.quirks(fields_dropped=["booking.utcUpdatedAt"], fields_set={"availability.unitPricing": None})
     await copy.sync()

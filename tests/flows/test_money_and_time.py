@@ -118,6 +118,7 @@ async def test_minor_units_become_exact_amounts_in_every_precision(project, serv
         assert tickets == [(amount, precision)]
 
 
+@pytest.mark.deep(2)
 async def test_an_amount_that_no_column_can_hold_is_set_aside_not_rounded_and_not_fatal(project, service):
     """18 digits, four of them decimals, are what numeric(18,4) holds; a yen price of 2**62 is not among them."""
     copy = project(availability=(0, 1), capabilities=("pricing",))

@@ -118,6 +118,7 @@ def test_an_edited_or_deleted_subscription_is_put_right_within_half_a_minute(tmp
     assert len(looks) <= 600 / 20, "one request each time, and no more than that"
 
 
+@pytest.mark.deep(3)
 def test_holds_that_end_with_the_calendar_keep_nobody_from_a_subscription(tmp_path):
     async def life(service):
         ends = {f"booking[{status}].utcExpiresAt": "9999-12-31T23:59:59-05:00" for status in ("ON_HOLD", "CONFIRMED")}

@@ -207,6 +207,7 @@ async def test_an_answer_that_cannot_be_read_where_it_lands_is_asked_for_again_a
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2, everyday=["pull"])
 @pytest.mark.parametrize("road", ["pull", "keep"])
 async def test_departures_that_came_before_their_product_are_read_again_with_its_time_zone(project, service, road):
     copy = project()

@@ -118,6 +118,7 @@ def test_a_few_refusals_among_many_requests_cost_their_wait_and_nothing_else(tmp
         assert seconds < 15
 
 
+@pytest.mark.deep(2)
 def test_a_third_of_failures_of_all_kinds_does_not_keep_a_run_from_its_end(tmp_path):
     async def life(service):
         numbers = Random(4)

@@ -234,6 +234,7 @@ def test_what_was_settled_long_ago_goes_with_the_runs(ports):
 # -- the whole road --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep(2)
 async def test_a_sync_publishes_what_is_open(project):
     copy = project(publish=True, availability=(0, 1), bookings=(0, 1))
     async with copy.opened() as opened:

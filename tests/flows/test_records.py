@@ -193,6 +193,7 @@ NO_LIST = {
 }
 
 
+@pytest.mark.deep(2)
 async def test_a_body_that_is_no_list_of_records_changes_nothing(synced):
     """Every window gets another one; one after the other, so that each has its turn."""
     copy = synced(sync={"attempts": 2}, limits={"attempts": 1})

@@ -143,6 +143,7 @@ async def test_a_part_can_be_pulled_alone(project, service, only):
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_a_sync_does_what_a_receiver_left_to_be_confirmed(project, service):
     copy = project()
     assert (await copy.sync()).status == "ok"

@@ -313,6 +313,7 @@ async def test_a_changed_record_without_prices_is_read_with_the_others_that_have
     assert copy.differences() == []
 
 
+@pytest.mark.deep(2)
 async def test_payloads_that_are_to_be_kept_from_now_on_are_kept_though_nothing_changed(project, service):
     copy = project(sync={"raw": ["products"]}, availability=(0, 2))
     await copy.sync()
@@ -339,6 +340,7 @@ async def test_another_language_is_read_once_and_known_from_then_on(synced, serv
     assert copy.differences() == []
 
 
+@pytest.mark.deep(1)
 async def test_a_digest_that_was_taken_away_has_its_record_read_and_comes_back(synced, service):
     """Who is forgotten loses the digest: null means to look at it anew."""
     copy, uuid = synced(), booked(service)

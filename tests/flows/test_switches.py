@@ -142,7 +142,7 @@ def test_the_service_lists_the_same_switches(tiny):
     assert {one["quirk"] for one in told_by_service["quirks"]} == {quirk.name for quirk in QUIRKS}
 
 
-@pytest.mark.deep(6, everyday=["truncated/some"])
+@pytest.mark.deep(6)
 @pytest.mark.parametrize("name", FAULT_CASES)
 async def test_under_this_fault_the_copy_is_right_or_says_what_it_is_not(start, tiny, name):
     params, promise = FAULT_CASES[name]

@@ -43,7 +43,7 @@ def is_undecided(keeper):
     return not held and keeper.ports.warehouse.query("select * from ops.absences").rows
 
 
-@pytest.mark.deep(8, everyday=["lapsed_holds_unreadable"])
+@pytest.mark.deep(8)
 @pytest.mark.parametrize(("name", "value", "asked"), QUIRKS, ids=[name for name, *_ in QUIRKS])
 async def test_three_roads_give_one_copy_of_one_service(project, service, name, value, asked):
     """The habit begins one day; bookings change; one copy pulls, the other is told of each booking and pulls afterwards."""

@@ -227,6 +227,7 @@ def test_keys_of_another_type_are_the_same_key():
     assert buckets(compared([here], [there], keys=("amount+day",), fields=(), **texts)) == {"matched": 1}
 
 
+@pytest.mark.deep(1)
 def test_a_composite_key_follows_the_map_of_its_fields_both_ways():
     field = FieldRule("product", "code", {"T1": ("P1", "P2"), "T2": ("P2",), "T9": ("P9",)})
     given = {"keys": ("product+amount=code+amount",), "fields": (field,)}
@@ -263,6 +264,7 @@ def test_a_map_of_a_field_goes_both_ways_and_what_it_does_not_name_stands_for_it
     assert code("CANCELLED", "CANCELLED") != "matched"
 
 
+@pytest.mark.deep(1)
 def test_a_map_may_say_the_same_twice_in_another_spelling():
     for words in ({"Paid": ("CONFIRMED",), "PAID": ("CONFIRMED",)}, {"PAID": ("CONFIRMED", "confirmed ")}):
         field = FieldRule("status", "state", words)

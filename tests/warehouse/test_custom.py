@@ -90,6 +90,7 @@ async def test_a_broken_mart_is_named_with_its_line_and_the_old_copy_stays(opene
     assert publish_it().size, "and once it is mended everything goes on"
 
 
+@pytest.mark.deep(3)
 async def test_a_check_of_ones_own_holds_the_publish_back(opened):
     _, put, publish_it = opened
     publish_it()

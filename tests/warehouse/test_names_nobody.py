@@ -109,6 +109,7 @@ def bytes_about(people, path):
     )
 
 
+@pytest.mark.deep(3)
 def test_no_byte_of_the_read_copy_names_anybody(world, people):
     """Compression hides most of what a private file holds from such a search, not all of it; the values are searched above."""
     directory = world.project.directory

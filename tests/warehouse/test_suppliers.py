@@ -192,6 +192,7 @@ def test_the_coverage_map_has_each_product_once_and_the_bookings_of_each_channel
     assert {row["channel_name"] for row in shared if not row["product_key"]} == {name.title() for name in TOKENS}
 
 
+@pytest.mark.deep(2)
 def test_the_coverage_map_counts_the_records_of_one_and_names_what_any_lacks(copies):
     """Several tokens are told of the same departures."""
     alone, shared = copies
