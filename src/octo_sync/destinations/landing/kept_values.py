@@ -196,9 +196,7 @@ class Keeping:
         """Columns that are null in some of the details that came (`incoming`), and not in all of those that are there."""
         columns = [c for c in self._judged(table) if c.name not in table.parent_key]
         counts = ", ".join(f"count({c.name})" for c in columns)
-        total, *found = self.connection.execute(
-            f"select count(*), {counts} from ({incoming})"
-        ).fetchone() or (0,)
+        total, *found = self.connection.execute(f"select count(*), {counts} from ({incoming})").fetchone() or (0,)
         chosen = []
         for c, count in zip(columns, found, strict=True):
             known = f"{target}.{c.name}"
