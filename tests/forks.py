@@ -16,10 +16,13 @@ from pathlib import Path
 __all__ = ["forks"]
 
 SERVER = """
-import importlib, json, os, sys, traceback
-for name in ("app.project", "app.reading", "flows.status.report", "flows.doctor.service", "journal", "pipeline"):
-    importlib.import_module("octo_sync." + name)
+import gc, importlib, json, os, pkgutil, sys, traceback
+for room in ("app", "cli", "destinations", "flows"):
+    package = importlib.import_module("octo_sync." + room)
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(found.name)
 from octo_sync.cli import main
+gc.freeze()
 
 for line in sys.stdin:
     asked = json.loads(line)

@@ -5,6 +5,7 @@
 
 import functools
 import random
+import sys
 import time
 
 import pytest
@@ -22,8 +23,9 @@ def test_no_acknowledged_delivery_is_lost_and_after_the_last_kill_the_copy_ends_
     with Sandbox(tmp_path / "sandbox", bookings=80, products=3, days=25, more=["--frozen"]) as sandbox:
         copy = Copy(tmp_path / "copy", sandbox)
         # The bytecode of its modules stays, as it does where a program is installed: compiling takes longer than starting.
-        installed = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode")}
-        copy.serve = functools.partial(copy.serve, env=installed)
+        if sys.dont_write_bytecode:
+            installed = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode")}
+            copy.serve = functools.partial(copy.serve, env=installed)
         with copy.serve() as program:
             copy.first_landing()
             secret = copy.secret()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from tests.simulation import mutants
 
-EVERYDAY = {"absence taken for deletion", "fence unchecked"}
+EVERYDAY = {"deduplicate deliveries by body", "fence unchecked"}
 
 
 @pytest.mark.parametrize(

@@ -222,9 +222,9 @@ def test_a_departure_in_a_month_that_was_never_answered_is_found(failed, day, mo
 def test_an_aggregate_that_is_older_than_the_facts_is_found(failed, warehouse):
     of = {t.name: t for t in CORE}
     day = {"local_date": "date '2026-11-20'", "status": "'AVAILABLE'"}
-    assert not failed("mart_totals", insert(of["availability"], **LIVE, **day))
+    assert not failed("departure_totals", insert(of["availability"], **LIVE, **day))
     warehouse.run_script(["update marts.agg_occupancy_daily set departures = 2"])
-    (check,) = [c for c in sql_files(WAREHOUSE, "checks") if c.name == "mart_totals"]
+    (check,) = [c for c in sql_files(WAREHOUSE, "checks") if c.name == "departure_totals"]
 
     assert [row[0] for row in warehouse.query(check.sql).rows] == ["agg_occupancy_daily: departures"]
 
@@ -274,12 +274,13 @@ def test_a_mart_that_loses_or_multiplies_is_found_in_each_of_its_totals(failed, 
     rows = ["insert into core.connections (connection_id) values ('connection_id')"]
     rows += [insert(of[name], **LIVE, **SALE) for name in ("products", "bookings", "booking_unit_items")]
     open_day = {"status": "'AVAILABLE'", "local_date": "date '2026-11-20'", "capacity": 10, "vacancies": 4}
-    assert not failed("mart_totals", *rows, insert(of["availability"], **LIVE, **open_day))
+    name = "departure_totals" if mart in {"fct_departures", "agg_occupancy_daily"} else "mart_totals"
+    assert not failed(name, *rows, insert(of["availability"], **LIVE, **open_day))
 
     shipped = {each.name: each for each in sql_files(WAREHOUSE, "marts")}
     kind = "table" if mart == "agg_occupancy_daily" else "view"
     warehouse.run_script([f"create or replace {kind} marts.{mart} as {wrong.format(shipped[mart].sql)}"])
-    (check,) = [c for c in sql_files(WAREHOUSE, "checks") if c.name == "mart_totals"]
+    (check,) = [c for c in sql_files(WAREHOUSE, "checks") if c.name == name]
     found = {row[0] for row in warehouse.query(check.sql).rows}
 
     assert told in found

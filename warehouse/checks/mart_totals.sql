@@ -1,5 +1,5 @@
 -- name: mart_totals
--- description: Joining names multiplies or loses no row, and aggregates add up to the facts they are made of, per currency.
+-- description: Joining names multiplies or loses no booking, and aggregates add up to the facts they are made of, per currency.
 with facts as materialized (
   select
     currency, is_sold, is_cancelled, travel_date, lead_days, pax_count, original_amount, retail_amount, net_amount,
@@ -44,32 +44,6 @@ pairs as (
     ('tax_amount', b.tax_amount), ('margin_amount', b.margin_amount)
   ) as m(measure, amount)
 ),
--- A departure that several connections of a supplier sell is counted through one of them.
-offered as materialized (
-  select
-    count(*) as departures,
-    coalesce(sum(a.capacity) filter (where is_measured), 0) as capacity,
-    coalesce(sum(case when is_measured then a.capacity - a.vacancies end), 0) as taken
-  from (
-    select
-      counted.*,
-      status is distinct from 'CLOSED' and capacity between 1 and 1000000000
-        and vacancies between -1000000000 and capacity as is_measured
-    from (
-      select a.is_deleted, a.status, a.capacity, a.vacancies
-      from core.availability a
-      left join marts.supplier_connections c on c.connection_id = a.connection_id
-      where coalesce(c.connections, 1) = 1
-      union all
-      select a.is_deleted, a.status, a.capacity, a.vacancies
-      from marts.shared_departures s
-      join core.availability a
-        on a.connection_id = s.connection_id and a.product_id = s.product_id and a.option_id = s.option_id
-        and a.availability_id = s.availability_id
-    ) as counted
-    where not is_deleted
-  ) as a
-),
 totals as (
   select 'fct_bookings: bookings' as what, cast(null as text) as currency,
     (select cast(count(*) as numeric(38, 4)) from facts) as here,
@@ -80,24 +54,6 @@ totals as (
     (select count(*) from core.booking_unit_items i
       join core.bookings b on b.connection_id = i.connection_id and b.booking_uuid = i.booking_uuid
       where not i.is_deleted and not b.is_deleted and not b.is_test)
-  union all
-  select 'shared_departures: departures', null, (select count(*) from marts.shared_departures),
-    (select count(*) from (
-      select distinct c.supplier_key, a.product_id, a.option_id, a.availability_id
-      from core.availability a
-      join marts.supplier_connections c on c.connection_id = a.connection_id and c.connections > 1
-    ) as departures)
-  union all
-  select 'fct_departures: departures', null, (select count(*) from marts.fct_departures), departures from offered
-  union all
-  select 'agg_occupancy_daily: departures', null,
-    (select coalesce(sum(departures), 0) from marts.agg_occupancy_daily), departures from offered
-  union all
-  select 'agg_occupancy_daily: taken', null, (select coalesce(sum(taken), 0) from marts.agg_occupancy_daily), taken
-  from offered
-  union all
-  select 'agg_occupancy_daily: capacity', null, (select coalesce(sum(capacity), 0) from marts.agg_occupancy_daily), capacity
-  from offered
   union all
   select 'agg_bookings_daily: ' || measure, currency, coalesce(sum(here), 0), coalesce(sum(there), 0)
   from pairs
