@@ -98,7 +98,8 @@ FAULTS = {
     "coverage_holes": "insert into core.availability (connection_id, product_id, option_id, availability_id, is_deleted) "
     "values ('c', 'p', 'o', 'a', false)",
     # A connection that is there twice would count each of its departures twice.
-    "departure_totals": "insert into core.connections (connection_id) values ('c'), ('c'); insert into core.availability (connection_id, product_id, option_id, "
+    "departure_totals": "insert into core.connections (connection_id) values ('c'), ('c'); "
+    "insert into core.availability (connection_id, product_id, option_id, "
     "availability_id, local_date, status, is_deleted) values ('c', 'p', 'o', 'a', date '2026-11-20', 'AVAILABLE', false)",
     "history_versions": "insert into core.booking_history (connection_id, booking_uuid, version_no, valid_from_utc, "
     "valid_to_utc, is_current, changed_fields) values ('c', 'b', 1, '2026-11-01', '2026-11-03', false, ''), "
