@@ -89,6 +89,23 @@ async def test_what_was_answered_incompletely_is_named_and_counts_as_not_asked(p
     assert "main:products" in err
 
 
+async def test_what_the_marts_do_not_call_complete_is_not_called_so_here(project, monkeypatch):
+    for module in (app, verifying):
+        monkeypatch.setattr(module, "SystemClock", lambda: project.clock)
+    await project.sync()
+    missed = (
+        "insert into ops.absences select connection_id, 'core.bookings', to_json([booking_uuid])::varchar, 'booking', "
+        "to_json([booking_uuid])::varchar, 0, 1, now() from core.bookings where local_date > '2026-11-21' limit 1"
+    )
+    async with project.opened() as opened:
+        opened.ports.warehouse.run_script([missed])
+    found = await asyncio.to_thread(verifying.verify_claims, project.pipeline)
+    assert [problem.partition(" is not complete")[0] for problem in found.problems] == [
+        "main: booking",
+        "main: bookings",
+    ]
+
+
 @pytest.mark.deep(5)
 async def test_beside_another_process_the_copy_that_readers_have_is_looked_at(project, monkeypatch, capsys):
     for module in (app, verifying):

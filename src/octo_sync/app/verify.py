@@ -23,12 +23,12 @@ from octo_sync.app.project import (
 from octo_sync.app.reading import reader as reader_of
 from octo_sync.errors import ConfigError, LeaseHeld
 from octo_sync.flows.contacts import Privacy
-from octo_sync.flows.ports import Progress, adopt_meanings
-from octo_sync.flows.publish import Checked, check_draft, run_checks
+from octo_sync.flows.ports import Ports, Progress, adopt_meanings
+from octo_sync.flows.publish import Checked, check_draft, make_marts, run_checks
 from octo_sync.flows.sync.mirror import mirror
 from octo_sync.flows.sync.paces import restore_paces
 from octo_sync.flows.sync.pull import Scope
-from octo_sync.flows.verify import Claims, LiveResult, claims, verify_live
+from octo_sync.flows.verify import Claims, LiveResult, claims, incomplete, verify_live
 from octo_sync.journal import Journal
 from octo_sync.model import Window
 from octo_sync.pipeline import Pipeline
@@ -46,18 +46,27 @@ def verify_claims(pipeline: Pipeline) -> Claims:
     async def run() -> Claims:
         with contextlib.suppress(LeaseHeld):
             async with open_project(pipeline, command="verify") as project:
-                # Of marts made for it: those that readers have are as old as the last publish.
-                found = await asyncio.to_thread(check_draft, project.warehouse, pipeline.directory)
-                return await asyncio.to_thread(claims, project.ports, _failed(found))
+                return await asyncio.to_thread(_claims_of_owner, project.ports)
         async with open_connections(pipeline) as (journal, clients):
             with contextlib.closing(reader_of(published(pipeline), is_whole=True)) as reader:
                 copy = cast("Destination", reader)  # it is asked, and that is all
                 found = await asyncio.to_thread(run_checks, copy, pipeline.directory)
                 privacy, clock, random = Privacy("drop", b""), SystemClock(), SystemRandom()
                 ports = make_ports(pipeline, journal, copy, clients, privacy, clock=clock, random=random, fence=0)
-                return replace(await asyncio.to_thread(claims, ports, _failed(found)), of_readers=True)
+                marts = await asyncio.to_thread(incomplete, copy)
+                return replace(await asyncio.to_thread(claims, ports, _failed(found), marts=marts), of_readers=True)
 
     return run_until_done(run())
+
+
+def _claims_of_owner(ports: Ports) -> Claims:
+    """By marts made for it: those that readers have are as old as the last publish. Blocking."""
+    mirror(ports)
+    with ports.warehouse.drafting() as draft:
+        make_marts(draft, ports.pipeline.directory)
+        found, marts = run_checks(draft, ports.pipeline.directory), incomplete(draft)
+        draft.withdraw()
+    return claims(ports, _failed(found), marts=marts)
 
 
 def _failed(found: Sequence[Checked]) -> list[tuple[str, int]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 
-from octo_sync.destinations.base import Destination
+from octo_sync.destinations.base import Destination, Scripted
 from octo_sync.destinations.compare import Comparison, bookings_in, bookings_unlisted, compare, windows_asked
 from octo_sync.flows import horizon
 from octo_sync.flows.ports import Numbers, Ports, adopt_meanings
@@ -24,7 +24,7 @@ from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.tables.schema import Table
 
-__all__ = ["Claims", "LiveResult", "claims", "verify_live"]
+__all__ = ["Claims", "LiveResult", "claims", "incomplete", "verify_live"]
 
 
 @dataclass(slots=True)
@@ -140,8 +140,30 @@ class Claims:
     """What the copy does not claim, though one might think so. Each is a sentence."""
 
 
-def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: float | None = None) -> Claims:
-    """Check what the copy claims of itself: coverage of the whole horizon, clean subjects, checks that pass."""
+def incomplete(marts: Scripted) -> list[str]:
+    """What `marts.sync_freshness`, which decides what is called complete, does not: a sentence for each resource."""
+    rows = marts.query(
+        "select connection_id, resource, open_subjects, missed_rows from marts.sync_freshness where not is_complete "
+        "order by 1, 2"
+    ).rows
+    return [
+        f"{name}: {resource} is not complete: {still_open} pending, {missed} missing rows"
+        for name, resource, still_open, missed in rows
+    ]
+
+
+def claims(
+    ports: Ports,
+    checks: Sequence[tuple[str, int]],
+    *,
+    marts: Sequence[str] = (),
+    stale_after: float | None = None,
+) -> Claims:
+    """Check what the copy claims of itself: coverage of the whole horizon, clean subjects, checks that pass.
+
+    `marts` is what `incomplete` says of them. It is told where nothing else is, so that nobody calls the copy complete that
+    they do not.
+    """
     found = Claims(problems=[f"check {name} returned {rows} rows" for name, rows in checks if rows])
     now = ports.clock.now()
     covered = {
@@ -187,4 +209,5 @@ def claims(ports: Ports, checks: Sequence[tuple[str, int]], *, stale_after: floa
     if dirty:
         found.problems.append(f"{dirty} subjects are marked and not yet landed")
     found.problems += [f"{q.resource} {q.key} is in quarantine: {q.reason}" for q in ports.journal.quarantine.entries()]
+    found.problems = found.problems or list(marts)
     return found
