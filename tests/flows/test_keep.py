@@ -14,9 +14,11 @@ import octo_sync
 from octo_sync.app.project import open_journal
 from octo_sync.app.serve import Events, serve
 from octo_sync.errors import JournalError, WarehouseError
+from octo_sync.flows import horizon
 from octo_sync.flows.privacy import erase
 from octo_sync.flows.publish import Published
 from octo_sync.flows.sync import keep
+from octo_sync.flows.sync import land as landing
 from octo_sync.flows.sync.compaction import Compactor
 from octo_sync.flows.sync.keep import Keeper
 from octo_sync.flows.sync.mirror import mirror_and_publish
@@ -44,6 +46,31 @@ async def test_a_pull_of_a_schedule_ends_equal_and_is_a_run_of_its_own(project):
         assert (run.command, run.status, run.run_id) == ("pull", "ok", "pull-0")
         assert run.counts["rows_written"] > 100
     assert project.differences() == []
+
+
+async def test_a_pull_is_not_over_before_the_departures_of_its_products_are_marked(project, monkeypatch):
+    landed, go_on, land = threading.Event(), threading.Event(), landing.land
+
+    def slow(ports, batch):
+        done = land(ports, batch)
+        landed.set()
+        assert go_on.wait(120)
+        return done
+
+    async with keeping(project) as keeper:
+        monkeypatch.setattr(landing, "land", slow)
+        monkeypatch.setattr(horizon, "subjects", lambda *_, **__: [Subject("main", SubjectKind.PRODUCTS)])
+        await asyncio.to_thread(keeper.pull, "products")
+        keeper.wake.set()
+        try:
+            assert await asyncio.to_thread(landed.wait, 120)
+            assert [b for b in keeper.ports.journal.subjects.backlog() if b.dirty] == []
+            await keeper._meanwhile()
+            assert keeper.ports.journal.runs.last(1)[0].ended_at is None
+        finally:
+            go_on.set()
+        await settled(keeper)
+        assert keeper.ports.journal.runs.last(1)[0].counts["rows_written"] > 100
 
 
 @pytest.mark.deep(2)

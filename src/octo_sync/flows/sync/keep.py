@@ -173,10 +173,12 @@ class Keeper:
         await self._eraser.when_due(self._published_to_the_end)
         fired = await asyncio.to_thread(self._fire)
         marked = await asyncio.to_thread(self._look_after)
-        sentences, ended = await asyncio.to_thread(self._pulls.end)
-        self._ended |= ended
-        for sentence in sentences:
-            self._say(sentence)
+        # Until the departures of what lands now are marked, they are part of no pull.
+        if not self._worker.lander.brings_products:
+            sentences, ended = await asyncio.to_thread(self._pulls.end)
+            self._ended |= ended
+            for sentence in sentences:
+                self._say(sentence)
         self._say_who_answers()
         if self._publishing is not None and self._publishing.done():
             await self._published_to_the_end()

@@ -22,6 +22,7 @@ __all__ = ["Landed", "Lander", "Totals"]
 log = logging.getLogger("octo_sync")
 
 
+_PRODUCTS = (SubjectKind.PRODUCTS, SubjectKind.PRODUCT)
 _LONG = 5.0
 """Seconds after which an answer is landed, however small the batch."""
 
@@ -62,6 +63,7 @@ class Lander:
         """Subjects with a value that the warehouse cannot hold."""
         self.products_changed: set[str] = set()
         """Connections whose product documents landed since it was last cleared."""
+        self._lands_products = False
 
     @property
     def full(self) -> bool:
@@ -92,6 +94,11 @@ class Lander:
         return self._landing is not None and not self._landing.done()
 
     @property
+    def brings_products(self) -> bool:
+        """Whether product documents land, or have landed of which `products_changed` still tells."""
+        return bool(self.products_changed) or (self.busy and self._lands_products)
+
+    @property
     def landing(self) -> "asyncio.Task[None] | None":
         """The batch being landed, to wait for."""
         return self._landing
@@ -108,6 +115,7 @@ class Lander:
         self.check()
         if self._waiting:
             batch, self._waiting, self._size = self._waiting, [], 0
+            self._lands_products = any(f.claim.subject.kind in _PRODUCTS for f in batch)
             self._landing = asyncio.create_task(self._land_to_the_end(batch))
 
     def check(self) -> None:
@@ -140,7 +148,7 @@ class Lander:
             self.totals.by_table[table] = self.totals.by_table.get(table, 0) + rows
         for f in batch:
             self._ports.progress.landed(str(f.claim.subject.kind), 1, f.answered.row_count)
-            if f.claim.subject.kind in (SubjectKind.PRODUCTS, SubjectKind.PRODUCT):
+            if f.claim.subject.kind in _PRODUCTS:
                 self.products_changed.add(f.claim.subject.connection)
 
     async def _find_refused(self, batch: Sequence[Fetched], error: RowsRefused) -> None:
