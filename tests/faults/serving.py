@@ -317,14 +317,14 @@ class Copy:
 
         return until(made, READY_WITHIN, "a subscription")
 
-    def run(self, *arguments, within=60.0, wrapper=()):
-        """A command to its end: exit code and what it said."""
+    def run(self, *arguments, within=60.0, wrapper=(), program=(PROGRAM,)):
+        """A command to its end: exit code and what it said; with a `wrapper` it is a process from its first line."""
         words = [*arguments, "-p", "pipeline.toml"]
         if not wrapper:
             done = forks().run(words, self.directory, dict(os.environ), within=SLACK * within)
             return done.returncode, done.stdout + done.stderr
         done = subprocess.run(
-            [*map(str, wrapper), PROGRAM, *words],
+            [*map(str, wrapper), *program, *words],
             cwd=self.directory,
             capture_output=True,
             text=True,

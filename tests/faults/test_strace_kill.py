@@ -8,6 +8,7 @@ import math
 import random
 import re
 import signal
+import sys
 import time
 from collections import Counter, defaultdict
 
@@ -150,12 +151,22 @@ def test_opening_survives_a_kill_at_each_call_of_creating_and_migrating(tmp_path
     print(f"\nopening: killed at {len(calls)} calls")  # noqa: T201
 
 
+# Small files are left alone: this program takes care of them all the same.
+CARING = """
+import sys
+from octo_sync.pipeline import CareSettings
+CareSettings.__init__.__kwdefaults__["least"] = 1 << 20
+from octo_sync.cli import main
+main(sys.argv[1:])
+"""
+
+
 @pytest.mark.deep(40)
 def test_landing_and_publishing_survive_a_kill_at_each_of_their_calls(
     tmp_path, strace, service, template, request, tier
 ):
     copy, _ = template
-    chance = random.Random("land")
+    chance, caring = random.Random("land"), [sys.executable, "-c", CARING]
 
     def changed(name):
         service.change(chance, 12)
@@ -165,7 +176,7 @@ def test_landing_and_publishing_survive_a_kill_at_each_of_their_calls(
         """A project whose sync died at this call, or at an earlier one: other changes need fewer of them."""
         while number:
             one = changed(f"{call}-{number}-{chance.random()}")
-            code, said = one.run("sync", "--full", wrapper=dying(strace, call, number), within=PATIENCE)
+            code, said = one.run("sync", "--full", wrapper=dying(strace, call, number), within=PATIENCE, program=caring)
             if code == KILLED:
                 return one, said
             assert code == 0, said
@@ -173,7 +184,7 @@ def test_landing_and_publishing_survive_a_kill_at_each_of_their_calls(
         raise AssertionError(f"{call} never came")
 
     counting = changed("counting")
-    assert counting.run("sync", "--full", wrapper=tracing(strace, tmp_path / "trace"))[0] == 0
+    assert counting.run("sync", "--full", wrapper=tracing(strace, tmp_path / "trace"), program=caring)[0] == 0
     counts = counted(tmp_path / "trace")
     assert ".octo.duckdb.anew" in (tmp_path / "trace").read_text(), "care of the files is among what is killed"
     assert counts["fdatasync"] < 100, "statements share a transaction, or each is a sync of the disk"
