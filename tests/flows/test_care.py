@@ -282,6 +282,7 @@ class Clock:
 def what_care_needs(directory):
     clock = Clock()
     warehouse = opened(directory)
+    warehouse.claim_writer(1, "test")
     with Journal.open(directory / "journal.sqlite", clock=clock) as journal:
         pipeline = SimpleNamespace(
             care=CareSettings(), retention=RetentionSettings(), webhooks=SimpleNamespace(keep=30 * 86400.0)
@@ -344,7 +345,6 @@ def new_ports(tmp_path):
 
 def test_old_payloads_and_runs_go_and_the_newest_payload_of_each_key_stays(new_ports):
     ports, journal, warehouse = new_ports, new_ports.journal, new_ports.warehouse
-    warehouse.claim_writer(1, "test")
     for key, ages in {"a": (500, 450, 10), "b": (900, 800), "c": (3,)}.items():
         for age in ages:
             when = (NOW - age * DAY).isoformat()
