@@ -276,41 +276,6 @@ def test_a_fenced_writer_does_not_write_the_private_file_either(open_warehouse, 
     warehouse.close()
 
 
-@pytest.mark.deep(2)
-def test_a_file_of_the_first_schema_gains_what_is_new_and_is_read_anew(open_warehouse, private, tmp_path):
-    """Two roads to a schema must meet: made anew or brought up to date, the tables have the same columns and words."""
-    columns = (
-        "select schema_name, table_name, column_name, data_type, comment from duckdb_columns() "
-        "where schema_name in ('core', 'ops', 'private', 'raw') and database_name in ('warehouse', 'personal') order by all"
-    )
-    warehouse = open_warehouse()
-    warehouse.claim_writer(1, "test")
-    fresh = warehouse.query(columns).rows
-    both = december([booking(1), booking(2)], 10)
-    warehouse.land(landing(both))
-    said = say(warehouse), private(warehouse, "select * from {}private.booking_contacts order by all")
-    warehouse.close()
-    for file, statements in {
-        "octo.duckdb": (
-            "alter table core.bookings drop column payload_digest",
-            "alter table ops.writer drop column landed",
-            "update ops.schema_migrations set version = 1",
-        ),
-        "octo.private.duckdb": ("drop table private.landed",),
-    }.items():
-        with duckdb.connect(tmp_path / "octo" / file) as db:
-            for statement in statements:
-                db.execute(statement)
-    warehouse = open_warehouse()
-    assert warehouse.query(columns).rows == fresh
-    assert warehouse.query("select version from ops.schema_migrations order by 1").rows[:2] == [(1,), (2,)]
-    assert warehouse.covered([both.subject])[both.subject].answer_hash is None
-    assert again(warehouse, both, 20).rows == 0
-    assert (say(warehouse), private(warehouse, "select * from {}private.booking_contacts order by all")) == said
-    warehouse.close()
-    open_warehouse().close()
-
-
 def test_two_processes_cannot_open_one_warehouse(open_warehouse, tmp_path):
     warehouse = open_warehouse()
     program = (

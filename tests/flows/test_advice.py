@@ -48,7 +48,8 @@ class Desk:
         }
         self.skew = 0
         self.file = directory / "pipelines/shop.toml"
-        monkeypatch.setattr(app, "SystemClock", lambda: self)
+        for module in (app, command):
+            monkeypatch.setattr(module, "SystemClock", lambda: self)
 
     def now(self):
         return dt.datetime.now(dt.UTC) + dt.timedelta(seconds=self.skew) if self.skew else NOON
@@ -125,7 +126,7 @@ def machine(python=(3, 13, 1), **versions):
 
 def without_zones(desk):
     with desk.monkeypatch.context() as patch:
-        patch.setattr(doctor, "ZoneInfo", lambda _: (_ for _ in ()).throw(OSError()))
+        patch.setattr(doctor, "zone_of", lambda _: None)
         return doctor.machine((3, 13), VERSIONS)
 
 

@@ -10,7 +10,6 @@ from octo_sync.cli import demo
 from octo_sync.errors import OctoSyncError, WarehouseError
 from octo_sync.flows.demo import ledger as demo_ledger
 from octo_sync.flows.publish import Checked, Published
-from octo_sync.flows.sync import mirror
 from octo_sync.model import Horizon
 from octo_sync.reconciliation import Bucket
 
@@ -63,7 +62,7 @@ def test_what_was_missed_and_what_nobody_planted_are_told_apart():
 
 @pytest.mark.deep(6)
 def test_a_demo_whose_report_would_be_of_the_former_copy_fails(tmp_path, monkeypatch):
-    publish, copies = mirror.mirror_and_publish, []
+    publish, copies = demo.mirror_and_publish, []
     failed = Checked(check=SimpleNamespace(name="capacity"), rows=None)
     stopped = Published(marts=16, checks=10, failed=(failed,), size=None)
 
@@ -71,7 +70,7 @@ def test_a_demo_whose_report_would_be_of_the_former_copy_fails(tmp_path, monkeyp
         copies.append(publish(ports) if not copies else stopped)
         return copies[-1]
 
-    monkeypatch.setattr(mirror, "mirror_and_publish", stopped_the_second_time)
+    monkeypatch.setattr(demo, "mirror_and_publish", stopped_the_second_time)
     words = ["--bookings", "60", "--products", "2", "--days", "5", "-C", str(tmp_path / "demo")]
 
     done = CliRunner().invoke(demo.command, words, standalone_mode=False)
