@@ -1,7 +1,7 @@
-"""Write the time of each test file into docs/internals/tests.md, from what pytest wrote about a run.
+"""Write the time of each test file into docs/internals/tests.md, from what pytest wrote about two runs.
 
-`uv run pytest --junitxml everyday.xml`, then `uv run python scripts/test_times.py everyday.xml`. A file that the run did not
-meet has deep tests only.
+`uv run pytest --junitxml everyday.xml`, `uv run pytest --tier deep --junitxml deep.xml`, then
+`uv run python scripts/test_times.py everyday.xml deep.xml`.
 """
 
 import sys
@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/internals/tests.md"
-HEAD = "| file | tests | seconds |\n|---|---|---|\n"
+HEAD = "| file | tests every day | seconds | all tests | seconds |\n|---|---|---|---|---|\n"
 
 
 def by_file(report: str) -> dict[str, tuple[int, float]]:
@@ -25,15 +25,13 @@ def by_file(report: str) -> dict[str, tuple[int, float]]:
     return found
 
 
-def main(report: str) -> None:
+def main(everyday: str, deep: str) -> None:
     """Replace the table."""
-    found = by_file(report)
+    often, everything = by_file(everyday), by_file(deep)
     rows = [
-        f"| `{file}` | {found[file][0]} | {found[file][1]:.1f} |\n"
-        for file in sorted(found, key=lambda file: -found[file][1])
+        f"| `{file}` | {often[file][0]} | {often[file][1]:.1f} | {tests} | {seconds:.1f} |\n"
+        for file, (tests, seconds) in sorted(everything.items(), key=lambda found: -found[1][1])
     ]
-    others = {str(file.relative_to(ROOT)) for file in ROOT.glob("tests/**/test_*.py")} - found.keys()
-    rows += [f"| `{file}` | deep only | |\n" for file in sorted(others)]
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(text[: text.index(HEAD)] + HEAD + "".join(rows), encoding="utf-8")
 
