@@ -155,7 +155,7 @@ def test_opening_survives_a_kill_at_each_call_of_creating_and_migrating(tmp_path
 CARING = """
 import sys
 from octo_sync.pipeline import CareSettings
-CareSettings.__init__.__kwdefaults__["least"] = 1 << 20
+CareSettings.__init__.__kwdefaults__["small"] = 0
 from octo_sync.cli import main
 main(sys.argv[1:])
 """

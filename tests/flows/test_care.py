@@ -300,7 +300,7 @@ def ports(directory):
 
 @pytest.mark.deep(4)
 def test_care_writes_anew_what_is_worth_it_and_not_again_soon(ports):
-    ports.pipeline.care = CareSettings(waste=0.2, least=1024, every=3600.0)
+    ports.pipeline.care = CareSettings(waste=0.2, least=1024, small=0, every=3600.0)
     before = ports.warehouse.sizes()
     done = care(ports)
     assert {one.file for one in done} == {"warehouse", "personal"}
@@ -322,9 +322,20 @@ def test_care_writes_anew_what_is_worth_it_and_not_again_soon(ports):
     assert ports.warehouse.sizes()["warehouse"].bytes < grown
 
 
+@pytest.mark.deep(2)
+def test_a_small_file_is_left_alone_however_much_of_it_is_waste(ports):
+    ports.pipeline.care = CareSettings(waste=0.2, least=1024)
+    large = max(size.bytes for size in ports.warehouse.sizes().values())
+    assert large < ports.pipeline.care.small
+    assert care(ports) == []
+    ports.clock.at += dt.timedelta(hours=2)
+    ports.pipeline.care = CareSettings(waste=0.2, least=1024, small=large)
+    assert [one.before for one in care(ports)] == [large]
+
+
 @pytest.mark.deep(5)
 def test_a_file_that_cannot_be_written_anew_is_left_and_the_other_is_taken_care_of(ports, monkeypatch):
-    ports.pipeline.care = CareSettings(least=1024)
+    ports.pipeline.care = CareSettings(least=1024, small=0)
     real = ports.warehouse.rewrite
 
     def rewrite(file, *, within):
@@ -400,7 +411,7 @@ def service():
 async def test_a_sync_and_a_quiet_program_take_care_by_themselves(tmp_path, service):
     service.reset()
     project = Project(tmp_path, service, limits=QUICK)
-    project.care = CareSettings(least=1, waste=0.01)
+    project.care = CareSettings(least=1, small=0, waste=0.01)
     await project.sync()
     async with project.opened() as one:
         assert json.loads(one.ports.journal.settings.get("care"))["bytes_per_value"]

@@ -47,6 +47,18 @@ def test_same_seed_same_bytes(config_of):
     assert there.stdout.strip() == here
 
 
+def test_what_is_seeded_stays_as_it_is_until_its_day_is_over(fresh):
+    """Who pulls and looks again the same day sees one state, though nobody is told of a hold that lapses."""
+    before = fresh.state()["bookings"]
+    held = [one["uuid"] for one in before if one["status"] == "ON_HOLD"]
+    fresh.control("PUT", "/clock", {"now": "2026-11-20T23:59:59+00:00"})
+    assert fresh.state()["bookings"] == before
+    fresh.control("PUT", "/clock", {"now": "2026-11-25T00:00:00+00:00"})
+    status = {one["uuid"]: one["status"] for one in fresh.state()["bookings"]}
+    assert held
+    assert {status[uuid] for uuid in held} == {"EXPIRED"}
+
+
 def test_reset_returns_to_the_seeded_data(fresh):
     before = fresh.state()
     fresh.control("POST", "/traffic", {"changes": 30, "seed": 1})

@@ -24,7 +24,7 @@ from octo_sync.app.reading import reader as reader_of
 from octo_sync.errors import ConfigError, LeaseHeld
 from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.ports import Ports, Progress, adopt_meanings
-from octo_sync.flows.publish import Checked, check_draft, make_marts, run_checks
+from octo_sync.flows.publish import Checked, run_checks, unpublished
 from octo_sync.flows.sync.mirror import mirror
 from octo_sync.flows.sync.paces import restore_paces
 from octo_sync.flows.sync.pull import Scope
@@ -62,10 +62,9 @@ def verify_claims(pipeline: Pipeline) -> Claims:
 def _claims_of_owner(ports: Ports) -> Claims:
     """By marts made for it: those that readers have are as old as the last publish. Blocking."""
     mirror(ports)
-    with ports.warehouse.drafting() as draft:
-        make_marts(draft, ports.pipeline.directory)
-        found, marts = run_checks(draft, ports.pipeline.directory), incomplete(draft)
-        draft.withdraw()
+    directory = ports.pipeline.directory
+    with unpublished(ports.warehouse, directory) as draft:
+        found, marts = run_checks(draft, directory), incomplete(draft)
     return claims(ports, _failed(found), marts=marts)
 
 
@@ -81,10 +80,14 @@ def check_next(pipeline: Pipeline, *, limit: int) -> list[Checked]:
         WarehouseError: A mart or a check does not run.
     """
 
+    def look(ports: Ports) -> list[Checked]:
+        mirror(ports)
+        with unpublished(ports.warehouse, pipeline.directory) as draft:
+            return run_checks(draft, pipeline.directory, limit=limit)
+
     async def run() -> list[Checked]:
         async with open_project(pipeline, command="check") as project:
-            await asyncio.to_thread(mirror, project.ports)
-            return await asyncio.to_thread(check_draft, project.warehouse, pipeline.directory, limit=limit)
+            return await asyncio.to_thread(look, project.ports)
 
     return run_until_done(run())
 

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +17,11 @@ __all__ = [
     "Published",
     "SqlFile",
     "apply_marts",
-    "check_draft",
     "make_marts",
     "publish",
     "run_checks",
     "sql_files",
+    "unpublished",
 ]
 
 _COLUMN = re.compile(r"^--\s*column:\s*(\w+):\s*(.+?)\s*$", re.MULTILINE)
@@ -204,17 +205,17 @@ def run_checks(warehouse: Scripted, directory: Path, *, limit: int = 20) -> list
     return found
 
 
-def check_draft(warehouse: Destination, directory: Path, *, limit: int = 20) -> list[Checked]:
-    """What the checks say of that which would be published now; readers keep what they have. Blocking.
+@contextmanager
+def unpublished(warehouse: Destination, directory: Path) -> Iterator[Draft]:
+    """What would be published now, with its marts, to be asked and no more: readers keep what they have. Blocking.
 
     Raises:
-        WarehouseError: A mart or a check does not run.
+        WarehouseError: A mart does not run.
     """
     with warehouse.drafting() as draft:
         make_marts(draft, directory)
-        found = run_checks(draft, directory, limit=limit)
+        yield draft
         draft.withdraw()
-    return found
 
 
 def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: Path | None = None) -> Published:

@@ -20,6 +20,7 @@ from octo_sync.flows.sync.breaker import Trouble
 from octo_sync.flows.sync.due import unshown
 from octo_sync.flows.sync.pull import Pull, Scope
 from octo_sync.flows.sync.work import Worker
+from octo_sync.flows.wording import plural
 from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.tables.schema import Table
@@ -147,7 +148,7 @@ def incomplete(marts: Scripted) -> list[str]:
         "order by 1, 2"
     ).rows
     return [
-        f"{name}: {resource} is not complete: {still_open} pending, {missed} missing rows"
+        f"{name}: {resource} is not complete: {still_open:,} pending, {plural(missed, 'missing row')}"
         for name, resource, still_open, missed in rows
     ]
 

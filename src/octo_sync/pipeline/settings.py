@@ -265,8 +265,10 @@ class CareSettings:
     """Seconds between two looks, when nothing else is to be done."""
     waste: float = 0.2
     """A file is written anew when it is larger than it need be by this share …"""
-    least: int = 16 * 1024 * 1024
-    """… and by so many bytes at least; a smaller file is not even counted, which would cost a tenth of a small pull."""
+    least: int = 1024 * 1024
+    """… and by so many bytes at least."""
+    small: int = 16 * 1024 * 1024
+    """A smaller file is left alone: to count what it holds takes a tenth of the pull of a small service."""
     within: float = 120.0
     """Longest time for one file; all else waits meanwhile."""
 

@@ -56,7 +56,7 @@ def _shares(rows: list[dict[str, Any]]) -> Table:
         *(Column(f"{out} days before", "share", share(out)) for out in _OUT),
         Column("Bookings without guests", "number", "bookings_without_pax"),
         Column("Complete", "yes", "is_complete"),
-        empty="No month is over with complete data yet.",
+        empty="No month shown is over with complete data.",
     )
 
 

@@ -232,8 +232,8 @@ class DuckDBWarehouse(SharedWarehouse):
 
     def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:
         """Both files, or those that are large; see `Destination`."""
-        large = {name: file for name, file in self._files.by_name.items() if caring.bytes_of(file) >= least}
-        with self._lock, translated(self.path):
+        with self._lock, translated(self.path):  # a landing may fold a log into its file and remove it
+            large = {name: file for name, file in self._files.by_name.items() if caring.bytes_of(file) >= least}
             return {name: caring.size_of(self._db, name, file, self._tables_of(name)) for name, file in large.items()}
 
     def rewrite(self, file: str, *, within: float) -> int:

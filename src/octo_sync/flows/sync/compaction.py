@@ -81,7 +81,7 @@ def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:
     retain(ports, now)
     per_value: dict[str, float] = dict(noted.get("bytes_per_value", {}))
     done = []
-    for file, size in ports.warehouse.sizes(least=0 if at_once else settings.least).items():
+    for file, size in ports.warehouse.sizes(least=0 if at_once else settings.small).items():
         if at_once or is_worth_it(size, per_value.get(file), settings):
             rewritten = _rewrite(ports, file, size)
             if rewritten is not None:
