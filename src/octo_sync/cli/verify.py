@@ -39,7 +39,7 @@ def command(
 ) -> int:
     """Check the copy, or with --live compare it with the service row by row.
 
-    Without --live: everything the pipeline keeps was verified, nothing is pending, and the data tests pass.
+    Without --live: everything the pipeline keeps was verified, nothing is pending or missing, and the checks pass.
     Exit code 0 = equal, 3 = different, 5 = something could not be asked or compared.
     """
     window = options.travel_window(travel)
