@@ -121,6 +121,12 @@ class Enum:
     sql: str
     """The list of its values in one staged record."""
 
+    @property
+    def unknown(self) -> str:
+        """SQL for the values that are not on the list."""
+        known = ", ".join(f"'{value}'" for value in sorted(self.values))
+        return f"list_filter({self.sql}, lambda v: v not in ({known}))"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noun:

@@ -31,8 +31,8 @@ _COLUMNS = {
 _SAME = "o.connection_id = n.connection_id and o.resource = n.resource and o.key = n.key"
 
 
-def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: str) -> list[Subject]:
-    """Renew the coverage of the subjects. Runs inside a transaction that the caller opened.
+def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: str, *, missed: bool) -> list[Subject]:
+    """Renew the coverage of the subjects. Runs inside a transaction that the caller opened. `missed`: whether any row is.
 
     Returned are those whose answer was taken for equal to one that is no longer what is landed.
     """
@@ -64,16 +64,14 @@ def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: s
             )
     db.execute(f"delete from ops.coverage o using covering n where {_SAME}")
     # While rows are missed, an equal answer must be looked at again: it may be the second proof.
-    missed = (
+    misses = (
         "exists (select 1 from ops.absences a where a.connection_id = n.connection_id and "
         "(a.resource = n.resource and a.subject_key = n.key "
         "or n.resource = 'products' and a.resource = 'product' "
         "or n.resource = 'bookings' and a.table_name = 'core.bookings'))"
     )
-    if not db.execute("select 1 from ops.absences limit 1").fetchone():
-        missed = "false"
     values = ", ".join(
-        f"case when {missed} then null else n.{c} end" if c == "answer_hash" else f"n.{c}" for c in _COLUMNS
+        f"case when {misses} then null else n.{c} end" if c == "answer_hash" and missed else f"n.{c}" for c in _COLUMNS
     )
     db.execute(f"insert into ops.coverage ({', '.join(_COLUMNS)}) select {values} from covering n")
     return wrong

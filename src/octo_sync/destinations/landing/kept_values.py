@@ -1,7 +1,7 @@
 """Which values and details a landing keeps although its answers have them no more (R10): SQL for what `Losses` judged.
 
-Every statement here runs inside the landing transaction. `diff` and `details` are the merge's work tables of rows as they
-will be; what is kept is put back into them before they are written.
+Every statement here runs inside the landing transaction. What is kept is put back into the merge's work table of rows as they
+will be (`decided`), before they are written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,20 @@ from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.landing.losses import Group, Losses, within
 from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
 from octo_sync.destinations.landing.staging import Facts
-from octo_sync.tables.schema import Column, Noun, Table
+from octo_sync.tables.schema import Column, Merge, Noun, Table
 
-__all__ = ["Keeping", "equal", "together"]
+__all__ = ["GONE", "Keeping", "decided", "equal", "together"]
+
+GONE = "i.connection_id is null"
+"""Whether no row `i` came for the row `t` that is there."""
+
+
+def decided(table: Table | str) -> str:
+    """The work table of a table's rows that come, change or go in this landing.
+
+    It has the table's columns as they will be, `old_row` (null: new), `gone`, and `lost`: columns that would lose their value.
+    """
+    return f"decided_{table if isinstance(table, str) else table.full_name}".replace(".", "_")
 
 
 def together(*conditions: str) -> str:
@@ -81,9 +92,9 @@ class Keeping:
         where = f" where {own[0]}" if own else ""
         return f"select {columns}{extra}{content} from {table.source}{where}"
 
-    def _may_lack(self, column: Column) -> bool:
+    def _may_lack(self, table: Table, column: Column) -> bool:
         """Whether some answer of this landing may lack the column's capability."""
-        return bool(column.capability) and _FLAGS[column.capability] not in self._facts.flags
+        return column.capability not in ("", table.capability) and _FLAGS[column.capability] not in self._facts.flags
 
     def _judged(self, table: Table) -> list[Column]:
         """The columns whose values an answer may take away."""
@@ -95,34 +106,39 @@ class Keeping:
             return "'' as lost, null::varchar as stale"
         lost, stale = [], []
         for c in self._judged(table):
-            flag = f"i.{_FLAGS[c.capability]}" if self._may_lack(c) else ""
+            flag = f"i.{_FLAGS[c.capability]}" if self._may_lack(table, c) else ""
             stays = " and t.status is not distinct from i.status" if c.fades else ""
             told = f" and {flag}" if flag else ""
             lost.append(f"case when t.{c.name} is not null and i.{c.name} is null{told}{stays} then '{c.name}' end")
             if flag:
                 stale.append(f"case when t.{c.name} is not null and not {flag} then '{c.name}' end")
         older = f"nullif(concat_ws(',', {', '.join(stale)}), '')" if stale else "null::varchar"
-        return f"case when t.is_deleted then '' else concat_ws(',', {', '.join(lost)}) end as lost, {older} as stale"
+        whole = f"t.is_deleted or {GONE}" if table.merge is Merge.MERGE else GONE
+        return f"case when {whole} then '' else concat_ws(',', {', '.join(lost)}) end as lost, {older} as stale"
 
-    def _keep_columns(self, table: Table, target: str) -> None:
-        """Put back into `diff` what the gate does not let go."""
-        columns = self._judged(table)
-        verdicts = self._losses.columns(
-            table, columns, losing="diff", shown=self._incoming(table), seen=self._seen(table, target, columns)
-        )
+    def _keep_values(self, table: Table) -> None:
+        """Put back into the rows what the gate does not let go."""
+        target, work, columns = self._target(table), decided(table), self._judged(table)
+        marks = table.merge is Merge.MERGE
+        seen = (self._seen if marks else self._seen_details)(table, target, columns)
+        verdicts = self._losses.columns(table, columns, losing=work, shown=self._incoming(table), seen=seen)
         kept = _kept(table, columns, verdicts)
         if not kept:
             return
         values = [f"{name} = case when {is_lost} then t.{name} else d.{name} end" for name, is_lost in kept.items()]
-        stale = ["d.stale", *(f"case when {is_lost} then '{name}' end" for name, is_lost in kept.items())]
-        # Without a hash the row is judged anew by each answer that is read.
-        values += [f"stale = nullif(concat_ws(',', {', '.join(stale)}), '')", "row_hash = null"]
+        if marks:
+            # Without a hash the row is judged anew by each answer that is read.
+            stale = ["d.stale", *(f"case when {is_lost} then '{name}' end" for name, is_lost in kept.items())]
+            values += [f"stale = nullif(concat_ws(',', {', '.join(stale)}), '')", "row_hash = null"]
+        else:
+            for name, is_lost in kept.items():
+                self._note_stale(table, f"(select * from {work} d where {is_lost})", quoted(f"{table.name}.{name}"))
         doubtful = " or ".join(_kept(table, columns, verdicts, ["doubtful"]).values())
         if doubtful and any(c.name == "payload_digest" for c in table.columns):
             # A list decides, so it must not take the row for landed.
             values.append(f"payload_digest = case when {doubtful} then null else d.payload_digest end")
         lost = " or ".join(f"({is_lost})" for is_lost in kept.values())
-        self._run(f"update diff d set {', '.join(values)} from {target} t where t.rowid = d.old_row and ({lost})")
+        self._run(f"update {work} d set {', '.join(values)} from {target} t where t.rowid = d.old_row and ({lost})")
 
     def _seen(self, table: Table, target: str, columns: Sequence[Column]) -> str:
         """The rows of bookings that were in the answers and not read, as far as they are as verified."""
@@ -141,7 +157,7 @@ class Keeping:
         )
 
     def _spare(self, table: Table, going: str, came: str) -> str:
-        """Rows that would go because the answers say nothing about them: the condition that leaves them, over alias `t`.
+        """Rows that would go because the answers say nothing about them: the condition for those that stay, over alias `t`.
 
         `going` is a select of rows `t` of the table that would go, `came` a relation of those that came. What stays is in
         `spared`.
@@ -164,7 +180,7 @@ class Keeping:
         if not kept:
             return ""
         self._run(f"delete from spared where not ({within(table, kept, '')})")
-        return f" and not exists (select 1 from spared s where {equal(table.key, 's', 't')})"
+        return f"exists (select 1 from spared s where {equal(table.key, 's', 't')})"
 
     def _doubt(self, table: Table, groups: Sequence[Group]) -> None:
         """Bookings of which details are spared until a list decides."""
@@ -192,56 +208,13 @@ class Keeping:
             f"string_split(coalesce(t.stale_columns, ''), ','), {entry})"
         )
 
-    def _suspects(self, table: Table, target: str, incoming: str) -> list[Column]:
-        """Columns that are null in some of the details that came (`incoming`), and not in all of those that are there."""
-        columns = [c for c in self._judged(table) if c.name not in table.parent_key]
-        counts = ", ".join(f"count({c.name})" for c in columns)
-        total, *found = self.connection.execute(f"select count(*), {counts} from ({incoming})").fetchone() or (0,)
-        chosen = []
-        for c, count in zip(columns, found, strict=True):
-            known = f"{target}.{c.name}"
-            if count:
-                self._filled.add(known)
-            if count == total:
-                continue
-            if known not in self._filled and self._run(
-                f"select count(*) from (select 1 from {target} where {c.name} is not null limit 1)"
-            ):
-                self._filled.add(known)
-            if known in self._filled:
-                chosen.append(c)
-        return chosen
-
-    def _lost_details(self, suspects: Sequence[Column]) -> str:
-        told = {c.name: f" and t.{_FLAGS[c.capability]}" if self._may_lack(c) else "" for c in suspects}
-        lost = [
-            f"case when o.{c.name} is not null and t.{c.name} is null{told[c.name]} then '{c.name}' end"
-            for c in suspects
-        ]
-        return f"concat_ws(',', {', '.join(lost)})"
-
-    def _keep_details(self, table: Table, suspects: Sequence[Column], target: str, incoming: str) -> None:
-        """Put back into `details` what the gate does not let go."""
-        verdicts = self._losses.columns(
-            table,
-            suspects,
-            losing="details",
-            shown=incoming,
-            seen=self._seen_details(table, target, suspects),
-        )
-        for name, is_lost in _kept(table, suspects, verdicts).items():
-            self._run(
-                f"update details d set {name} = o.{name} from old_details o "
-                f"where {equal(table.key, 'o', 'd')} and {is_lost}"
-            )
-            self._note_stale(table, f"(select * from details d where {is_lost})", quoted(f"{table.name}.{name}"))
-
     def _keep_versions(self, table: Table, columns: Sequence[Column], target: str, differs: str) -> None:
-        """Put back into `diff` what the gate does not let go, and leave out what is then as it was."""
-        verdicts = self._losses.columns(table, columns, losing="diff", shown=self._incoming(table))
+        """The same for versions; what is then as it was is left out."""
+        work = decided(table)
+        verdicts = self._losses.columns(table, columns, losing=work, shown=self._incoming(table))
         if not verdicts:
             return
         for name, is_lost in _kept(table, columns, verdicts).items():
-            self._run(f"update diff d set {name} = t.{name} from {target} t where t.rowid = d.old_row and {is_lost}")
-            self._note_stale(table, f"(select * from diff d where {is_lost})", quoted(f"{table.name}.{name}"))
-        self._run(f"delete from diff i using {target} t where t.rowid = i.old_row and not ({differs})")
+            self._run(f"update {work} d set {name} = t.{name} from {target} t where t.rowid = d.old_row and {is_lost}")
+            self._note_stale(table, f"(select * from {work} d where {is_lost})", quoted(f"{table.name}.{name}"))
+        self._run(f"delete from {work} i using {target} t where t.rowid = i.old_row and not ({differs})")

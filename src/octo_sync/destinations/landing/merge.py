@@ -1,18 +1,20 @@
 """How staged rows become table rows on DuckDB: SQL for each rule of `schema.Merge`.
 
 Every statement here runs inside the landing transaction that the caller opened. Rows are compared by `row_hash`, so that
-an unchanged row is never written. Work tables (`diff`, `changed_…`) are temporary and replaced each time.
+an unchanged row is never written. For each table one statement decides which rows come, change and go (`decided`), the gate
+puts back what must stay, and two statements at most carry it out. Work tables are temporary and replaced each time.
 Longer than most modules, so that the rules and what they share stand together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import duckdb
 
 from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.landing import moved_departures as moving
 from octo_sync.destinations.landing import versions
-from octo_sync.destinations.landing.kept_values import Keeping, equal
+from octo_sync.destinations.landing.kept_values import GONE, Keeping, decided, equal
 from octo_sync.destinations.landing.losses import Losses
 from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
 from octo_sync.destinations.landing.staging import Facts
@@ -20,10 +22,40 @@ from octo_sync.tables.schema import Merge, Noun, Table
 
 __all__ = ["Merger"]
 
+_AUDIT = {
+    "first_seen_at_utc": "coalesce(old_seen, landing_now())",
+    "last_seen_at_utc": "landing_now()",
+    "is_deleted": "false",
+    "deleted_at_utc": "null",
+    "row_hash": "row_hash",
+    "stale_columns": "stale",
+}
+"""What a row that is written says of itself."""
+
 
 def key_json(table: Table, alias: str) -> str:
     """The row's key without the connection, as one text: what `ops.absences.key` holds."""
     return f"to_json([{', '.join(f'{alias}.{c}' for c in table.key if c != 'connection_id')}])::varchar"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How many rows a decision is about, how many of them are new or go, and in how many a value would be lost."""
+
+    rows: int = 0
+    new: int = 0
+    gone: int = 0
+    losing: int = 0
+
+    @property
+    def came(self) -> int:
+        """Rows to write."""
+        return self.rows - self.gone
+
+    @property
+    def updates(self) -> int:
+        """Rows that were there and are written anew."""
+        return self.came - self.new
 
 
 class Merger(Keeping):
@@ -39,19 +71,21 @@ class Merger(Keeping):
         filled: set[str],
         histories: Mapping[str, Table],
         losses: Losses,
+        absences: set[str],
     ) -> None:
         self.connection = connection
         self._histories = histories
         self.catalog = catalog
         self.noun = noun
         self._facts = facts
-        self._changed: dict[str, tuple[int, int]] = {}
+        self._changes: dict[str, Changes] = {}
         self.written: dict[str, int] = {}
         self.absent = 0
         self.contradicted: dict[str, int] = {}
         """Per connection the rows that a list shows although their own id was not found before."""
         self._filled = filled
         self._losses = losses
+        self._absences = absences
         self._had_rows: set[str] = set()
         self._moved: set[str] = set()
 
@@ -69,28 +103,24 @@ class Merger(Keeping):
 
     def unchanged(self, table: Table) -> bool:
         """Whether some of the records left their row in the table as it was."""
-        return self._changed.get(table.full_name, (0, 0))[0] < self._facts.rows
+        return self._changes.get(table.full_name, Changes()).came < self._facts.rows
 
     def _count(self, table: Table, rows: int) -> None:
         if rows:
             self.written[table.full_name] = self.written.get(table.full_name, 0) + rows
 
-    def _keys(self, table: Table, columns: Sequence[str]) -> str:
-        """Only these columns of the rows as they came: planning all of them costs more than reading them."""
-        parts = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in columns)
-        where = f" where {_FLAGS[table.capability]}" if table.capability else ""
-        return f"select {parts} from {table.source}{where}"
-
     def _shown(self, table: Table) -> str:
-        """The keys of all that was in the answers, read or not."""
-        keys = self._keys(table, table.key)
+        """The keys of all that was in the answers, read or not; planning all columns costs more than reading them."""
+        parts = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in table.key)
+        where = f" where {_FLAGS[table.capability]}" if table.capability else ""
+        keys = f"select {parts} from {table.source}{where}"
         if table.full_name != "core.bookings" or not self._facts.seen:
             return keys
         return f"{keys} union all by name select connection_id, booking_uuid from seen_bookings"
 
     def _has_rows(self, table: Table) -> bool:
         """Whether the table had live rows before this landing. One that had some keeps some: rows are only marked."""
-        target = f"{self.catalog}.{table.full_name}"
+        target = self._target(table)
         if target in self._filled:
             return True
         found = self._run(f"select count(*) from (select 1 from {target} where not is_deleted limit 1)") > 0
@@ -99,177 +129,156 @@ class Merger(Keeping):
         return found
 
     def _merge(self, table: Table) -> None:
-        target = f"{self.catalog}.{table.full_name}"
+        target, same = self._target(table), equal(table.key, "t", "i")
         # On a first load nothing can be missed, and looking for it costs as much as the load.
         had_rows = self._has_rows(table)
         if had_rows:
             self._had_rows.add(table.full_name)
         history = self._histories.get(table.full_name)
-        changed, prune = self._compare(table, target, history)
-        updates = 0
-        if changed:
-            names = ", ".join(c.name for c in table.columns)
-            updates = self._run(
-                f"delete from {target} where rowid in (select old_row from diff where old_row is not null)"
-            )
-            self._count(
-                table,
-                self._run(
-                    f"insert into {target} ({names}, first_seen_at_utc, last_seen_at_utc, is_deleted, deleted_at_utc, "
-                    f"row_hash, stale_columns) select {names}, coalesce(old_seen, landing_now()), landing_now(), false, null, "
-                    f"row_hash, stale from diff"
-                ),
-            )
-        self._changed[table.full_name] = (changed, updates)
-        if history and changed > updates and not history.from_first_change:
-            self._count(history, versions.insert_first(self._run, history, self._target(history)))
-        if history and updates:
-            self._count(history, versions.insert_changed(self._run, history, self._target(history), prune))
-        if table.full_name in self._facts.parents:
-            keys = ", ".join(table.key)
-            self._run(
-                f"create or replace temp table changed_{table.full_name.replace('.', '_')} as "
-                f"select {keys}, old_row is not null as is_update from diff"
-            )
-        if table.absent_is_gone and had_rows:
-            self._gone(table, target)
-
-    def _compare(self, table: Table, target: str, history: Table | None) -> tuple[int, str]:
-        """Make `diff`: what came and is not there as it came. How many rows, and the condition for where they were."""
         # Which capabilities count decides what becomes of a value that was sent unasked, so it is part of the hash.
         flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
         hashed = ", ".join([*(c.name for c in table.tracked), *flags, *(["_content"] if table.content else [])])
-        kept = ", ".join(
-            f"case when i.{_FLAGS[c.capability]} then i.{c.name} else t.{c.name} end as {c.name}"
-            if self._may_lack(c)
-            else f"i.{c.name}"
-            for c in table.columns
-        )
-        incoming = f"select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})"
-        if table.absent_is_gone:
-            # Needed twice, and planning such a select costs more than keeping its rows.
-            self._run(f"create or replace temp table incoming as {incoming}")
-            incoming = "from incoming"
         prune = self._prune()
-        changed = self._run(
-            f"create or replace temp table diff as "
-            f"select {kept}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen, {self._losing(table)}"
-            f"{versions.beside(history) if history else ''} "
-            f"from ({incoming}) i left join {target} t on {equal(table.key, 't', 'i')}{prune} "
-            f"where t.row_hash is null or t.row_hash <> i.row_hash or t.is_deleted"
+        there = f"left join {target} t on {same}{prune}"
+        differs = "t.row_hash is null or t.row_hash <> i.row_hash or t.is_deleted"
+        if table.absent_is_gone and had_rows:
+            own = f"{equal(table.scope, 't', 'p')}{f' and p.{_FLAGS[table.capability]}' if table.capability else ''}"
+            there = (
+                f"full join (select t.rowid, t.* from {target} t semi join ({self.noun.scope}) p on {own}) t on {same}"
+            )
+            differs = f"case when {GONE} then not t.is_deleted else {differs} end"
+        changes = self._decide(
+            table,
+            f"select {self._values(table, 't')}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen, "
+            f"{self._losing(table)}{versions.beside(history) if history else ''}, {GONE} as gone "
+            f"from (select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})) i {there} "
+            f"where {differs}",
         )
-        if prune and history and changed and table.full_name in self._had_rows:
-            if moving.find(self._run, table, target, history, prune):
+        if prune and history and changes.rows and had_rows:
+            if changes.new and moving.find(self._run, table, target, history, prune, changes.new):
                 prune = ""  # their versions are on other days as well
+                changes = self._look_at(table, changes.rows)
             if moving.carry(self._run, table):
                 self._moved.add(table.full_name)
-                moving.leave(self._run)
-        if changed and table.full_name in self._had_rows:
-            self._keep_columns(table, target)
-        return changed, prune
-
-    def _prune(self) -> str:
-        """Bounds that let DuckDB skip row groups; what moved to these days from others is found by `moving`."""
-        if self.noun.name != "availability":
-            return ""
-        low, high = self.connection.execute(
-            "select min(window_start), max(window_end) from staged_availability"
-        ).fetchone() or (None, None)
-        return f" and t.local_date between date '{low}' and date '{high}'" if low else ""
-
-    def _gone(self, table: Table, target: str) -> None:
-        """Rows that the parent's own document no longer lists."""
-        flag = f" and p.{_FLAGS[table.capability]}" if table.capability else ""
-        # As many rows live now as came: none is gone. Counting is cheaper than planning the update.
-        surplus = self._run(
-            f"select (select count(*) from {target} t semi join ({self.noun.scope}) p on {equal(table.scope, 't', 'p')}"
-            f"{flag} where not t.is_deleted) - (select count(*) from (select distinct {', '.join(table.key)} from incoming))"
-        )
-        if not surplus:
-            return
-        # A row may be there for another field's sake, as for a booking's notes; one that lost values shows nothing.
-        shown = f"(from incoming i anti join (from diff where lost <> '') d on {equal(table.key, 'd', 'i')})"
-        gone = f"not t.is_deleted and not exists (select 1 from incoming i where {equal(table.key, 't', 'i')})"
-        stays = self._spare(
-            table,
-            f"select t.* from {target} t semi join ({self.noun.scope}) p on {equal(table.scope, 't', 'p')}{flag} "
-            f"where {gone}",
-            shown,
-        )
-        if stays:
-            self._note_older(table)
-        rows = self._run(
-            f"update {target} t set is_deleted = true, deleted_at_utc = landing_now() "
-            f"from ({self.noun.scope}) p where {equal(table.scope, 't', 'p')}{flag} and {gone}{stays}"
-        )
-        self._count(table, rows)
+                moving.leave(self._run, table)
+        changes = self._let_go(table, changes)
+        self._write(table, changes, _AUDIT)
+        if history and changes.new and not history.from_first_change:
+            self._count(history, versions.insert_first(self._run, history, self._target(history), decided(table)))
+        if history and changes.updates:
+            self._count(
+                history, versions.insert_changed(self._run, history, self._target(history), decided(table), prune)
+            )
 
     def _replace(self, table: Table) -> None:
-        target = f"{self.catalog}.{table.full_name}"
-        parent = f"changed_{table.parent.replace('.', '_')}"
+        """Details are compared only where their parent changed."""
+        parent = self._changes[table.parent]
+        if not parent.came:
+            return
+        target, owner = self._target(table), decided(table.parent)
+        self._had_rows.add(table.full_name)
         same = equal(table.parent_key, "t", "p")
-        changed, updates = self._changed[table.parent]
-        if not changed:
-            return
-        present = not table.present or table.full_name in self._facts.present
-        # Columns of a capability that the answer lacked keep their old values (R10); so do all details of one.
-        kept = [c for c in table.columns if self._may_lack(c) and c.capability != table.capability]
-        incoming = self._incoming(table)
-        if updates:
-            # Asked for several times, and planning such a select costs more than keeping its rows.
-            self._run(f"create or replace temp table incoming as {incoming}")
-            incoming = "from incoming"
-        suspects = self._suspects(table, target, incoming) if updates and present else []
-        if (kept and present) or suspects:
-            self._run(
-                f"create or replace temp table old_details as select t.* from {target} t "
-                f"semi join {parent} p on {same} and p.is_update"
-            )
-        if updates:
-            has = _FLAGS[table.capability] if table.capability else "true"
-            parts = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in table.parent_key)
-            answered = f"select distinct {parts} from staged_{self.noun.name} where {has}"
-            stays = self._spare(
-                table,
-                f"select t.* from {target} t semi join {parent} p on {same} and p.is_update "
-                f"anti join ({incoming}) i on {equal(table.key, 't', 'i')}",
-                f"({incoming})",
-            )
-            self._run(
-                f"delete from {target} t using {parent} p, ({answered}) a "
-                f"where p.is_update and {same} and {equal(table.parent_key, 't', 'a')}{stays}"
-            )
-            if stays:
-                self._note_stale(table, "spared", quoted(table.name))
         if table.parent in self._moved and any(c.name == "local_date" for c in table.columns):
-            # What the answer said nothing of stays, on the day that its parent is on now.
+            # What the answer says nothing of stays, on the day that its parent is on now.
             self._run(f"update {target} t set local_date = p.local_date from moved p where {same}")
-        if not present:
-            return
-        names = ", ".join(c.name for c in table.columns)
-        values = ", ".join(
-            f"case when t.{_FLAGS[c.capability]} then t.{c.name} else o.{c.name} end as {c.name}"
-            if c in kept
-            else f"t.{c.name}"
-            for c in table.columns
-        )
-        old = f"left join old_details o on {equal(table.key, 't', 'o')}" if kept or suspects else ""
+        present = not table.present or table.full_name in self._facts.present
         # Departures bring unique units; for the few others a key that comes twice is cut here.
         once = (
             ""
             if self.noun.name == "availability"
-            else f"qualify row_number() over (partition by {', '.join(f't.{k}' for k in table.key)}) = 1"
+            else f" qualify row_number() over (partition by {', '.join(f'i.{k}' for k in table.key)}) = 1"
         )
-        fresh = f"from ({incoming}) t {old} semi join {parent} p on {same} {once}"
-        if suspects:
-            values += f", {self._lost_details(suspects)} as lost"
-            self._run(f"create or replace temp table details as select {values} {fresh}")
-            self._keep_details(table, suspects, target, incoming)
-            values, fresh = names, "from details"
-        self._count(table, self._run(f"insert into {target} ({names}) select {values} {fresh}"))
+        came = f"({self._incoming(table)}) i semi join {owner} p on {equal(table.parent_key, 'i', 'p')}{once}"
+        if not parent.updates:
+            if present:
+                names = ", ".join(c.name for c in table.columns)
+                self._count(
+                    table, self._run(f"insert into {target} ({names}) select {self._values(table)} from {came}")
+                )
+            return
+        keys = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in table.parent_key)
+        asked = f" where {_FLAGS[table.capability]}" if table.capability else ""
+        old = (
+            f"(select t.rowid, t.* from {target} t semi join (from {owner} where old_row is not null) p on {same} "
+            f"semi join (select {keys} from staged_{self.noun.name}{asked}) a on {equal(table.parent_key, 't', 'a')}) t"
+        )
+        if present:
+            differs = " or ".join(f"i.{c.name} is distinct from t.{c.name}" for c in table.columns)
+            decision = (
+                f"select {self._values(table, 't')}, t.rowid as old_row, {self._losing(table)}, {GONE} as gone "
+                f"from (select i.* from {came}) i full join {old} on {equal(table.key, 't', 'i')} where {differs}"
+            )
+        else:
+            keys = ", ".join(f"t.{k}" for k in table.key)
+            decision = f"select {keys}, t.rowid as old_row, '' as lost, true as gone from {old}"
+        self._write(table, self._let_go(table, self._decide(table, decision)), {})
+
+    def _values(self, table: Table, there: str = "") -> str:
+        """The row as it will be: of the row `i` that came, and where its answer says nothing, of the one that is `there`."""
+        values = {c.name: f"i.{c.name}" for c in table.columns}
+        for c in table.columns:
+            if self._may_lack(table, c):
+                before = f" else {there}.{c.name}" if there else ""
+                values[c.name] = f"case when i.{_FLAGS[c.capability]} then i.{c.name}{before} end"
+        values |= {k: f"coalesce(i.{k}, {there}.{k})" for k in table.key if there}
+        return ", ".join(f"{value} as {name}" for name, value in values.items())
+
+    def _decide(self, table: Table, decision: str) -> Changes:
+        """Put down which rows come, change and go, in the work table `decided(table)`; how many."""
+        rows = self._run(f"create or replace temp table {decided(table)} as {decision}")
+        return self._look_at(table, rows) if rows else Changes()
+
+    def _look_at(self, table: Table, rows: int) -> Changes:
+        new, gone, losing = self.connection.execute(
+            f"select count(*) filter (old_row is null), count(*) filter (gone), count(*) filter (lost <> '') "
+            f"from {decided(table)}"
+        ).fetchone() or (0, 0, 0)
+        return Changes(rows, new, gone, losing)
+
+    def _let_go(self, table: Table, changes: Changes) -> Changes:
+        """Put back what the gate does not let go: values of rows that change, and rows that would go."""
+        work, marks = decided(table), table.merge is Merge.MERGE
+        if changes.losing:
+            self._keep_values(table)
+        if changes.gone:
+            shown = f"({self._incoming(table)})"
+            if marks:
+                # A row may be there for another field's sake, as for a booking's notes; one that lost values shows nothing.
+                shown = f"(from {shown} i anti join (from {work} where lost <> '') d on {equal(table.key, 'd', 'i')})"
+            spared = self._spare(table, f"from {work} where gone", shown)
+            if spared and marks:
+                self._note_older(table)
+            elif spared:
+                self._note_stale(table, "spared", quoted(table.name))
+            if spared:
+                stay = self._run(f"delete from {work} t where gone and {spared}")
+                changes = replace(changes, rows=changes.rows - stay, gone=changes.gone - stay)
+        self._changes[table.full_name] = changes
+        return changes
+
+    def _write(self, table: Table, changes: Changes, audit: Mapping[str, str]) -> None:
+        """Carry out what was decided. `audit` are columns of tables in which what goes is marked; of others it is removed."""
+        target, work = self._target(table), decided(table)
+        names = ", ".join(c.name for c in table.columns)
+        if changes.gone and audit:
+            marked = f"update {target} t set is_deleted = true, deleted_at_utc = landing_now()"
+            self._count(table, self._run(f"{marked} where t.rowid in (select old_row from {work} where gone)"))
+        if changes.updates or (changes.gone and not audit):
+            kept = " and not gone" if audit else ""
+            self._run(
+                f"delete from {target} where rowid in (select old_row from {work} where old_row is not null{kept})"
+            )
+        if changes.came:
+            into, values = (", ".join([names, *part]) for part in (audit, audit.values()))
+            self._count(table, self._run(f"insert into {target} ({into}) select {values} from {work} where not gone"))
+
+    def _prune(self) -> str:
+        """Bounds that let DuckDB skip row groups; what moved to these days from others is found by `moving`."""
+        days = self._facts.days
+        return f" and t.local_date between date '{days.start}' and date '{days.end}'" if days else ""
 
     def _versions(self, table: Table) -> None:
-        target = f"{self.catalog}.{table.full_name}"
+        target, work = self._target(table), decided(table)
         key = [k for k in table.key if k != "valid_from_utc"]
         differs = " or ".join(f"t.{c.name} is distinct from i.{c.name}" for c in table.tracked if c.name not in key)
         names = ", ".join(c.name for c in table.columns)
@@ -278,7 +287,7 @@ class Merger(Keeping):
             f"case when t.{c.name} is not null and i.{c.name} is null then '{c.name}' end" for c in judged
         )
         self._run(
-            f"create or replace temp table diff as "
+            f"create or replace temp table {work} as "
             f"with incoming as (select distinct on ({', '.join(key)}) * from ({self._incoming(table)})) "
             f"select {', '.join('i.' + c.name for c in table.columns)}, t.rowid as old_row, concat_ws(',', {losing}) as lost "
             f"from incoming i left join {target} t on {equal(key, 't', 'i')} and t.is_current "
@@ -287,29 +296,29 @@ class Merger(Keeping):
         self._keep_versions(table, judged, target, differs)
         closed = "set valid_to_utc = greatest(landing_now(), t.valid_from_utc), is_current = false"
         rows = self._run(
-            f"update {target} t {closed} where t.rowid in (select old_row from diff where old_row is not null)"
+            f"update {target} t {closed} where t.rowid in (select old_row from {work} where old_row is not null)"
         )
         flag = f" and p.{_FLAGS[table.capability]}" if table.capability else ""
         gone = f"t.is_current and not exists (select 1 from ({self._incoming(table)}) i where {equal(key, 't', 'i')})"
-        stays = self._spare(
+        spared = self._spare(
             table,
             f"select t.* from {target} t semi join ({self.noun.scope}) p on {equal(table.scope, 't', 'p')}{flag} "
             f"where {gone}",
             f"({self._incoming(table)})",
         )
-        if stays:
+        if spared:
             self._note_stale(table, "spared", quoted(table.name))
         rows += self._run(
             f"update {target} t {closed} from ({self.noun.scope}) p "
-            f"where {equal(table.scope, 't', 'p')}{flag} and {gone}{stays}"
+            f"where {equal(table.scope, 't', 'p')}{flag} and {gone}{f' and not {spared}' if spared else ''}"
         )
-        rows += self._run(f"insert into {target} ({names}) select {names} from diff")
+        rows += self._run(f"insert into {target} ({names}) select {names} from {work}")
         self._count(table, rows)
 
     def forget_absences(self, table: Table) -> None:
         """Rows that are in an answer again are missed no longer."""
         absences = f"{self.catalog}.ops.absences"
-        if self._run(f"select count(*) from {absences} where table_name = '{table.full_name}'"):
+        if table.full_name in self._absences:
             found = self.connection.execute(
                 f"delete from {absences} a where table_name = '{table.full_name}' and exists "
                 f"(select 1 from ({self._shown(table)}) t "
@@ -349,14 +358,14 @@ class Merger(Keeping):
             ask, subject_key, misses, newer = "p.resource", "p.subject_key", "1", ""
         going = f"not t.is_deleted and not exists (select 1 from {incoming} i where {equal(table.key, 't', 'i')})"
         if table.unsaid:
-            stays = self._spare(
+            spared = self._spare(
                 table,
                 f"select t.* from {target} t semi join ({scope}) p on {equal(table.scope, 't', 'p')} where {going}",
                 incoming,
             )
-            if stays:
+            if spared:
                 self._note_older(table)
-                newer += stays
+                newer += f" and not {spared}"
         missed = self._run(
             f"create or replace temp table missed as select t.connection_id, {key} as key, {ask} as resource, "
             f"{subject_key} as subject_key, {misses} as misses, max(p.request_seq) as request_seq "
@@ -376,9 +385,8 @@ class Merger(Keeping):
                 f"request_seq, landing_now() from missed m where not exists (select 1 from {absences} a "
                 f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key)"
             )
-        if not table.own_subject and self._run(
-            f"select count(*) from {absences} where table_name = '{table.full_name}'"
-        ):
+            self._absences.add(table.full_name)
+        if not table.own_subject and table.full_name in self._absences:
             # Neither shown nor missed this time: it lies outside the days that are asked for now, such as yesterday. No
             # answer will ever prove anything about it.
             self._run(

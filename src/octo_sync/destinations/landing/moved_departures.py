@@ -9,6 +9,7 @@ from collections.abc import Callable
 import duckdb
 
 from octo_sync.destinations.landing import versions
+from octo_sync.destinations.landing.kept_values import decided
 from octo_sync.tables.schema import Table
 
 __all__ = ["FEW", "carry", "find", "leave", "new_keys"]
@@ -32,14 +33,12 @@ def new_keys(db: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
     ).fetchall()
 
 
-def find(run: Run, table: Table, target: str, history: Table, prune: str) -> int:
-    """Rows of `diff` that are new on the landing's days get the row that is there on another day, if one is; how many.
+def find(run: Run, table: Table, target: str, history: Table, prune: str, new: int) -> int:
+    """Decided rows that are new on the landing's days get the row that is there on another day, if one is; how many.
 
-    `prune` is the condition by which rows of `target`, alias `t`, are on the landing's days.
+    `prune` is the condition by which rows of `target`, alias `t`, are on the landing's days, `new` how many are not there.
     """
-    new = run("select count(*) from diff where old_row is null")
-    if not new:
-        return 0
+    work = decided(table)
     where = f"d.old_row is null and not (true{prune})"
     if new > FEW:
         # Of options that an earlier run landed something of: a first load would look for everything and find nothing.
@@ -53,35 +52,31 @@ def find(run: Run, table: Table, target: str, history: Table, prune: str) -> int
     old = {"old_row": "t.rowid", "old_seen": "t.first_seen_at_utc", **versions.former(history)}
     found = run(
         f"create or replace temp table elsewhere as select {keys}, {', '.join(f'{v} as {n}' for n, v in old.items())} "
-        f"from diff d join {target} t on {same} where {where}"
+        f"from {work} d join {target} t on {same} where {where}"
     )
     if found:
         run(
-            f"update diff d set {', '.join(f'{name} = t.{name}' for name in old)} from elsewhere t "
+            f"update {work} d set {', '.join(f'{name} = t.{name}' for name in old)} from elsewhere t "
             f"where {same} and d.old_row is null"
         )
     return found
 
 
 def carry(run: Run, table: Table) -> int:
-    """Make `moved`: the keys of `diff` whose day is another one now, with that day; how many."""
-    moved = "old_row is not null and old_local_date <> local_date"
-    if not run(f"select count(*) from diff where {moved}"):
-        return 0
+    """Make `moved`: the keys of decided rows whose day is another one now, with that day; how many."""
     return run(
-        f"create or replace temp table moved as select {', '.join(table.key)}, local_date from diff where {moved}"
+        f"create or replace temp table moved as select {', '.join(table.key)}, local_date from {decided(table)} "
+        "where old_row is not null and old_local_date <> local_date"
     )
 
 
-def leave(run: Run) -> None:
-    """A month that a departure of `diff` has left is no longer what its last answer said: an equal one is read again."""
+def leave(run: Run, table: Table) -> None:
+    """A month that a departure has left is no longer what its last answer said: an equal one is read again."""
     moved = "old_row is not null and date_trunc('month', old_local_date) <> date_trunc('month', local_date)"
-    if not run(f"select count(*) from diff where {moved}"):
-        return
     same = " and ".join(f"c.{column} = d.{column}" for column in _OPTION)
     run(
         f"update ops.coverage t set answer_hash = null, row_count = greatest(0, t.row_count - m.live) from "
-        f"(select c.connection_id, c.key, count(*) filter (not d.old_is_deleted) as live from diff d "
+        f"(select c.connection_id, c.key, count(*) filter (not d.old_is_deleted) as live from {decided(table)} d "
         f"join ops.coverage c on c.resource = 'availability' and {same} "
         f"and d.old_local_date between c.window_start and c.window_end where {moved} group by all) m "
         f"where t.resource = 'availability' and t.connection_id = m.connection_id and t.key = m.key"

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from octo_sync.destinations.base import Answered
-from octo_sync.model import SubjectKind
+from octo_sync.model import SubjectKind, Window
 from octo_sync.tables.schema import STAGED, Noun, Table
 
 __all__ = ["FLAGS", "Facts", "Stage"]
@@ -40,6 +40,10 @@ class Facts:
     """Records staged."""
     seen: bool = False
     """Whether there are bookings that were in an answer but not read: `seen_bookings`."""
+    unknown: bool = False
+    """Whether some field has a value that is not on its list."""
+    days: Window | None = None
+    """From the first to the last day of departures that the answers are about."""
 
 
 class Stage:
@@ -88,8 +92,10 @@ class Stage:
     def _look(self) -> Facts:
         details = [t for t in self._tables if t.present]
         asked = [f"bool_and({flag})" for flag in FLAGS.values()] + [f"bool_or({t.present})" for t in details]
+        asked.append(f"bool_or({' or '.join(f'len({enum.unknown}) > 0' for enum in self.noun.enums) or 'false'})")
         sql = f"select count(*), {', '.join(asked)} from staged_{self.noun.name}"
-        rows, *found = self._db.execute(sql).fetchone() or (0,)
+        rows, *found, unknown = self._db.execute(sql).fetchone() or (0, None)
+        windows = [a.window for a in self._answered if a.window] if self.noun.name == "availability" else []
         names = [*FLAGS.values(), *(t.full_name for t in details)]
         true = frozenset(name for name, value in zip(names, found, strict=True) if value)
         return Facts(
@@ -98,6 +104,8 @@ class Stage:
             parents=frozenset(t.parent for t in self._tables if t.parent),
             rows=rows,
             seen=self._has_seen,
+            unknown=bool(unknown),
+            days=Window(min(w.start for w in windows), max(w.end for w in windows)) if windows else None,
         )
 
     def _read(self, lines: Sequence[bytes], begin: str) -> None:

@@ -63,6 +63,8 @@ class LandingWork:
         self._stages: list[Stage] = []
         self._losses: dict[str, Losses] = {}
         self._lost_lately = functools.cache(landing.lost_lately)
+        self._absences: set[str] = set()
+        """Tables of which rows are missed."""
         self._fresh: list[Answered] = []
         self._found: Counter[tuple[str, str, str, str]] = Counter()
         """Drift: connection, resource, kind, name → how often."""
@@ -88,7 +90,6 @@ class LandingWork:
     def stage(self) -> None:
         """Make the checked records temporary relations."""
         self._db.execute("set variable landing_now = $1::timestamptz", [self._landing.now])
-        self._db.execute("set variable landing_run = $1::varchar", [self._landing.run_id])
         for name in _NOUNS:
             chosen = [a for a in self._fresh if a.noun == name and not a.unchanged and not a.not_found]
             if chosen:
@@ -101,6 +102,8 @@ class LandingWork:
                 )
                 stage.read()
                 self._stages.append(stage)
+        if any(stage.noun.name == "availability" for stage in self._stages):
+            self._db.execute("set variable landing_run = $1::varchar", [self._landing.run_id])
         self._bring(self._fresh)
         for stage in self._stages:
             stage.settle()
@@ -118,12 +121,14 @@ class LandingWork:
 
     def land(self) -> None:
         """Rows, absences, watermark and drift: one transaction (R8)."""
+        missed = self._db.execute("select distinct table_name from ops.absences").fetchall()
+        self._absences |= {name for (name,) in missed}
         self._find_own()
         for stage in self._stages:
             self._land_noun(stage)
         self._miss_own()
         self._miss_nothing_unasked()
-        self.report.differing += cover(self._db, self._fresh, self._landing.run_id)
+        self.report.differing += cover(self._db, self._fresh, self._landing.run_id, missed=bool(self._absences))
         cover_open_dated(self._db, self._fresh, self._landing.run_id)
         self._drift()
 
@@ -148,6 +153,7 @@ class LandingWork:
             losses=self._losses.setdefault(
                 stage.noun.name, Losses(self._db, self._main, stage.noun.name, self._landing.guard, self._lost_lately)
             ),
+            absences=self._absences,
         )
 
     def _land_noun(self, stage: Stage) -> None:
@@ -253,7 +259,7 @@ class LandingWork:
     def _find_own(self) -> None:
         """What answered for itself, changed or not, is not missed; that a list hides it is written down."""
         there = [(a.subject, table) for a, table in self._own() if not a.not_found]
-        if there:
+        if there and self._absences:
             found = self._db.execute(
                 "delete from ops.absences a using (select unnest($1::varchar[]) as connection_id, "
                 "unnest($2::varchar[]) as table_name, unnest($3::varchar[]) as key) n "
@@ -299,6 +305,7 @@ class LandingWork:
             if not missed or not missed[0]:
                 continue
             self.report.absent += int(missed[0])
+            self._absences.add(table.full_name)
             self._db.execute(
                 "update ops.absences a set misses = misses + 1, request_seq = r.request_seq from refused r "
                 f"where a.connection_id = r.connection_id and a.table_name = '{table.full_name}' and a.key = r.key "
@@ -327,18 +334,11 @@ class LandingWork:
         """Values outside the lists that are known: kept as they are, and counted."""
         found: dict[tuple[str, str, str, str], int] = {}
         for stage in self._stages:
-            enums = stage.noun.enums
-            if not enums:
+            if not stage.facts.unknown:
                 continue
-            unknown = ", ".join(
-                f"list_filter({enum.sql}, lambda v: v is not null and not list_contains(${i}, v)) as e{i}"
-                for i, enum in enumerate(enums, 1)
-            )
-            rows = self._db.execute(
-                f"select * from (select connection_id, {unknown} from staged_{stage.noun.name}) "
-                f"where {' or '.join(f'len(e{i}) > 0' for i in range(1, len(enums) + 1))}",
-                [sorted(enum.values) for enum in enums],
-            ).fetchall()
+            enums = stage.noun.enums
+            unknown = ", ".join(enum.unknown for enum in enums)
+            rows = self._db.execute(f"select connection_id, {unknown} from staged_{stage.noun.name}").fetchall()
             for connection, *lists in rows:
                 for enum, values in zip(enums, lists, strict=True):
                     for value in values or ():

@@ -1,6 +1,6 @@
 """Write the versions that changed rows leave behind. Every statement runs inside the landing's transaction.
 
-The merge puts what a row was beside what it is (`old_…` in `diff`), so that nothing has to be looked up twice, and only
+The merge puts what a row was beside what it is (`old_…` in its work table), so that nothing has to be looked up twice, and only
 rows that really changed cost anything. Only versions of the landing's own keys are read.
 """
 
@@ -46,17 +46,17 @@ def former(history: Table) -> dict[str, str]:
     return audit | {f"old_{c}": f"t.{c}" for c in history.followed}
 
 
-def insert_first(run: Run, history: Table, target: str) -> int:
-    """The first version of every new row in `diff`; how many."""
+def insert_first(run: Run, history: Table, target: str, work: str) -> int:
+    """The first version of every new row in the work table; how many."""
     keys, followed = ", ".join(_key(history)), ", ".join(history.followed)
     return run(
         f"{_into(history, target)} select {keys}, 1, landing_now(), null, true, '', _source, {followed} "
-        f"from diff where old_row is null"
+        f"from {work} where old_row is null"
     )
 
 
-def insert_changed(run: Run, history: Table, target: str, prune: str) -> int:
-    """A version of every row in `diff` that was there and is not what it was; how many. The one before is closed.
+def insert_changed(run: Run, history: Table, target: str, work: str, prune: str) -> int:
+    """A version of every row in the work table that was there and is not what it was; how many. The one before is closed.
 
     `prune` narrows which rows of the history, alias `t`, can be of these keys.
     """
@@ -66,7 +66,7 @@ def insert_changed(run: Run, history: Table, target: str, prune: str) -> int:
     changed = run(
         f"create or replace temp table versioned as select {keys}, {', '.join(history.followed)}, "
         f"{', '.join(f'old_{c}' for c in history.followed)}, old_is_deleted, old_deleted_at, old_seen, _source, "
-        f"concat_ws(',', {names}) as changed_fields from diff "
+        f"concat_ws(',', {names}) as changed_fields from {work} "
         f"where old_row is not null and ({' or '.join(differs.values())})"
     )
     if not changed:
