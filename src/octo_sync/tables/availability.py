@@ -24,7 +24,7 @@ AVAILABILITY = Table(
     description="Departures and open days as the service offers them to this token.",
     grain="One departure (START_TIME) or one day (OPENING_HOURS) of an option.",
     noun="availability",
-    source="staged_availability",
+    source="staged_availability r",
     key=_KEY,
     scope=("connection_id", "product_id", "option_id"),
     content='hash(has_pricing, r."unitPricing", r.pricing, r.oddities)',
@@ -67,16 +67,16 @@ AVAILABILITY_PRICES = Table(
     grain="One unit of one departure; unit_id is '' where the price is per booking.",
     noun="availability",
     source=(
-        "(select * exclude (prices), unnest(prices) as price from (select *, "
+        '(select connection_id, product_id, option_id, has_pricing, r.id, r."localDateTimeStart", unnest('
         'case when r.pricing is null then coalesce(r."unitPricing", []) '
-        'else list_append(coalesce(r."unitPricing", []), r.pricing) end as prices from staged_availability))'
+        'else list_append(coalesce(r."unitPricing", []), r.pricing) end) as price from staged_availability r) r'
     ),
     key=(*_KEY, "unit_id", "currency"),
     merge=Merge.REPLACE,
     at="unitPricing",
     at_own=("unit_id", "pricing"),
     unsaid=(
-        "select connection_id, product_id, option_id, r.id as availability_id from staged_availability "
+        "select connection_id, product_id, option_id, r.id as availability_id from staged_availability r "
         'where has_pricing and r."unitPricing" is null and r.pricing is null'
     ),
     parent="core.availability",

@@ -32,12 +32,12 @@ NOUN = Noun(
         Enum("unitItems.status", _STATUSES, 'list_transform(r."unitItems", lambda i: i.status)'),
     ),
     scope=(
-        "select distinct connection_id, r.uuid as booking_uuid, has_pricing, has_content, has_extras from staged_bookings"
+        "select distinct connection_id, r.uuid as booking_uuid, has_pricing, has_content, has_extras from staged_bookings r"
     ),
     beside=(("payload_digest", "BIGINT"), ("contact_key", "VARCHAR")),
 )
 
-_ITEMS = '(select *, unnest(r."unitItems") as i from staged_bookings)'
+_ITEMS = '(select connection_id, has_extras, has_pricing, r.uuid, unnest(r."unitItems") as i from staged_bookings r) r'
 _CONNECTION_ID = column("connection_id", "text", "connection_id", "The connection it was seen through.")
 _BOOKING_UUID = column("booking_uuid", "text", "r.uuid", "OCTO booking uuid.")
 _START = 'r.availability."localDateTimeStart"'
@@ -68,7 +68,7 @@ BOOKINGS = Table(
     description="Bookings that this token may see. No name, address or note of a person is in it.",
     grain="One booking of one connection.",
     noun="bookings",
-    source="staged_bookings",
+    source="staged_bookings r",
     key=("connection_id", "booking_uuid"),
     scope=("connection_id",),
     own_subject="booking",
@@ -170,7 +170,7 @@ UNIT_ITEMS = Table(
     scope=("connection_id", "booking_uuid"),
     absent_is_gone=True,
     at="unitItems",
-    unsaid='select connection_id, r.uuid as booking_uuid from staged_bookings where r."unitItems" is null',
+    unsaid='select connection_id, r.uuid as booking_uuid from staged_bookings r where r."unitItems" is null',
     columns=(
         _CONNECTION_ID,
         column("unit_item_uuid", "text", "i.uuid", "OCTO unit item uuid."),
@@ -188,15 +188,13 @@ UNIT_ITEMS = Table(
 
 _UNTOLD_ITEMS = (
     "select t.connection_id, t.booking_uuid, t.unit_item_uuid from core.booking_unit_items t join staged_bookings s "
-    'on s.connection_id = t.connection_id and s.r.uuid = t.booking_uuid where s.r."unitItems" is null'
+    'on s.connection_id = t.connection_id and s.uuid = t.booking_uuid where s."unitItems" is null'
 )
 """The tickets of bookings whose answers say nothing about tickets."""
 
 _EXTRA_ITEMS = (
-    "(select connection_id, has_extras, has_pricing, r, e, '' as item from "
-    '(select *, unnest(r."extraItems") as e from staged_bookings) union all by name '
-    "select connection_id, has_extras, has_pricing, r, e, i.uuid as item from "
-    f'(select *, unnest(i."extraItems") as e from {_ITEMS}))'
+    "(select connection_id, has_extras, has_pricing, r.uuid, '' as item, unnest(r.\"extraItems\") as e from staged_bookings r "
+    f'union all select connection_id, has_extras, has_pricing, r.uuid, i.uuid, unnest(i."extraItems") from {_ITEMS})'
 )
 EXTRA_ITEMS = Table(
     schema="core",
@@ -205,11 +203,11 @@ EXTRA_ITEMS = Table(
     grain="One extra of one ticket, or of the whole booking.",
     noun="bookings",
     source=(
-        "(select connection_id, has_extras, has_pricing, r, item, coalesce(e.\"extraId\", e.id, '') as extra, "
+        "(select connection_id, has_extras, has_pricing, uuid, item, coalesce(e.\"extraId\", e.id, '') as extra, "
         "try_cast(sum(coalesce(e.quantity, 1)) as bigint) as quantity, any_value(e.pricing.currency) as currency, "
         'any_value(e.pricing."currencyPrecision") as precision, sum(e.pricing.original)::bigint as original, '
         "sum(e.pricing.retail)::bigint as retail, sum(e.pricing.net)::bigint as net "
-        f"from {_EXTRA_ITEMS} group by all)"
+        f"from {_EXTRA_ITEMS} group by all) r"
     ),
     key=("connection_id", "booking_uuid", "unit_item_uuid", "extra_id"),
     merge=Merge.REPLACE,
@@ -219,7 +217,7 @@ EXTRA_ITEMS = Table(
     at="unitItems.extraItems",
     at_own=("unit_item_uuid", "extraItems"),
     unsaid=(
-        "select connection_id, r.uuid as booking_uuid, '' as unit_item_uuid from staged_bookings "
+        "select connection_id, r.uuid as booking_uuid, '' as unit_item_uuid from staged_bookings r "
         'where has_extras and r."extraItems" is null union all '
         f'select connection_id, r.uuid, i.uuid from {_ITEMS} where has_extras and i."extraItems" is null union all '
         f"{_UNTOLD_ITEMS}"
@@ -259,10 +257,10 @@ TAXES = Table(
     grain="One tax name of one booking.",
     noun="bookings",
     source=(
-        "(select connection_id, has_pricing, r, coalesce(t.name, '') as name, r.pricing.currency as currency, "
-        'r.pricing."currencyPrecision" as precision, sum(t.original)::bigint as original, '
-        "sum(t.retail)::bigint as retail, sum(t.net)::bigint as net "
-        f'from (select *, unnest(r.pricing."includedTaxes"::{struct(Tax)}[]) as t from staged_bookings) group by all)'
+        "(select connection_id, has_pricing, uuid, coalesce(t.name, '') as name, currency, precision, "
+        "sum(t.original)::bigint as original, sum(t.retail)::bigint as retail, sum(t.net)::bigint as net "
+        'from (select connection_id, has_pricing, r.uuid, r.pricing.currency, r.pricing."currencyPrecision" as precision, '
+        f'unnest(r.pricing."includedTaxes"::{struct(Tax)}[]) as t from staged_bookings r) group by all) r'
     ),
     key=("connection_id", "booking_uuid", "name"),
     merge=Merge.REPLACE,
@@ -271,7 +269,7 @@ TAXES = Table(
     capability="pricing",
     at="pricing.includedTaxes",
     unsaid=(
-        "select connection_id, r.uuid as booking_uuid from staged_bookings "
+        "select connection_id, r.uuid as booking_uuid from staged_bookings r "
         'where has_pricing and r.pricing."includedTaxes" is null'
     ),
     present='len(r.pricing."includedTaxes") > 0',
@@ -295,9 +293,8 @@ TAXES = Table(
 )
 
 _PEOPLE = (
-    "(select connection_id, r.uuid as booking, '' as item, r.contact as c, r.notes as remark from staged_bookings "
-    "union all by name select connection_id, r.uuid as booking, i.uuid as item, i.contact as c, null as remark from "
-    f"{_ITEMS} where i.contact is not null)"
+    "(select connection_id, r.uuid as booking, '' as item, r.contact as c, r.notes as remark from staged_bookings r "
+    f"union all select connection_id, r.uuid, i.uuid, i.contact, null from {_ITEMS} where i.contact is not null)"
 )
 CONTACTS = Table(
     schema="private",
@@ -316,7 +313,7 @@ CONTACTS = Table(
     at_own=("unit_item_uuid", "contact"),
     # Who is not named any more, while the booking or the ticket is there.
     unsaid=(
-        "select connection_id, r.uuid as booking_uuid, '' as unit_item_uuid from staged_bookings union all "
+        "select connection_id, r.uuid as booking_uuid, '' as unit_item_uuid from staged_bookings r union all "
         f"select connection_id, r.uuid, i.uuid from {_ITEMS} union all {_UNTOLD_ITEMS}"
     ),
     private=True,

@@ -23,13 +23,13 @@ NOUN = Noun(
     ),
     scope=(
         "select distinct connection_id, r.id as product_id, resource, subject_key, request_seq, "
-        "has_pricing, has_content, has_extras from staged_products where is_primary"
+        "has_pricing, has_content, has_extras from staged_products r where is_primary"
     ),
 )
 
-_PRIMARY = "(select * from staged_products where is_primary)"
-_OPTIONS = '(select *, o.id as "oid" from (select *, unnest(r.options) as o from staged_products where is_primary))'
-_UNITS = f"(select *, unnest(o.units) as u from {_OPTIONS})"
+_PRIMARY = "(select * from staged_products where is_primary) r"
+_OPTIONS = '(select *, o.id as "oid" from (select *, unnest(options) as o from staged_products where is_primary)) r'
+_UNITS = f"(select *, unnest(o.units) as u from {_OPTIONS}) r"
 _PRODUCT_ID = column("product_id", "text", "r.id", "OCTO product id.")
 _OPTION_ID = column("option_id", "text", "o.id", "OCTO option id, unique inside its product.")
 _CONNECTION_ID = column("connection_id", "text", "connection_id", "The connection it was seen through.")
@@ -151,7 +151,7 @@ UNIT_PRICES = Table(
     noun="products",
     source=(
         f'(select *, unnest(u."pricingFrom") as price, u.id as "uid" from {_UNITS} union all by name '
-        f'select *, unnest(o."pricingFrom") as price, \'\' as "uid" from {_OPTIONS})'
+        f'select *, unnest(o."pricingFrom") as price, \'\' as "uid" from {_OPTIONS}) r'
     ),
     key=(*_PRICE_KEY, "valid_from_utc"),
     merge=Merge.VERSIONS,
@@ -180,7 +180,7 @@ UNIT_PRICES = Table(
 
 _EXTRAS = (
     f"(select *, unnest(o.extras) as e, '' as \"uid\" from {_OPTIONS} union all by name "
-    f'select * exclude (u), unnest(u.extras) as e, u.id as "uid" from {_UNITS})'
+    f'select * exclude (u), unnest(u.extras) as e, u.id as "uid" from {_UNITS}) r'
 )
 EXTRAS = Table(
     schema="core",
@@ -219,7 +219,7 @@ _CONTENT_FIELDS = 'title, "shortDescription", description, features, faqs, media
 
 def _content_half(prefix: str, option: str) -> str:
     fields = ", ".join(f"{prefix}.{f}" for f in _CONTENT_FIELDS.split(", "))
-    unnested = "staged_products" if prefix == "r" else "(select *, unnest(r.options) as o from staged_products)"
+    unnested = "staged_products r" if prefix == "r" else "(select *, unnest(options) as o from staged_products) r"
     return f'select connection_id, language, has_content, r.id as "pid", {option} as "oid", {fields} from {unnested}'
 
 

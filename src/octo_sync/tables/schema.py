@@ -1,8 +1,9 @@
 """What a table is: its columns, and the rule by which an answer meets the rows that are there.
 
-The loader stages checked records as one relation per noun, `staged_<noun>`, with the record as the struct `r` and the
-fields of `STAGED` beside it. A table is a select over that relation plus a rule (`Merge`) how its rows meet those that
-are there. Types are names that DuckDB and PostgreSQL share. Pure: nothing here touches a database.
+The loader stages checked records as one relation per noun, `staged_<noun>`, with the record's fields and those of `STAGED`
+as columns; `r` is its alias wherever one of the record's is taken from it. A table is a select over that relation plus a rule
+(`Merge`) how its rows meet those that are there. Types are names that DuckDB and PostgreSQL share. Pure: nothing here touches
+a database.
 """
 
 from dataclasses import dataclass

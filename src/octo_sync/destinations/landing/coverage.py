@@ -107,7 +107,7 @@ def cover_open_dated(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered]
     if all(a.unchanged for a in lists):
         return
     db.execute(f"update ops.coverage o set travel_month = null from listing n where not n.is_equal and {former}")
-    shown = "select connection_id, subject_key, r.uuid as booking_uuid from staged_bookings where resource = 'bookings'"
+    shown = "select connection_id, subject_key, uuid as booking_uuid from staged_bookings where resource = 'bookings'"
     if any(a.seen for a in lists):
         shown += " union select connection_id, subject_key, booking_uuid from seen_bookings"
     db.execute(

@@ -200,7 +200,7 @@ class Merger(Keeping):
         asked = f" where {_FLAGS[table.capability]}" if table.capability else ""
         old = (
             f"(select t.rowid, t.* from {target} t semi join (from {owner} where old_row is not null) p on {same} "
-            f"semi join (select {keys} from staged_{self.noun.name}{asked}) a on {equal(table.parent_key, 't', 'a')}) t"
+            f"semi join (select {keys} from staged_{self.noun.name} r{asked}) a on {equal(table.parent_key, 't', 'a')}) t"
         )
         if present:
             differs = " or ".join(f"i.{c.name} is distinct from t.{c.name}" for c in table.columns)

@@ -26,10 +26,10 @@ _OPTION = ("connection_id", "product_id", "option_id")
 def new_keys(db: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
     """The keys that are staged and not on their days, where they may be on others; one a row."""
     return db.execute(
-        "select distinct s.connection_id, s.product_id, s.option_id, s.r.id "
+        "select distinct s.connection_id, s.product_id, s.option_id, s.id "
         "from staged_availability s where not exists (select 1 from core.availability t "
         "where t.connection_id = s.connection_id and t.product_id = s.product_id and t.option_id = s.option_id "
-        "and t.availability_id = s.r.id)"
+        "and t.availability_id = s.id)"
     ).fetchall()
 
 

@@ -93,7 +93,7 @@ class Stage:
         details = [t for t in self._tables if t.present]
         asked = [f"bool_and({flag})" for flag in FLAGS.values()] + [f"bool_or({t.present})" for t in details]
         asked.append(f"bool_or({' or '.join(f'len({enum.unknown}) > 0' for enum in self.noun.enums) or 'false'})")
-        sql = f"select count(*), {', '.join(asked)} from staged_{self.noun.name}"
+        sql = f"select count(*), {', '.join(asked)} from staged_{self.noun.name} r"
         rows, *found, unknown = self._db.execute(sql).fetchone() or (0, None)
         windows = [a.window for a in self._answered if a.window] if self.noun.name == "availability" else []
         names = [*FLAGS.values(), *(t.full_name for t in details)]
@@ -121,10 +121,10 @@ class Stage:
             lists = ", ".join(column for column, _ in (*self.noun.beside, ("records", "")))
             beside = "".join(f"unnest({column}) as {column}, " for column, _ in self.noun.beside)
             self._db.execute(
-                f"{begin} select * exclude ({lists}), {beside}"
+                f"{begin} select * exclude (r), unnest(r) from (select * exclude ({lists}), {beside}"
                 f"unnest(records) as r from read_json($1, format = 'newline_delimited', records = 'true', "
                 f"columns = {{{', '.join(columns)}, records: '{record}[]'}}, "
-                f"maximum_object_size = {max(_LEAST_LINE, longest)})",
+                f"maximum_object_size = {max(_LEAST_LINE, longest)}))",
                 [name],
             )
         finally:
@@ -135,7 +135,7 @@ class Stage:
         if left_out:
             key = "uuid" if self.noun.name == "bookings" else "id"
             self._db.execute(
-                f"delete from staged_{self.noun.name} s where (s.request_seq, s.r.{key}) in "
+                f"delete from staged_{self.noun.name} s where (s.request_seq, s.{key}) in "
                 "(select unnest($1::bigint[]), unnest($2::varchar[]))",
                 [list(column) for column in zip(*left_out, strict=True)],
             )
@@ -153,7 +153,7 @@ class Stage:
         """Rows that stayed as they were may come from other bytes now: contacts are not in them, and texts are left alone."""
         self._db.execute(
             "update core.bookings t set payload_digest = s.payload_digest, contact_key = s.contact_key "
-            "from staged_bookings s where t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid "
+            "from staged_bookings s where t.connection_id = s.connection_id and t.booking_uuid = s.uuid "
             "and t.row_hash is not null "
             "and (t.payload_digest is distinct from s.payload_digest or t.contact_key is distinct from s.contact_key)"
         )
@@ -213,17 +213,17 @@ class Stage:
                 self._db.execute(
                     "update ops.coverage c set answer_hash = null from staged_bookings s "
                     "where s.resource = 'bookings' and c.connection_id = s.connection_id and c.resource = 'booking' "
-                    "and c.answer_hash is not null and c.key = to_json([s.r.uuid])::varchar"
+                    "and c.answer_hash is not null and c.key = to_json([s.uuid])::varchar"
                 )
             if SubjectKind.BOOKING in kinds:
                 self._db.execute(
                     "update ops.coverage c set answer_hash = null from (select s.connection_id, t.local_date, "
-                    'left(s.r.availability."localDateTimeStart", 10)::date as new_date, '
-                    'coalesce(t.utc_created_at, s.r."utcCreatedAt"::timestamptz)::date as created_date, '
+                    'left(s.availability."localDateTimeStart", 10)::date as new_date, '
+                    'coalesce(t.utc_created_at, s."utcCreatedAt"::timestamptz)::date as created_date, '
                     "o.travel_month as shown_in from staged_bookings s left join core.bookings t "
-                    "on t.connection_id = s.connection_id and t.booking_uuid = s.r.uuid left join ops.coverage o "
+                    "on t.connection_id = s.connection_id and t.booking_uuid = s.uuid left join ops.coverage o "
                     "on o.connection_id = s.connection_id and o.resource = 'open_dated' "
-                    "and o.key = to_json([s.r.uuid])::varchar where s.resource = 'booking' "
+                    "and o.key = to_json([s.uuid])::varchar where s.resource = 'booking' "
                     "and (t.payload_digest is null or t.payload_digest is distinct from s.payload_digest or t.is_deleted)"
                     ") b where c.connection_id = b.connection_id and c.resource = 'bookings' "
                     "and c.answer_hash is not null and (b.local_date between c.window_start and c.window_end "

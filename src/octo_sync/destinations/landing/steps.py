@@ -338,7 +338,7 @@ class LandingWork:
                 continue
             enums = stage.noun.enums
             unknown = ", ".join(enum.unknown for enum in enums)
-            rows = self._db.execute(f"select connection_id, {unknown} from staged_{stage.noun.name}").fetchall()
+            rows = self._db.execute(f"select connection_id, {unknown} from staged_{stage.noun.name} r").fetchall()
             for connection, *lists in rows:
                 for enum, values in zip(enums, lists, strict=True):
                     for value in values or ():

@@ -224,7 +224,7 @@ class PostgresWarehouse(SharedWarehouse):
     def _staged_bookings(self) -> list[str]:
         if not self._bench.has("staged_bookings"):
             return []
-        return [uuid for (uuid,) in self._bench.db.execute("select distinct r.uuid from staged_bookings").fetchall()]
+        return [uuid for (uuid,) in self._bench.db.execute("select distinct uuid from staged_bookings").fetchall()]
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
         """Mark proven deletions; see `Destination`."""
