@@ -61,7 +61,7 @@ class Forks:
             [sys.executable, "-c", SERVER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
+            bufsize=0,  # or a line that was read ahead is not seen by `select`
             env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "LANG": "C.UTF-8"},
         )
 
@@ -71,8 +71,8 @@ class Forks:
             for path, text in zip(self._files, (stdin, "", ""), strict=True):
                 path.write_text(text, encoding="utf-8")
             words, files = [str(word) for word in words], [str(path) for path in self._files]
-            self._process.stdin.write(json.dumps({"words": words, "cwd": str(cwd), "env": env, "files": files}) + "\n")
-            self._process.stdin.flush()
+            asked = {"words": words, "cwd": str(cwd), "env": env, "files": files}
+            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
             child = int(self._process.stdout.readline())
             if not select.select([self._process.stdout], [], [], within)[0]:
                 os.kill(child, signal.SIGKILL)

@@ -28,7 +28,10 @@ _COLUMNS = {
     "answer_hash": "varchar",
     "run_id": "varchar",
 }
+_FOUND = ("row_count", "is_complete", "missing_capabilities")
 _SAME = "o.connection_id = n.connection_id and o.resource = n.resource and o.key = n.key"
+_EQUAL = "n.is_equal and o.key is not null"
+_WRONG = f"{_EQUAL} and o.answer_hash is distinct from n.answer_hash"
 
 
 def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: str, *, missed: bool) -> list[Subject]:
@@ -43,25 +46,19 @@ def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: s
     arrays = [list(column) for column in zip(*rows, strict=True)]
     types = {**_COLUMNS, "is_equal": "boolean"}
     select = ", ".join(f"unnest(${i + 1}::{t}[]) as {c}" for i, (c, t) in enumerate(types.items()))
-    db.execute(f"create or replace temp table covering as select {select}", arrays)
     wrong: list[Subject] = []
-    # An equal answer keeps the findings of the one it equals.
     if any(a.unchanged for a in answered):
-        db.execute(
-            f"update covering n set row_count = o.row_count, is_complete = o.is_complete, "
-            f"missing_capabilities = o.missing_capabilities from ops.coverage o where n.is_equal and {_SAME}"
-        )
-        # Since the answer was compared, another landing may have made the one it equals old news; or this one did.
-        found = db.execute(
-            f"select n.connection_id, n.resource, n.key from covering n join ops.coverage o on {_SAME} "
-            f"where n.is_equal and o.answer_hash is distinct from n.answer_hash"
-        ).fetchall()
+        # An equal answer keeps the findings of the one it equals. Since it was compared, another landing may have made that
+        # one old news; or this one did.
+        values = {c: f"case when {_EQUAL} then o.{c} else n.{c} end" for c in _FOUND}
+        values |= {"answer_hash": f"case when not ({_WRONG}) then n.answer_hash end", "is_wrong": _WRONG}
+        kept = ", ".join(f"{value} as {c}" for c, value in values.items())
+        rest = ", ".join(f"n.{c}" for c in types if c not in values)
+        select = f"{rest}, {kept} from (select {select}) n left join ops.coverage o on {_SAME}"
+    db.execute(f"create or replace temp table covering as select {select}", arrays)
+    if any(a.unchanged for a in answered):
+        found = db.execute("select connection_id, resource, key from covering where is_wrong").fetchall()
         wrong = sorted(Subject.from_key(*row) for row in found)
-        if wrong:
-            db.execute(
-                f"update covering n set answer_hash = null from ops.coverage o "
-                f"where n.is_equal and {_SAME} and o.answer_hash is distinct from n.answer_hash"
-            )
     db.execute(f"delete from ops.coverage o using covering n where {_SAME}")
     # While rows are missed, an equal answer must be looked at again: it may be the second proof.
     misses = (
