@@ -13,7 +13,6 @@ rebuilt by marking everything; the journal says what has to be looked at and wha
 """
 
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from octo_sync.journal.endpoints import Endpoints
@@ -86,7 +85,5 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -50,11 +50,12 @@ def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: s
     if any(a.unchanged for a in answered):
         # An equal answer keeps the findings of the one it equals. Since it was compared, another landing may have made that
         # one old news; or this one did.
-        values = {c: f"case when {_EQUAL} then o.{c} else n.{c} end" for c in _FOUND}
-        values |= {"answer_hash": f"case when not ({_WRONG}) then n.answer_hash end", "is_wrong": _WRONG}
-        kept = ", ".join(f"{value} as {c}" for c, value in values.items())
-        rest = ", ".join(f"n.{c}" for c in types if c not in values)
-        select = f"{rest}, {kept} from (select {select}) n left join ops.coverage o on {_SAME}"
+        kept = {c: f"case when {_EQUAL} then o.{c} else n.{c} end" for c in _FOUND}
+        kept |= {"answer_hash": f"case when not ({_WRONG}) then n.answer_hash end", "is_wrong": _WRONG}
+        rest = ", ".join(
+            [*(f"n.{c}" for c in types if c not in kept), *(f"{value} as {c}" for c, value in kept.items())]
+        )
+        select = f"{rest} from (select {select}) n left join ops.coverage o on {_SAME}"
     db.execute(f"create or replace temp table covering as select {select}", arrays)
     if any(a.unchanged for a in answered):
         found = db.execute("select connection_id, resource, key from covering where is_wrong").fetchall()
