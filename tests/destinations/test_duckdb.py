@@ -10,7 +10,7 @@ import threading
 
 import duckdb
 import pytest
-from tests.destinations import contract, histories
+from tests.destinations import contract, corners, histories
 from tests.destinations.contract import (
     DECEMBER,
     NOW,
@@ -64,7 +64,7 @@ def private():
     return lambda warehouse, sql: warehouse.query(sql.format("personal.")).rows
 
 
-class TestDuckDB(contract.Contract, histories.Histories):
+class TestDuckDB(contract.Contract, histories.Histories, corners.Corners):
     """The suite itself."""
 
 

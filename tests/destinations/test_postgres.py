@@ -1,7 +1,7 @@
 """The PostgreSQL warehouse keeps the contract, and a few promises of its own."""
 
 import pytest
-from tests.destinations import contract, histories
+from tests.destinations import contract, corners, histories
 from tests.destinations.contract import NOW
 
 from octo_sync.destinations.postgres.warehouse import PostgresWarehouse
@@ -45,7 +45,7 @@ def private():
     return lambda warehouse, sql: warehouse.query(sql.format("")).rows
 
 
-class TestPostgreSQL(contract.Contract, histories.Histories):
+class TestPostgreSQL(contract.Contract, histories.Histories, corners.Corners):
     """The suite itself."""
 
 

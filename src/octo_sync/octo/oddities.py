@@ -92,7 +92,7 @@ def mend_departures(records: Iterable[Availability]) -> list[Struct | msgspec.Ra
     for record in records:
         prices, own = record.unit_pricing, record.pricing
         # Cheap, because it is asked of every departure.
-        if not prices or (not own and len({price.unit_id for price in prices}) == len(prices)):
+        if not prices or (not own and len({_text(price.unit_id) for price in prices}) == len(prices)):
             mended.append(record)
             continue
         odd = Oddities()

@@ -234,6 +234,12 @@ PRODUCT_CONTENT = Table(
     scope=("connection_id", "product_id"),
     capability="content",
     absent_is_gone=True,
+    # Texts of a language whose own answer lacked the capability stay.
+    told=(
+        f"exists (select 1 from ({NOUN.scope}) p where p.connection_id = t.connection_id and p.product_id = t.product_id "
+        "and p.has_content) and not exists (select 1 from staged_products s where s.connection_id = t.connection_id "
+        "and s.id = t.product_id and s.language = t.language and not s.has_content)"
+    ),
     columns=(
         _CONNECTION_ID,
         column("product_id", "text", '"pid"', "OCTO product id."),

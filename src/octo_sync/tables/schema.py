@@ -19,7 +19,7 @@ class Merge(StrEnum):
     """Matched by key; written only when something differs; rows that the answer should have held but does not are
     reported as absent, never removed."""
     REPLACE = "replace"
-    """Details of a parent row: replaced together with it, and only when the parent changed."""
+    """Details of a parent row: compared only when the parent changed; those that differ are written anew."""
     VERSIONS = "versions"
     """The current version is closed and a new one opened when something differs."""
     HISTORY = "history"
@@ -77,6 +77,8 @@ class Table:
     list says that there are none."""
     present: str = ""
     """SQL over a staged record: whether it holds any row of this table. For details that few records have."""
+    told: str = ""
+    """SQL over a row `t`: whether the answers say if it is there, where that is not so of all rows in their scope."""
     absent_is_gone: bool = False
     """True where the parent's own document lists all rows, so that an absent one is proven gone at once."""
     own_subject: str = ""

@@ -35,7 +35,9 @@ _WRONG = f"{_EQUAL} and o.answer_hash is distinct from n.answer_hash"
 
 
 def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: str, *, missed: bool) -> list[Subject]:
-    """Renew the coverage of the subjects. Runs inside a transaction that the caller opened. `missed`: whether any row is.
+    """Renew the coverage of the subjects. Runs inside a transaction that the caller opened.
+
+    `missed` says whether `ops.absences` may hold any row.
 
     Returned are those whose answer was taken for equal to one that is no longer what is landed.
     """

@@ -14,7 +14,7 @@ from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
 from octo_sync.destinations.landing.staging import Facts
 from octo_sync.tables.schema import Column, Merge, Noun, Table
 
-__all__ = ["GONE", "Keeping", "decided", "equal", "together"]
+__all__ = ["GONE", "Keeping", "decided", "equal"]
 
 GONE = "i.connection_id is null"
 """Whether no row `i` came for the row `t` that is there."""
@@ -23,7 +23,8 @@ GONE = "i.connection_id is null"
 def decided(table: Table | str) -> str:
     """The work table of a table's rows that come, change or go in this landing.
 
-    It has the table's columns as they will be, `old_row` (null: new), `gone`, and `lost`: columns that would lose their value.
+    It has the table's columns as they will be, `old_row` (null: new), `lost` (columns that would lose their value), and `gone`
+    unless the table keeps versions.
     """
     return f"decided_{table if isinstance(table, str) else table.full_name}".replace(".", "_")
 
@@ -69,7 +70,6 @@ class Keeping:
     noun: Noun
     _facts: Facts
     _losses: Losses
-    _filled: set[str]
     _had_rows: set[str]
     _histories: Mapping[str, Table]
 
@@ -112,9 +112,11 @@ class Keeping:
             lost.append(f"case when t.{c.name} is not null and i.{c.name} is null{told}{stays} then '{c.name}' end")
             if flag:
                 stale.append(f"case when t.{c.name} is not null and not {flag} then '{c.name}' end")
+        marks = table.merge is Merge.MERGE
         older = f"nullif(concat_ws(',', {', '.join(stale)}), '')" if stale else "null::varchar"
-        whole = f"t.is_deleted or {GONE}" if table.merge is Merge.MERGE else GONE
-        return f"case when {whole} then '' else concat_ws(',', {', '.join(lost)}) end as lost, {older} as stale"
+        whole = f"t.is_deleted or {GONE}" if marks else GONE
+        lost_columns = f"case when {whole} then '' else concat_ws(',', {', '.join(lost)}) end as lost"
+        return f"{lost_columns}, {older} as stale" if marks else lost_columns
 
     def _keep_values(self, table: Table) -> None:
         """Put back into the rows what the gate does not let go."""
@@ -134,6 +136,8 @@ class Keeping:
             for name, is_lost in kept.items():
                 self._note_stale(table, f"(select * from {work} d where {is_lost})", quoted(f"{table.name}.{name}"))
         doubtful = " or ".join(_kept(table, columns, verdicts, ["doubtful"]).values())
+        if doubtful and not marks:
+            self._doubt(work, doubtful)
         if doubtful and any(c.name == "payload_digest" for c in table.columns):
             # A list decides, so it must not take the row for landed.
             values.append(f"payload_digest = case when {doubtful} then null else d.payload_digest end")
@@ -157,10 +161,10 @@ class Keeping:
         )
 
     def _spare(self, table: Table, going: str, came: str) -> str:
-        """Rows that would go because the answers say nothing about them: the condition for those that stay, over alias `t`.
+        """Make `spared`: rows that would go because the answers say nothing about them, and stay. '' where there are none.
 
-        `going` is a select of rows `t` of the table that would go, `came` a relation of those that came. What stays is in
-        `spared`.
+        Returned is the condition for a row `t` of the table to be among them. `going` is a select of rows `t` that would go,
+        `came` a relation of those that came.
         """
         names = ", ".join(c for c in ("connection_id", table.at_own[0]) if c)
         seen = self._seen_details(table, self._target(table), ())
@@ -175,18 +179,19 @@ class Keeping:
             f"from ({going}) t where exists (select 1 from ({table.unsaid}) u where {same})"
         )
         verdicts = self._losses.details(table, "spared", shown) if found else {}
-        self._doubt(table, [group for group, v in verdicts.items() if v == "doubtful"])
+        if doubtful := [group for group, v in verdicts.items() if v == "doubtful"]:
+            self._doubt("spared", within(table, doubtful, "d."))
         kept = [group for group, v in verdicts.items() if v != "real"]
         if not kept:
             return ""
         self._run(f"delete from spared where not ({within(table, kept, '')})")
         return f"exists (select 1 from spared s where {equal(table.key, 's', 't')})"
 
-    def _doubt(self, table: Table, groups: Sequence[Group]) -> None:
-        """Bookings of which details are spared until a list decides."""
-        if groups and self.noun.name == "bookings":
+    def _doubt(self, relation: str, doubtful: str) -> None:
+        """Bookings of which details stay until a list decides: rows `d` of the relation."""
+        if self.noun.name == "bookings":
             found = self.connection.execute(
-                f"select distinct connection_id, booking_uuid from spared where {within(table, groups, '')}"
+                f"select distinct connection_id, booking_uuid from {relation} d where {doubtful}"
             ).fetchall()
             self._losses.doubtful.update((str(c), str(u)) for c, u in found)
 
@@ -209,7 +214,7 @@ class Keeping:
         )
 
     def _keep_versions(self, table: Table, columns: Sequence[Column], target: str, differs: str) -> None:
-        """The same for versions; what is then as it was is left out."""
+        """Put back into versions what the gate does not let go; what is then as it was is left out."""
         work = decided(table)
         verdicts = self._losses.columns(table, columns, losing=work, shown=self._incoming(table))
         if not verdicts:

@@ -1,8 +1,9 @@
 """How staged rows become table rows on DuckDB: SQL for each rule of `schema.Merge`.
 
-Every statement here runs inside the landing transaction that the caller opened. Rows are compared by `row_hash`, so that
-an unchanged row is never written. For each table one statement decides which rows come, change and go (`decided`), the gate
-puts back what must stay, and two statements at most carry it out. Work tables are temporary and replaced each time.
+Every statement here runs inside the landing transaction that the caller opened. Rows are compared by `row_hash` and details by
+their columns, so that nothing is written that is there already. For each table one statement decides which rows come, change
+and go (`decided`), the gate (`gate.py`) puts back what must stay, and at most three carry it out: mark, delete, insert. Work
+tables are temporary and replaced each time.
 Longer than most modules, so that the rules and what they share stand together.
 """
 
@@ -20,7 +21,7 @@ from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
 from octo_sync.destinations.landing.staging import Facts
 from octo_sync.tables.schema import Merge, Noun, Table
 
-__all__ = ["Merger"]
+__all__ = ["Merger", "key_json"]
 
 _AUDIT = {
     "first_seen_at_utc": "coalesce(old_seen, landing_now())",
@@ -59,7 +60,7 @@ class Changes:
 
 
 class Merger(Keeping):
-    """Merges one noun's staged rows into its tables. `written` counts the rows it touched, per table."""
+    """Merges one noun's staged rows into its tables. `written` counts rows inserted, changed or marked, per table."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class Merger(Keeping):
         elif table.merge is Merge.MERGE:
             self._merge(table)
         elif table.merge is Merge.REPLACE:
-            self._replace(table)
+            self._details(table)
         elif table.merge is Merge.VERSIONS:
             self._versions(table)
 
@@ -119,11 +120,11 @@ class Merger(Keeping):
         return f"{keys} union all by name select connection_id, booking_uuid from seen_bookings"
 
     def _has_rows(self, table: Table) -> bool:
-        """Whether the table had live rows before this landing. One that had some keeps some: rows are only marked."""
+        """Whether the table had rows before this landing. One that had some keeps some: rows are only marked."""
         target = self._target(table)
         if target in self._filled:
             return True
-        found = self._run(f"select count(*) from (select 1 from {target} where not is_deleted limit 1)") > 0
+        found = self._run(f"select count(*) from (select 1 from {target} limit 1)") > 0
         if found:
             self._filled.add(target)
         return found
@@ -139,25 +140,30 @@ class Merger(Keeping):
         flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
         hashed = ", ".join([*(c.name for c in table.tracked), *flags, *(["_content"] if table.content else [])])
         prune = self._prune()
-        there = f"left join {target} t on {same}{prune}"
         differs = "t.row_hash is null or t.row_hash <> i.row_hash or t.is_deleted"
+        there = f"left join {target} t on {same}"
         if table.absent_is_gone and had_rows:
-            own = f"{equal(table.scope, 't', 'p')}{f' and p.{_FLAGS[table.capability]}' if table.capability else ''}"
+            near, told = self.noun.scope, ""
+            if table.told:
+                # More may have come than the answers speak for as a whole, as a product in a second language alone.
+                keys = ", ".join(table.scope)
+                near = f"select {keys} from ({near}) union select {keys} from ({self._shown(table)})"
+                told = f", {table.told} as is_told"
             there = (
-                f"full join (select t.rowid, t.* from {target} t semi join ({self.noun.scope}) p on {own}) t on {same}"
+                f"full join (select t.rowid, t.*{told} from {target} t semi join ({near}) p "
+                f"on {equal(table.scope, 't', 'p')}) t on {same}"
             )
-            differs = f"case when {GONE} then not t.is_deleted else {differs} end"
-        changes = self._decide(
-            table,
+            differs = f"case when {GONE} then not t.is_deleted{' and t.is_told' if told else ''} else {differs} end"
+        decision = (
             f"select {self._values(table, 't')}, i.row_hash, t.rowid as old_row, t.first_seen_at_utc as old_seen, "
             f"{self._losing(table)}{versions.beside(history) if history else ''}, {GONE} as gone "
-            f"from (select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})) i {there} "
-            f"where {differs}",
+            f"from (select *, (hash({hashed}) >> 1)::bigint as row_hash from ({self._incoming(table)})) i {there}"
         )
-        if prune and history and changes.rows and had_rows:
-            if changes.new and moving.find(self._run, table, target, history, prune, changes.new):
+        changes = self._decide(table, f"{decision}{prune} where {differs}")
+        if prune and changes.rows and had_rows:
+            if changes.new and moving.are_elsewhere(self._run, table, target, prune, changes.new):
                 prune = ""  # their versions are on other days as well
-                changes = self._look_at(table, changes.rows)
+                changes = self._decide(table, f"{decision} where {differs}")
             if moving.carry(self._run, table):
                 self._moved.add(table.full_name)
                 moving.leave(self._run, table)
@@ -170,8 +176,8 @@ class Merger(Keeping):
                 history, versions.insert_changed(self._run, history, self._target(history), decided(table), prune)
             )
 
-    def _replace(self, table: Table) -> None:
-        """Details are compared only where their parent changed."""
+    def _details(self, table: Table) -> None:
+        """Details are compared only where their parent changed; those that differ are written anew."""
         parent = self._changes[table.parent]
         if not parent.came:
             return
@@ -182,7 +188,7 @@ class Merger(Keeping):
             # What the answer says nothing of stays, on the day that its parent is on now.
             self._run(f"update {target} t set local_date = p.local_date from moved p where {same}")
         present = not table.present or table.full_name in self._facts.present
-        # Departures bring unique units; for the few others a key that comes twice is cut here.
+        # The check leaves each price of a departure once; for the others a key that comes twice is cut here.
         once = (
             ""
             if self.noun.name == "availability"
@@ -226,9 +232,8 @@ class Merger(Keeping):
     def _decide(self, table: Table, decision: str) -> Changes:
         """Put down which rows come, change and go, in the work table `decided(table)`; how many."""
         rows = self._run(f"create or replace temp table {decided(table)} as {decision}")
-        return self._look_at(table, rows) if rows else Changes()
-
-    def _look_at(self, table: Table, rows: int) -> Changes:
+        if not rows:
+            return Changes()
         new, gone, losing = self.connection.execute(
             f"select count(*) filter (old_row is null), count(*) filter (gone), count(*) filter (lost <> '') "
             f"from {decided(table)}"
@@ -334,7 +339,8 @@ class Merger(Keeping):
         """Record live rows inside `scope` that the complete answers did not have.
 
         `scope` is a select of the table's scope columns and `resource, subject_key, request_seq` of the subject to ask
-        again, with an optional `condition` on `t`. A miss counts once per request (R7).
+        again, of departures and bookings also of `window_start`, `window_end` and `date_meaning`. A miss counts once per
+        request (R7).
         """
         target = f"{self.catalog}.{table.full_name}"
         if table.full_name not in self._had_rows:

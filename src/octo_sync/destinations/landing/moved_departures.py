@@ -1,18 +1,18 @@
 """Departures that keep their id and move to another day. Every statement runs inside the landing's transaction.
 
 The merge looks only at the landing's own days, because a large table is skipped over by days and not by ids. What it does
-not find there is either new or was on another day: only that is looked for in the whole table.
+not find there is either new or was on another day: only that is looked for in the whole table, and where it is found, the
+merge decides anew without regard to days.
 """
 
 from collections.abc import Callable
 
 import duckdb
 
-from octo_sync.destinations.landing import versions
 from octo_sync.destinations.landing.kept_values import decided
 from octo_sync.tables.schema import Table
 
-__all__ = ["FEW", "carry", "find", "leave", "new_keys"]
+__all__ = ["FEW", "are_elsewhere", "carry", "leave", "new_keys"]
 
 Run = Callable[[str], int]
 """Run a statement; rows it touched."""
@@ -33,12 +33,11 @@ def new_keys(db: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
     ).fetchall()
 
 
-def find(run: Run, table: Table, target: str, history: Table, prune: str, new: int) -> int:
-    """Decided rows that are new on the landing's days get the row that is there on another day, if one is; how many.
+def are_elsewhere(run: Run, table: Table, target: str, prune: str, new: int) -> bool:
+    """Whether decided rows that are new on the landing's days are there on another day.
 
     `prune` is the condition by which rows of `target`, alias `t`, are on the landing's days, `new` how many are not there.
     """
-    work = decided(table)
     where = f"d.old_row is null and not (true{prune})"
     if new > FEW:
         # Of options that an earlier run landed something of: a first load would look for everything and find nothing.
@@ -47,19 +46,8 @@ def find(run: Run, table: Table, target: str, history: Table, prune: str, new: i
             f" and exists (select 1 from ops.coverage c where c.resource = 'availability' and {own} "
             f"and c.run_id <> getvariable('landing_run'))"
         )
-    keys = ", ".join(f"d.{key}" for key in table.key)
     same = " and ".join(f"t.{key} = d.{key}" for key in table.key)
-    old = {"old_row": "t.rowid", "old_seen": "t.first_seen_at_utc", **versions.former(history)}
-    found = run(
-        f"create or replace temp table elsewhere as select {keys}, {', '.join(f'{v} as {n}' for n, v in old.items())} "
-        f"from {work} d join {target} t on {same} where {where}"
-    )
-    if found:
-        run(
-            f"update {work} d set {', '.join(f'{name} = t.{name}' for name in old)} from elsewhere t "
-            f"where {same} and d.old_row is null"
-        )
-    return found
+    return run(f"select count(*) from {decided(table)} d join {target} t on {same} where {where}") > 0
 
 
 def carry(run: Run, table: Table) -> int:

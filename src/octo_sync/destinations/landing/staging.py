@@ -34,8 +34,6 @@ class Facts:
     """Capabilities (as `has_…`) that every answer really had."""
     present: frozenset[str]
     """Tables with `present` of which some record holds a row."""
-    parents: frozenset[str]
-    """Tables whose changed rows decide about details."""
     rows: int
     """Records staged."""
     seen: bool = False
@@ -101,7 +99,6 @@ class Stage:
         return Facts(
             flags=true & set(FLAGS.values()),
             present=true - set(FLAGS.values()),
-            parents=frozenset(t.parent for t in self._tables if t.parent),
             rows=rows,
             seen=self._has_seen,
             unknown=bool(unknown),

@@ -191,7 +191,7 @@ class LandingWork:
 
     def _land_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> int:
         """Keep the payloads that differ from the last one of their key; only their hashes are compared."""
-        if len(payloads) > _MANY and not self._exists(f"{self._private}.raw.records", "true"):
+        if len(payloads) > _MANY and not self._has_payloads():
             self._insert_in_slices(payloads)
             return len(payloads)
         found = self._db.execute(
@@ -213,8 +213,8 @@ class LandingWork:
         self._insert_in_slices(changed)
         return len(changed)
 
-    def _exists(self, table: str, condition: str) -> bool:
-        return self._db.execute(f"select 1 from {table} where {condition} limit 1").fetchone() is not None
+    def _has_payloads(self) -> bool:
+        return self._db.execute(f"select 1 from {self._private}.raw.records limit 1").fetchone() is not None
 
     def _insert_in_slices(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
         start, size = 0, 0
@@ -347,7 +347,7 @@ class LandingWork:
         return found
 
     def _missing(self) -> None:
-        """Fields that are gone from answers; of an ignored capability, where it brought any. `ending` ends it."""
+        """Fields that are gone from answers; of an ignored capability, where it brought any. `losses.ending` ends it."""
         for a in self._fresh:
             if not a.unchanged and a.noun in self._losses:
                 self._capabilities(a, self._losses[a.noun])

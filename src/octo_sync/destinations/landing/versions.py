@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from octo_sync.tables.schema import Table
 
-__all__ = ["PRUNE", "begin_anew", "beside", "close", "former", "insert_changed", "insert_first", "make_rows"]
+__all__ = ["PRUNE", "begin_anew", "beside", "close", "insert_changed", "insert_first", "make_rows"]
 
 Run = Callable[[str], int]
 """Run a statement; rows it touched."""
@@ -37,10 +37,10 @@ def _into(history: Table, target: str) -> str:
 
 def beside(history: Table) -> str:
     """What the merge has to select beside each row, over the incoming row `i` and the one that is there, `t`."""
-    return f", i._source, {', '.join(f'{value} as {name}' for name, value in former(history).items())}"
+    return f", i._source, {', '.join(f'{value} as {name}' for name, value in _former(history).items())}"
 
 
-def former(history: Table) -> dict[str, str]:
+def _former(history: Table) -> dict[str, str]:
     """What the row that is there, `t`, was: name beside the incoming row → its value."""
     audit = {"old_is_deleted": "t.is_deleted", "old_deleted_at": "t.deleted_at_utc"}
     return audit | {f"old_{c}": f"t.{c}" for c in history.followed}

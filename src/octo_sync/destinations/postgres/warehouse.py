@@ -210,7 +210,7 @@ class PostgresWarehouse(SharedWarehouse):
     def _landed_before(
         session: "psycopg.Connection[Any]", keys: Sequence[tuple[str, ...]], run_id: str
     ) -> list[tuple[str, ...]]:
-        """Those of options that an earlier run landed something of; see `moving.find`."""
+        """Those of options that an earlier run landed something of; see `moved_departures.are_elsewhere`."""
         options = set(
             session.execute(
                 "select distinct connection_id, product_id, option_id from ops.coverage "
