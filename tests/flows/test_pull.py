@@ -2,12 +2,14 @@
 
 import datetime as dt
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 from tests import oracle
 from tests.flows.harness import NOON, Asked, Wire, api_path
 
+from octo_sync import tables
 from octo_sync.flows.backup.save import mark_everything
 from octo_sync.model import SubjectKind
 
@@ -103,6 +105,25 @@ async def test_a_second_pull_of_an_unchanged_source_writes_nothing_and_renews_co
     assert [row[:2] for row in again] == [row[:2] for row in seen]
     assert all(new[2] > old[2] for old, new in zip(seen, again, strict=True))
     assert copy.differences() == []
+
+
+async def test_equal_answers_fill_a_column_that_has_come(synced, monkeypatch):
+    """What was there before it has no value in it, and the service has nothing new to say."""
+    copy = synced()
+    before = copy.query("select product_id, reference from core.products order by 1")
+    assert any(reference for _, reference in before)
+    async with copy.opened() as ports:
+        ports.warehouse.run_script(["update core.products set reference = null, row_hash = null"])
+    was = tables.all_tables()
+    gained = [replace(t, columns=t.columns[::-1]) if t.full_name == "core.products" else t for t in was]
+    monkeypatch.setattr(tables, "all_tables", lambda: gained)
+    tables.form.cache_clear()
+    try:
+        result = await copy.sync()
+    finally:
+        tables.form.cache_clear()
+    assert copy.query("select product_id, reference from core.products order by 1") == before
+    assert 0 < result.totals.unchanged < result.totals.subjects, "other tables are as they were"
 
 
 @pytest.mark.deep(0.6)

@@ -3,6 +3,7 @@
 A new table is one new object in one of these files, or a new file.
 """
 
+import hashlib
 import importlib
 import pkgutil
 from functools import cache
@@ -10,7 +11,7 @@ from types import MappingProxyType
 
 from octo_sync.tables.schema import Merge, Noun, Table
 
-__all__ = ["all_tables", "by_name", "nouns"]
+__all__ = ["all_tables", "by_name", "form", "nouns"]
 
 
 @cache
@@ -32,6 +33,16 @@ def nouns() -> MappingProxyType[str, Noun]:
     """Every kind of answer, by name."""
     found = [value for module in _modules() for value in vars(module).values() if isinstance(value, Noun)]
     return MappingProxyType({noun.name: noun for noun in found})
+
+
+@cache
+def form(noun: str) -> str:
+    """A digest of what records of this noun become: another one when a column comes, or is read in another way."""
+    words = [nouns()[noun].record]
+    for table in (t for t in all_tables() if t.noun == noun):
+        words += [table.full_name, table.source, table.content]
+        words += [word for c in table.columns for word in (c.name, c.type, c.sql, c.capability)]
+    return hashlib.blake2b("\0".join(words).encode(), digest_size=8).hexdigest()
 
 
 def by_name(full_name: str) -> Table:

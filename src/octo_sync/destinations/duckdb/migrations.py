@@ -104,7 +104,7 @@ def _columns(db: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, _Columns]
 def _shape(db: duckdb.DuckDBPyConnection, tables: Sequence[Table], catalog: str) -> None:
     """Make the tables; one whose columns differ is made anew with the rows it has, so that both roads end in the same.
 
-    What a table has gained is null until the next answers bring it.
+    What a table has gained is null until the next pull: no answer is equal to one of before (`tables.form`).
     """
     prefix = f"{catalog}."
     for schema in ddl.schemas(tables):

@@ -21,11 +21,13 @@ from octo_sync.model import Claim, Subject, SubjectKind, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.endpoints import Call
+from octo_sync.tables import form
 
 __all__ = ["BadRecords", "Fetched", "Fetcher"]
 
-_FORM = "2"
-"""Version of the normalised form; part of every answer's hash, so that a new form lands every answer again."""
+_FORM = "3"
+"""Version of what the check makes of a record. It is part of every answer's hash, and so is the tables' form: after a change of
+either every answer lands again."""
 
 _RELEVANT = {
     "availability": ("pricing",),
@@ -97,7 +99,7 @@ class Fetcher:
         asked = sorted(c for c in settings.capabilities if c in _RELEVANT[noun])
         spoken = settings.languages if noun == "products" else ()
         personal = [self._ports.privacy.mode] if noun == "bookings" else []
-        return json.dumps([_FORM, asked, spoken, noun in self._ports.pipeline.sync.raw, *personal])
+        return json.dumps([_FORM, form(noun), asked, spoken, noun in self._ports.pipeline.sync.raw, *personal])
 
     # -- single documents ---------------------------------------------------------------------------------------
 
