@@ -56,14 +56,14 @@ def _plain(sql: str, folder: str) -> str:
     return "\n".join(textwrap.wrap(" ".join(sql.split()), 140, break_long_words=False, break_on_hyphens=False))
 
 
-def page() -> str:
-    """The page as it should be."""
+def page(found: dict[str, list[str]]) -> str:
+    """The page as it should be, of what was asked."""
     parts = [HEAD]
-    for what, asked in statements().items():
+    for what, asked in found.items():
         parts.append(f"\n## {what}: {len(asked)} statements\n")
         parts += [f"\n{number}.\n\n```sql\n{sql}\n```\n" for number, sql in enumerate(asked, start=1)]
     return "".join(parts)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(page(statements()), encoding="utf-8")

@@ -2,7 +2,7 @@
 -- grain: One unit of one departure; unit_id is '' where the price is per booking.
 -- description: Prices of a departure or day (capability pricing).
 -- key: connection_id, product_id, option_id, availability_id, unit_id, currency
--- landing: replaced together with its row in core.availability
+-- landing: compared when its row in core.availability changes; what differs is written anew, what is gone removed
 -- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.availability_prices (
   connection_id      text not null,

@@ -2,7 +2,7 @@
 -- grain: One extra of one ticket, or of the whole booking.
 -- description: Extras bought with a booking (capability extras).
 -- key: connection_id, booking_uuid, unit_item_uuid, extra_id
--- landing: replaced together with its row in core.bookings
+-- landing: compared when its row in core.bookings changes; what differs is written anew, what is gone removed
 -- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.booking_extra_items (
   connection_id      text not null,

@@ -2,7 +2,7 @@
 -- grain: One tax name of one booking.
 -- description: Taxes included in a booking's price (capability pricing).
 -- key: connection_id, booking_uuid, name
--- landing: replaced together with its row in core.bookings
+-- landing: compared when its row in core.bookings changes; what differs is written anew, what is gone removed
 -- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
 create table if not exists core.booking_taxes (
   connection_id      text not null,

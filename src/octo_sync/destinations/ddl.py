@@ -43,7 +43,7 @@ def script(table: Table) -> str:
     """The file `warehouse/core/<schema>.<table>.sql`: for reading, and for making the tables by hand."""
     how = {
         Merge.MERGE: "merged by key; deletions are marked, never made",
-        Merge.REPLACE: f"replaced together with its row in {table.parent}",
+        Merge.REPLACE: f"compared when its row in {table.parent} changes; what differs is written anew, what is gone removed",
         Merge.VERSIONS: "one row a version",
         Merge.HISTORY: f"one row a version of a row in {table.history_of}, written with it",
         Merge.LOG: "written by octo-sync itself",
