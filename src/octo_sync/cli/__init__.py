@@ -8,7 +8,6 @@ Exit codes: 0 ok · 1 failed · 2 usage or configuration · 3 the data says no �
 6 locked by another run · 130 and 143 signals.
 """
 
-import gc
 import importlib
 import os
 import signal
@@ -197,8 +196,6 @@ def _terminate(*_: object) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one branch for each way to end
     """Run the command line and exit."""
-    # Modules and rows are many objects that live long: looking for garbage after every 700 is an eighth of a short command.
-    gc.set_threshold(50_000, 20, 50)
     signal.signal(signal.SIGTERM, _terminate)
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
