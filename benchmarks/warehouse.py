@@ -70,6 +70,7 @@ def main():
 
         there = Postgres(dsn)
         there.make_tables()
+        there.run_script(["set enable_mergejoin = off", "set work_mem = '128MB'"])  # as sessions that publish have it
         report(there, Path(tempfile.gettempdir()))
         there.close()
         return

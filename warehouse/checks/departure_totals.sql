@@ -13,8 +13,7 @@ with offered as materialized (
     from (
       select a.is_deleted, a.status, a.capacity, a.vacancies
       from core.availability a
-      left join marts.supplier_connections c on c.connection_id = a.connection_id
-      where coalesce(c.connections, 1) = 1
+      where a.connection_id not in (select connection_id from marts.supplier_connections where connections > 1)
       union all
       select a.is_deleted, a.status, a.capacity, a.vacancies
       from marts.shared_departures s

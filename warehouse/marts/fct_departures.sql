@@ -31,8 +31,8 @@ with counted as (
   -- In two parts, so that who has one connection for each supplier pays nothing for the second.
   select a.*, a.capacity as least_seen
   from core.availability a
-  left join marts.supplier_connections c on c.connection_id = a.connection_id
-  where coalesce(c.connections, 1) = 1
+  -- `not in`, because PostgreSQL expects half of the rows then; of an outer join or `not exists` it expects hardly any, and loops.
+  where a.connection_id not in (select connection_id from marts.supplier_connections where connections > 1)
   union all
   select a.*, s.least_capacity
   from marts.shared_departures s

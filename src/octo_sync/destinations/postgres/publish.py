@@ -32,6 +32,8 @@ _TURN = 60.0
 """Seconds to wait for the landing in hand before marts are committed."""
 _MANY = 10
 """When one in so many rows of a table is new, the planner is told before marts and checks ask for them."""
+_MEMORY = "128MB"
+"""For a sort or a group of marts and checks: with the 4 MB of a server's default, keys of a million departures go to disk."""
 _SAID = "Published by octo-sync at {at} UTC. Definitions: {definition}"
 """The comment on the schema `marts`, which every reader can see. It differs after each publish."""
 
@@ -99,6 +101,7 @@ def drafting(
     try:
         with at_once(), translated(name):
             _drop_former(session)
+            session.execute(f"set work_mem = '{_MEMORY}'".encode())
             # One snapshot, so that marts and checks speak of the same rows.
             session.execute("begin isolation level repeatable read")
             _bring_over(session, tables)
