@@ -28,13 +28,6 @@ with guests as (
   where was_sold and travel_date is not null
   group by 1, 2, 3, 4, 5, 6, 7
 ),
-months as (
-  select
-    *,
-    cast(cast(travel_month || '-01' as date) + interval '1 month' as date) - 1 as last_day
-  from marts.booking_lists
-  where travel_month is not null
-),
 channels as (
   -- One that left hears no more of the time: the supplier's others say which month it is.
   select *, substr(cast(max(as_of_date) over (partition by supplier_key) as text), 1, 7) as this_month from marts.dim_channel
@@ -71,14 +64,7 @@ select
   cast(coalesce(m.bookings_without_pax, 0) as bigint) as bookings_without_pax,
   coalesce(c.this_month > m.travel_month and c.bookings_from is not null, false) as is_final,
   v.verified_at_utc,
-  coalesce(
-    v.is_complete and substr(cast(c.bookings_from - 1 as text), 1, 7) < m.travel_month and v.window_end >= v.last_day
-      and (
-        c.this_month <= m.travel_month
-        or cast(v.verified_at_utc at time zone coalesce(c.business_time_zone, 'UTC') as date) > v.last_day
-      ),
-    false
-  ) as is_complete
+  coalesce(v.is_complete, false) as is_complete
 from curve m
 join channels c on c.connection_id = m.connection_id
-left join months v on v.connection_id = m.connection_id and v.travel_month = m.travel_month
+left join marts.booking_months v on v.connection_id = m.connection_id and v.travel_month = m.travel_month

@@ -1,4 +1,4 @@
-"""Pick-up: how early the months fill up."""
+"""Pick-up: how early the months fill up, and how that compares with last year."""
 
 from collections.abc import Callable
 from datetime import date
@@ -33,12 +33,40 @@ def build(source: Source, filters: Filters) -> View:
         "days before travel.",
         [
             Section("", [pictures.pick_up(source, first, last, today, filters.product)]),
+            Section("Pace", [_pace(source.rows("pace", first=first, last=last, product=filters.product))]),
             Section(
                 "Past months",
                 [_shares(source.rows("pickup", first=first, last=last, product=filters.product))],
             ),
         ],
         Filters(first=first, last=last, product=filters.product),
+    )
+
+
+def _pace(rows: list[dict[str, Any]]) -> Table:
+    def change(row: dict[str, Any]) -> float | None:
+        """Against last year, where all of that is known."""
+        if not row["is_last_year_complete"] or row["pax"] is None or not row["last_year"]:
+            return None
+        return float(row["pax"] / row["last_year"] - 1)
+
+    def then(name: str) -> Callable[[dict[str, Any]], int | None]:
+        return lambda row: row[name] if row["is_last_year_complete"] else None
+
+    return listed(
+        "Guests on the books, new ones less cancellations, and the same month last year",
+        rows,
+        Column("Travel month", "month", "travel_month"),
+        Column("Guests now", "number", "pax", none="unknown"),
+        Column("Last day", "number", "last_day", none="unknown"),
+        Column("Last 7 days", "number", "last_week", none="unknown"),
+        Column("Usual week", "number", "usual_week", none="unknown"),
+        Column("Last 30 days", "number", "last_30_days", none="unknown"),
+        Column("Same time last year", "number", then("last_year"), none="unknown"),
+        Column("Change", "share", change, none="unknown"),
+        Column("Final last year", "number", then("last_year_final"), none="unknown"),
+        Column("Complete", "yes", "is_complete"),
+        empty="No sold booking travels in these months.",
     )
 
 

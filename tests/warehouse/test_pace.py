@@ -1,0 +1,168 @@
+"""What a month has on the books, then and now: the mart against the sandbox's bookings, question and page against the mart."""
+
+import datetime as dt
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.flows.harness import TODAY
+from tests.warehouse.engines import planted
+from tests.warehouse.test_questions import answer
+from tests.warehouse.truth import grouped, total
+
+from octo_sync.flows import ask
+
+DAY = dt.timedelta(days=1)
+BACK = 340
+"""Every other booking is moved back by so many days: of last year's, a part was not booked yet a year ago."""
+ALL = {"first": TODAY - 900 * DAY, "last": TODAY + 900 * DAY}
+AGO = {"pax": 0, "pax_1_day_ago": 1, "pax_7_days_ago": 7, "pax_30_days_ago": 30, "pax_35_days_ago": 35}
+AMOUNTS = {"retail_amount": 0, "amount_1_day_ago": 1, "amount_7_days_ago": 7, "amount_30_days_ago": 30}
+
+
+@pytest.fixture
+def moved(engine, world):
+    """Which bookings are in last year while the test runs."""
+    found = set(sorted(b["booking_uuid"] for b in world.now.bookings)[::2])
+    names = ", ".join(f"'{uuid}'" for uuid in found)
+    shift = (
+        f"update core.bookings set local_date = local_date {{0}} {BACK}, utc_created_at = utc_created_at {{0}} "
+        f"interval '{BACK} days', utc_cancelled_at = utc_cancelled_at {{0}} interval '{BACK} days' "
+        f"where booking_uuid in ({names})"
+    )
+    with planted(engine, shift.format("-"), shift.format("+")):
+        yield found
+
+
+def read(engine, sql, values=()):
+    found = engine.query(sql, values)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def dated(world, moved):
+    """Sold bookings as they are planted: month of travel, first day on the books, first day no longer there."""
+    zones = {c.connection: ZoneInfo(c.zone) for c in world.now.channels}
+    for b in world.now.bookings:
+        if b["was_sold"] and b["travel_date"]:
+            back = BACK * DAY * (b["booking_uuid"] in moved)
+
+            def local(name, booking=b, back=back):
+                at = dt.datetime.fromisoformat(booking["raw"][name]) - back
+                return at.astimezone(zones[booking["connection"]]).date()
+
+            gone = local("utc_cancelled_at") if b["cancelled"] else dt.date.max
+            month = (b["travel_date"] - back).replace(day=1)
+            yield b | {"month": month, "from": local("utc_created_at"), "until": gone}
+
+
+def later(month, years):
+    return month.replace(year=month.year + years)
+
+
+def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world, moved):
+    channels = {c.connection: c for c in world.now.channels}
+    now = dt.datetime.fromisoformat(world.now.channels[0].state["now"])
+    # Connections of one supplier share the latest of their days.
+    today = {
+        name: max(now.astimezone(ZoneInfo(c.zone)).date() for c in channels.values() if c.seller == own.seller)
+        for name, own in channels.items()
+    }
+    bookings = list(dated(world, moved))
+
+    def there(key, day, years=0):
+        """The bookings of a row's month, or of the one so many years before, that were on the books by the end of a day."""
+        connection, product, month, currency = key
+        month = later(dt.date.fromisoformat(f"{month}-01"), -years)
+        return [
+            b
+            for b in bookings
+            if (b["connection"], b["product_name"], b["month"], b["currency"]) == (connection, product, month, currency)
+            and b["from"] <= day < b["until"]
+        ]
+
+    def people(found, field="pax"):
+        return total(found, field) if found else 0
+
+    rows = read(engine, "select * from marts.agg_pace")
+    by_key = {(r["connection_id"], r["product_name"], r["travel_month"], r["currency"]): r for r in rows}
+    assert len(by_key) == len(rows)
+    assert set(by_key) == {
+        (b["connection"], b["product_name"], f"{later(b['month'], years):%Y-%m}", b["currency"])
+        for b in bookings
+        for years in (0, 1)
+    }
+    differ = 0
+    for key, row in by_key.items():
+        day = today[key[0]]
+        year_ago = later(day, -1)
+        now_there, then, final = there(key, day), there(key, year_ago, 1), there(key, day, 1)
+        differ += then != final and bool(then)
+        assert row["as_of_date"] == day
+        assert row["bookings"] == len(now_there)
+        assert {n: row[n] for n in AGO} == {n: people(there(key, day - days * DAY)) for n, days in AGO.items()}, key
+        wanted = {n: people(there(key, day - days * DAY), "retail") for n, days in AMOUNTS.items()}
+        assert {n: row[n] for n in AMOUNTS} == wanted, key
+        assert (row["last_year_pax"], row["last_year_amount"]) == (people(then), people(then, "retail"))
+        assert (row["last_year_final_pax"], row["last_year_final_amount"]) == (people(final), people(final, "retail"))
+        counted = {b["booking_uuid"]: b for b in (*now_there, *then, *final)}
+        assert row["bookings_without_pax"] == sum(b["pax"] is None for b in counted.values())
+        before = f"{later(dt.date.fromisoformat(f'{key[2]}-01'), -1):%Y-%m}"
+        assert row["is_complete"] is channels[key[0]].knows_month(key[2])
+        assert row["is_last_year_complete"] is channels[key[0]].knows_month(before)
+    assert differ, "otherwise last year's time would not be told from its end"
+
+
+def summed(rows, name):
+    """What all rows together have; None where one of them is unknown."""
+    return None if any(row[name] is None for row in rows) else sum(row[name] for row in rows)
+
+
+def less(rows, now, then, parts=1):
+    new, old = summed(rows, now), summed(rows, then)
+    return None if new is None or old is None else (new - old) / parts
+
+
+@pytest.mark.usefixtures("moved")
+def test_the_question_adds_the_channels_of_a_product(engine):
+    lines = grouped(read(engine, "select * from marts.agg_pace"), "product_name", "travel_month", "currency")
+    asked = {(r["product_name"], r["travel_month"], r["currency"]): r for r in answer(engine, 23, **ALL)}
+
+    assert set(asked) == set(lines)
+    for key, row in asked.items():
+        assert row == {
+            **dict(zip(("product_name", "travel_month", "currency"), key, strict=True)),
+            "guests": summed(lines[key], "pax"),
+            "guests_last_7_days": less(lines[key], "pax", "pax_7_days_ago"),
+            "guests_in_a_usual_week": less(lines[key], "pax_7_days_ago", "pax_35_days_ago", 4),
+            "last_year_guests": summed(lines[key], "last_year_pax"),
+            "last_year_final_guests": summed(lines[key], "last_year_final_pax"),
+            "retail_amount": summed(lines[key], "retail_amount"),
+            "last_year_amount": summed(lines[key], "last_year_amount"),
+            "bookings_without_pax": summed(lines[key], "bookings_without_pax"),
+            "is_complete": all(line["is_complete"] for line in lines[key]),
+            "is_last_year_complete": all(line["is_last_year_complete"] for line in lines[key]),
+        }
+
+
+@pytest.mark.usefixtures("moved")
+def test_the_page_adds_what_travels_in_a_month(engine):
+    (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "pace")
+    lines = grouped(read(engine, "select * from marts.agg_pace"), "travel_month")
+
+    shown = read(engine, query.sql, {**ALL, "product": None})
+
+    assert [row["travel_month"] for row in shown] == sorted(month for (month,) in lines)
+    for row in shown:
+        of = lines[row["travel_month"],]
+        assert row == {
+            "travel_month": row["travel_month"],
+            "pax": summed(of, "pax"),
+            "last_day": less(of, "pax", "pax_1_day_ago"),
+            "last_week": less(of, "pax", "pax_7_days_ago"),
+            "last_30_days": less(of, "pax", "pax_30_days_ago"),
+            "usual_week": less(of, "pax_7_days_ago", "pax_35_days_ago", 4),
+            "last_year": summed(of, "last_year_pax"),
+            "last_year_final": summed(of, "last_year_final_pax"),
+            "is_complete": all(line["is_complete"] for line in of),
+            "is_last_year_complete": all(line["is_last_year_complete"] for line in of),
+        }

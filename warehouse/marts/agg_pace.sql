@@ -1,0 +1,130 @@
+-- name: agg_pace
+-- grain: One product, connection (channel), travel month and currency.
+-- description: What a travel month has on the books, how much of it came lately, and what it had at the same time last year. On the books on a day: sold by its end and not cancelled by then. Each booking counts as it is now, by its present day of travel and amount; those cancelled at a time nobody told are in no column.
+-- column: product_key: One column to join products on.
+-- column: channel_name: Sales channel, as named in the pipeline.
+-- column: product_name: Title, else internal name, else id.
+-- column: travel_month: YYYY-MM.
+-- column: as_of_date: The day that is meant by now: the supplier's last verified day.
+-- column: bookings: On the books now.
+-- column: pax: Guests on the books now; null where none of the bookings says how many, as in all columns of guests.
+-- column: retail_amount: Retail amount on the books now; null where none of the bookings has one, as in all columns of amounts.
+-- column: bookings_without_pax: Bookings that count here, now or last year, and do not say how many people they admit: the guests leave them out.
+-- column: pax_1_day_ago: Guests on the books one day before as_of_date: pax minus it is the pick-up of the last day.
+-- column: pax_7_days_ago: Guests on the books seven days before.
+-- column: pax_30_days_ago: Guests on the books thirty days before.
+-- column: pax_35_days_ago: Guests on the books thirty-five days before: pax_7_days_ago minus it, divided by four, is a usual week.
+-- column: amount_1_day_ago: Retail amount on the books one day before.
+-- column: amount_7_days_ago: Retail amount on the books seven days before.
+-- column: amount_30_days_ago: Retail amount on the books thirty days before.
+-- column: last_year_pax: Guests that the month a year earlier had on the books a year before as_of_date.
+-- column: last_year_amount: Retail amount that it had then.
+-- column: last_year_final_pax: Guests that it has on the books today.
+-- column: last_year_final_amount: Retail amount that it has today.
+-- column: is_complete: Whether all bookings of the month are known, as booking_months says.
+-- column: is_last_year_complete: Whether all bookings of the month a year earlier are known; false where they were never asked for.
+with channels as (
+  -- One that left hears no more of the time: the supplier's others say which day it is.
+  select connection_id, channel_name, max(as_of_date) over (partition by supplier_key) as as_of_date from marts.dim_channel
+),
+sold as (
+  select
+    b.connection_id,
+    c.channel_name,
+    c.as_of_date,
+    cast(c.as_of_date - interval '1 year' as date) as year_ago,
+    b.product_key,
+    b.product_name,
+    b.travel_month,
+    b.currency,
+    b.pax_count,
+    b.retail_amount,
+    -- When nobody told: before all days that are asked about.
+    coalesce(b.booking_date, date '1970-01-01') as first_day,
+    case when b.is_cancelled then b.cancelled_date else date '9999-12-31' end as gone_day
+  from marts.fct_bookings b
+  join channels c on c.connection_id = b.connection_id
+  where b.was_sold and b.travel_date is not null and (not b.is_cancelled or b.cancelled_date is not null)
+),
+counted as (
+  select
+    connection_id, channel_name, as_of_date, product_key, product_name, travel_month, currency, pax_count, retail_amount,
+    first_day <= as_of_date and gone_day > as_of_date as is_now,
+    first_day <= as_of_date - 1 and gone_day > as_of_date - 1 as was_1,
+    first_day <= as_of_date - 7 and gone_day > as_of_date - 7 as was_7,
+    first_day <= as_of_date - 30 and gone_day > as_of_date - 30 as was_30,
+    first_day <= as_of_date - 35 and gone_day > as_of_date - 35 as was_35,
+    false as was_last_year,
+    false as is_last_year
+  from sold
+  union all
+  select
+    connection_id, channel_name, as_of_date, product_key, product_name,
+    substr(cast(cast(cast(travel_month || '-01' as date) + interval '1 year' as date) as text), 1, 7), currency, pax_count,
+    retail_amount, false, false, false, false, false,
+    first_day <= year_ago and gone_day > year_ago,
+    first_day <= as_of_date and gone_day > as_of_date
+  from sold
+),
+months as (
+  select
+    product_key,
+    connection_id,
+    channel_name,
+    product_name,
+    travel_month,
+    currency,
+    as_of_date,
+    count(*) filter (where is_now) as bookings,
+    count(*) filter (where (is_now or was_last_year or is_last_year) and pax_count is null) as bookings_without_pax,
+    -- 0 where there is no booking, null where there are and none of them says it.
+    case when count(*) filter (where is_now) = 0 then 0 else sum(pax_count) filter (where is_now) end as pax,
+    case when count(*) filter (where is_now) = 0 then 0 else sum(retail_amount) filter (where is_now) end as retail_amount,
+    case when count(*) filter (where was_1) = 0 then 0 else sum(pax_count) filter (where was_1) end as pax_1_day_ago,
+    case when count(*) filter (where was_7) = 0 then 0 else sum(pax_count) filter (where was_7) end as pax_7_days_ago,
+    case when count(*) filter (where was_30) = 0 then 0 else sum(pax_count) filter (where was_30) end as pax_30_days_ago,
+    case when count(*) filter (where was_35) = 0 then 0 else sum(pax_count) filter (where was_35) end as pax_35_days_ago,
+    case when count(*) filter (where was_1) = 0 then 0 else sum(retail_amount) filter (where was_1) end as amount_1_day_ago,
+    case when count(*) filter (where was_7) = 0 then 0 else sum(retail_amount) filter (where was_7) end as amount_7_days_ago,
+    case when count(*) filter (where was_30) = 0 then 0 else sum(retail_amount) filter (where was_30) end as amount_30_days_ago,
+    case when count(*) filter (where was_last_year) = 0 then 0
+      else sum(pax_count) filter (where was_last_year) end as last_year_pax,
+    case when count(*) filter (where was_last_year) = 0 then 0
+      else sum(retail_amount) filter (where was_last_year) end as last_year_amount,
+    case when count(*) filter (where is_last_year) = 0 then 0
+      else sum(pax_count) filter (where is_last_year) end as last_year_final_pax,
+    case when count(*) filter (where is_last_year) = 0 then 0
+      else sum(retail_amount) filter (where is_last_year) end as last_year_final_amount
+  from counted
+  group by product_key, connection_id, channel_name, product_name, travel_month, currency, as_of_date
+)
+select
+  m.product_key,
+  m.connection_id,
+  m.channel_name,
+  m.product_name,
+  m.travel_month,
+  m.currency,
+  m.as_of_date,
+  m.bookings,
+  m.bookings_without_pax,
+  cast(m.pax as bigint) as pax,
+  m.retail_amount,
+  cast(m.pax_1_day_ago as bigint) as pax_1_day_ago,
+  cast(m.pax_7_days_ago as bigint) as pax_7_days_ago,
+  cast(m.pax_30_days_ago as bigint) as pax_30_days_ago,
+  cast(m.pax_35_days_ago as bigint) as pax_35_days_ago,
+  m.amount_1_day_ago,
+  m.amount_7_days_ago,
+  m.amount_30_days_ago,
+  cast(m.last_year_pax as bigint) as last_year_pax,
+  m.last_year_amount,
+  cast(m.last_year_final_pax as bigint) as last_year_final_pax,
+  m.last_year_final_amount,
+  coalesce(v.is_complete, false) as is_complete,
+  coalesce(ly.is_complete, false) as is_last_year_complete
+from months m
+left join marts.booking_months v on v.connection_id = m.connection_id and v.travel_month = m.travel_month
+left join marts.booking_months ly
+  on ly.connection_id = m.connection_id
+  and ly.travel_month = substr(cast(cast(cast(m.travel_month || '-01' as date) - interval '1 year' as date) as text), 1, 7)
