@@ -54,14 +54,14 @@ def _pace(rows: list[dict[str, Any]]) -> Table:
         return lambda row: row[name] if row["is_last_year_complete"] else None
 
     return listed(
-        "Guests on the books, new ones less cancellations, and the same month last year",
+        "Guests on the books; new: booked less cancelled",
         rows,
         Column("Travel month", "month", "travel_month"),
         Column("Guests now", "number", "pax", none="unknown"),
-        Column("Last day", "number", "last_day", none="unknown"),
-        Column("Last 7 days", "number", "last_week", none="unknown"),
+        Column("New in a day", "number", "last_day", none="unknown"),
+        Column("New in 7 days", "number", "last_week", none="unknown"),
         Column("Usual week", "number", "usual_week", none="unknown"),
-        Column("Last 30 days", "number", "last_30_days", none="unknown"),
+        Column("New in 30 days", "number", "last_30_days", none="unknown"),
         Column("Same time last year", "number", then("last_year"), none="unknown"),
         Column("Change", "share", change, none="unknown"),
         Column("Final last year", "number", then("last_year_final"), none="unknown"),
