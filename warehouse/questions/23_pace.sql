@@ -1,24 +1,32 @@
 -- name: 23_pace
 -- question: Which months fill faster or slower than last year?
--- description: Guests and retail amounts on the books now, what came in the last 7 days beside a usual week of the four before, and what the month a year earlier had at the same time. All channels together; where a number is unknown for one of them it is empty. Compare with last year only where is_last_year_complete says so.
+-- description: Guests and retail amounts on the books now, new guests of the last 7 days beside a usual week of the four before, and what the month a year earlier had at the same time and in the end: empty unless all its bookings are known. All channels together; what is unknown for one of them is empty.
 -- parameter: first: date: month: First travel month.
 -- parameter: last: date: month+6: Last travel month.
+with products as (
+  select
+    *, min(case when is_last_year_complete then 1 else 0 end) over (
+      partition by product_key, travel_month, currency
+    ) = 1 as is_last_year_known
+  from marts.agg_pace
+  where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+)
 select
   product_name,
   travel_month,
   currency,
   case when count(*) = count(pax) then cast(sum(pax) as bigint) end as guests,
-  case when count(*) = count(pax - pax_7_days_ago) then cast(sum(pax - pax_7_days_ago) as bigint) end as guests_last_7_days,
+  case when count(*) = count(pax - pax_7_days_ago) then cast(sum(pax - pax_7_days_ago) as bigint) end as new_in_7_days,
   case when count(*) = count(pax_7_days_ago - pax_35_days_ago)
-    then cast(sum(pax_7_days_ago - pax_35_days_ago) as double precision) / 4 end as guests_in_a_usual_week,
-  case when count(*) = count(last_year_pax) then cast(sum(last_year_pax) as bigint) end as last_year_guests,
-  case when count(*) = count(last_year_final_pax) then cast(sum(last_year_final_pax) as bigint) end as last_year_final_guests,
+    then cast(sum(pax_7_days_ago - pax_35_days_ago) as double precision) / 4 end as usual_week,
+  case when is_last_year_known and count(*) = count(last_year_pax) then cast(sum(last_year_pax) as bigint) end
+    as last_year_guests,
+  case when is_last_year_known and count(*) = count(last_year_final_pax) then cast(sum(last_year_final_pax) as bigint) end
+    as last_year_final,
   case when count(*) = count(retail_amount) then sum(retail_amount) end as retail_amount,
-  case when count(*) = count(last_year_amount) then sum(last_year_amount) end as last_year_amount,
+  case when is_last_year_known and count(*) = count(last_year_amount) then sum(last_year_amount) end as last_year_amount,
   cast(sum(bookings_without_pax) as bigint) as bookings_without_pax,
-  min(case when is_complete then 1 else 0 end) = 1 as is_complete,
-  min(case when is_last_year_complete then 1 else 0 end) = 1 as is_last_year_complete
-from marts.agg_pace
-where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
-group by product_key, product_name, travel_month, currency
+  min(case when is_complete then 1 else 0 end) = 1 as is_complete
+from products
+group by product_key, product_name, travel_month, currency, is_last_year_known
 order by product_name, product_key, travel_month, currency
