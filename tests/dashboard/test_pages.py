@@ -666,3 +666,30 @@ def test_a_channel_keeps_its_colour_whatever_its_rank_and_the_others_are_grey():
     other = lines(["Mon"], {"Beach desk": [9], "Viator": [1]}, colors=colors)
     assert [each["color"] for each in one["series"]] == [SERIES[1], SERIES[0], SERIES[-1]]
     assert [each["color"] for each in other["series"]] == [SERIES[0], SERIES[1]]
+
+
+@pytest.mark.deep(2)
+async def test_pace_compares_with_the_same_time_last_year_where_that_is_known(shown, variant):
+    """Everything was booked a year ago, and half of it travels a year later: next year's December has a last year."""
+    folder = variant(
+        "pace",
+        "update core.bookings set utc_created_at = utc_created_at - interval '1 year'",
+        "update core.bookings set local_date = local_date + 365 where booking_uuid < '8'",
+    )
+    sold = "sum(pax_count) filter (where is_sold), sum(pax_count) filter (where not is_cancelled or cancelled_date is not null)"
+    months = {
+        m: rest
+        for m, *rest in ask(folder, f"select travel_month, {sold} from marts.fct_bookings where was_sold group by 1")
+    }
+    (now, _), (final, then) = months["2027-12"], months["2026-12"]
+    assert 0 < now < then
+    page = await shown(folder).text("/pickup?first=2026-11-01&last=2027-12-31")
+    table = page.partition("booked less cancelled")[2].partition("</table>")[0]
+
+    def cells(month):
+        (row,) = re.findall(rf'<th scope="row"><bdi>{month}</bdi></th>(.*?)</tr>', table)
+        return re.findall(r"<td[^>]*>(.*?)</td>", row)
+
+    assert cells("Dec 2027")[0] == f"{now:,}"
+    assert cells("Dec 2027")[5:8] == [f"{then:,}", f"-{round((1 - now / then) * 100)} %", f"{final:,}"]
+    assert cells("Dec 2026")[5:8] == ["unknown"] * 3, "nobody asked for December 2025"

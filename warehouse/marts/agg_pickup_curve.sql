@@ -10,8 +10,8 @@
 -- column: final_pax: All guests of the month on the books now; null likewise.
 -- column: bookings_without_pax: Bookings of the month, sold or cancelled at a known time, of which nothing says how many people they admit: the guests leave them out.
 -- column: is_final: Whether the month is over by what any connection of the supplier was told last; false where lists are by day of booking, because whoever booked before they begin is missing for good.
--- column: verified_at_utc: When the month's bookings were last read.
--- column: is_complete: Whether the month lies completely in what is known, and its last answer was stored completely and spoke for it to its last day; of a month that is over also whether it was asked for after that day.
+-- column: verified_at_utc: When the month's bookings were last read; null where they never were.
+-- column: is_complete: Whether all bookings of the month are known; booking_months says by which rule.
 with guests as (
   select
     connection_id,
