@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 
 import common
-from octo_sync.app.project import environ, open_project
+from octo_sync.app.machine import environ
+from octo_sync.app.project import open_project
 from octo_sync.flows.sync.compaction import care
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync

@@ -23,7 +23,8 @@ import httpx
 
 import common
 from common import Service, median
-from octo_sync.app.project import SystemClock, environ, open_journal
+from octo_sync.app.machine import SystemClock, environ
+from octo_sync.app.project import open_journal
 from octo_sync.app.serve import Events, serve
 from octo_sync.destinations.duckdb.publish import DuckDBDraft
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse

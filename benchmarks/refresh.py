@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import common
 from common import Service, median
-from octo_sync.app.project import environ, open_project
+from octo_sync.app.machine import environ
+from octo_sync.app.project import open_project
 from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import load

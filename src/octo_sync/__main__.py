@@ -1,5 +1,5 @@
 """`python -m octo_sync` is `octo-sync`."""
 
-from octo_sync.cli import main
+from octo_sync.cli import program
 
-main()
+program()

@@ -12,7 +12,8 @@ import duckdb
 import pytest
 from tests.cli.conftest import CLEAN
 
-from octo_sync.app.project import SystemClock, open_journal, restore_files
+from octo_sync.app.machine import SystemClock
+from octo_sync.app.project import open_journal, restore_files
 from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.errors import JournalError
 from octo_sync.flows.backup import place as placing
@@ -139,7 +140,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_touched(project, tmp_pat
 OTHER = """
 import sys
 from pathlib import Path
-from octo_sync.app.project import SystemClock
+from octo_sync.app.machine import SystemClock
 from octo_sync.journal import Journal, Lease
 
 path, clock = Path(sys.argv[1]), SystemClock()

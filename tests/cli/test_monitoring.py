@@ -200,7 +200,7 @@ def test_status_says_what_is_due_next_and_that_only_serve_does_it(looked):
 
 
 def test_status_says_which_runs_were_missed(project):
-    from octo_sync.app.project import SystemClock
+    from octo_sync.app.machine import SystemClock
     from octo_sync.journal import Journal
 
     with Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
@@ -211,7 +211,7 @@ def test_status_says_which_runs_were_missed(project):
 
 
 def test_status_says_what_is_open_with_other_systems(project):
-    from octo_sync.app.project import SystemClock
+    from octo_sync.app.machine import SystemClock
     from octo_sync.journal import FoundDifference, Journal
     from octo_sync.model import Window
 

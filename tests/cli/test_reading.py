@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 
-from octo_sync.app.project import SystemClock
+from octo_sync.app.machine import SystemClock
 from octo_sync.flows.sync.due import THINNED
 from octo_sync.journal import Journal, Received
 

@@ -21,7 +21,7 @@ TWO = """
 import sys
 from pathlib import Path
 from octo_sync.journal import Journal, Received
-from octo_sync.app.project import SystemClock
+from octo_sync.app.machine import SystemClock
 path, clock = Path(sys.argv[1]), SystemClock()
 with Journal.open(path, clock=clock) as receiver, Journal.open(path, clock=clock) as worker:
     print("open", flush=True)

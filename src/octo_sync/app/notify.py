@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from octo_sync.app import hooks
-from octo_sync.app.project import alive
+from octo_sync.app.machine import alive
 from octo_sync.flows.status.notices import conditions, events, recall, remember
 from octo_sync.flows.status.report import status
 from octo_sync.journal import Journal

@@ -12,12 +12,7 @@ from octo_sync.model import Clock
 from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables, nouns
 
-__all__ = ["duckdb_warehouse", "files", "lock_beside", "open_warehouse", "published", "read_file", "server_size"]
-
-
-def lock_beside(journal: Path) -> Path:
-    """The file whose lock says who is the one writer."""
-    return journal.with_name(f"{journal.name}.lock")
+__all__ = ["duckdb_warehouse", "files", "open_warehouse", "published", "read_file", "server_size"]
 
 
 def duckdb_warehouse(path: Path, private: Path, clock: Clock) -> DuckDBWarehouse:

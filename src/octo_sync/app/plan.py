@@ -2,8 +2,9 @@
 
 import contextlib
 
+from octo_sync.app.machine import SystemClock
 from octo_sync.app.places import published
-from octo_sync.app.project import SystemClock, open_journal
+from octo_sync.app.project import open_journal
 from octo_sync.app.reading import open as open_copy
 from octo_sync.errors import WarehouseError
 from octo_sync.flows.horizon import OFFERED, booking_months, documents

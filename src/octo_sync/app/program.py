@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from octo_sync.app.project import Project, new_token, open_project
+from octo_sync.app.machine import new_token
+from octo_sync.app.project import Project, open_project
 from octo_sync.flows.status.metrics import Requests
 from octo_sync.flows.sync.keep import Keeper
 from octo_sync.model import Clock

@@ -1,24 +1,19 @@
-"""The composition root: a pipeline and the environment become ports. The only module that reads clock and environment."""
+"""The composition root: a pipeline and the machine become ports."""
 
 import asyncio
 import contextlib
 import getpass
 import logging
 import os
-import secrets
-import signal
-import socket
-import sys
-import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from octo_sync.app.logs import hide
-from octo_sync.app.places import duckdb_warehouse, files, lock_beside, open_warehouse, published
+from octo_sync.app.machine import SystemClock, alive, new_run_id
+from octo_sync.app.places import duckdb_warehouse, files, open_warehouse, published
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.duckdb.publish import sweep_copies
 from octo_sync.flows.backup import place as placing
@@ -30,7 +25,7 @@ from octo_sync.flows.privacy.erase import erase, is_due
 from octo_sync.flows.status.report import Status, status
 from octo_sync.flows.sync.paces import restore_paces
 from octo_sync.journal import Journal, Lease, locked
-from octo_sync.model import Clock, Connection, Window, day_at
+from octo_sync.model import Clock, Connection, Window
 from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
 
@@ -39,14 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Project",
-    "SystemClock",
-    "alive",
     "dashboard_source",
-    "environ",
-    "finish_placing",
     "make_ports",
-    "new_run_id",
-    "new_token",
     "open_clients",
     "open_connections",
     "open_files",
@@ -59,43 +48,6 @@ T = TypeVar("T")
 log = logging.getLogger("octo_sync")
 
 
-class SystemClock:
-    """The machine's clock."""
-
-    def now(self) -> datetime:
-        """The current instant, UTC."""
-        return datetime.now(UTC)  # noqa: TID251 - the adapter R14 allows
-
-
-def environ() -> Mapping[str, str]:
-    """The process's environment."""
-    return os.environ  # noqa: TID251 - the adapter R14 allows
-
-
-def new_run_id(clock: Clock, random: Random) -> str:
-    """An id that sorts by time and is easy to say: `20261120T195900-k3x9`."""
-    letters = "".join(random.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(4))
-    return f"{clock.now():%Y%m%dT%H%M%S}-{letters}"
-
-
-def new_token(size: int) -> str:
-    """A url-safe text from so many random bytes, for addresses and secrets that nobody can guess."""
-    return secrets.token_urlsafe(size)
-
-
-def alive(pid: int, host: str) -> bool:
-    """Whether a process still runs; one on another machine counts as running."""
-    if host != socket.gethostname():
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
 def open_journal(pipeline: Pipeline, clock: Clock) -> Journal:
     """The journal of a pipeline, made when it is not there.
 
@@ -103,7 +55,7 @@ def open_journal(pipeline: Pipeline, clock: Clock) -> Journal:
         LeaseHeld: A restore is under way in another process.
     """
     while True:
-        finish_placing(pipeline.journal_path)
+        placing.finish_placing(pipeline.journal_path)
         before = _inode(pipeline.journal_path)
         journal = Journal.open(pipeline.journal, clock=clock)
         # A restore gives its order, then looks for who has the journal open: one of the two sees the other.
@@ -118,18 +70,6 @@ def _inode(path: Path) -> int | None:
         return path.stat().st_ino
     except FileNotFoundError:
         return None
-
-
-def finish_placing(journal: Path) -> None:
-    """Finish a restore or rebuild that was killed after the point from which it counts. First of all, whatever is opened.
-
-    Raises:
-        LeaseHeld: It is under way in another process.
-    """
-    order = placing.order_path(journal)
-    if order.exists():
-        with locked(lock_beside(journal)):
-            placing.place(order)
 
 
 def sweep(pipeline: Pipeline) -> None:
@@ -160,7 +100,7 @@ class Project:
 
 
 def _lease(pipeline: Pipeline, journal: Journal, command: str, clock: Clock) -> Lease:
-    return Lease.acquire(journal, lock_beside(pipeline.journal_path), owner=owner(command), clock=clock)
+    return Lease.acquire(journal, placing.lock_beside(pipeline.journal_path), owner=owner(command), clock=clock)
 
 
 def make_ports(
@@ -252,7 +192,7 @@ def restore_files(pipeline: Pipeline, source: Path, *, force: bool) -> tuple[Man
     os.umask(0o077)
     here, order = files(pipeline), placing.order_path(pipeline.journal_path)
     manifest = read_manifest(source)
-    with locked(lock_beside(pipeline.journal_path)):
+    with locked(placing.lock_beside(pipeline.journal_path)):
         placing.place(order)
         return manifest, restore(here, source, manifest, pipeline, clock, force=force)
 
@@ -344,53 +284,6 @@ async def open_connections(pipeline: Pipeline) -> AsyncIterator[tuple[Journal, d
             clients = await open_clients(stack, pipeline, clock, SystemRandom())
             restore_paces(journal, clients.values(), clock)
             yield journal, clients
-
-
-def run_until_done(work: Coroutine[Any, Any, T], *, stop_within: float | None = None) -> T:
-    """Run to the end; Ctrl-C and SIGTERM cancel it, so that the landing in hand is finished or rolled back.
-
-    With `stop_within` the process ends after so many seconds at the latest: what is not committed by then is not kept, as
-    with a kill, and is still marked.
-
-    Raises:
-        KeyboardInterrupt: After Ctrl-C, when everything is closed. SIGTERM ends in what its handler raises.
-    """
-
-    async def main() -> T:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        told: list[int] = []
-
-        def stop(number: int) -> None:
-            told.append(number)
-            if stop_within is not None and len(told) == 1:
-                last_call = threading.Timer(stop_within, os._exit, (128 + number,))
-                last_call.daemon = True
-                last_call.start()
-            if task is not None:
-                task.cancel()
-
-        before = signal.getsignal(signal.SIGTERM)
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(signal.SIGTERM, stop, signal.SIGTERM)
-            loop.add_signal_handler(signal.SIGINT, stop, signal.SIGINT)
-        try:
-            return await work
-        except asyncio.CancelledError:
-            if signal.SIGTERM in told and callable(before):
-                before(signal.SIGTERM, None)
-            raise KeyboardInterrupt from None
-
-    return asyncio.run(main())
-
-
-def stdin_is_terminal() -> bool:
-    """Whether a person can be asked."""
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
-def today_at(time_zone: str) -> date:
-    """Today at a place, by the machine's clock."""
-    return day_at(time_zone, SystemClock().now())
 
 
 def dashboard_source(pipeline: Pipeline, clock: Clock) -> "Source":

@@ -14,15 +14,9 @@ from typing import TYPE_CHECKING
 from octo_sync import pipeline as settings
 from octo_sync.app import reading as api
 from octo_sync.app.hooks import tell
+from octo_sync.app.machine import SystemClock, environ, new_run_id, run_until_done
 from octo_sync.app.places import published
-from octo_sync.app.project import (
-    SystemClock,
-    environ,
-    new_run_id,
-    open_journal,
-    open_project,
-    run_until_done,
-)
+from octo_sync.app.project import open_journal, open_project
 from octo_sync.errors import LeaseHeld, OctoSyncError, WarehouseError
 from octo_sync.flows.reconcile.copy_side import remembered
 from octo_sync.flows.reconcile.frames import Reconciled

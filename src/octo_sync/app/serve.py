@@ -14,13 +14,10 @@ from functools import partial
 from random import Random, SystemRandom
 
 from octo_sync.app import listening
+from octo_sync.app.machine import SystemClock, new_run_id
 from octo_sync.app.notify import Notifier
 from octo_sync.app.program import Events, Means, Program
-from octo_sync.app.project import (
-    SystemClock,
-    new_run_id,
-    open_journal,
-)
+from octo_sync.app.project import open_journal
 from octo_sync.errors import ConfigError, JournalError, LeaseHeld, OctoSyncError, WriterFenced
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.sync.keep import PARTS, Keeper

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from octo_sync import pipeline
-from octo_sync.app.project import SystemClock, environ, open_project, run_until_done, today_at
+from octo_sync.app.machine import SystemClock, environ, run_until_done, today_at
+from octo_sync.app.project import open_project
 from octo_sync.app.reconcile import make_and_keep
 from octo_sync.cli import acts, console
 from octo_sync.cli.progress import shown

@@ -17,10 +17,11 @@ import click
 from octo_sync import pipeline
 from octo_sync.app import reading as api
 from octo_sync.app.logs import hide
+from octo_sync.app.machine import SystemClock, alive, new_token, run_until_done
 from octo_sync.app.places import published
-from octo_sync.app.project import SystemClock, alive, finish_placing, new_token, run_until_done
 from octo_sync.cli import console, options, versions
 from octo_sync.errors import ConfigError, OctoSyncError
+from octo_sync.flows.backup.place import finish_placing
 from octo_sync.flows.doctor.address import certificate_of, reach, webhook_findings
 from octo_sync.flows.doctor.advice import NONE, advise
 from octo_sync.flows.doctor.conformance import score

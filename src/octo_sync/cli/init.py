@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from octo_sync.app.project import stdin_is_terminal
+from octo_sync.app.machine import stdin_is_terminal
 from octo_sync.cli import console, options
 from octo_sync.cli.doctor import exit_code, look_at_services, report
 from octo_sync.errors import ConfigError

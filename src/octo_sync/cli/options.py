@@ -301,7 +301,8 @@ def ask_journal(project: Places, ask: "Callable[[Journal], list[T]]") -> list[T]
 
 def open_journal(project: Places) -> "Journal | None":
     """The journal, or None when nothing ran yet: looking makes no files."""
-    from octo_sync.app.project import SystemClock, finish_placing  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.machine import SystemClock  # noqa: PLC0415 - commands start fast
+    from octo_sync.flows.backup.place import finish_placing  # noqa: PLC0415 - commands start fast
     from octo_sync.journal import Journal  # noqa: PLC0415
 
     finish_placing(project.journal_path)
@@ -343,7 +344,7 @@ class Group(click.Group):
 
 def confirm(question: str, act: str) -> None:
     """Ask before something is removed; a no aborts, and where nobody can be asked `--yes` is needed."""
-    from octo_sync.app.project import stdin_is_terminal  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.machine import stdin_is_terminal  # noqa: PLC0415 - commands start fast
 
     if not stdin_is_terminal():
         raise click.UsageError(f"{act} needs a yes: give --yes where nobody can be asked.")

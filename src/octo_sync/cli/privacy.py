@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from octo_sync.app.project import open_project, run_until_done
+from octo_sync.app.machine import run_until_done
+from octo_sync.app.project import open_project
 from octo_sync.cli import console, options
 from octo_sync.errors import LeaseHeld, OctoSyncError
 from octo_sync.flows.contacts import Privacy

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octo_sync.app.project import open_project, run_until_done
+from octo_sync.app.machine import run_until_done
+from octo_sync.app.project import open_project
 from octo_sync.cli import console, options
 from octo_sync.flows.sync.mirror import mirror_and_publish
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octo_sync.app.project import SystemClock
+from octo_sync.app.machine import SystemClock
 from octo_sync.app.reconcile import make, make_and_keep, show
 from octo_sync.cli import console, options
 from octo_sync.cli.reconcile_summary import print_summary

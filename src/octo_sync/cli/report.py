@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from octo_sync.app.project import SystemClock
+from octo_sync.app.machine import SystemClock
 from octo_sync.cli import console, options
 from octo_sync.dashboard import Source, report_html
 from octo_sync.errors import ConfigError

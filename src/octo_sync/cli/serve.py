@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from octo_sync import pipeline
-from octo_sync.app.project import run_until_done
+from octo_sync.app.machine import run_until_done
 from octo_sync.app.serve import PROGRAM_PARTS, Events, serve
 from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError

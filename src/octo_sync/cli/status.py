@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from octo_sync.app.project import SystemClock, alive
+from octo_sync.app.machine import SystemClock, alive
 from octo_sync.cli import console, options
 from octo_sync.errors import ConfigError
 from octo_sync.flows.status.document import as_document

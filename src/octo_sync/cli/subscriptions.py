@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from octo_sync.app.project import SystemClock, new_token, open_connections, run_until_done
+from octo_sync.app.machine import SystemClock, new_token, run_until_done
+from octo_sync.app.project import open_connections
 from octo_sync.cli import console, options
 from octo_sync.errors import AuthenticationRefused, ConfigError, OctoSyncError
 from octo_sync.flows.webhooks.subscribe import Subscriber

@@ -88,7 +88,8 @@ def _digests(project: options.Places, form: str, *, warehouse: bool) -> int:
 
 
 def _of_warehouse(project: options.Places) -> "list[TableDigest]":
-    from octo_sync.app.project import open_project, run_until_done  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.machine import run_until_done  # noqa: PLC0415 - commands start fast
+    from octo_sync.app.project import open_project  # noqa: PLC0415 - commands start fast
 
     loaded = options.with_warehouse(project)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from octo_sync.app.project import SystemClock, open_journal
+from octo_sync.app.machine import SystemClock
+from octo_sync.app.project import open_journal
 from octo_sync.cli import console, options
 from octo_sync.flows.webhooks.receive import Routing, replay
 from octo_sync.octo.notifications import read

@@ -5,14 +5,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from random import Random
+from typing import TYPE_CHECKING
 
 from octo_sync.destinations.base import Destination
 from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.order import Order
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, Connection, Horizon, Source, Subject, Window, day_at
-from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from octo_sync.octo.client import OctoClient
 
 __all__ = ["Numbers", "Ports", "Progress", "adopt_meanings", "booking_dates_mean", "booking_days"]
 
@@ -108,7 +111,7 @@ class Ports:
     journal: Journal
     warehouse: Destination
     privacy: Privacy
-    clients: Mapping[str, OctoClient]
+    clients: Mapping[str, "OctoClient"]
     run_id: str
     fence: int
     numbers: Numbers

@@ -8,16 +8,18 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from apscheduler.events import EVENT_JOB_ERROR, JobExecutionEvent
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-from apscheduler.schedulers.base import BaseScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from octo_sync.errors import ConfigError, OctoSyncError
 from octo_sync.model import Clock
 from octo_sync.pipeline.weekdays import WEEKDAYS, weekdays
+
+if TYPE_CHECKING:
+    from apscheduler.schedulers.base import BaseScheduler
 
 __all__ = ["Schedules", "missed", "next_time"]
 
@@ -102,8 +104,10 @@ class Schedules:
         *,
         last_run: Callable[[str], datetime | None],
         ran: Callable[[str, datetime], None],
-        scheduler: BaseScheduler | None = None,
+        scheduler: "BaseScheduler | None" = None,
     ) -> None:
+        from apscheduler.schedulers.asyncio import AsyncIOScheduler  # noqa: PLC0415 - others only ask for the next time
+
         self._time_zone, self._clock = time_zone, clock
         self._last_run, self._ran = last_run, ran
         self._crons: dict[str, str] = {}

@@ -13,7 +13,21 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["COMPANIONS", "fsync", "give_order", "order_path", "place", "staged", "sweep", "sweep_killed", "withdraw"]
+from octo_sync.journal import locked
+
+__all__ = [
+    "COMPANIONS",
+    "finish_placing",
+    "fsync",
+    "give_order",
+    "lock_beside",
+    "order_path",
+    "place",
+    "staged",
+    "sweep",
+    "sweep_killed",
+    "withdraw",
+]
 
 COMPANIONS = (".wal", "-wal", "-shm", "-journal")
 """What DuckDB and SQLite keep beside a file: it belongs to the file that was there, and would be applied to the new one."""
@@ -22,6 +36,11 @@ COMPANIONS = (".wal", "-wal", "-shm", "-journal")
 def staged(target: Path) -> Path:
     """Where the file is made that shall take this place."""
     return target.with_name(f".{target.name}.staged")
+
+
+def lock_beside(journal: Path) -> Path:
+    """The file whose lock says who is the one writer."""
+    return journal.with_name(f"{journal.name}.lock")
 
 
 def order_path(journal: Path) -> Path:
@@ -126,3 +145,15 @@ def _lives(pid: int) -> bool:
     except OSError:
         pass  # somebody else's
     return True
+
+
+def finish_placing(journal: Path) -> None:
+    """Finish a restore or rebuild that was killed after the point from which it counts. First of all, whatever is opened.
+
+    Raises:
+        LeaseHeld: It is under way in another process.
+    """
+    order = order_path(journal)
+    if order.exists():
+        with locked(lock_beside(journal)):
+            place(order)

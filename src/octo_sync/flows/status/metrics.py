@@ -10,14 +10,17 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from octo_sync.errors import OctoSyncError
 from octo_sync.flows.status.report import PULLED, ConnectionStatus, Status, status
 from octo_sync.flows.webhooks.silence import silences
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, SubjectKind
-from octo_sync.octo.client import Stats
 from octo_sync.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from octo_sync.octo.client import Stats
 
 __all__ = ["Gauges", "Reading", "Requests"]
 
@@ -44,7 +47,7 @@ class Requests:
         self._gone: Counter[tuple[str, str]] = Counter()
         self._clients: Mapping[str, Stats] = {}
 
-    def follow(self, clients: Mapping[str, Stats]) -> None:
+    def follow(self, clients: Mapping[str, "Stats"]) -> None:
         """Count these from now on; those before are added up."""
         self._gone, self._clients = self.counts(), dict(clients)
 

@@ -6,12 +6,15 @@ import logging
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from math import inf
+from typing import TYPE_CHECKING
 
 from octo_sync.flows.ports import Ports
 from octo_sync.journal import Journal
 from octo_sync.model import Clock, SubjectKind
-from octo_sync.octo.client import OctoClient
 from octo_sync.octo.pace import Pace
+
+if TYPE_CHECKING:
+    from octo_sync.octo.client import OctoClient
 
 __all__ = ["Paces", "known_pace", "restore_paces"]
 
@@ -34,7 +37,7 @@ def known_pace(journal: Journal, connection: str, clock: Clock) -> Pace | None:
     return pace
 
 
-def restore_paces(journal: Journal, clients: Iterable[OctoClient], clock: Clock) -> None:
+def restore_paces(journal: Journal, clients: Iterable["OctoClient"], clock: Clock) -> None:
     """Let clients begin with what former runs found out. Blocking."""
     for client in clients:
         client.budget.pace = known_pace(journal, client.connection.name, clock)
@@ -65,7 +68,7 @@ class Paces:
             self._remember(name, client)
         self._expect(kinds)
 
-    def _remember(self, name: str, client: OctoClient) -> None:
+    def _remember(self, name: str, client: "OctoClient") -> None:
         journal, now = self._ports.journal, self._ports.clock.now()
         known, at = self._known[name]
         pace = client.budget.pace

@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from octo_sync.errors import (
     AnswerInvalid,
@@ -18,9 +19,11 @@ from octo_sync.flows.webhooks import plan as planning
 from octo_sync.flows.webhooks.plan import Adopt, Create, Delete, Found, Patch, Step, Wanted
 from octo_sync.journal import EndpointRow, Journal
 from octo_sync.model import Secret
-from octo_sync.octo.client import OctoClient
 from octo_sync.octo.quirks import looks_capped
 from octo_sync.octo.records import Subscription
+
+if TYPE_CHECKING:
+    from octo_sync.octo.client import OctoClient
 
 __all__ = ["REMOVED", "ROUNDS", "NotWantedError", "Steps", "Tokens", "Turn"]
 
@@ -69,7 +72,7 @@ class Steps:
     """One connection's service, and the journal that knows what was asked of it."""
 
     journal: Journal
-    client: OctoClient
+    client: "OctoClient"
     address: str
     tokens: Tokens
     automatic: bool

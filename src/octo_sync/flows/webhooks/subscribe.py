@@ -12,7 +12,7 @@ A secret lives in one step and in the request that hands it over, and nowhere el
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from octo_sync.errors import AuthenticationRefused, RequestRefused, ServiceError
 from octo_sync.flows import horizon
@@ -22,7 +22,9 @@ from octo_sync.flows.webhooks.plan import Found, Patch
 from octo_sync.flows.webhooks.steps import REMOVED, ROUNDS, NotWantedError, Steps, Tokens, Turn
 from octo_sync.journal import EndpointRow, Journal
 from octo_sync.model import Clock, Source
-from octo_sync.octo.client import OctoClient
+
+if TYPE_CHECKING:
+    from octo_sync.octo.client import OctoClient
 
 __all__ = ["TOLD_AT", "Ensured", "Listed", "Subscriber", "Tokens", "check", "close_gap"]
 
@@ -81,7 +83,7 @@ class Subscriber:
     def __init__(
         self,
         journal: Journal,
-        client: OctoClient,
+        client: "OctoClient",
         address: str,
         *,
         clock: Clock,
