@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import duckdb
 import pytest
@@ -17,8 +18,12 @@ from tests.absent import absent
 from tests.dashboard.conftest import READ
 from tests.dashboard.test_pages import HOSTILE, charts, tiles
 from tests.flows.harness import NOON
+from tests.mailing import serving
 
+from octo_sync.app import serve
 from octo_sync.dashboard import Source, report_html
+from octo_sync.errors import OctoSyncError
+from octo_sync.pipeline import load
 
 
 def made(folder, now=lambda: NOON + dt.timedelta(hours=1)):
@@ -112,3 +117,59 @@ def test_the_picture_is_as_high_as_the_page(project):
     assert head.startswith(b"\x89PNG")
     assert width == 1440
     assert 1200 < height < 4000
+
+
+@pytest.fixture
+def inbox():
+    with serving() as inbox:
+        inbox.url = f"smtp://127.0.0.1:{inbox.port}?from=octo@example.com"
+        yield inbox
+
+
+def attached(inbox):
+    ((envelope, mail),) = inbox.mails
+    (file,) = mail.iter_attachments()
+    return envelope.rcpt_tos, file.get_filename(), file.get_payload(decode=True)
+
+
+def test_the_command_sends_it_by_mail(project, inbox):
+    done = run(
+        project, "-p", "pipeline.toml", "--mail", "me@example.com,you@example.com", OCTO_SYNC_NOTIFY__SMTP=inbox.url
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.endswith("sent to me@example.com,you@example.com\n")
+    to, name, content = attached(inbox)
+    assert to == ["me@example.com", "you@example.com"]
+    assert re.fullmatch(r"octo-sync-.+-\d{4}-\d\d-\d\d\.html", name)
+    assert content == (project / "report.html").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("to", "notify", "words"),
+    [
+        ("me@example.com", "", "notify.smtp names no mail server"),
+        ("me@example.com", 'smtp = { env = "NOT_SET" }', "the environment variable NOT_SET is not set"),
+        ("me", 'smtp = "smtp://127.0.0.1:1?from=me@example.com"', "expected mail addresses"),
+    ],
+)
+def test_what_keeps_it_from_being_sent_is_a_sentence(project, to, notify, words):
+    with (project / "pipeline.toml").open("a") as file:
+        file.write(f"\n[notify]\n{notify}\n")
+    done = run(project, "-p", "pipeline.toml", "--mail", to)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_serve_sends_it_on_mondays_and_says_what_keeps_it_from_doing_so(project, inbox):
+    environ = {"OCTO_SYNC_NOTIFY__SMTP": inbox.url, "OCTO_SYNC_NOTIFY__REPORT": "mailto:team@example.com"}
+    pipeline = load(project / "pipeline.toml", directory=project, environ={**os.environ, **environ}, overrides={})
+    clock = SimpleNamespace(now=lambda: NOON)
+
+    serve._report(pipeline, clock)
+
+    to, name, content = attached(inbox)
+    assert (to, name) == (["team@example.com"], f"octo-sync-{pipeline.name}-{NOON:%Y-%m-%d}.html")
+    assert tiles(content.decode())["bookings"]
+    inbox.answer = "452 full"
+    with pytest.raises(OctoSyncError, match=r"The report was not sent: 127\.0\.0\.1 answered 452"):
+        serve._report(pipeline, clock)

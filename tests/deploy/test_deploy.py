@@ -100,8 +100,8 @@ def test_secrets_need_not_be_set_and_known_ones_are_no_matter_of_a_server(deploy
 
 def test_addresses_of_hooks_in_managed_files_are_credentials_too(deploy):
     deploy.pipeline(
-        PIPELINE + '[notify]\non_stale = { file = "$CREDENTIALS_DIRECTORY/hook" }\nping = { file = "own/ping" }\n'
-        'on_quarantine = { file = "$CREDENTIALS_DIRECTORY/hook" }\non_subscription_lost = { env = "LOST" }\n'
+        PIPELINE + '[notify]\nto = { file = "$CREDENTIALS_DIRECTORY/hook" }\nreport = { file = "own/report" }\n'
+        'ping = { file = "$CREDENTIALS_DIRECTORY/hook" }\nsmtp = { env = "LOST" }\n'
     )
 
     for unit in deploy.files("systemd")[0].values():
@@ -111,7 +111,7 @@ def test_addresses_of_hooks_in_managed_files_are_credentials_too(deploy):
     compose = yaml.safe_load(deploy.files("docker")[0]["docker-compose.yml"])
     assert compose["services"]["octo-sync"]["secrets"].count("hook") == 1
     assert compose["secrets"]["hook"] == {"file": "./secrets/hook"}
-    assert "secrets/hook: the secret of notify.on_stale and notify.on_quarantine" in deploy("k8s").stdout
+    assert "secrets/hook: the secret of notify.to and notify.ping" in deploy("k8s").stdout
 
 
 @pytest.mark.parametrize("path", ["/o;c", "/a{b}", "/a%20b", '/a"b', "/a$b"])

@@ -119,7 +119,7 @@ def project(tmp_path):
     path = tmp_path / "p.toml"
     path.write_text(
         '[connections.acme]\nbase_url = "https://octo.example.com"\ntoken = { env = "T" }\n[notify]\nstale_after = "1h"\n'
-        + "".join(f'on_{kind} = "{sys.executable} {script} {out}"\n' for kind in KINDS)
+        f'to = "{sys.executable} {script} {out}"\n'
     )
     pipeline = load(path, directory=tmp_path, environ={"T": "x"}, overrides={})
     clock = Clock()
@@ -149,7 +149,7 @@ def test_a_copy_that_became_stale_is_told_to_the_hook_once(project):
 def test_a_slow_hook_keeps_nobody_waiting(project, monkeypatch):
     notifier, _, _ = project
     begun, go = threading.Event(), threading.Event()
-    monkeypatch.setattr("octo_sync.app.hooks.tell", lambda *_: (begun.set(), go.wait(60)))
+    monkeypatch.setattr("octo_sync.app.hooks.tell", lambda *_, **__: (begun.set(), go.wait(60)))
 
     before = time.monotonic()
     for number in range(200):
@@ -166,7 +166,7 @@ def test_a_hook_that_breaks_does_not_end_the_thread(project, monkeypatch, caplog
     notifier, _, _ = project
     calls = []
 
-    def tell(target, document):
+    def tell(target, document, *, smtp):
         calls.append(document["text"])
         if len(calls) == 1:
             raise RuntimeError("broken")

@@ -14,6 +14,7 @@ import pytest
 from tests.listening import listening
 
 from octo_sync.app import hooks
+from octo_sync.pipeline.hooks import hook
 
 NEWS = {"event": "reconcile.new_differences", "count": 2}
 
@@ -42,6 +43,38 @@ def listener():
 def test_an_address_gets_the_document_by_post(listener):
     assert hooks.tell(listener.url, NEWS) is None
     assert listener.told == [("/hooks/secret-path", "application/json", NEWS)]
+
+
+NOTICE = {
+    "event": "stale",
+    "pipeline": "acme",
+    "connection": "viator",
+    "text": "<b>Late</b> & [x](http://evil.example)",
+}
+
+
+def test_slack_gets_a_message_in_which_nothing_is_markup(listener):
+    assert hooks.tell(f"slack+{listener.url}", NOTICE) is None
+
+    ((_, _, said),) = listener.told
+    assert said["text"] == "octo-sync · acme · viator\n&lt;b&gt;Late&lt;/b&gt; &amp; [x](http://evil.example)"
+    assert said["mrkdwn"] is False
+
+
+def test_teams_gets_a_card_whose_texts_are_no_markup(listener):
+    assert hooks.tell(f"teams+{listener.url}", NOTICE) is None
+
+    ((_, _, said),) = listener.told
+    (card,) = said["attachments"]
+    assert (said["type"], card["contentType"]) == ("message", "application/vnd.microsoft.card.adaptive")
+    runs = [run for block in card["content"]["body"] for run in block["inlines"]]
+    assert {block["type"] for block in card["content"]["body"]} == {"RichTextBlock"}, "a TextBlock reads Markdown"
+    assert [run["text"] for run in runs] == ["octo-sync · acme · viator", NOTICE["text"]]
+
+
+def test_an_address_of_slack_is_known_by_its_host():
+    assert hook("https://hooks.slack.com/services/T/B/x") == ("slack", "https://hooks.slack.com/services/T/B/x")
+    assert hook("https://hooks.slack.com.evil.example/x").form == "json"
 
 
 @pytest.mark.parametrize("answer", [302, 404, 500])

@@ -81,7 +81,7 @@ def test_tokens_and_addresses_of_hooks_are_known_to_be_secret(tmp_path):
     path = tmp_path / "p.toml"
     path.write_text(
         '[connections.acme]\nbase_url = "https://octo.example.com"\ntoken = { env = "A" }\n[dashboard]\ntoken = { env = "D" }\n'
-        '[notify]\non_stale = "curl -d @- \'https://x.example/in-a-command\' --retry 2"\nping = "https://x.example/ping"\n'
+        '[notify]\nto = "curl -d @- \'https://x.example/in-a-command\' --retry 2"\nping = "https://x.example/ping"\n'
         '[reconcile.ledger]\nkeys = ["uuid"]\nthere = { file = "l.csv" }\nnotify = "https://x.example/ledger"\n'
     )
     loaded = load(path, directory=tmp_path, environ={"A": "of-acme", "D": "of-dashboard"}, overrides={})

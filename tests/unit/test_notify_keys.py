@@ -26,17 +26,14 @@ def test_nobody_is_told_by_default(read):
 
 def test_a_target_is_a_command_an_address_a_variable_or_a_file(read, tmp_path):
     (tmp_path / "ping").write_text("https://ping.example.com/abc\n")
-    pipeline = read(
-        '[notify]\non_stale = "mail -s stale me@example.com"\non_quarantine = "https://hooks.example.com/q?a=b"\n'
-        'on_subscription_lost = { env = "LOST" }\nping = { file = "ping" }\n',
-        {"LOST": "https://hooks.example.com/lost"},
-    )
-    assert {key: told.reveal() for key, told in pipeline.told.items()} == {
-        "on_stale": "mail -s stale me@example.com",
-        "on_quarantine": "https://hooks.example.com/q?a=b",
-        "on_subscription_lost": "https://hooks.example.com/lost",
-        "ping": "https://ping.example.com/abc",
-    }
+    for text, told in (
+        ('"mail -s stale me@example.com"', "mail -s stale me@example.com"),
+        ('"https://hooks.example.com/q?a=b"', "https://hooks.example.com/q?a=b"),
+        ('{ env = "HOOK" }', "slack+https://hooks.example.com/services/x"),
+        ('{ file = "ping" }', "https://ping.example.com/abc"),
+    ):
+        pipeline = read(f"[notify]\nto = {text}\n", {"HOOK": "slack+https://hooks.example.com/services/x"})
+        assert pipeline.told["to"].reveal() == told
 
 
 def test_a_variable_of_the_key_itself_holds_the_target(read):
@@ -49,7 +46,7 @@ def test_what_is_told_never_shows_itself(read):
     pipeline = read('[notify]\nping = "https://ping.example.com/very-secret"\n')
     assert "very-secret" not in repr(pipeline)
     assert pipeline.settings["notify.ping"].value == "set (pipeline file)"
-    assert pipeline.settings["notify.on_stale"].value is None
+    assert pipeline.settings["notify.to"].value is None
 
 
 @pytest.mark.parametrize(
@@ -58,16 +55,28 @@ def test_what_is_told_never_shows_itself(read):
         ('ping = "curl https://x"', "notify.ping: expected an address such as"),
         ('ping = "http://ping.example.com/s3cret"', "notify.ping: expected https"),
         ('ping = "https://10.0.0.7/s3cret"', "notify.ping: expected a public address"),
-        ('on_stale = "https:///s3cret"', "notify.on_stale: expected an address with a host"),
-        ('on_stale = "https://x.example/a s3cret"', "notify.on_stale: expected an address with a host"),
-        ('on_stale = ""', "notify.on_stale: expected a text that is not empty"),
-        ("on_stale = 5", "notify.on_stale: expected a command, an https address"),
-        ('on_stale = { env = "A", file = "s3cret" }', "notify.on_stale: expected a command, an https address"),
-        ('on_stale = { env = "s3cret" }', "notify.on_stale: expected the NAME of an environment variable"),
+        ('to = "https:///s3cret"', "notify.to: expected an address with a host"),
+        ('to = "https://x.example/a s3cret"', "notify.to: expected an address with a host"),
+        ('to = ""', "notify.to: expected a text that is not empty"),
+        ("to = 5", "notify.to: expected a command, an https address"),
+        ('to = { env = "A", file = "s3cret" }', "notify.to: expected a command, an https address"),
+        ('to = { env = "s3cret" }', "notify.to: expected the NAME of an environment variable"),
         ('ping = { env = "UNSET" }', "notify.ping: the environment variable UNSET is not set"),
         ('ping = { file = "absent" }', "notify.ping: there is no file"),
         ("check_every = 1", "notify.check_every is no longer a key"),
         ("nope = 1", "notify.nope: no such key"),
+        ('on_stale = "cmd"', "notify.on_stale is notify.to now"),
+        ('to = "slack+http://hooks.example.com/s3cret"', "notify.to: expected https"),
+        ('to = "teams+https://10.0.0.7/s3cret"', "notify.to: expected a public address"),
+        ('to = "mailto:me@example.com"', "notify.to: expected notify.smtp too"),
+        ('to = "mailto:s3cret"\nsmtp = "smtps://me%40example.com@h.example"', "notify.to: expected mail addresses"),
+        ('ping = "slack+https://hooks.example.com/s3cret"', "notify.ping: expected an address such as"),
+        ('ping = "mailto:me@example.com"', "notify.ping: expected an address such as"),
+        ('report = "https://hooks.example.com/s3cret"', "notify.report: expected mail addresses"),
+        ('smtp = "https://me:s3cret@smtp.example.com"', "notify.smtp: expected smtps://"),
+        ('smtp = "smtps://user:s3cret@smtp.example.com"', "notify.smtp: expected smtps://"),
+        ('smtp = "smtps://me%40example.com:s3cret@smtp.example.com:port"', "notify.smtp: expected smtps://"),
+        ('smtp = "smtps://?from=me@example.com"', "notify.smtp: expected smtps://"),
     ],
 )
 def test_a_mistake_is_named_without_what_may_be_secret(read, text, words):
@@ -78,10 +87,8 @@ def test_a_mistake_is_named_without_what_may_be_secret(read, text, words):
 
 
 def test_this_machine_and_hosts_that_are_named_may_be_told_over_http(read):
-    pipeline = read(
-        '[notify]\nping = "http://127.0.0.1:9/x"\non_stale = "http://10.0.0.7/x"\nallow_hosts = ["10.0.0.7"]\n'
-    )
-    assert set(pipeline.told) == {"ping", "on_stale"}
+    pipeline = read('[notify]\nping = "http://127.0.0.1:9/x"\nto = "http://10.0.0.7/x"\nallow_hosts = ["10.0.0.7"]\n')
+    assert set(pipeline.told) == {"ping", "to"}
 
 
 def test_log_format_is_one_of_three(read):
@@ -101,6 +108,7 @@ def test_log_format_is_one_of_three(read):
         ("http://127.0.0.1:9/x", None),
         ("http://10.0.0.8/x", None),
         ("mail -s differences me@example.com", None),
+        ("mailto:me@example.com", "reconcile.ledger.notify: expected notify.smtp too"),
     ],
 )
 def test_the_hook_of_a_comparison_is_looked_at_as_those_of_notices(read, target, words):

@@ -10,6 +10,7 @@ from octo_sync.app import reconcile as reconciling
 from octo_sync.app import serve as serving
 from octo_sync.errors import QueryError
 from octo_sync.flows.sync.keep import PARTS
+from octo_sync.model import Secret
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,7 @@ async def test_a_copy_by_schedule_is_asked_of_the_one_that_makes_all_copies():
     pipeline = SimpleNamespace(
         schedule=SimpleNamespace(**parts, publish="5 * * * *", time_zone="UTC"),
         webhooks=SimpleNamespace(check_every=60),
+        told={"report": Secret("mailto:team@example.com", "pipeline file")},
     )
     program = SimpleNamespace(
         pipeline=pipeline,
@@ -65,6 +67,11 @@ async def test_a_copy_by_schedule_is_asked_of_the_one_that_makes_all_copies():
     expression, run = made["publish"]
     await run()
     assert (expression, asked) == ("5 * * * *", ["soon"])
+    assert made["report"][0] == "0 7 * * 1"
+    made.clear()
+    pipeline.told = {}
+    serving._schedules(program, keeper)
+    assert made.keys() == {"publish"}, "nobody asked for a report"
 
 
 async def test_a_sender_that_stalls_takes_no_time_of_the_landing_in_hand():

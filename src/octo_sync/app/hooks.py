@@ -1,4 +1,4 @@
-"""Hooks: somebody else is told of what happened, by a command or by an address.
+"""Hooks: somebody else is told of what happened, by a command, an address, a chat or a mail.
 
 A hook never decides anything: what it does is its own affair, and when it fails that is said and nothing else changes.
 """
@@ -7,12 +7,18 @@ import asyncio
 import json
 import logging
 import shlex
+import smtplib
+import ssl
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from email.message import EmailMessage
+from functools import partial
 from typing import Any
 
-__all__ = ["ping", "tell"]
+from octo_sync.pipeline.hooks import hook, mail_addresses, mail_server
+
+__all__ = ["mail", "ping", "tell"]
 
 log = logging.getLogger("octo_sync")
 
@@ -20,18 +26,53 @@ _WITHIN = 30.0
 """Seconds that a hook may take, all in all."""
 
 
-def tell(target: str, document: Mapping[str, Any], *, within: float = _WITHIN) -> str | None:
-    """Tell a command (JSON on its standard input) or an address (JSON by POST); what went wrong, or None. Blocking."""
+def tell(target: str, document: Mapping[str, Any], *, smtp: str = "", within: float = _WITHIN) -> str | None:
+    """Tell a hook; what went wrong, or None. Blocking.
+
+    A command gets the document as JSON on its standard input, an address by POST; chats and mails get its `text`.
+
+    Args:
+        target: A command, an address, `slack+https://…`, `teams+https://…` or `mailto:…`.
+        document: What happened.
+        smtp: The mail server, for mails.
+        within: Seconds that it may take, all in all.
+    """
     try:
-        body = json.dumps(document, ensure_ascii=False, default=str).encode()
-        if target.startswith(("https://", "http://")):
-            problem = _call("POST", target, body, within)
+        form, where = hook(target)
+        names = (document.get(key) for key in ("pipeline", "reconciliation", "connection"))
+        title = " · ".join(["octo-sync", *(str(name) for name in names if name)])
+        if form == "mail":
+            problem = _mail(smtp, mail_addresses(where), title, str(document.get("text")), (), within)
+        elif form == "command":
+            problem = _run(where, _json(document), within)
         else:
-            problem = _run(target, body, within)
+            said = {"slack": _for_slack, "teams": _for_teams}
+            content = said[form](title, str(document.get("text"))) if form in said else document
+            problem = _call("POST", where, _json(content), within)
     except Exception as error:  # noqa: BLE001 - whatever it is, nothing else changes; its text may repeat the hook
         problem = type(error).__name__
     if problem is not None:
         log.warning("action=hook_failed event=%s error=%s", document.get("event"), problem)
+    return problem
+
+
+def mail(
+    smtp: str,
+    to: Sequence[str],
+    subject: str,
+    text: str,
+    files: Sequence[tuple[str, bytes]],
+    *,
+    within: float = _WITHIN,
+) -> str | None:
+    """Send a mail with HTML files (name, content); what went wrong, or None. Blocking.
+
+    Raises:
+        ValueError: `smtp` is no mail server's address.
+    """
+    problem = _mail(smtp, to, subject, text, files, within)
+    if problem is not None:
+        log.warning("action=mail_failed error=%s", problem)
     return problem
 
 
@@ -73,18 +114,80 @@ def _call(method: str, address: str, body: bytes | None, within: float) -> str |
         ):
             return None if answer.is_success else f"{answer.url.host} answered {answer.status_code}"
 
+    return _bounded(lambda: asyncio.run(ask()), within)
+
+
+def _mail(
+    smtp: str, to: Sequence[str], subject: str, text: str, files: Sequence[tuple[str, bytes]], within: float
+) -> str | None:
+    server, message = mail_server(smtp), EmailMessage()
+    # A line break would begin another header.
+    message["Subject"], message["From"], message["To"] = " ".join(subject.split()), server.sender, ", ".join(to)
+    message.set_content(text)
+    for name, content in files:
+        message.add_attachment(content, maintype="text", subtype="html", filename=name)
+
+    def send() -> str | None:
+        trusted = ssl.create_default_context()
+        kind = partial(smtplib.SMTP_SSL, context=trusted) if server.is_encrypted else smtplib.SMTP
+        try:
+            with kind(server.host, server.port, timeout=within) as session:
+                session.ehlo()
+                if session.has_extn("starttls"):
+                    session.starttls(context=trusted)
+                elif server.password and not server.is_encrypted:
+                    return f"{server.host} offers no encryption, so it was not told the password"
+                if server.password:
+                    session.login(server.user, server.password)
+                session.send_message(message)
+        except smtplib.SMTPResponseException as error:
+            return f"{server.host} answered {error.smtp_code}"
+        except smtplib.SMTPRecipientsRefused:
+            return f"{server.host} refused who it was for"
+        return None
+
+    return _bounded(send, within)
+
+
+def _json(content: object) -> bytes:
+    return json.dumps(content, ensure_ascii=False, default=str).encode()
+
+
+def _for_slack(title: str, text: str) -> object:
+    """A message as Slack's incoming webhooks read it, and those of Mattermost; three characters are escaped."""
+    said = f"{title}\n{text}".replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {"text": said, "mrkdwn": False}
+
+
+def _for_teams(title: str, text: str) -> object:
+    """A message as the workflows of Teams read it: an adaptive card, with texts in which nothing is markup."""
+    lines = [{"type": "TextRun", "text": title, "weight": "Bolder"}], [{"type": "TextRun", "text": text}]
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [{"type": "RichTextBlock", "inlines": line} for line in lines],
+    }
+    kind = "application/vnd.microsoft.card.adaptive"
+    return {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
+
+
+def _bounded(work: Callable[[], str | None], within: float) -> str | None:
+    """What the work says, or that it took too long.
+
+    In a thread, because a loop may run in this one, and a name that is looked up cannot be cancelled.
+    """
     said: list[str | None] = []
 
-    def work() -> None:
+    def run() -> None:
         try:
-            said.append(asyncio.run(ask()))
+            said.append(work())
         except TimeoutError:
             pass  # said below, as where not even this came in time
         except Exception as error:  # noqa: BLE001 - a proxy that is not installed, an address that is none: all the same
             said.append(f"it did not answer: {type(error).__name__}")
 
-    # In a thread, because a loop may run in this one, and a name that is looked up cannot be cancelled.
-    calling = threading.Thread(target=work, name="octo-sync hook", daemon=True)
+    calling = threading.Thread(target=run, name="octo-sync hook", daemon=True)
     calling.start()
     calling.join(within)
     return said[0] if said else f"it took longer than {within:g} s"

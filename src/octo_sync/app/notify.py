@@ -11,18 +11,21 @@ import queue
 import socket
 import threading
 from collections.abc import Callable
+from datetime import date
 from functools import partial
 from typing import Any
 
 from octo_sync.app import hooks
 from octo_sync.app.machine import alive
+from octo_sync.errors import ConfigError, OctoSyncError
 from octo_sync.flows.status.notices import conditions, events, recall, remember
 from octo_sync.flows.status.report import status
 from octo_sync.journal import Journal
 from octo_sync.model import Clock
 from octo_sync.pipeline import Pipeline
+from octo_sync.pipeline.hooks import mail_addresses
 
-__all__ = ["Notifier"]
+__all__ = ["Notifier", "send_report", "smtp_of"]
 
 log = logging.getLogger("octo_sync")
 
@@ -32,6 +35,38 @@ _WAITING = 100
 
 def _NO_MORE() -> None:  # noqa: N802 - a constant that is a call
     """Ends the thread."""
+
+
+def smtp_of(pipeline: Pipeline) -> str:
+    """The mail server as it is written; empty without one."""
+    server = pipeline.told.get("smtp")
+    return server.reveal() if server else ""
+
+
+def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> None:
+    """Send the Overview, one HTML file, by mail. Blocking.
+
+    Args:
+        pipeline: `notify.smtp` says by which server.
+        page: The file.
+        to: Mail addresses, separated by commas.
+        day: Today, for its name.
+
+    Raises:
+        ConfigError: There is no mail server, or one of the addresses is none.
+        OctoSyncError: It was not sent; the sentence says why.
+    """
+    smtp = smtp_of(pipeline)
+    if not smtp:
+        raise ConfigError("notify.smtp names no mail server, so nothing can be sent; see docs/monitoring.md.")
+    try:
+        addresses = mail_addresses(to)
+    except ValueError as error:
+        raise ConfigError(f"{error}.") from None
+    text = f"How bookings of {pipeline.name} stand: open the attached file in a browser. It needs no network.\n"
+    files = [(f"octo-sync-{pipeline.name}-{day}.html", page)]
+    if problem := hooks.mail(smtp, addresses, f"octo-sync · {pipeline.name} · {day}", text, files):
+        raise OctoSyncError(f"The report was not sent: {problem}.")
 
 
 class Notifier:
@@ -51,7 +86,7 @@ class Notifier:
     @property
     def looks(self) -> bool:
         """Whether anybody wants to know anything."""
-        return bool(self._pipeline.told.keys() - {"ping"})
+        return "to" in self._pipeline.told
 
     def look(self) -> None:
         """Tell what became so. Left to the process that works on the project, if that is another one. Blocking.
@@ -73,9 +108,9 @@ class Notifier:
             self.tell(event.kind, event.connection, event.text, at=now.isoformat(), **event.details)
 
     def tell(self, kind: str, connection: str, text: str, **details: Any) -> None:  # noqa: ANN401 - as JSON can say it
-        """Tell the hook of a kind of notice, if there is one, beside whatever else is done."""
+        """Tell whoever wants to know, beside whatever else is done."""
         log.warning("action=notice kind=%s connection=%s text=%s", kind, connection, text)
-        target = self._pipeline.told.get(f"on_{kind}")
+        target = self._pipeline.told.get("to")
         if target is not None:
             document = {
                 "event": kind,
@@ -84,7 +119,7 @@ class Notifier:
                 "text": text,
                 **details,
             }
-            self._later(partial(hooks.tell, target.reveal(), document))
+            self._later(partial(hooks.tell, target.reveal(), document, smtp=smtp_of(self._pipeline)))
 
     def all_is_well(self) -> None:
         """Call the dead-man's switch: a full pull has ended, and readers have what it brought."""

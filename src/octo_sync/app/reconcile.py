@@ -15,6 +15,7 @@ from octo_sync import pipeline as settings
 from octo_sync.app import reading as api
 from octo_sync.app.hooks import tell
 from octo_sync.app.machine import SystemClock, environ, new_run_id, run_until_done
+from octo_sync.app.notify import smtp_of
 from octo_sync.app.places import published
 from octo_sync.app.project import open_journal, open_project
 from octo_sync.errors import LeaseHeld, OctoSyncError, WarehouseError
@@ -129,7 +130,7 @@ def _make(
             write(outcome, path, remembered=known)
     problem = None
     if run_id is not None and table.notify and (document := news(outcome)) is not None:
-        problem = tell(table.notify, document)
+        problem = tell(table.notify, document, smtp=smtp_of(pipeline))
     return Made(outcome, tuple(wanted), problem)
 
 

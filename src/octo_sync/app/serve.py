@@ -15,17 +15,19 @@ from random import Random, SystemRandom
 
 from octo_sync.app import listening
 from octo_sync.app.machine import SystemClock, new_run_id
-from octo_sync.app.notify import Notifier
+from octo_sync.app.notify import Notifier, send_report
 from octo_sync.app.program import Events, Means, Program
-from octo_sync.app.project import open_journal
+from octo_sync.app.project import dashboard_source, open_journal
+from octo_sync.dashboard import report_html
 from octo_sync.errors import ConfigError, JournalError, LeaseHeld, OctoSyncError, WriterFenced
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.sync.keep import PARTS, Keeper
 from octo_sync.flows.webhooks.noticing import Looks, watch_tokens
 from octo_sync.flows.webhooks.subscribe import check, close_gap
 from octo_sync.journal import EndStatus, Journal
-from octo_sync.model import Claim, Clock, Secret, SubjectKind
+from octo_sync.model import Claim, Clock, Secret, SubjectKind, day_at
 from octo_sync.pipeline import Pipeline
+from octo_sync.pipeline.hooks import hook
 from octo_sync.pipeline.schedule import Schedules
 
 __all__ = ["PROGRAM_PARTS", "Events", "Means", "serve"]
@@ -35,6 +37,8 @@ log = logging.getLogger("octo_sync")
 PROGRAM_PARTS = frozenset({"receiver", "worker", "dashboard"})
 _TOLD_WITHIN = 0.5
 """Seconds that a stop waits for notices that are being told."""
+_MONDAYS = "0 7 * * 1"
+"""When `notify.report` is sent."""
 _AGAIN, _AGAIN_CAP = 1.0, 30.0
 """Seconds until a project that could not be opened is tried again: at first, and at most."""
 
@@ -284,8 +288,19 @@ def _schedules(program: Program, keeper: Keeper) -> Schedules:
             schedules.cron(part, expression, partial(pull, part))
     if pipeline.schedule.publish:
         schedules.cron("publish", pipeline.schedule.publish, publish)
+    if pipeline.told.get("report"):
+        schedules.cron("report", _MONDAYS, partial(asyncio.to_thread, _report, pipeline, keeper.ports.clock))
     schedules.every("subscriptions", pipeline.webhooks.check_every, check_subscriptions)
     return schedules
+
+
+def _report(pipeline: Pipeline, clock: Clock) -> None:
+    """Send the Overview as it is now. Raises what keeps it from being sent, so that it is tried again."""
+    with contextlib.closing(dashboard_source(pipeline, clock)) as source:
+        page = report_html(source)
+    send_report(
+        pipeline, page, hook(pipeline.told["report"].reveal()).where, day_at(pipeline.schedule.time_zone, clock.now())
+    )
 
 
 async def _use_token(keeper: Keeper, connection: str, token: Secret) -> None:

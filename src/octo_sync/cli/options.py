@@ -47,9 +47,7 @@ __all__ = [
     "without_tokens",
 ]
 
-_TOLD = ("notify.on_stale: ", "notify.on_quarantine: ", "notify.on_subscription_lost: ", "notify.ping: ")
-"""How mistakes about who is told begin; what only looks tells nobody."""
-_ADDRESS = re.compile(r"https?://[^\s'\"]+")
+_ADDRESS = re.compile(r"(?:https?|smtps?)://[^\s'\"]+")
 FORMATS = ("table", "json", "jsonl", "csv", "md")
 
 
@@ -188,6 +186,7 @@ def without_tokens(path: Path, directory: Path, **flags: object) -> "tuple[Pipel
     import tomllib  # noqa: PLC0415 - commands start fast
 
     from octo_sync import pipeline  # noqa: PLC0415
+    from octo_sync.pipeline.hooks import STAND_INS  # noqa: PLC0415
 
     show_logs()
 
@@ -199,16 +198,16 @@ def without_tokens(path: Path, directory: Path, **flags: object) -> "tuple[Pipel
     except ConfigError as error:
         mistakes = error.mistakes
         about_tokens = [m for m in mistakes if ".token: " in m and m.startswith(("connections.", "dashboard."))]
-        if not mistakes or len(about_tokens) + sum(m.startswith(_TOLD) for m in mistakes) < len(mistakes):
+        # What only looks tells nobody.
+        untold = [key for key in STAND_INS for m in mistakes if m.startswith(f"notify.{key}: ")]
+        if not mistakes or len(about_tokens) + len(untold) < len(mistakes):
             raise
     names = tomllib.loads(path.read_text(encoding="utf-8-sig"))["connections"]
     missing = [n for n in names if any(m.startswith(f"connections.{n}.token: ") for m in mistakes)]
     stand_in = {f"OCTO_SYNC_CONNECTIONS__{n.upper().replace('-', '_')}__TOKEN": "no-token" for n in missing}
     if any(m.startswith("dashboard.") for m in mistakes):
         stand_in |= {"OCTO_SYNC_DASHBOARD__TOKEN": "no-token"}
-    for key in _TOLD:
-        if any(m.startswith(key) for m in mistakes):
-            stand_in[f"OCTO_SYNC_{key.removesuffix(': ').replace('.', '__').upper()}"] = "https://stand-in.invalid/"
+    stand_in |= {f"OCTO_SYNC_NOTIFY__{key.upper()}": STAND_INS[key] for key in untold}
     return load({**environ(), **stand_in}), mistakes
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from octo_sync.app.machine import SystemClock
+from octo_sync.app.machine import SystemClock, today_at
+from octo_sync.app.notify import send_report
 from octo_sync.cli import console, options
 from octo_sync.dashboard import Source, report_html
 from octo_sync.errors import ConfigError
@@ -39,10 +40,13 @@ _SECONDS = 60.0
     help="The file; an existing one is overwritten.",
 )
 @click.option("--png", is_flag=True, help="Also save a picture beside it; needs Chromium or Chrome on the PATH.")
-def command(pipeline: str | None, directory: Path, *, to: Path, png: bool) -> int:
+@click.option(
+    "--mail", metavar="ADDRESSES", help="Also send it to these mail addresses, by the server of `notify.smtp`."
+)
+def command(pipeline: str | None, directory: Path, *, to: Path, png: bool, mail: str | None) -> int:
     """Save the dashboard's Overview as one self-contained HTML file.
 
-    It can be sent by e-mail, opened without a network, and printed.
+    It can be sent by mail, opened without a network, and printed.
     """
     project = options.places(directory, pipeline)
     browser = _browser() if png else ""
@@ -56,6 +60,13 @@ def command(pipeline: str | None, directory: Path, *, to: Path, png: bool) -> in
         picture = to.with_suffix(".png")
         _draw(browser, to, picture)
         console.note(f"{picture} · {console.bytes_text(picture.stat().st_size)}")
+    if mail is not None:
+        loaded = options.with_pipeline(project)
+        _, mistakes = options.without_tokens(loaded.path, project.directory)
+        if wrong := [mistake for mistake in mistakes if mistake.startswith("notify.smtp: ")]:
+            raise ConfigError("Nothing can be sent.", mistakes=tuple(wrong))
+        send_report(loaded, to.read_bytes(), mail, today_at(loaded.schedule.time_zone))
+        console.note(f"sent to {mail}")
     return 0
 
 

@@ -7,12 +7,11 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from octo_sync.errors import ConfigError
 from octo_sync.model import Secret
+from octo_sync.pipeline import hooks, values
 from octo_sync.pipeline import mistakes as say
-from octo_sync.pipeline import values
 from octo_sync.pipeline.connection import CAPABILITIES
 from octo_sync.pipeline.keys import PipelineFile
 from octo_sync.pipeline.layers import Layers
@@ -117,34 +116,42 @@ def dashboard(document: Mapping[str, object], directory: Path, layers: Layers, m
 def notify(settings: NotifySettings, directory: Path, layers: Layers, mistakes: list[str]) -> dict[str, Secret]:
     """Who is told, by key; addresses are secrets, and never repeated."""
     found: dict[str, Secret] = {}
-    for key in ("on_stale", "on_quarantine", "on_subscription_lost", "ping"):
+    for key in ("to", "ping", "report", "smtp"):
         target: Target = getattr(settings, key)
         if not any(target):
             continue
         told = Secret(target.text, "pipeline file")
         if not target.text:
             try:
-                told = resolve(target._asdict(), directory, layers, local=False, what="command or address")
+                told = resolve(
+                    target._asdict(), directory, layers, local=False, what=_WHAT.get(key, "command or address")
+                )
             except ValueError as error:
                 mistakes.append(f"notify.{key}: {error}")
                 continue
-        if why := _wrong_address(told.reveal(), settings.allow_hosts, only_address=key == "ping"):
+        if why := _not_told(key, told.reveal(), settings):
             mistakes.append(f"notify.{key}: {why}")
         found[key] = told
     return found
 
 
-def _wrong_address(text: str, allow_hosts: tuple[str, ...], *, only_address: bool = False) -> str | None:
-    if not text.startswith(("https://", "http://")):
-        return 'expected an address such as "https://ping.example.com/…"' if only_address else None
-    try:
-        host = urlsplit(text).hostname
-    except ValueError:
-        host = None
-    if not host or re.search(r"[\s\\]", text):
-        return "expected an address with a host, without spaces"
-    why = "whoever reads the address on its way can tell the same; a host named in notify.allow_hosts may be told over http"
-    return values.refuse_address(text, allow_hosts=allow_hosts, why_https=why)
+_WHAT = {"smtp": "mail server", "report": "mail address"}
+
+
+def _not_told(key: str, text: str, settings: NotifySettings) -> str | None:
+    form, _ = hooks.hook(text)
+    if key == "smtp":
+        try:
+            hooks.mail_server(text)
+        except ValueError as error:
+            return str(error)
+        return None
+    if key == "ping":
+        if form != "json":
+            return 'expected an address such as "https://ping.example.com/…"'
+    elif key == "report" and form != "mail":
+        return 'expected mail addresses, such as "mailto:me@example.com"'
+    return hooks.wrong(text, settings.allow_hosts, has_server=any(settings.smtp))
 
 
 def _quiet_url(value: object) -> str | None:
@@ -201,8 +208,9 @@ def reconciliations(file: PipelineFile | None, mistakes: list[str]) -> None:
             mistakes.append(f"{key}.there.connection: there is no connection {say.found(there.connection)}{hint}")
         if not table.here and table.date not in {"travel_date", "booking_date"}:
             mistakes.append(f"{key}.date: {say.found(table.date)} needs a query in `here` that gives such a column")
-        if table.notify and (why := _wrong_address(table.notify, file.notify.allow_hosts if file else ())):
-            mistakes.append(f"{key}.notify: {why}")
+        if file and table.notify:
+            why = hooks.wrong(table.notify, file.notify.allow_hosts, has_server=any(file.notify.smtp))
+            mistakes += [f"{key}.notify: {why}"] if why else []
         for each in table.map:
             if each not in table.fields:
                 hint = values.suggest(each, table.fields)

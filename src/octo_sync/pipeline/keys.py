@@ -188,6 +188,10 @@ REMOVED: Mapping[tuple[str, ...], str] = {
     },
     ("sync", "verify_budget"): "is no longer a key; verify_bookings_within = 0 looks at none again",
     ("notify", "check_every"): _FITS_ALL,
+    **{
+        ("notify", name): "is notify.to now, for every kind of notice"
+        for name in ("on_stale", "on_quarantine", "on_subscription_lost")
+    },
     ("care",): _FITS_ALL,
     ("serve", "publish_every"): "is publish.every now",
     ("serve",): _FITS_ALL,

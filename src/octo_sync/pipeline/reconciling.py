@@ -202,7 +202,7 @@ class ReconcileTable:
     after_sync: Annotated[Switch, Says("`serve` runs it after every complete, published pull of all bookings.")] = True
     notify: Annotated[
         Text,
-        Says("A command or https address that gets new differences as JSON.", default="none"),
+        Says("Who is told of new differences: a command, an address or mailto:, as for `notify`.", default="none"),
     ] = ""
 
     @property

@@ -227,25 +227,40 @@ class DashboardSettings:
         return host.strip("[]"), int(port)
 
 
-Told = Annotated[Target, BeforeValidator(_target), Type("command or address, or { env } or { file }")]
-
-
 @with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifySettings:
-    """Who is told when something needs a person, each once until it is over; see docs/monitoring.md."""
+    """Who is told when something needs a person, each thing once until it is over; see docs/monitoring.md."""
 
-    on_stale: Annotated[Told, Says("Part of the horizon was not verified for `stale_after`.", default="none")] = _NOBODY
-    on_quarantine: Annotated[Told, Says("Something new is in quarantine.", default="none")] = _NOBODY
-    on_subscription_lost: Annotated[
-        Told, Says("A subscription for webhooks was lost, restored or not.", default="none")
+    to: Annotated[
+        Target,
+        BeforeValidator(_target),
+        Type("command, address or mailto:, or { env } or { file }"),
+        Says("Who is told of everything that needs a person.", default="none"),
     ] = _NOBODY
     ping: Annotated[
-        Told,
+        Target,
+        BeforeValidator(_target),
+        Type("address, or { env } or { file }"),
         Says(
             "Called after each complete, published full pull: a dead-man's switch.",
             default="none",
         ),
+    ] = _NOBODY
+    report: Annotated[
+        Target,
+        BeforeValidator(_target),
+        Type("mail addresses, or { env } or { file }"),
+        Says(
+            "Who gets the Overview by mail, one HTML file, each Monday at 07:00 of `schedule.time_zone`.",
+            default="none",
+        ),
+    ] = _NOBODY
+    smtp: Annotated[
+        Target,
+        BeforeValidator(_target),
+        Type("address, or { env } or { file }"),
+        Says("The mail server: `smtps://USER:PASSWORD@HOST?from=ADDRESS`, or smtp:// for STARTTLS.", default="none"),
     ] = _NOBODY
     stale_after: Annotated[Seconds, Says("Greatest age of the oldest verification.")] = 26 * 3600.0
     check_every: float = 30.0

@@ -22,6 +22,7 @@ from octo_sync.flows.deploy import cron as deploy_schedule
 from octo_sync.flows.deploy.quoting import FILTERS, printable
 from octo_sync.flows.export.files import writing
 from octo_sync.pipeline import STOP_WITHIN, DashboardSettings, Pipeline, Schedule, WebhookSettings
+from octo_sync.pipeline.hooks import STAND_INS
 from octo_sync.pipeline.shipped import shipped
 
 __all__ = [
@@ -173,8 +174,8 @@ def stand_ins(document: Mapping[str, object], environ: Mapping[str, str]) -> dic
     if "token" in dict(_items(document.get("dashboard"))):
         found[_variable("dashboard", "token")] = "stand-in"
     for key, told in _items(document.get("notify")):
-        if isinstance(told, Mapping) and "file" in told:
-            found[_variable("notify", key)] = "https://example.com/"
+        if isinstance(told, Mapping) and key in STAND_INS:
+            found[_variable("notify", key)] = STAND_INS[key]
     return found
 
 

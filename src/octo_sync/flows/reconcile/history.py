@@ -108,8 +108,10 @@ def news(outcome: "Outcome") -> dict[str, Any] | None:
     ]
     if not new:
         return None
+    differences = "1 new difference" if len(new) == 1 else f"{len(new):,} new differences"
     return {
         "event": "reconcile.new_differences",
+        "text": f"{differences} from {outcome.rules.name}, {outcome.rules.window}.",
         "reconciliation": outcome.rules.name,
         "window": str(outcome.rules.window),
         "count": len(new),

@@ -17,7 +17,7 @@ __all__ = ["KINDS", "Condition", "Event", "Memory", "conditions", "events", "rec
 
 Kind = Literal["stale", "quarantine", "subscription_lost"]
 KINDS: tuple[Kind, ...] = ("stale", "quarantine", "subscription_lost")
-"""The hook of each is called `on_` and its name."""
+"""What a notice can be about."""
 
 Memory = Mapping[tuple[Kind, str], frozenset[str]]
 """What was told of each kind, per connection, and is not over."""
