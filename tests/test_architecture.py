@@ -73,6 +73,7 @@ HOMES: Mapping[str, Home] = {
     "filelock": Home(("app/project.py", "flows/", "journal/")),
     "httpx": Home(("octo/client.py", "octo/transport.py", "app/hooks.py", "sandbox/deliveries.py")),
     "jinja2": Home(("dashboard/", "flows/deploy/files.py", "flows/reconcile/page.py")),
+    "mcp": Home(("cli/mcp.py",), late=True),
     "msgspec": Home(
         (
             "octo/",

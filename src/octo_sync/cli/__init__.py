@@ -47,6 +47,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "tables": "List tables and marts, or the columns of one, and what they mean.",
         "export": "Write tables, marts, questions or a query into files.",
         "report": "Save the dashboard's Overview as one self-contained HTML file.",
+        "mcp": "Let an assistant ask the read copy, over the Model Context Protocol.",
         "reconcile": "Compare the copy with a ledger, CRM or other system; explain every difference.",
     },
     "Look after": {

@@ -34,6 +34,7 @@ __all__ = [
     "listed",
     "logs",
     "note",
+    "plain_json",
     "quiet",
     "rows_text",
     "say",
@@ -146,6 +147,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fold: int
 def fields(of: object, *names: str) -> dict[str, Any]:
     """These attributes, for a document."""
     return {name: getattr(of, name) for name in names}
+
+
+def plain_json(content: object) -> str:
+    """The content as JSON on one line."""
+    return json.dumps(_plain(content), ensure_ascii=False)
 
 
 def document(kind: str, content: Mapping[str, Any]) -> None:
@@ -297,7 +303,7 @@ def write_list(columns: Sequence[str], rows: Sequence[Sequence[object]], form: s
 
 def line(content: Mapping[str, Any]) -> None:
     """One JSON object on one line of stdout, at once."""
-    click.echo(json.dumps({key: _plain(value) for key, value in content.items()}, ensure_ascii=False))
+    click.echo(plain_json(content))
 
 
 def clock_time() -> str:

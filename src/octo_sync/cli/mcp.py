@@ -1,0 +1,111 @@
+"""`octo-sync mcp`: the read copy for assistants, over the Model Context Protocol."""
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octo_sync.cli import console, guard, options
+from octo_sync.cli.ask import answers
+from octo_sync.errors import ConfigError, OctoSyncError, QueryError
+from octo_sync.flows import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from octo_sync.app.reading import Copy, Query
+
+_ROWS = 200
+_SECONDS = 60.0
+"""For one query; `guard.bounded` says what happens then."""
+_INSTRUCTIONS = (
+    "A read-only copy of the tours and activities bookings of a booking service. Amounts are exact decimals per currency: "
+    "never add up several currencies. Prefer the ready-made questions; for SQL of your own, look at describe_table first. "
+    "Before you call a total complete, ask question 14: it says how fresh the copy is and what it does not know."
+)
+
+
+@click.command()
+@options.project
+def command(directory: Path, pipeline: str | None) -> int:
+    """Let an assistant ask the read copy, over the Model Context Protocol.
+
+    The assistant starts it and speaks over its standard input and output. It reads what is published, with the limits of octo-sync sql: it writes nothing, and reaches no file and no network.
+    """
+    try:
+        from mcp.server.mcpserver import MCPServer  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise ConfigError("octo-sync mcp needs the package mcp: pip install 'octo-sync[mcp]'.") from None
+    from mcp.types import ToolAnnotations  # noqa: PLC0415 - an extra
+
+    tools = _Tools(options.places(directory, pipeline))
+    server = MCPServer("octo-sync", instructions=_INSTRUCTIONS, log_level="WARNING")
+    for tool in (tools.list_tables, tools.describe_table, tools.list_questions, tools.ask_question, tools.run_sql):
+        server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+    server.run()
+    return 0
+
+
+class _Tools:
+    """What an assistant can call; the docstrings are what it is told of each. Each opens the copy that was published last."""
+
+    def __init__(self, project: options.Places) -> None:
+        self._project, self._turn = project, threading.Lock()
+
+    def list_tables(self) -> str:
+        """List the tables and marts: what each is, and what one row is. Marts first: they answer most questions."""
+        return self._read(lambda copy: [console.fields(t, "full_name", "description") for t in copy.tables()])
+
+    def describe_table(self, name: str) -> str:
+        """The columns of a table or mart, with their types and meanings. The name may have its schema or not."""
+        return self._read(lambda copy: _columns(copy, name))
+
+    def list_questions(self) -> str:
+        """List the ready-made questions, each with its number, its parameters and their defaults."""
+        return console.plain_json([_question(each) for each in ask.questions(self._project.directory)])
+
+    def ask_question(self, question: str, parameters: dict[str, str] | None = None, limit: int = _ROWS) -> str:
+        """Answer a ready-made question, by number or name. Dates may be 2026-11-20, today, today-7d, month-1 or year."""
+        found = ask.find(ask.questions(self._project.directory), question)
+        return self._read(lambda copy: _answer(copy, found, parameters or {}, limit))
+
+    def run_sql(self, query: str, limit: int = _ROWS) -> str:
+        """Run one reading SQL statement. Tables may be named without marts, core or ops. Rows beyond the limit are left out."""
+        return self._read(lambda copy: _rows(copy.sql(query, timeout=_SECONDS), limit))
+
+    def _read(self, work: "Callable[[Copy], object]") -> str:
+        from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415 - an extra
+
+        try:
+            with self._turn, options.open_copy(self._project) as copy, guard.bounded(_SECONDS):
+                return console.plain_json(work(copy))
+        except OctoSyncError as error:
+            raise ToolError(str(error)) from None
+
+
+def _answer(
+    copy: "Copy", question: "ask.Question | None", parameters: "Mapping[str, str]", limit: int
+) -> dict[str, Any]:
+    if question is None:
+        raise QueryError("There is no such question; list_questions has them.")
+    given = [f"{name}={value}" for name, value in parameters.items()]
+    return _rows(copy.sql(question.sql, answers(copy, question, given), timeout=_SECONDS), limit)
+
+
+def _rows(query: "Query", limit: int) -> dict[str, Any]:
+    found = query.fetch(max(1, limit))
+    return {"columns": found.columns, "rows": found.rows, "truncated": found.truncated}
+
+
+def _columns(copy: "Copy", name: str) -> dict[str, Any]:
+    for table in copy.tables():
+        if name.lower() in (table.full_name, table.full_name.partition(".")[2]):
+            columns = [console.fields(column, "name", "type", "description") for column in table.columns]
+            return {**console.fields(table, "full_name", "description"), "columns": columns}
+    raise QueryError(f"{copy.name} has no table {name[:100]!r}; list_tables has them.")
+
+
+def _question(question: "ask.Question") -> dict[str, Any]:
+    parameters = [console.fields(p, "name", "type", "default", "meaning") for p in question.parameters]
+    return {**console.fields(question, "number", "name", "question", "description"), "parameters": parameters}
