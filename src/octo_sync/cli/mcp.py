@@ -31,7 +31,8 @@ _INSTRUCTIONS = (
 def command(directory: Path, pipeline: str | None) -> int:
     """Let an assistant ask the read copy, over the Model Context Protocol.
 
-    The assistant starts it and speaks over its standard input and output. It reads what is published, with the limits of octo-sync sql: it writes nothing, and reaches no file and no network.
+    The assistant starts it and speaks over its standard input and output. It reads what is published, with the limits of
+    octo-sync sql: it writes nothing, and reaches no file and no network.
     """
     try:
         from mcp.server.mcpserver import MCPServer  # noqa: PLC0415 - an extra
