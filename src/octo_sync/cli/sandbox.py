@@ -14,7 +14,7 @@ from octo_sync.cli import console, options
 from octo_sync.cli.acts import ask
 from octo_sync.pipeline.values import is_loopback
 from octo_sync.sandbox.config import DEFAULT_TOKENS, SandboxConfig
-from octo_sync.sandbox.server import serve as run
+from octo_sync.sandbox.server import Sandbox
 
 _LOOPBACK = ("127.", "localhost", "::1")
 _CHANGES = {
@@ -66,7 +66,7 @@ def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: A
         _announce(base_url)
 
     try:
-        run(_config(size), host, port, ready)
+        Sandbox(_config(size), host=host, port=port, ready=ready).run()
     except OSError as error:
         if told:
             raise

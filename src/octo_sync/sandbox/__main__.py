@@ -6,7 +6,7 @@ import datetime as dt
 import sys
 
 from octo_sync.sandbox.config import SandboxConfig, benchmark_config
-from octo_sync.sandbox.server import serve
+from octo_sync.sandbox.server import Sandbox
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     host, port = given.pop("host"), given.pop("port")
     sized = benchmark_config(given["slots"]) if "slots" in given else SandboxConfig()
     config = dataclasses.replace(sized, **given)
-    serve(config, host, port, _announce)
+    Sandbox(config, host=host, port=port, ready=_announce).run()
     return 0
 
 

@@ -6,16 +6,9 @@ from typing import Any
 
 from octo_sync.sandbox import sales
 from octo_sync.sandbox.api_availability import date_of, named
-from octo_sync.sandbox.bookings import Desk
+from octo_sync.sandbox.bookings import HOLD_MINUTES, Desk
 from octo_sync.sandbox.catalog import seeded_uuid
-from octo_sync.sandbox.errors import (
-    bad_request,
-    invalid_booking,
-    invalid_product,
-    invalid_unit,
-    not_found,
-    unprocessable,
-)
+from octo_sync.sandbox.errors import bad_request, invalid, invalid_booking, not_found, unprocessable
 from octo_sync.sandbox.nouns import Booking, Cancellation, Option, Product, Subscription
 from octo_sync.sandbox.parts import contact_of
 from octo_sync.sandbox.service import Service
@@ -80,7 +73,7 @@ class Admin:
         items = [item for item in booking.unit_items if item.uuid not in gone]
         for unit_id in body.get("add_units") or ():
             if unit_id not in units:
-                raise invalid_unit(unit_id)
+                raise invalid("unitId", unit_id)
             items.append(sales.ticket(service.rng, product, units[unit_id], booking.local_date, status=booking.status))
         if not items:
             raise unprocessable("A booking keeps at least one unit item.")
@@ -119,7 +112,7 @@ class Admin:
         if changed.takes_capacity and not booking.takes_capacity:
             self._room(booking, changed)
         if status == "ON_HOLD":
-            return dataclasses.replace(changed, expires=now + self._service.config.hold_minutes * 60)
+            return dataclasses.replace(changed, expires=now + HOLD_MINUTES * 60)
         if status == "EXPIRED":
             return dataclasses.replace(changed, expires=booking.expires or now)
         if status in {"CONFIRMED", "REDEEMED"}:
@@ -156,7 +149,7 @@ class Admin:
         store = self._service.store
         product = store.product(product_id)
         if product is None:
-            raise invalid_product(product_id)
+            raise invalid("productId", product_id)
         fields: Json = {}
         for key, kind in _PRODUCT_FIELDS.items():
             if key in body:
@@ -175,7 +168,7 @@ class Admin:
     def delete_product(self, product_id: str, *, silent: bool = False) -> None:
         """Stop selling a product; its bookings stay."""
         if self._service.store.product(product_id) is None:
-            raise invalid_product(product_id)
+            raise invalid("productId", product_id)
         self._service.store.drop_product(product_id)
         self._tell(product_id, {"silent": silent})
 
@@ -188,7 +181,7 @@ class Admin:
         service = self._service
         product = service.store.product(str(body.get("product_id")))
         if product is None:
-            raise invalid_product(body.get("product_id"))
+            raise invalid("productId", body.get("product_id"))
         options = list(product.options)
         if body.get("option_id") is not None:
             options = [named(service, {"productId": product.id, "optionId": body["option_id"]})[1]]
@@ -213,7 +206,7 @@ class Admin:
                     ledger.closed[number] = action == "close"
             ledger.version += 1
         if body.get("silent") is not True:
-            service.events.availability(product, [option.id for option in options], first, last)
+            service.events.availability(product, options, first, last)
         return {
             "product_id": product.id,
             "option_ids": [option.id for option in options],

@@ -15,7 +15,7 @@ from octo_sync.sandbox.broken import HTML, break_body
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.catalog import SUPPLIER_ID
 from octo_sync.sandbox.config import BASE_PATH, Token
-from octo_sync.sandbox.errors import OctoError, bad_request, invalid_product, not_found, unauthorized
+from octo_sync.sandbox.errors import OctoError, bad_request, invalid, not_found, unauthorized
 from octo_sync.sandbox.limits import Limits
 from octo_sync.sandbox.messages import Answer, Call, ok, refused
 from octo_sync.sandbox.service import Service
@@ -76,20 +76,16 @@ class Api:
         if fault is not None or self._hangs(method, path, headers):
             await self._wait(float(fault.params["seconds"]) if fault else 3_600.0)
             abort(send)
-            raise ConnectionResetError
         if body is None:
             answer = refused(bad_request("The body is too large."))
         else:
             answer = self._answer(method, raw, path, scope["query_string"], headers, body, entry)
         entry["status"] = answer.status
         entry["response_bytes"] = len(answer.body)
-        timeout = None
-        if method == "POST" and path.startswith("/notifications/") and answer.status < 300:  # noqa: PLR2004
-            timeout = service.faults.pick("create_timeout", method, path)
-        if timeout is not None:
-            await self._wait(float(timeout.params["seconds"]))
+        created = method == "POST" and path.startswith("/notifications/") and answer.status < 300  # noqa: PLR2004
+        if created and (fault := service.faults.pick("create_timeout", method, path)):
+            await self._wait(float(fault.params["seconds"]))
             abort(send)
-            raise ConnectionResetError
         await transmit(answer, service, method, path, send, self._wait)
 
     async def _wait(self, seconds: float) -> None:
@@ -213,12 +209,12 @@ class Api:
             case "GET", ["products", product_id]:
                 product = service.product(product_id)
                 if product is None:
-                    raise invalid_product(product_id)
+                    raise invalid("productId", product_id)
                 answer = ok(service.product_bytes.product(product, call.view))
             case "POST", ["availability"]:
                 answer = self._availability(call)
             case "POST", ["availability", "calendar"] if not quirks["no_calendar"]:
-                answer = api_availability.calendar(service, call)
+                answer = api_availability.answer(service, call, by_day=True)
             case "GET", ["capabilities"] if not quirks["no_capabilities_endpoint"]:
                 absent = capabilities.short(quirks["absent_capability"])
                 answer = ok([_capability(name) for name in capabilities.KNOWN if name not in absent])
@@ -236,7 +232,7 @@ class Api:
             pair = {"product_id": body.get("productId"), "option_id": body.get("optionId")}
             if self._service.faults.pick("option_400", call.method, call.path, **pair):
                 raise bad_request("This option cannot be asked.")
-        return api_availability.check(self._service, call)
+        return api_availability.answer(self._service, call, by_day=False)
 
     def _decorate(self, answer: Answer, view: View, found: dict[str, str]) -> None:
         quirks = self._service.quirks

@@ -7,17 +7,11 @@ import msgspec
 
 from octo_sync.sandbox import zones
 from octo_sync.sandbox.capabilities import View
-from octo_sync.sandbox.errors import (
-    bad_request,
-    invalid_availability,
-    invalid_option,
-    invalid_product,
-    invalid_unit,
-)
+from octo_sync.sandbox.errors import bad_request, invalid
 from octo_sync.sandbox.messages import Answer, Call, ok
-from octo_sync.sandbox.money import level_of, priced, total
+from octo_sync.sandbox.money import LEVELS, level_of, priced, total
 from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Money, Option, Product
-from octo_sync.sandbox.render_products import Json, money
+from octo_sync.sandbox.render_products import Json, money, prices_of
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.slots import Facts
 
@@ -30,10 +24,10 @@ def named(service: Service, body: dict[str, Any]) -> tuple[Product, Option]:
     """The product and option a body names."""
     product = service.product(text_of(body.get("productId")))
     if product is None:
-        raise invalid_product(body.get("productId"))
+        raise invalid("productId", body.get("productId"))
     option = product.option(text_of(body.get("optionId")))
     if option is None:
-        raise invalid_option(body.get("optionId"))
+        raise invalid("optionId", body.get("optionId"))
     return product, option
 
 
@@ -82,26 +76,24 @@ def _clipped(service: Service, product: Product, first: int, last: int) -> tuple
     return first, last if reach is None else min(last, today + reach)
 
 
-def _bare_400(service: Service, product: Product, option: Option) -> bool:
-    return f"{product.id}/{option.id}" in service.quirks["option_bare_400"]
-
-
-def check(service: Service, call: Call) -> Answer:
-    """The slots of an option on dates or of ids; relative to a party when `units` is given."""
+def answer(service: Service, call: Call, *, by_day: bool) -> Answer:
+    """What an option offers: its slots, or one row per day."""
     body = call.json()
     product, option = named(service, body)
-    if _bare_400(service, product, option):
+    if f"{product.id}/{option.id}" in service.quirks["option_bare_400"]:
         return Answer(400, b"", None)
     check_currency(body, product)
+    rows = _calendar if by_day else _slots
+    return ok(rows(service, body, product, option, call.view))
+
+
+def _slots(service: Service, body: Json, product: Product, option: Option, view: View) -> bytes:
+    """The slots of an option on dates or of ids; relative to a party when `units` is given."""
     party = _party(body, option)
     ids, span = _asked(service, body)
-    if ids is not None:
-        rows = _by_ids(service, ids, product, option, call.view)
-    else:
-        rows = _between(service, product, option, span, call.view)
-    if party:
-        rows = _relative(rows, party, product, option, call.view)
-    return ok(rows)
+    sold = (service, product, option, view)
+    rows = _between(*sold, span) if ids is None else _by_ids(*sold, ids)
+    return _relative(rows, party, product, option, view) if party else rows
 
 
 def _asked(service: Service, body: dict[str, Any]) -> tuple[list[str] | None, tuple[int, int]]:
@@ -125,7 +117,7 @@ def _asked(service: Service, body: dict[str, Any]) -> tuple[list[str] | None, tu
     return None, _range(service, body)
 
 
-def _between(service: Service, product: Product, option: Option, span: tuple[int, int], view: View) -> bytes:
+def _between(service: Service, product: Product, option: Option, view: View, span: tuple[int, int]) -> bytes:
     first, last = span
     zone = service.quirks["availability_days_zone"]
     if zone is None:
@@ -147,14 +139,14 @@ def check_currency(body: dict[str, Any], product: Product) -> None:
         raise bad_request(f"currency is not available; the product is sold in {product.currency}")
 
 
-def _by_ids(service: Service, ids: list[str], product: Product, option: Option, view: View) -> bytes:
+def _by_ids(service: Service, product: Product, option: Option, view: View, ids: list[str]) -> bytes:
     low, high = _clipped(service, product, service.store.first, service.store.last)
     rows: list[str] = []
     for text in ids:
         number = zones.find_slot(service.slots.style(product), product, option, text)
         shown = number is not None and low <= number // SLOTS_PER_DAY <= high
         if number is None or not shown or not service.store.exists(option, number):
-            raise invalid_availability(text)
+            raise invalid("availabilityId", text)
         rows.append(service.slots.row(product, option, number, view))
     return ("[" + ",".join(rows) + "]").encode()
 
@@ -168,7 +160,7 @@ def _party(body: dict[str, Any], option: Option) -> dict[str, int]:
     for entry in units:
         unit_id = text_of(entry.get("id")) if isinstance(entry, dict) else ""
         if unit_id not in known:
-            raise invalid_unit(unit_id)
+            raise invalid("unitId", unit_id)
         quantity = entry.get("quantity")
         if not isinstance(quantity, int) or isinstance(quantity, bool) or quantity < 0:
             raise bad_request("units[].quantity is not a whole number.")
@@ -201,25 +193,17 @@ def _relative(rows: bytes, party: dict[str, int], product: Product, option: Opti
     return msgspec.json.encode(slots)
 
 
-def calendar(service: Service, call: Call) -> Answer:
+def _calendar(service: Service, body: Json, product: Product, option: Option, view: View) -> list[Json]:
     """One row per day."""
-    body = call.json()
-    product, option = named(service, body)
-    if _bare_400(service, product, option):
-        return Answer(400, b"", None)
-    check_currency(body, product)
     if body.get("localDateStart") is None or body.get("localDateEnd") is None:
         raise bad_request("localDateStart and localDateEnd are required")
-    party = _party(body, option)
-    pax = _pax(party, option)
+    pax = _pax(_party(body, option), option)
     first, last = _clipped(service, product, *_range(service, body))
-    first = max(first, service.store.first)
-    prices = [_price_from(product, option, level, call.view) for level in (0, 1)]
-    rows = [
+    prices = [prices_of(product, option, level, view, suffix="From") for level in LEVELS]
+    return [
         {**_day(service, product, option, ordinal, pax), **prices[level_of(ordinal)]}
-        for ordinal in range(first, min(last, service.store.last) + 1)
+        for ordinal in range(max(first, service.store.first), min(last, service.store.last) + 1)
     ]
-    return ok(rows)
 
 
 def _day(service: Service, product: Product, option: Option, ordinal: int, pax: int) -> Json:
@@ -242,15 +226,3 @@ def _status(state: Facts, pax: int) -> str:
     if state.available and state.vacancies is not None and pax > state.vacancies:
         return "SOLD_OUT"
     return state.status
-
-
-def _price_from(product: Product, option: Option, level: int, view: View) -> Json:
-    if not view.pricing:
-        return {}
-    if product.pricing_per == "UNIT":
-        return {
-            "unitPricingFrom": [
-                {"unitId": unit.id, **money(priced(product, unit.base_price, level), product)} for unit in option.units
-            ]
-        }
-    return {"pricingFrom": money(priced(product, option.base_price, level), product)}

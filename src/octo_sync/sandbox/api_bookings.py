@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from octo_sync.sandbox.bookings import Desk
+from octo_sync.sandbox.bookings import Desk, Json
 from octo_sync.sandbox.clock import DAY
 from octo_sync.sandbox.errors import bad_request, invalid_booking, not_found
 from octo_sync.sandbox.messages import Answer, Call, ok
@@ -27,43 +27,30 @@ class BookingRoutes:
 
     def route(self, call: Call) -> Answer:
         """One request; the path begins with /bookings."""
-        parts = call.path.split("/")[2:]
-        match call.method, parts:
+        quirks, extras = self._service.quirks, call.view.extras
+        told = bool(quirks["client_update_notifies"])
+        match call.method, call.path.split("/")[2:]:
             case "GET", []:
                 return self._list(call)
-            case "POST", []:
-                extras = call.view.extras
-                return self._shown(
-                    self._desk.reserve(call.json(), call.token, test=call.test, with_extras=extras), call
-                )
             case "GET", [uuid]:
                 return self._get(uuid, call)
-            case _, [uuid] | [uuid, "confirm" | "cancel" | "extend"]:
-                return self._act(uuid, parts[1:], call)
-        raise not_found("This path")
-
-    def _act(self, uuid: str, rest: list[str], call: Call) -> Answer:
-        quirks = self._service.quirks
-        action = (call.method, *rest)
-        if action == ("PATCH",) and quirks["no_patch"]:
-            raise not_found("This path")
-        if action == ("POST", "extend") and quirks["no_extend"]:
-            raise not_found("This path")
-        if action not in {("PATCH",), ("DELETE",), ("POST", "confirm"), ("POST", "cancel"), ("POST", "extend")}:
-            raise not_found("This path")
-        booking = self._desk.find(uuid, call.token)
-        body = call.json() if call.body.strip() else {}
-        extras = call.view.extras
-        told = bool(quirks["client_update_notifies"])
-        if action == ("PATCH",):
-            booking = self._desk.update(booking, body, with_extras=extras, notify=told)
-        elif rest == ["confirm"]:
-            booking = self._desk.confirm(booking, body, with_extras=extras)
-        elif rest == ["extend"]:
-            booking = self._desk.extend(booking, body, notify=told)
-        else:
-            booking = self._desk.cancel(booking, body)
+            case "POST", []:
+                booking = self._desk.reserve(call.json(), call.token, test=call.test, with_extras=extras)
+            case "PATCH", [uuid] if not quirks["no_patch"]:
+                booking = self._desk.update(*self._named(uuid, call), with_extras=extras, notify=told)
+            case "POST", [uuid, "confirm"]:
+                booking = self._desk.confirm(*self._named(uuid, call), with_extras=extras)
+            case "POST", [uuid, "extend"] if not quirks["no_extend"]:
+                booking = self._desk.extend(*self._named(uuid, call), notify=told)
+            case ("DELETE", [uuid]) | ("POST", [uuid, "cancel"]):
+                booking = self._desk.cancel(*self._named(uuid, call))
+            case _:
+                raise not_found("This path")
         return self._shown(booking, call)
+
+    def _named(self, uuid: str, call: Call) -> tuple[Booking, Json]:
+        """The booking that a request is about, and what its body says of it."""
+        return self._desk.find(uuid, call.token), call.json() if call.body.strip() else {}
 
     def _shown(self, booking: Booking, call: Call) -> Answer:
         return ok(self._service.booking_bytes.body(booking, call.view))

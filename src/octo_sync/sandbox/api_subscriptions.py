@@ -13,7 +13,6 @@ from octo_sync.sandbox.nouns import Subscription
 from octo_sync.sandbox.service import Service
 
 PATH = "/notifications/subscriptions"
-TYPO = "/notifications/subcriptions"
 FIELDS = frozenset({"url", "notificationTypes", "headers"})
 _UNSAFE = frozenset("\r\n\0")
 

@@ -9,29 +9,17 @@ from octo_sync.sandbox import sales, zones
 from octo_sync.sandbox.api_availability import check_currency, named, text_of
 from octo_sync.sandbox.catalog import seeded_uuid
 from octo_sync.sandbox.config import Token
-from octo_sync.sandbox.errors import (
-    bad_request,
-    invalid_availability,
-    invalid_booking,
-    invalid_unit,
-    unprocessable,
-)
-from octo_sync.sandbox.nouns import (
-    NOBODY,
-    OPEN,
-    Booking,
-    Cancellation,
-    Option,
-    Product,
-    UnitItem,
-)
-from octo_sync.sandbox.parts import check_party, chosen_extras, contact_of, flag_field, slot_ordinal, text_field
+from octo_sync.sandbox.errors import bad_request, invalid, invalid_booking, unprocessable
+from octo_sync.sandbox.nouns import NOBODY, OPEN, SLOTS_PER_DAY, Booking, Cancellation, Option, Product, UnitItem
+from octo_sync.sandbox.parts import check_party, chosen_extras, contact_of, flag_field, text_field
 from octo_sync.sandbox.service import Service
 from octo_sync.sandbox.store import with_status
 from octo_sync.sandbox.zones import slot_times
 
 Json = dict[str, Any]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+HOLD_MINUTES = 30
+_HOLD_MINUTES_MAX = 4_320
 _ACCEPTED = 0.8
 
 
@@ -70,7 +58,7 @@ class Desk:
         slot = self._slot(body, product, option)
         check_currency(body, product)
         now = service.clock.whole()
-        ordinal = slot_ordinal(slot) if slot is not None else zones.local_ordinal(product.time_zone, now)
+        ordinal = slot // SLOTS_PER_DAY if slot is not None else zones.local_ordinal(product.time_zone, now)
         items = self._items(body, product, option, ordinal, "ON_HOLD", with_extras=with_extras)
         self._room(product, option, slot, items, freed=0, test=test)
         extras = chosen_extras(body, option.extras) if with_extras else ()
@@ -88,7 +76,7 @@ class Desk:
             local_date=ordinal,
             created=now,
             updated=now,
-            expires=now + self._hold(body) * 60,
+            expires=now + _hold(body) * 60,
             confirmed=None,
             redeemed=None,
             cancellation=None,
@@ -130,14 +118,14 @@ class Desk:
         changed = self._changed(booking, body, with_extras=with_extras)
         now = self._service.clock.whole()
         if "expirationMinutes" in body and booking.status == "ON_HOLD":
-            changed = dataclasses.replace(changed, expires=now + self._hold(body) * 60)
+            changed = dataclasses.replace(changed, expires=now + _hold(body) * 60)
         return self._service.change(dataclasses.replace(changed, updated=now), notify=notify)
 
     def extend(self, booking: Booking, body: Json, *, notify: bool = False) -> Booking:
         """Hold the places longer."""
         _on_hold(booking, "extended")
         now = self._service.clock.whole()
-        extended = dataclasses.replace(booking, expires=now + self._hold(body) * 60, updated=now)
+        extended = dataclasses.replace(booking, expires=now + _hold(body) * 60, updated=now)
         return self._service.change(extended, notify=notify)
 
     def cancel(self, booking: Booking, body: Json) -> Booking:
@@ -174,7 +162,7 @@ class Desk:
         """The booking with what a body says, places checked; not yet stored."""
         flag_field(body, "emailReceipt")  # nobody is written to, and yet it must be one
         product, option, slot = self._target(booking, body)
-        ordinal = slot_ordinal(slot) if slot is not None else booking.local_date
+        ordinal = slot // SLOTS_PER_DAY if slot is not None else booking.local_date
         moved = (product.id, option.id, slot) != (booking.product_id, booking.option_id, booking.slot)
         before, extra_items = booking.unit_items, booking.extra_items
         if product.id != booking.product_id:  # extras are one product's, in one product's money
@@ -226,7 +214,7 @@ class Desk:
         style = self._service.slots.style(product)
         number = zones.find_slot(style, product, option, text) if isinstance(text, str) else None
         if number is None or not self._service.store.exists(option, number):
-            raise invalid_availability(text)
+            raise invalid("availabilityId", text)
         return number
 
     def _items(
@@ -249,7 +237,7 @@ class Desk:
         for entry in asked:
             unit = units.get(text_of(entry.get("unitId"))) if isinstance(entry, dict) else None
             if unit is None:
-                raise invalid_unit(entry.get("unitId") if isinstance(entry, dict) else None)
+                raise invalid("unitId", entry.get("unitId") if isinstance(entry, dict) else None)
             old = known.get(text_of(entry.get("uuid")))
             uuid = entry.get("uuid")
             if uuid is not None and (not isinstance(uuid, str) or not UUID.fullmatch(uuid)):
@@ -306,14 +294,14 @@ class Desk:
         ):
             raise unprocessable("There are not enough vacancies.")
 
-    def _hold(self, body: Json) -> int:
-        config = self._service.config
-        minutes = body.get("expirationMinutes")
-        if minutes is None:
-            return config.hold_minutes
-        if not isinstance(minutes, int) or isinstance(minutes, bool) or minutes < 1:
-            raise bad_request("expirationMinutes is not a whole number from 1.")
-        return min(minutes, config.hold_minutes_max)
+
+def _hold(body: Json) -> int:
+    minutes = body.get("expirationMinutes")
+    if minutes is None:
+        return HOLD_MINUTES
+    if not isinstance(minutes, int) or isinstance(minutes, bool) or minutes < 1:
+        raise bad_request("expirationMinutes is not a whole number from 1.")
+    return min(minutes, _HOLD_MINUTES_MAX)
 
 
 def _on_hold(booking: Booking, what: str) -> None:

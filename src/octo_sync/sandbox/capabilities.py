@@ -21,11 +21,6 @@ class View:
     language: str = "en"
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The active capabilities, in short form."""
-        return tuple(name for name in KNOWN if getattr(self, name))
-
-    @property
     def shape(self) -> tuple[bool, bool, bool, str]:
         """What changes the bytes of an answer."""
         return self.pricing, self.content, self.extras, self.language if self.content else ""

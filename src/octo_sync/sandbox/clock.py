@@ -27,7 +27,7 @@ class Clock:
     ) -> None:
         self._source = source or _system
         self._offset = 0.0
-        self._frozen_at: float | None = None
+        self._stopped: float | None = None  # what the source showed when the clock was frozen
         if start is not None:
             self.set(start)
         if frozen:
@@ -35,9 +35,7 @@ class Clock:
 
     def seconds(self) -> float:
         """Seconds since 1970 UTC."""
-        if self._frozen_at is not None:
-            return self._frozen_at
-        return self._source() + self._offset
+        return self._offset + (self._source() if self._stopped is None else self._stopped)
 
     def whole(self) -> int:
         """Seconds since 1970 UTC without the fraction."""
@@ -49,34 +47,26 @@ class Clock:
 
     def set(self, instant: dt.datetime) -> None:
         """Show this instant from now on."""
-        target = instant.timestamp()
-        if self._frozen_at is not None:
-            self._frozen_at = target
-        else:
-            self._offset = target - self._source()
+        self.advance(instant.timestamp() - self.seconds())
 
     def advance(self, seconds: float) -> None:
         """Move the clock, also when frozen."""
-        if self._frozen_at is not None:
-            self._frozen_at += seconds
-        else:
-            self._offset += seconds
+        self._offset += seconds
 
     def freeze(self) -> None:
         """Stand still."""
-        self._frozen_at = self.seconds()
+        if self._stopped is None:
+            self._stopped = self._source()
 
     def thaw(self) -> None:
         """Run again from the instant shown."""
-        if self._frozen_at is not None:
-            shown = self._frozen_at
-            self._frozen_at = None
-            self._offset = shown - self._source()
+        self._offset = self.offset
+        self._stopped = None
 
     @property
     def frozen(self) -> bool:
         """Whether the clock stands still."""
-        return self._frozen_at is not None
+        return self._stopped is not None
 
     @property
     def offset(self) -> float:

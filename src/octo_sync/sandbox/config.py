@@ -41,7 +41,6 @@ class SandboxConfig:
         start_times: start times per day and option of START_TIME products; the product's own when None.
         frozen: whether the clock stands still until advanced over the control plane.
         warm: encode every calendar month's availability before listening.
-        warm_capabilities: which capabilities the warmed bodies carry.
         cache_bytes: bound of the cache of encoded availability bodies.
         uuid_only_share: share of BOOKING_UPDATE deliveries whose data holds only the uuid.
         retry_base: first retry of a failed delivery after this many seconds, doubled each time up to `retry_max`.
@@ -58,7 +57,6 @@ class SandboxConfig:
     start_times: int | None = None
     frozen: bool = False
     warm: bool = False
-    warm_capabilities: tuple[str, ...] = ("pricing",)
     cache_bytes: int = 512 * 1024 * 1024
     tokens: tuple[Token, ...] = DEFAULT_TOKENS
     uuid_only_share: float = 0.1
@@ -66,9 +64,6 @@ class SandboxConfig:
     retry_max: float = 128.0
     retry_attempts: int = 8
     delivery_timeout: float = 10.0
-    delivery_concurrency: int = 8
-    hold_minutes: int = 30
-    hold_minutes_max: int = 4_320
     pending_minutes: int | None = 30
     request_log: int = 2_000
     control_loopback_only: bool = True

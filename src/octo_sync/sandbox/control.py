@@ -17,7 +17,7 @@ from octo_sync.sandbox.api import Api
 from octo_sync.sandbox.bookings import Desk
 from octo_sync.sandbox.clock import utc_text
 from octo_sync.sandbox.config import Token
-from octo_sync.sandbox.errors import OctoError
+from octo_sync.sandbox.errors import OctoError, RefusedError
 from octo_sync.sandbox.faults import CATALOGUE as FAULTS
 from octo_sync.sandbox.faults import specs_of
 from octo_sync.sandbox.quirks import CATALOGUE as QUIRKS
@@ -27,10 +27,6 @@ from octo_sync.sandbox.traffic import Traffic
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost", "testclient"})
 Handler = Callable[[Request], Awaitable[Response]]
 _BATCH = 500
-
-
-class RefusedError(ValueError):
-    """A control request that makes no sense; its text says why."""
 
 
 def _json(value: object, status: int = 200) -> Response:
@@ -92,7 +88,7 @@ class Control:
             self._service.tick()
             try:
                 return await handler(request)
-            except (ValueError, TypeError) as error:  # the errors of faults, quirks and control are ValueErrors
+            except (ValueError, TypeError) as error:  # a RefusedError is a ValueError
                 return _json({"error": str(error)}, 400)
             except OctoError as error:
                 return Response(error.body(), error.status, media_type="application/json")

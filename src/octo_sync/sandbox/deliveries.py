@@ -16,6 +16,7 @@ from octo_sync.sandbox.faults import Faults
 from octo_sync.sandbox.nouns import Subscription
 
 KEPT = 20_000
+_AT_ONCE = 8
 Transport = httpx.AsyncBaseTransport
 Sleep = Callable[[float], Awaitable[object]]
 
@@ -56,7 +57,7 @@ class Outbox:
     """Sends deliveries on the running event loop; without one they wait for `start` or `drain`.
 
     Args:
-        config: backoff, attempts, timeout and concurrency.
+        config: backoff, attempts and timeout.
         clock: for the timestamps shown.
         faults: asked for the delivery faults.
         transport: an httpx transport, for receivers in the same process; the network when None.
@@ -82,7 +83,7 @@ class Outbox:
         self._tasks: set[asyncio.Task[None]] = set()
         self._held: list[Delivery] = []
         self._client: httpx.AsyncClient | None = None
-        self._gate: asyncio.Semaphore | None = None
+        self._gate = asyncio.Semaphore(_AT_ONCE)
         self.log: collections.deque[Delivery] = collections.deque(maxlen=KEPT)
 
     def put(self, subscription: Subscription, kind: str, body: dict[str, Any]) -> None:
@@ -170,26 +171,23 @@ class Outbox:
         delivery.state = "failed"
 
     async def _attempt(self, delivery: Delivery) -> bool:
-        client, gate = self._ready()
-        entry: dict[str, Any] = {"at": self._clock.seconds(), "status": None, "error": None}
-        delivery.attempts.append(entry)
-        headers = {**delivery.headers, "content-type": "application/json", "user-agent": "octo-sandbox"}
-        try:
-            async with gate:
-                answer = await client.post(delivery.url, content=msgspec.json.encode(delivery.body), headers=headers)
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            entry["error"] = type(error).__name__
-            return False
-        entry["status"] = answer.status_code
-        return answer.is_success
-
-    def _ready(self) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
-        if self._client is None or self._gate is None:
+        if self._client is None:
             self._client = httpx.AsyncClient(
                 transport=self._transport,
                 timeout=self._config.delivery_timeout,
                 follow_redirects=False,
                 trust_env=False,
             )
-            self._gate = asyncio.Semaphore(self._config.delivery_concurrency)
-        return self._client, self._gate
+        entry: dict[str, Any] = {"at": self._clock.seconds(), "status": None, "error": None}
+        delivery.attempts.append(entry)
+        headers = {**delivery.headers, "content-type": "application/json", "user-agent": "octo-sandbox"}
+        try:
+            async with self._gate:
+                answer = await self._client.post(
+                    delivery.url, content=msgspec.json.encode(delivery.body), headers=headers
+                )
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            entry["error"] = type(error).__name__
+            return False
+        entry["status"] = answer.status_code
+        return answer.is_success

@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
+from octo_sync.sandbox.errors import RefusedError
+
 Json = dict[str, Any]
 NAMES = ("entries_doubled", "fields_set", "fields_moved", "fields_dropped")
 _PATH = re.compile(r"(\w+)(?:\[([^\]]+)\])?\.([\w.]+)")
@@ -29,10 +31,6 @@ _KINDS: dict[str, frozenset[str]] = {
 """A record is of the first kind whose keys it has."""
 
 
-class PathError(ValueError):
-    """A path that names nothing an answer could hold."""
-
-
 class _Quirks(Protocol):
     def __getitem__(self, name: str) -> Any: ...  # noqa: ANN401 - each switch has its own type
 
@@ -41,11 +39,13 @@ def parsed(path: object) -> tuple[str, str | None, list[str]]:
     """A path's kind, what its brackets say, and its keys.
 
     Raises:
-        PathError: when it is none.
+        RefusedError: when it is none.
     """
     found = _PATH.fullmatch(path) if isinstance(path, str) else None
     if found is None or found[1] not in _KINDS:
-        raise PathError(f"'{path}' is not a path such as booking.unitItems.unitId; it begins with {', '.join(_KINDS)}.")
+        raise RefusedError(
+            f"'{path}' is not a path such as booking.unitItems.unitId; it begins with {', '.join(_KINDS)}."
+        )
     return found[1], found[2], found[3].split(".")
 
 

@@ -3,6 +3,10 @@
 import msgspec
 
 
+class RefusedError(ValueError):
+    """A control request that makes no sense; its text says why."""
+
+
 class OctoError(Exception):
     """A refused request. `context` holds the offending id under the key the specification names."""
 
@@ -43,29 +47,10 @@ def not_found(what: str) -> OctoError:
     return OctoError(404, "NOT_FOUND", f"{what} was not found.")
 
 
-def invalid_product(product_id: object) -> OctoError:
-    """The product id is invalid or not found."""
-    return OctoError(400, "INVALID_PRODUCT_ID", "The productId was missing or invalid", productId=_text(product_id))
-
-
-def invalid_option(option_id: object) -> OctoError:
-    """The option id is invalid or not found."""
-    return OctoError(400, "INVALID_OPTION_ID", "The optionId was missing or invalid", optionId=_text(option_id))
-
-
-def invalid_unit(unit_id: object) -> OctoError:
-    """The unit id is invalid or not found."""
-    return OctoError(400, "INVALID_UNIT_ID", "The unitId was missing or invalid", unitId=_text(unit_id))
-
-
-def invalid_availability(availability_id: object) -> OctoError:
-    """The availability id is invalid or not found."""
-    return OctoError(
-        400,
-        "INVALID_AVAILABILITY_ID",
-        "The availabilityId was missing or invalid",
-        availabilityId=_text(availability_id),
-    )
+def invalid(key: str, value: object) -> OctoError:
+    """An id (`productId`, `optionId`, `unitId`, `availabilityId`) is invalid or not found."""
+    code = f"INVALID_{key.removesuffix('Id').upper()}_ID"
+    return OctoError(400, code, f"The {key} was missing or invalid", **{key: _text(value)})
 
 
 def invalid_booking(uuid: object) -> OctoError:

@@ -2,12 +2,13 @@
 
 import datetime as dt
 import random
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.sandbox import zones
 from octo_sync.sandbox.clock import utc_text
 from octo_sync.sandbox.deliveries import Outbox
-from octo_sync.sandbox.nouns import Booking, Product, Subscription
+from octo_sync.sandbox.nouns import Booking, Option, Product, Subscription
 
 if TYPE_CHECKING:
     from octo_sync.sandbox.service import Service
@@ -37,30 +38,23 @@ class Events:
         """A product was created, updated or deleted."""
         self._send("PRODUCT_UPDATE", {"productId": product_id})
 
-    def availability(self, product: Product, option_ids: list[str], first: int, last: int) -> None:
+    def availability(self, product: Product, options: Sequence[Option], first: int, last: int) -> None:
         """Schedules or closeouts changed; a sale is not such a change."""
         quirks = self._service.quirks
+        data: dict[str, Any]
         if quirks["update_with_availability_ids"]:
-            for option_id in option_ids:
-                self._send("AVAILABILITY_UPDATE", self._with_ids(product, option_id, first, last))
+            for option in options:
+                numbers = self._service.store.slot_numbers(option, first, last)
+                style = self._service.slots.style(product)
+                ids = [zones.availability_id(style, product, option, number) for number in numbers]
+                data = {"productId": product.id, "optionId": option.id, "availabilityIds": ids}
+                self._send("AVAILABILITY_UPDATE", data)
             return
-        data: dict[str, Any] = {"productId": product.id}
+        data = {"productId": product.id}
         if not quirks["update_without_dates"]:
             data["localDateStart"] = dt.date.fromordinal(first).isoformat()
             data["localDateEnd"] = dt.date.fromordinal(last).isoformat()
         self._send("AVAILABILITY_UPDATE", data)
-
-    def _with_ids(self, product: Product, option_id: str, first: int, last: int) -> dict[str, Any]:
-        service = self._service
-        option = product.option(option_id)
-        style = service.slots.style(product)
-        ids = []
-        if option is not None:
-            ids = [
-                zones.availability_id(style, product, option, number)
-                for number in service.store.slot_numbers(option, first, last)
-            ]
-        return {"productId": product.id, "optionId": option_id, "availabilityIds": ids}
 
     def _send(self, kind: str, data: dict[str, Any], token: str | None = None) -> None:
         self.counts[kind] += 1

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from octo_sync.sandbox.errors import RefusedError
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kind:
@@ -56,10 +58,6 @@ CATALOGUE: tuple[Kind, ...] = (
 
 BY_NAME = {kind.name: kind for kind in CATALOGUE}
 _COMMON = frozenset({"fault", "share", "count", "match", "id", "fired", "params"})
-
-
-class FaultError(ValueError):
-    """A fault of this name or with this parameter does not exist."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -119,7 +117,7 @@ class Faults:
         """Switch faults on.
 
         Raises:
-            FaultError: for an unknown name or parameter; then nothing is switched.
+            RefusedError: for an unknown name or parameter; then nothing is switched.
         """
         self._on.extend([self._made(spec) for spec in specs])
 
@@ -154,26 +152,26 @@ class Faults:
         name = spec.get("fault")
         kind = BY_NAME.get(name) if isinstance(name, str) else None
         if kind is None:
-            raise FaultError(f"There is no fault '{name}'.")
+            raise RefusedError(f"There is no fault '{name}'.")
         given: dict[str, object] = {key: value for key, value in spec.items() if key not in _COMMON}
         nested = spec.get("params")
         if isinstance(nested, Mapping):
             given.update(nested)
         unknown = sorted(set(given) - set(kind.params))
         if unknown:
-            raise FaultError(f"Fault '{kind.name}' has no parameter '{unknown[0]}'.")
+            raise RefusedError(f"Fault '{kind.name}' has no parameter '{unknown[0]}'.")
         match = spec.get("match") or {}
         if not isinstance(match, Mapping):
-            raise FaultError("match is an object with method and path.")
+            raise RefusedError("match is an object with method and path.")
         share, count = spec.get("share", 1.0), spec.get("count")
         if not isinstance(share, int | float) or not 0 <= share <= 1:
-            raise FaultError("share is a number from 0 to 1.")
+            raise RefusedError("share is a number from 0 to 1.")
         if count is not None and (not isinstance(count, int) or count < 1):
-            raise FaultError("count is a whole number from 1, or null.")
+            raise RefusedError("count is a whole number from 1, or null.")
         try:
             path = re.compile(str(match["path"])) if match.get("path") else None
         except re.error as error:
-            raise FaultError(f"match.path is not a regular expression: {error}.") from error
+            raise RefusedError(f"match.path is not a regular expression: {error}.") from error
         return Fault(
             id=next(self._ids),
             kind=kind,
@@ -189,7 +187,7 @@ def specs_of(value: object) -> list[Mapping[str, object]]:
     """Fault switches from JSON: a list of objects with `fault`, or an object name -> parameters.
 
     Raises:
-        FaultError: when it is neither.
+        RefusedError: when it is neither.
     """
     if isinstance(value, Mapping):
         value = [
@@ -198,5 +196,5 @@ def specs_of(value: object) -> list[Mapping[str, object]]:
             if entry not in (None, False)
         ]
     if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
-        raise FaultError("Faults are a list of objects, or an object name -> parameters.")
+        raise RefusedError("Faults are a list of objects, or an object name -> parameters.")
     return value

@@ -6,21 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from octo_sync.sandbox.api_availability import text_of
-from octo_sync.sandbox.errors import bad_request, invalid_unit, unprocessable
-from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Contact, Extra, Option, UnitItem
+from octo_sync.sandbox.errors import bad_request, invalid, unprocessable
+from octo_sync.sandbox.nouns import Contact, Extra, Option, UnitItem
+from octo_sync.sandbox.render_products import camel
 
 Json = dict[str, Any]
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
-_CONTACT = {
-    "fullName": "full_name",
-    "firstName": "first_name",
-    "lastName": "last_name",
-    "emailAddress": "email_address",
-    "phoneNumber": "phone_number",
-    "postalCode": "postal_code",
-    "country": "country",
-    "notes": "notes",
-}
+_CONTACT = {camel(field.name): field.name for field in dataclasses.fields(Contact) if field.name != "locales"}
 
 
 def chosen_extras(body: Json, offered: Sequence[Extra]) -> tuple[Extra, ...]:
@@ -52,7 +44,7 @@ def check_party(option: Option, items: Sequence[UnitItem]) -> None:
     present = {item.unit_id for item in items}
     unknown = present - {unit.id for unit in option.units}
     if unknown:
-        raise invalid_unit(min(unknown))
+        raise invalid("unitId", min(unknown))
     for unit in option.units:
         quantity = sum(item.unit_id == unit.id for item in items)
         if not quantity:
@@ -61,11 +53,6 @@ def check_party(option: Option, items: Sequence[UnitItem]) -> None:
             raise unprocessable(f"At most {unit.max_quantity} of unit '{unit.id}' are allowed.")
         if unit.accompanied_by and not present & set(unit.accompanied_by):
             raise unprocessable(f"Unit '{unit.id}' must be accompanied by one of {list(unit.accompanied_by)}.")
-
-
-def slot_ordinal(slot: int) -> int:
-    """The travel date of a slot."""
-    return slot // SLOTS_PER_DAY
 
 
 def contact_of(value: object, before: Contact) -> Contact:

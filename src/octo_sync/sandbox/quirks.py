@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from octo_sync.sandbox import edits
+from octo_sync.sandbox.errors import RefusedError
 
 Json = dict[str, Any]
 _CONTENT_KEYS = ("features", "faqs", "media", "locations", "categoryLabels", "commentary")
@@ -186,16 +187,11 @@ BY_NAME = {quirk.name: quirk for quirk in CATALOGUE}
 _TAKES = {bool: "true or false", list: "a list", dict: "an object", str: "a text"}
 
 
-class QuirkError(ValueError):
-    """A quirk of this name or with this value does not exist."""
-
-
 class Quirks:
-    """The switches as they stand; `version` grows with each change."""
+    """The switches as they stand."""
 
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
         self._values: dict[str, Any] = {quirk.name: quirk.default for quirk in CATALOGUE}
-        self.version = 0
         self.update(values or {})
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - each switch has its own type
@@ -209,27 +205,25 @@ class Quirks:
         """Set some switches.
 
         Raises:
-            QuirkError: for an unknown name or a value outside the choices.
+            RefusedError: for an unknown name or a value outside the choices.
         """
         for name, value in values.items():
             quirk = BY_NAME.get(name)
             if quirk is None:
-                raise QuirkError(f"There is no quirk '{name}'.")
+                raise RefusedError(f"There is no quirk '{name}'.")
             if quirk.choices and value not in quirk.choices:
-                raise QuirkError(f"Quirk '{name}' takes one of {list(quirk.choices)}.")
+                raise RefusedError(f"Quirk '{name}' takes one of {list(quirk.choices)}.")
             for kind, words in _TAKES.items():
                 if isinstance(quirk.default, kind) and not isinstance(value, kind):
-                    raise QuirkError(f"Quirk '{name}' takes {words}.")
+                    raise RefusedError(f"Quirk '{name}' takes {words}.")
             if name in edits.NAMES and isinstance(value, list | dict):
                 for path in value:
                     edits.parsed(path)
         self._values.update(values)
-        self.version += 1
 
     def reset(self) -> None:
         """Back to a faithful service."""
         self._values = {quirk.name: quirk.default for quirk in CATALOGUE}
-        self.version += 1
 
     def active(self) -> dict[str, object]:
         """The switches that differ from their defaults."""

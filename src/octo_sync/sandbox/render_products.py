@@ -55,11 +55,12 @@ _PHRASES = {
 
 def spelled(row: object, names: Iterable[str]) -> Json:
     """Fields of a record under OCTO's names: `pax_count` is `paxCount`."""
-    return {_camel(name): getattr(row, name) for name in names}
+    return {camel(name): getattr(row, name) for name in names}
 
 
 @functools.cache
-def _camel(name: str) -> str:
+def camel(name: str) -> str:
+    """A name as OCTO spells it."""
     first, *others = name.split("_")
     return first + "".join(map(str.capitalize, others))
 
@@ -74,6 +75,16 @@ def money(price: Money, product: Product) -> Json:
         "currencyPrecision": product.precision,
         "includedTaxes": price.taxes,
     }
+
+
+def prices_of(product: Product, option: Option, level: int, view: View, suffix: str = "") -> Json:
+    """What an option costs on weekdays or weekends, under the keys `unitPricing` or `pricing` with a suffix."""
+    if not view.pricing:
+        return {}
+    if product.pricing_per == "UNIT":
+        units = [{"unitId": one.id, **money(priced(product, one.base_price, level), product)} for one in option.units]
+        return {f"unitPricing{suffix}": units}
+    return {f"pricing{suffix}": money(priced(product, option.base_price, level), product)}
 
 
 def supplier(base_url: str, view: View) -> Json:

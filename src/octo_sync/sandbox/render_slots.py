@@ -11,10 +11,10 @@ import msgspec
 from octo_sync.sandbox import zones
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.clock import DAY, utc_text
-from octo_sync.sandbox.money import level_of, priced
+from octo_sync.sandbox.money import LEVELS, level_of
 from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Option, Product
 from octo_sync.sandbox.quirks import Quirks
-from octo_sync.sandbox.render_products import Json, money
+from octo_sync.sandbox.render_products import prices_of
 from octo_sync.sandbox.slots import Facts, closed_by_plan, sold_elsewhere
 from octo_sync.sandbox.store import Store
 
@@ -92,7 +92,7 @@ class SlotWriter:
         style, base, dates = self.style(product), self._base, self._dates
         offsets = self._zone_offsets(product.time_zone)
         stems = self._compact if style == "compact" else dates
-        prices = [self._price(product, option, level, view) for level in (0, 1)]
+        prices = [self._price(product, option, level, view) for level in LEVELS]
         tails = self._tails.setdefault((product.id, option.id, product.revision), {})
         hours = "true" if not option.start_times else "false"
         middle = f'","allDay":{hours},"openingHours":{_opening_hours(product)},"utcCutoffAt":"'
@@ -158,13 +158,7 @@ class SlotWriter:
 
     def _price(self, product: Product, option: Option, level: int, view: View) -> str:
         """The end of a slot: prices and texts."""
-        fields: Json = {}
-        if view.pricing and product.pricing_per == "UNIT":
-            fields["unitPricing"] = [
-                {"unitId": unit.id, **money(priced(product, unit.base_price, level), product)} for unit in option.units
-            ]
-        elif view.pricing:
-            fields["pricing"] = money(priced(product, option.base_price, level), product)
+        fields = prices_of(product, option, level, view)
         if view.content:
             fields["title"] = option.titles[view.language]
             fields["shortDescription"] = product.short_descriptions[view.language]

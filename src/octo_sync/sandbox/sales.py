@@ -14,11 +14,6 @@ def unit_price(product: Product, unit: Unit, ordinal: int) -> Money | None:
     return priced(product, unit.base_price, level_of(ordinal)) if product.pricing_per == "UNIT" else None
 
 
-def option_price(product: Product, option: Option, ordinal: int) -> Money:
-    """The price of a whole booking on a travel date, for products priced per booking."""
-    return priced(product, option.base_price, level_of(ordinal))
-
-
 def ticket(
     rng: random.Random,
     product: Product,
@@ -61,7 +56,7 @@ def booking_price(
     """What a booking costs: its tickets or the option, and every extra."""
     parts: list[Money] = []
     if product.pricing_per == "BOOKING":
-        parts.append(option_price(product, option, ordinal))
+        parts.append(priced(product, option.base_price, level_of(ordinal)))
     for item in unit_items:
         if item.price is not None:
             parts.append(item.price)

@@ -13,7 +13,6 @@ from octo_sync.sandbox.app import SandboxApp, create_app
 from octo_sync.sandbox.clock import Clock
 from octo_sync.sandbox.config import BASE_PATH, SandboxConfig
 from octo_sync.sandbox.service import Service
-from octo_sync.sandbox.warm import warm
 
 Ready = Callable[[str], None]
 _GRACE = 1
@@ -76,59 +75,60 @@ def _origin(sock: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(
-    config: SandboxConfig | None = None, host: str = "127.0.0.1", port: int = 0, ready: Ready | None = None
-) -> None:
-    """Run a sandbox until SIGINT or SIGTERM.
+class Sandbox:
+    """A sandbox on a socket: `run` blocks; as a context manager it runs in a background thread.
 
     Args:
         config: size, seed and behaviour.
+        clock: the clock to live by; made from the configuration when None.
         host: address to listen on.
         port: port to listen on; a free one when 0.
         ready: called with the base URL once requests are answered.
 
     Raises:
         OSError: when the address cannot be bound.
-    """
-    with contextlib.closing(_bound(host, port)) as sock:
-        origin = _origin(sock)
-        base_url = f"{origin}{BASE_PATH}"
-        app = create_app(config, base_url=base_url)
-        warm(app.service)
-        server = _Server(app, lambda: ready(base_url) if ready else None)
-        server.run(sockets=[sock])
-
-
-class Sandbox:
-    """A sandbox in a background thread on a free port, as a context manager.
-
-    Args:
-        config: size, seed and behaviour.
-        clock: the clock to live by; made from the configuration when None.
-        port: port to listen on; a free one when 0.
 
     Attributes:
         base_url: ends with `/octo/v1`.
         control_url: ends with `/_sandbox`.
     """
 
-    def __init__(self, config: SandboxConfig | None = None, clock: Clock | None = None, *, port: int = 0) -> None:
-        self._sock = _bound("127.0.0.1", port)
+    def __init__(
+        self,
+        config: SandboxConfig | None = None,
+        clock: Clock | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        ready: Ready | None = None,
+    ) -> None:
+        self._sock = _bound(host, port)
         origin = _origin(self._sock)
         self.base_url = f"{origin}{BASE_PATH}"
         self.control_url = f"{origin}/_sandbox"
         self.app = create_app(config, clock, base_url=self.base_url)
+        self.app.service.warm()
         self._listening = threading.Event()
-        self._server = _Server(self.app, self._listening.set)
-        self._thread = threading.Thread(target=self._server.run, args=([self._sock],), name="sandbox", daemon=True)
+        self._ready = ready
+        self._server = _Server(self.app, self._listens)
+        self._thread = threading.Thread(target=self.run, name="sandbox", daemon=True)
 
     @property
     def service(self) -> Service:
         """The service behind, for looking at; it belongs to the sandbox's thread."""
         return self.app.service
 
+    def run(self) -> None:
+        """Serve until SIGINT or SIGTERM; off the main thread until the block is left."""
+        with contextlib.closing(self._sock):
+            self._server.run(sockets=[self._sock])
+
+    def _listens(self) -> None:
+        self._listening.set()
+        if self._ready is not None:
+            self._ready(self.base_url)
+
     def __enter__(self) -> Self:
-        warm(self.app.service)
         self._thread.start()
         if not self._listening.wait(_START_TIMEOUT):
             raise TimeoutError("The sandbox did not start.")
@@ -139,4 +139,3 @@ class Sandbox:
     ) -> None:
         self._server.should_exit = True
         self._thread.join()
-        self._sock.close()

@@ -4,8 +4,10 @@ import asyncio
 import dataclasses
 import datetime as dt
 import random
+from collections.abc import Iterator
 
 from octo_sync.sandbox import catalog
+from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.clock import UTC, Clock
 from octo_sync.sandbox.config import SandboxConfig, Token
 from octo_sync.sandbox.deliveries import Outbox, Sleep, Transport
@@ -69,6 +71,18 @@ class Service:
         self.events = Events(self, self.outbox)
         self.tick()
 
+    def warm(self) -> None:
+        """Where asked for, encode every calendar month before anybody asks: a benchmark must not measure the sandbox."""
+        if not self.config.warm:
+            return
+        view = View(pricing=True)
+        for product in self.store.products.values():
+            for option in product.options:
+                for first, last in _months(self.store.first, self.store.last):
+                    self.slots.body(product, option, first, last, view)
+        for booking in self.store.bookings.values():
+            self.booking_bytes.body(booking, view)
+
     def tick(self) -> None:
         """Let lapsed holds expire and due decisions fall. Called before every request and by the server's ticker."""
         now = self.clock.seconds()
@@ -113,3 +127,12 @@ class Service:
         if text in self.tokens:
             return self.tokens[text]
         return next((token for token in self.config.tokens if token.name == text), None)
+
+
+def _months(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """The whole calendar months a range of dates touches."""
+    month = dt.date.fromordinal(first).replace(day=1)
+    while month.toordinal() <= last:
+        following = (month.replace(day=28) + dt.timedelta(days=4)).replace(day=1)
+        yield month.toordinal(), following.toordinal() - 1
+        month = following

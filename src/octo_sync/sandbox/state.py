@@ -12,17 +12,7 @@ from octo_sync.sandbox.catalog import SUPPLIER_ID, SUPPLIER_TEXTS
 from octo_sync.sandbox.clock import utc_text, utc_text_or_none
 from octo_sync.sandbox.config import Token
 from octo_sync.sandbox.money import level_of, priced
-from octo_sync.sandbox.nouns import (
-    SLOTS_PER_DAY,
-    Booking,
-    Extra,
-    ExtraItem,
-    Money,
-    Option,
-    Product,
-    Unit,
-    UnitItem,
-)
+from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Booking, Extra, ExtraItem, Money, Option, Product, Unit, UnitItem
 from octo_sync.sandbox.service import Service
 
 Json = dict[str, Any]

@@ -26,7 +26,7 @@ class Store:
         self.deleted: dict[str, Product] = {}
         self.first = first
         self.last = last
-        self.ledgers: dict[tuple[str, str], slots.Ledger] = {}
+        self.ledgers: dict[tuple[str, str], slots.Ledger] = collections.defaultdict(slots.Ledger)
         self.bookings: dict[str, Booking] = {}
         self.subscriptions: dict[str, Subscription] = {}
         self.history: dict[str, collections.deque[tuple[float, Booking]]] = {}
@@ -44,11 +44,7 @@ class Store:
 
     def ledger(self, product_id: str, option_id: str) -> slots.Ledger:
         """What changed an option's slots."""
-        key = (product_id, option_id)
-        ledger = self.ledgers.get(key)
-        if ledger is None:
-            ledger = self.ledgers[key] = slots.Ledger()
-        return ledger
+        return self.ledgers[product_id, option_id]
 
     def facts(self, product: Product, option: Option, number: int) -> slots.Facts:
         """A slot as it stands."""

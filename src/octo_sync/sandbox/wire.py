@@ -1,7 +1,7 @@
 """Bytes in and out of ASGI, the faults of the connection included."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, NoReturn
 
 from octo_sync.sandbox.messages import Answer
 from octo_sync.sandbox.service import Service
@@ -50,26 +50,28 @@ async def transmit(
         headers.append((b"content-length", str(length).encode()))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if truncated is not None:
-        await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+        await _part(send, answer.body)
         raise ConnectionResetError
     if faults.pick("reset", method, path):
-        half = answer.body[: len(answer.body) // 2]
-        await send({"type": "http.response.body", "body": half, "more_body": True})
+        await _part(send, answer.body[: len(answer.body) // 2])
         abort(send)
-        raise ConnectionResetError
     drip = faults.pick("drip", method, path)
+    rest = answer.body
     if drip is not None:
-        step = max(1, int(drip.params["bytes"]))
+        step, rest = max(1, int(drip.params["bytes"])), b""
         for start in range(0, len(answer.body), step):
             await wait(float(drip.params["interval"]))
-            await send({"type": "http.response.body", "body": answer.body[start : start + step], "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-        return
-    await send({"type": "http.response.body", "body": answer.body})
+            await _part(send, answer.body[start : start + step])
+    await _part(send, rest, more=False)
 
 
-def abort(send: Send) -> None:
+async def _part(send: Send, body: bytes, *, more: bool = True) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+def abort(send: Send) -> NoReturn:
     """Cut the connection without a farewell, where the server lets us reach it."""
     transport = getattr(getattr(send, "__self__", None), "transport", None)
     if transport is not None:
         transport.abort()
+    raise ConnectionResetError

@@ -66,9 +66,6 @@ def slot_times(product: Product, option: Option, number: int) -> Times:
     return Times(start, end, cutoff)
 
 
-ID_STYLES = ("iso", "date", "pipe", "compact")
-
-
 def availability_id(style: str, product: Product, option: Option, number: int) -> str:
     """The id of a slot in one of the spellings seen at providers; unique inside an option only."""
     times = slot_times(product, option, number)
