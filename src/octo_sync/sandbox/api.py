@@ -125,7 +125,7 @@ class Api:
             view = capabilities.view(found, headers.get("accept-language", ""))
             inner = self._unprefixed(path)
             pairs = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
-            call = Call(method, inner, pairs, headers, body, token, view, found)
+            call = Call(method, inner, pairs, headers, body, token, view)
             answer = self._routed(call)
         except OctoError as error:
             answer = self._refused(error)
@@ -204,13 +204,13 @@ class Api:
             case "GET", ["supplier"]:
                 answer = ok(render_products.supplier(service.base_url, call.view))
             case "GET", ["products"]:
-                parts = [service.product_bytes.product(one, call.view) for one in service.store.products.values()]
-                answer = ok(b"[" + b",".join(parts) + b"]")
+                products = service.store.products.values()
+                answer = ok([service.encoded(render_products.product, one, call.view) for one in products])
             case "GET", ["products", product_id]:
                 product = service.product(product_id)
                 if product is None:
                     raise invalid("productId", product_id)
-                answer = ok(service.product_bytes.product(product, call.view))
+                answer = ok(service.encoded(render_products.product, product, call.view))
             case "POST", ["availability"]:
                 answer = self._availability(call)
             case "POST", ["availability", "calendar"] if not quirks["no_calendar"]:

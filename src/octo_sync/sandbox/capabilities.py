@@ -33,19 +33,14 @@ def short(names: Iterable[object]) -> frozenset[str]:
 
 def requested(header: str, quirks: Quirks) -> dict[str, str]:
     """The capabilities a header names, known and honoured, as short name -> the spelling used."""
+    ignored = short(quirks["ignored_capability"]) | short(quirks["absent_capability"])
     found: dict[str, str] = {}
     for part in header.split(","):
         spelling = part.strip().lower()
         name = spelling.removeprefix(PREFIX)
-        prefixed = spelling.startswith(PREFIX)
-        if name not in KNOWN or name in found:
-            continue
-        wanted = quirks["capability_spelling"]
-        if (wanted == "prefixed" and not prefixed) or (wanted == "short" and prefixed):
-            continue
-        if name in short(quirks["ignored_capability"]) | short(quirks["absent_capability"]):
-            continue
-        found[name] = spelling
+        honoured = {"any": True, "prefixed": spelling != name, "short": spelling == name}
+        if name in KNOWN and name not in ignored and honoured[quirks["capability_spelling"]]:
+            found.setdefault(name, spelling)
     for name in quirks["always_on"]:
         found.setdefault(str(name).removeprefix(PREFIX), PREFIX + str(name).removeprefix(PREFIX))
     return found
@@ -53,13 +48,7 @@ def requested(header: str, quirks: Quirks) -> dict[str, str]:
 
 def view(found: dict[str, str], accept_language: str) -> View:
     """The view a request gets."""
-    return View(
-        pricing="pricing" in found,
-        content="content" in found,
-        extras="extras" in found,
-        notifications="notifications" in found,
-        language=language(accept_language),
-    )
+    return View(**{name: name in found for name in KNOWN}, language=language(accept_language))
 
 
 def language(accept: str) -> str:

@@ -3,6 +3,7 @@
 import dataclasses
 import random
 import uuid
+from collections.abc import Sequence
 
 from octo_sync.sandbox.config import SandboxConfig
 from octo_sync.sandbox.money import priced
@@ -27,8 +28,7 @@ def seeded_uuid(rng: random.Random) -> str:
 
 def build(config: SandboxConfig) -> list[Product]:
     """The products of a configuration, deterministic in its seed."""
-    times = config.start_times
-    count = config.products
+    count, times = config.products, config.start_times
     if config.slots is not None:
         count, times = _sized(config.slots, config.days, count)
     return [_product(index, random.Random(f"{config.seed}/product/{index}"), times) for index in range(count)]
@@ -94,9 +94,9 @@ def _option(product: Product, theme: Theme, number: int, rng: random.Random, tim
         start_times = tuple((minute + 30 * number) % MINUTES_PER_DAY for minute in theme.start_times)
         if times is not None:
             start_times = tuple(sorted({MINUTES_PER_DAY * i // times for i in range(min(times, SLOTS_PER_DAY))}))
-    units = tuple(_unit(product, theme, kind, percent, rng) for kind in theme.unit_types)
-    first = units[0].id
-    company = tuple(_accompanied(unit, first) for unit in units)
+    units: list[Unit] = []
+    for kind in theme.unit_types:
+        units.append(_unit(product, theme, kind, percent, rng, units[:1]))
     extras = tuple(_extra(product, i, theme.adult_price) for i in (1, 2)) if theme.extras else ()
     return Option(
         id=option_id,
@@ -116,13 +116,13 @@ def _option(product: Product, theme: Theme, number: int, rng: random.Random, tim
         room=theme.room,
         closed_weekdays=theme.closed_weekdays,
         base_price=theme.adult_price * percent // 100,
-        units=company,
+        units=tuple(units),
         extras=extras,
         salt=rng.getrandbits(31) | 1,
     )
 
 
-def _unit(product: Product, theme: Theme, kind: str, percent: int, rng: random.Random) -> Unit:
+def _unit(product: Product, theme: Theme, kind: str, percent: int, rng: random.Random, company: Sequence[Unit]) -> Unit:
     share, min_age, max_age, pax, most, id_required = UNIT_RULES[kind]
     position = theme.unit_types.index(kind)
     unit_id = {
@@ -142,18 +142,12 @@ def _unit(product: Product, theme: Theme, kind: str, percent: int, rng: random.R
         min_quantity=None,
         max_quantity=most,
         pax_count=pax,
-        accompanied_by=(),
+        accompanied_by=tuple(one.id for one in company) if kind in NEEDS_COMPANY else (),
         required_contact_fields=("firstName",) if id_required else (),
         base_price=theme.adult_price * percent * share // 10_000,
         extras=(_extra(product, 0, theme.adult_price),) if theme.extras and kind in {"ADULT", "CHILD"} else (),
         min_height=120 if kind == "YOUTH" else None,
     )
-
-
-def _accompanied(unit: Unit, company: str) -> Unit:
-    if unit.type not in NEEDS_COMPANY or unit.id == company:
-        return unit
-    return dataclasses.replace(unit, accompanied_by=(company,))
 
 
 def _extra(product: Product, number: int, adult_price: int) -> Extra:
@@ -162,12 +156,9 @@ def _extra(product: Product, number: int, adult_price: int) -> Extra:
     return Extra(
         id=f"{number + 1}" if product.id.isdigit() else f"x_{key}",
         internal_name=titles["en"],
-        reference=None,
         titles=titles,
         descriptions=descriptions,
         default=default,
-        required=False,
-        min_quantity=0,
         max_quantity=most,
         price=price,
     )

@@ -3,12 +3,12 @@
 # ruff: noqa: E501 - the routes read as a table, one per line
 
 import datetime as dt
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from octo_sync.sandbox import state
@@ -26,7 +26,6 @@ from octo_sync.sandbox.traffic import Traffic
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost", "testclient"})
 Handler = Callable[[Request], Awaitable[Response]]
-_BATCH = 500
 
 
 def _json(value: object, status: int = 200) -> Response:
@@ -144,20 +143,7 @@ class Control:
         last = _date(query.get("to"), store.last)
         rows = state.availability(self._service, first, last, query.get("product_id"), query.get("option_id"))
 
-        async def body() -> AsyncIterator[bytes]:
-            yield b'{"slots":['
-            batch: list[bytes] = []
-            comma = b""
-            for row in rows:
-                batch.append(row)
-                if len(batch) >= _BATCH:
-                    yield comma + b",".join(batch)
-                    comma, batch = b",", []
-            if batch:
-                yield comma + b",".join(batch)
-            yield b"]}"
-
-        return StreamingResponse(body(), media_type="application/json")
+        return Response(b'{"slots":[' + b",".join(rows) + b"]}", media_type="application/json")
 
     async def _faults(self, request: Request) -> Response:
         faults = self._service.faults

@@ -10,7 +10,7 @@ import copy
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from octo_sync.sandbox.errors import RefusedError
 
@@ -31,10 +31,6 @@ _KINDS: dict[str, frozenset[str]] = {
 """A record is of the first kind whose keys it has."""
 
 
-class _Quirks(Protocol):
-    def __getitem__(self, name: str) -> Any: ...  # noqa: ANN401 - each switch has its own type
-
-
 def parsed(path: object) -> tuple[str, str | None, list[str]]:
     """A path's kind, what its brackets say, and its keys.
 
@@ -49,7 +45,7 @@ def parsed(path: object) -> tuple[str, str | None, list[str]]:
     return found[1], found[2], found[3].split(".")
 
 
-def apply(value: object, quirks: _Quirks) -> None:
+def apply(value: object, quirks: Mapping[str, Any]) -> None:
     """Change an answer in place."""
     records = list(_records(value))
     for name in NAMES:

@@ -23,7 +23,6 @@ class Call:
     body: bytes
     token: Token
     view: View
-    spelled: dict[str, str]
 
     @property
     def test(self) -> bool:

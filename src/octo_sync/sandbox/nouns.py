@@ -26,23 +26,23 @@ class Money:
     taxes: tuple[Tax, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Extra:
     """An addon that can be bought with a unit or a booking."""
 
     id: str
     internal_name: str
-    reference: str | None
+    reference: str | None = None
     titles: Texts
     descriptions: Texts
     default: bool
-    required: bool
-    min_quantity: int | None
+    required: bool = False
+    min_quantity: int | None = 0
     max_quantity: int | None
     price: Money
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Unit:
     """A kind of ticket."""
 
@@ -64,7 +64,7 @@ class Unit:
     min_height: int | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Option:
     """A variant of a product; capacity is per slot."""
 
@@ -90,7 +90,7 @@ class Option:
     salt: int = 0  # seeds the arithmetic of its slots
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Product:
     """Something that can be booked. `revision` grows with every change an administrator makes."""
 

@@ -197,7 +197,7 @@ class Quirks:
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - each switch has its own type
         return self._values[name]
 
-    def values(self) -> dict[str, object]:
+    def values(self) -> dict[str, Any]:
         """All switches with their values."""
         return dict(self._values)
 

@@ -1,17 +1,17 @@
 """Bookings as OCTO shows them: fully hydrated, assembled from encoded parts, kept until something in them moves."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
-from octo_sync.sandbox import zones
+from octo_sync.sandbox import render_products, zones
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.clock import utc_text, utc_text_or_none
 from octo_sync.sandbox.money import total
 from octo_sync.sandbox.nouns import OPEN, Booking, Contact, ExtraItem, Money, Option, Product, UnitItem
-from octo_sync.sandbox.render_products import Json, ProductBytes, extra, money, spelled
+from octo_sync.sandbox.render_products import Json, extra, money, spelled
 from octo_sync.sandbox.render_slots import SlotWriter
 from octo_sync.sandbox.store import Store
 
@@ -22,9 +22,9 @@ _DELIVERED = frozenset({"CONFIRMED", "REDEEMED"})
 class BookingWriter:
     """Writes and keeps the bytes of bookings."""
 
-    def __init__(self, store: Store, products: ProductBytes, slots: SlotWriter) -> None:
+    def __init__(self, store: Store, encoded: Callable[..., msgspec.Raw], slots: SlotWriter) -> None:
         self._store = store
-        self._products = products
+        self._encoded = encoded
         self._slots = slots
         self._kept: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
@@ -70,9 +70,9 @@ class BookingWriter:
             "utcRedeemedAt": utc_text_or_none(booking.redeemed),
             "utcConfirmedAt": utc_text_or_none(booking.confirmed),
             "productId": booking.product_id,
-            "product": msgspec.Raw(self._products.product(product, view, "pricing")),
+            "product": self._encoded(render_products.product, product, view, "pricing"),
             "optionId": booking.option_id,
-            "option": msgspec.Raw(self._products.option(product, option, view)) if option is not None else None,
+            "option": option and self._encoded(render_products.option, option, product, view, "pricing"),
             "cancellable": booking.status in OPEN,
             "cancellation": cancellation
             and {
@@ -103,7 +103,7 @@ class BookingWriter:
             "resellerReference": item.reseller_reference,
             "supplierReference": item.supplier_reference,
             "unitId": item.unit_id,
-            "unit": msgspec.Raw(self._products.unit(product, option, unit, view)) if unit and option else None,
+            "unit": unit and self._encoded(render_products.unit, unit, product, view, "pricing"),
             "status": item.status,
             "utcRedeemedAt": utc_text_or_none(item.redeemed),
             "contact": contact(item.contact),

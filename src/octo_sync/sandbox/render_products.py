@@ -1,7 +1,7 @@
 """Supplier, products, options, units and extras as OCTO shows them."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -12,7 +12,6 @@ from octo_sync.sandbox.money import LEVELS, priced
 from octo_sync.sandbox.nouns import Extra, Money, Option, Product, Unit
 
 Json = dict[str, Any]
-encode = msgspec.json.encode
 MINUTES_PER_HOUR = 60
 _DEFAULT_PLACES = 6
 _UNIT_RESTRICTIONS = [
@@ -119,7 +118,7 @@ def extra(item: Extra, product: Product, view: View, *, key: str = "pricingFrom"
     return body
 
 
-def unit(item: Unit, product: Product, view: View, *, key: str = "pricingFrom") -> Json:
+def unit(item: Unit, product: Product, view: View, key: str = "pricingFrom") -> Json:
     """A Unit; `key` is pricingFrom in products and pricing in bookings."""
     restrictions = spelled(item, _UNIT_RESTRICTIONS)
     body = spelled(item, ("id", "internal_name", "reference", "type", "required_contact_fields"))
@@ -138,7 +137,7 @@ def unit(item: Unit, product: Product, view: View, *, key: str = "pricingFrom") 
     return body
 
 
-def option(item: Option, product: Product, view: View, *, key: str = "pricingFrom") -> Json:
+def option(item: Option, product: Product, view: View, key: str = "pricingFrom") -> Json:
     """An Option with its units."""
     body: Json = {
         **spelled(item, ("id", "default", "internal_name", "reference")),
@@ -160,7 +159,7 @@ def option(item: Option, product: Product, view: View, *, key: str = "pricingFro
     return body
 
 
-def product(item: Product, view: View, *, key: str = "pricingFrom") -> Json:
+def product(item: Product, view: View, key: str = "pricingFrom") -> Json:
     """A Product with its options."""
     body: Json = {
         **spelled(item, ("id", "internal_name", "reference", "locale", "time_zone")),
@@ -240,34 +239,6 @@ def _location(item: Product, language: str) -> Json:
     }
 
 
-class ProductBytes:
-    """Encoded products, options and units, kept until the product's revision moves on."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[Any, ...], bytes] = {}
-
-    def product(self, item: Product, view: View, key: str = "pricingFrom") -> bytes:
-        """A product's bytes."""
-        return self._get(
-            ("p", item.id, item.revision, view.shape, key), functools.partial(product, item, view, key=key)
-        )
-
-    def option(self, item: Product, part: Option, view: View) -> bytes:
-        """The bytes of an option inside a booking."""
-        return self._get(
-            ("o", item.id, part.id, item.revision, view.shape),
-            functools.partial(option, part, item, view, key="pricing"),
-        )
-
-    def unit(self, item: Product, part: Option, one: Unit, view: View) -> bytes:
-        """The bytes of a unit inside a booking."""
-        return self._get(
-            ("u", item.id, part.id, one.id, item.revision, view.shape),
-            functools.partial(unit, one, item, view, key="pricing"),
-        )
-
-    def _get(self, key: tuple[Any, ...], make: Any) -> bytes:  # noqa: ANN401 - a partial of any of the four
-        found = self._kept.get(key)
-        if found is None:
-            found = self._kept[key] = encode(make())
-        return found
+def encoded(make: Callable[..., Json], item: object, *of: object) -> msgspec.Raw:
+    """What one of `product`, `option` and `unit` makes, as JSON; the service keeps it while its nouns stay."""
+    return msgspec.Raw(msgspec.json.encode(make(item, *of)))

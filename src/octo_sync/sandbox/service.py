@@ -3,10 +3,11 @@
 import asyncio
 import dataclasses
 import datetime as dt
+import functools
 import random
 from collections.abc import Iterator
 
-from octo_sync.sandbox import catalog
+from octo_sync.sandbox import catalog, render_products
 from octo_sync.sandbox.capabilities import View
 from octo_sync.sandbox.clock import UTC, Clock
 from octo_sync.sandbox.config import SandboxConfig, Token
@@ -16,12 +17,12 @@ from octo_sync.sandbox.faults import Faults
 from octo_sync.sandbox.nouns import Booking, Product
 from octo_sync.sandbox.quirks import Quirks
 from octo_sync.sandbox.render_bookings import BookingWriter
-from octo_sync.sandbox.render_products import ProductBytes
 from octo_sync.sandbox.render_slots import SlotWriter
 from octo_sync.sandbox.seeding import PAST_DAYS, Seeder
 from octo_sync.sandbox.store import Store, with_status
 
 NOON = 12
+_ENCODED = 20_000  # products, options and units kept as JSON, in each view that was asked for
 
 
 class Service:
@@ -65,9 +66,9 @@ class Service:
         self.rng = random.Random(f"{config.seed}/service")
         self.store = Store(catalog.build(config), today - PAST_DAYS, today + config.days)
         Seeder(config, self.store, today, config.tokens).run()
-        self.product_bytes = ProductBytes()
+        self.encoded = functools.lru_cache(maxsize=_ENCODED)(render_products.encoded)
         self.slots = SlotWriter(self.store, self.quirks, config.cache_bytes)
-        self.booking_bytes = BookingWriter(self.store, self.product_bytes, self.slots)
+        self.booking_bytes = BookingWriter(self.store, self.encoded, self.slots)
         self.events = Events(self, self.outbox)
         self.tick()
 

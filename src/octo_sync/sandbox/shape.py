@@ -33,7 +33,7 @@ def shaped(answer: Answer, quirks: Quirks, method: str, path: str) -> Answer:
     if suffix:
         _everywhere(value, lambda row: _with_suffix(row, suffix))
     if edited:
-        edits.apply(value, quirks)
+        edits.apply(value, quirks.values())
     answer.body = msgspec.json.encode(value)
     return answer
 

@@ -1,5 +1,6 @@
 """The sandbox's own truth in its own shape, made from the store alone: a serialiser's mistake must show."""
 
+import collections
 import dataclasses
 import datetime as dt
 from collections.abc import Iterator
@@ -253,10 +254,8 @@ def slot(service: Service, product: Product, option: Option, number: int) -> Jso
 def summary(service: Service, token: Token | None = None) -> Json:
     """Counts per status and totals per currency."""
     found = bookings(service, token)
-    statuses: dict[str, int] = {}
     totals: dict[str, Json] = {}
     for booking in found:
-        statuses[booking.status] = statuses.get(booking.status, 0) + 1
         product = service.store.any_product(booking.product_id)
         row = totals.setdefault(
             product.currency,
@@ -264,9 +263,8 @@ def summary(service: Service, token: Token | None = None) -> Json:
         )
         row["bookings"] += 1
         row["unit_items"] += len(booking.unit_items)
-        row["original"] += booking.price.original
-        row["retail"] += booking.price.retail
-        row["net"] += booking.price.net or 0
+        for name in ("original", "retail", "net"):
+            row[name] += getattr(booking.price, name) or 0
     store = service.store
     slots = sum(
         (store.last - service.today.toordinal() + 1) * max(1, len(option.start_times))
@@ -279,7 +277,7 @@ def summary(service: Service, token: Token | None = None) -> Json:
         "slots_from_today": slots,
         "bookings": len(found),
         "test_bookings": sum(booking.test for booking in found),
-        "statuses": statuses,
+        "statuses": collections.Counter(booking.status for booking in found),
         "currencies": totals,
         "subscriptions": len(store.subscriptions),
     }
