@@ -79,7 +79,8 @@ class Api:
         if body is None:
             answer = refused(bad_request("The body is too large."))
         else:
-            answer = self._answer(method, raw, path, scope["query_string"], headers, body, entry)
+            query = dict(parse_qsl(entry["query"], keep_blank_values=True))
+            answer = self._answer(Call(method, path, query, headers, body), raw, entry)
         entry["status"] = answer.status
         entry["response_bytes"] = len(answer.body)
         created = method == "POST" and path.startswith("/notifications/") and answer.status < 300  # noqa: PLR2004
@@ -102,30 +103,19 @@ class Api:
         quirk = self._service.quirks["capability_header_hangs_on_products"]
         return bool(quirk and method == "GET" and path.startswith("/products") and headers.get("octo-capabilities"))
 
-    def _answer(
-        self,
-        method: str,
-        raw: str,
-        path: str,
-        query: bytes,
-        headers: dict[str, str],
-        body: bytes,
-        entry: dict[str, Any],
-    ) -> Answer:
+    def _answer(self, call: Call, raw: str, entry: dict[str, Any]) -> Answer:
+        method, path, headers = call.method, call.path, call.headers
         early = self._fault_before(method, path, headers) or self._limits.refuse(path) or self._moved(raw)
         if early is not None:
             self._limits.decorate(early, path)
             self._limits.count(early.status)
             return early
-        view = View()
         found: dict[str, str] = {}
         try:
-            token, found = self._entered(path, headers)
-            entry["token"] = token.name
-            view = capabilities.view(found, headers.get("accept-language", ""))
-            inner = self._unprefixed(path)
-            pairs = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
-            call = Call(method, inner, pairs, headers, body, token, view)
+            call.token, found = self._entered(path, headers)
+            entry["token"] = call.token.name
+            call.view = capabilities.view(found, headers.get("accept-language", ""))
+            call.path = self._unprefixed(path)
             answer = self._routed(call)
         except OctoError as error:
             answer = self._refused(error)
@@ -133,7 +123,7 @@ class Api:
             LOG.exception("action=answer method=%s path=%s outcome=error", method, path)
             answer = self._refused(OctoError(500, "INTERNAL_SERVER_ERROR", "The sandbox failed; see its log."))
         answer = shaped(answer, self._service.quirks, method, path)
-        self._decorate(answer, view, found)
+        self._decorate(answer, call.view, found)
         self._limits.decorate(answer, path)
         self._limits.count(answer.status)
         return break_body(answer, self._service.faults, method, path)

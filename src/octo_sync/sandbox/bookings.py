@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from octo_sync.sandbox import sales, zones
 from octo_sync.sandbox.api_availability import check_currency, named, text_of
@@ -21,6 +21,15 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 HOLD_MINUTES = 30
 _HOLD_MINUTES_MAX = 4_320
 _ACCEPTED = 0.8
+
+
+class _Aim(NamedTuple):
+    """What a booking is for; `slot` is None where it is sold without availability."""
+
+    product: Product
+    option: Option
+    slot: int | None
+    ordinal: int
 
 
 class Desk:
@@ -59,8 +68,9 @@ class Desk:
         check_currency(body, product)
         now = service.clock.whole()
         ordinal = slot // SLOTS_PER_DAY if slot is not None else zones.local_ordinal(product.time_zone, now)
-        items = self._items(body, product, option, ordinal, "ON_HOLD", with_extras=with_extras)
-        self._room(product, option, slot, items, freed=0, test=test)
+        aim = _Aim(product, option, slot, ordinal)
+        items = self._items(body, aim, "ON_HOLD", with_extras=with_extras)
+        self._room(aim, items, freed=0, test=test)
         extras = chosen_extras(body, option.extras) if with_extras else ()
         uuid = uuid or seeded_uuid(service.rng)
         extra_items = sales.bought(service.rng, extras)
@@ -161,21 +171,19 @@ class Desk:
     def _changed(self, booking: Booking, body: Json, *, with_extras: bool, judge_cutoff: bool = True) -> Booking:
         """The booking with what a body says, places checked; not yet stored."""
         flag_field(body, "emailReceipt")  # nobody is written to, and yet it must be one
-        product, option, slot = self._target(booking, body)
-        ordinal = slot // SLOTS_PER_DAY if slot is not None else booking.local_date
+        aim = self._target(booking, body)
+        product, option, slot, ordinal = aim
         moved = (product.id, option.id, slot) != (booking.product_id, booking.option_id, booking.slot)
         before, extra_items = booking.unit_items, booking.extra_items
         if product.id != booking.product_id:  # extras are one product's, in one product's money
             before, extra_items = tuple(dataclasses.replace(item, extra_items=()) for item in before), ()
         items = sales.repriced(product, option, ordinal, before) if moved else before
         if body.get("unitItems") is not None:
-            items = self._items(body, product, option, ordinal, booking.status, with_extras=with_extras, before=before)
+            items = self._items(body, aim, booking.status, with_extras=with_extras, before=before)
         repriced = moved or body.get("unitItems") is not None
         if repriced:
             freed = 0 if moved or not booking.takes_capacity else self._service.store.places(booking)
-            self._room(
-                product, option, slot, items, freed=freed, test=booking.test, judge_cutoff=moved and judge_cutoff
-            )
+            self._room(aim, items, freed=freed, test=booking.test, judge_cutoff=moved and judge_cutoff)
         return dataclasses.replace(
             booking,
             product_id=product.id,
@@ -192,7 +200,7 @@ class Desk:
             else booking.reseller_reference,
         )
 
-    def _target(self, booking: Booking, body: Json) -> tuple[Product, Option, int | None]:
+    def _target(self, booking: Booking, body: Json) -> _Aim:
         """What a changed booking is for: as before, or as the body says."""
         product = self._service.store.any_product(booking.product_id)
         option = product.option(booking.option_id)
@@ -205,7 +213,7 @@ class Desk:
             slot = self._slot(body, product, option) if "availabilityId" in body or other else booking.slot
         if option is None:
             raise unprocessable("The booking's option is no longer sold.")
-        return product, option, slot
+        return _Aim(product, option, slot, slot // SLOTS_PER_DAY if slot is not None else booking.local_date)
 
     def _slot(self, body: Json, product: Product, option: Option) -> int | None:
         text = body.get("availabilityId")
@@ -218,20 +226,12 @@ class Desk:
         return number
 
     def _items(
-        self,
-        body: Json,
-        product: Product,
-        option: Option,
-        ordinal: int,
-        status: str,
-        *,
-        with_extras: bool,
-        before: Sequence[UnitItem] = (),
+        self, body: Json, aim: _Aim, status: str, *, with_extras: bool, before: Sequence[UnitItem] = ()
     ) -> tuple[UnitItem, ...]:
         asked = body.get("unitItems")
         if not isinstance(asked, list) or not asked:
             raise unprocessable("unitItems is missing or empty.")
-        units = {unit.id: unit for unit in option.units}
+        units = {unit.id: unit for unit in aim.option.units}
         known = {item.uuid: item for item in before}
         items: list[UnitItem] = []
         for entry in asked:
@@ -245,9 +245,9 @@ class Desk:
             contact = contact_of(entry.get("contact"), old.contact if old else NOBODY)
             made = sales.ticket(
                 self._service.rng,
-                product,
+                aim.product,
                 unit,
-                ordinal,
+                aim.ordinal,
                 status=status,
                 uuid=uuid,
                 contact=contact,
@@ -262,22 +262,13 @@ class Desk:
             raise bad_request("unitItems[].uuid occurs twice.")
         return tuple(items)
 
-    def _room(
-        self,
-        product: Product,
-        option: Option,
-        slot: int | None,
-        items: Sequence[UnitItem],
-        *,
-        freed: int,
-        test: bool,
-        judge_cutoff: bool = True,
-    ) -> None:
+    def _room(self, aim: _Aim, items: Sequence[UnitItem], *, freed: int, test: bool, judge_cutoff: bool = True) -> None:
         """Refuse what does not fit.
 
         Raises:
             OctoError: UNPROCESSABLE_ENTITY.
         """
+        product, option, slot, _ = aim
         check_party(option, items)
         if slot is None:
             return
@@ -287,11 +278,8 @@ class Desk:
         if judge_cutoff and self._service.clock.seconds() >= slot_times(product, option, slot).cutoff:
             raise unprocessable("The cut-off of this availability has passed.")
         pax = {unit.id: unit.pax_count for unit in option.units}
-        if (
-            not test
-            and state.vacancies is not None
-            and sum(pax[item.unit_id] for item in items) > state.vacancies + freed
-        ):
+        wanted = sum(pax[item.unit_id] for item in items)
+        if not test and state.vacancies is not None and wanted > state.vacancies + freed:
             raise unprocessable("There are not enough vacancies.")
 
 

@@ -10,6 +10,8 @@ from octo_sync.sandbox.config import Token
 from octo_sync.sandbox.errors import OctoError, bad_request
 
 JSON = "application/json"
+NOBODY = Token("", "", frozenset())
+"""Whose request it is until its token was looked at."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -21,8 +23,8 @@ class Call:
     query: dict[str, str]
     headers: dict[str, str]
     body: bytes
-    token: Token
-    view: View
+    token: Token = NOBODY
+    view: View = View()  # noqa: RUF009 - frozen
 
     @property
     def test(self) -> bool:
