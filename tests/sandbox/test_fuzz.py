@@ -74,6 +74,7 @@ async def play(config, calls):
             (*pair, slot): taken
             for pair, ledger in app.service.store.ledgers.items()
             for slot, taken in ledger.taken.items()
+            if taken
         }
         assert kept == fresh
     await app.aclose()

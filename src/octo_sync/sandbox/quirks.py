@@ -49,16 +49,18 @@ def _keep_on_hold(row: Json) -> None:
 
 def _dehydrate(row: Json) -> None:
     if is_booking(row):
-        row.pop("product", None)
-        row.pop("option", None)
-        for item in row["unitItems"]:
-            item.pop("unit", None)
+        for item in (row, *row["unitItems"]):
+            for key in ("product", "option", "unit"):
+                item.pop(key, None)
 
 
-def _early(row: Json) -> None:
-    if is_booking(row):
-        for key in ("id", "utcCreatedAt", "utcUpdatedAt", "product", "option"):
-            row.pop(key, None)
+def _without(is_kind: Callable[[Json], bool], *keys: str) -> Callable[[Json], None]:
+    def dropped(row: Json) -> None:
+        if is_kind(row):
+            for key in keys:
+                row.pop(key, None)
+
+    return dropped
 
 
 def _hours_as_object(row: Json) -> None:
@@ -71,12 +73,6 @@ def _ids_as_numbers(row: Json) -> None:
     for key in _ID_KEYS & row.keys():
         if isinstance(row[key], str) and row[key].isdigit() and not row[key].startswith("0"):
             row[key] = int(row[key])
-
-
-def _without_vacancies(row: Json) -> None:
-    if is_slot(row):
-        row.pop("vacancies", None)
-        row.pop("capacity", None)
 
 
 def _zero_capacity(row: Json) -> None:
@@ -153,7 +149,7 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("no_extend", False, "POST /bookings/{uuid}/extend is 404.", "Q23"),
     Quirk("opening_hours_as_object", False, "openingHours is one object instead of an array.", "Q24", shape=_hours_as_object),
     Quirk("ids_as_numbers", False, "Ids made of digits are JSON numbers.", "Q25", shape=_ids_as_numbers),
-    Quirk("vacancies_omitted", False, "Availability has no vacancies and no capacity.", "Q26", shape=_without_vacancies),
+    Quirk("vacancies_omitted", False, "Availability has no vacancies and no capacity.", "Q26", shape=_without(is_slot, "vacancies", "capacity")),
     Quirk("capacity_zero_when_sold_out", False, "A sold-out slot shows capacity 0.", "Q26", shape=_zero_capacity),
     Quirk("error_style", "octo", "How errors look: 403 for bad tokens, plain-text 404, or 422.", "Q28", ("octo", "ventrata", "plain404", "422")),
     Quirk("create_path_typo_only", False, "Subscriptions are created at /notifications/subcriptions only.", "Q30"),
@@ -172,7 +168,7 @@ CATALOGUE: tuple[Quirk, ...] = (
     Quirk("no_authentication", False, "Any token is accepted, also none; an unknown one sees every booking.", "1.3"),
     Quirk("product_id_suffix", "", "Every product's id ends with this, wherever it is shown or taken."),
     Quirk("cancelled_hold_is_expired", False, "Cancelling a hold makes it EXPIRED, with a cancellation.", "3.2"),
-    Quirk("early_bookings_without_id", False, "Bookings lack id, utcCreatedAt, utcUpdatedAt, product and option.", "3", shape=_early),
+    Quirk("early_bookings_without_id", False, "Bookings lack id, utcCreatedAt, utcUpdatedAt, product and option.", "3", shape=_without(is_booking, "id", "utcCreatedAt", "utcUpdatedAt", "product", "option")),
     Quirk("patch_drops_headers", False, "Updating a subscription without headers removes its headers.", "brief 2"),
     Quirk("hold_expiry_notifies", False, "A hold that lapses sends BOOKING_UPDATE.", "5"),
     Quirk("client_update_notifies", False, "PATCH and extend by the client send BOOKING_UPDATE.", "5"),

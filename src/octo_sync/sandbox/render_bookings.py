@@ -16,6 +16,7 @@ from octo_sync.sandbox.render_slots import SlotWriter
 from octo_sync.sandbox.store import Store
 
 _KEPT = 60_000  # about half a gigabyte
+_INSTANTS = ("created", "updated", "expires", "redeemed", "confirmed")
 _DELIVERED = frozenset({"CONFIRMED", "REDEEMED"})
 
 
@@ -61,14 +62,8 @@ class BookingWriter:
             "id": booking.id,
             "uuid": booking.uuid,
             "testMode": booking.test,
-            "resellerReference": booking.reseller_reference,
-            "supplierReference": booking.supplier_reference,
-            "status": booking.status,
-            "utcCreatedAt": utc_text(booking.created),
-            "utcUpdatedAt": utc_text(booking.updated),
-            "utcExpiresAt": utc_text_or_none(booking.expires),
-            "utcRedeemedAt": utc_text_or_none(booking.redeemed),
-            "utcConfirmedAt": utc_text_or_none(booking.confirmed),
+            **spelled(booking, ("reseller_reference", "supplier_reference", "status")),
+            **{f"utc{name.capitalize()}At": utc_text_or_none(getattr(booking, name)) for name in _INSTANTS},
             "productId": booking.product_id,
             "product": self._encoded(render_products.product, product, view, "pricing"),
             "optionId": booking.option_id,
@@ -99,10 +94,7 @@ class BookingWriter:
     def _unit_item(self, item: UnitItem, booking: Booking, product: Product, option: Option | None, view: View) -> Json:
         unit = next((one for one in option.units if one.id == item.unit_id), None) if option is not None else None
         body: Json = {
-            "uuid": item.uuid,
-            "resellerReference": item.reseller_reference,
-            "supplierReference": item.supplier_reference,
-            "unitId": item.unit_id,
+            **spelled(item, ("uuid", "reseller_reference", "supplier_reference", "unit_id")),
             "unit": unit and self._encoded(render_products.unit, unit, product, view, "pricing"),
             "status": item.status,
             "utcRedeemedAt": utc_text_or_none(item.redeemed),

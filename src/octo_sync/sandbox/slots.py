@@ -1,5 +1,6 @@
 """How full a slot is: computed from the seed, corrected by what bookings took and administrators changed."""
 
+import collections
 import dataclasses
 
 from octo_sync.sandbox.nouns import SLOTS_PER_DAY, Option
@@ -14,7 +15,7 @@ _CLOSED_ONE_IN = 29
 class Ledger:
     """What changed an option's slots; `version` grows with each change."""
 
-    taken: dict[int, int] = dataclasses.field(default_factory=dict)
+    taken: collections.Counter[int] = dataclasses.field(default_factory=collections.Counter)
     closed: dict[int, bool] = dataclasses.field(default_factory=dict)
     capacity: dict[int, int] = dataclasses.field(default_factory=dict)
     version: int = 0
@@ -78,7 +79,7 @@ def facts(option: Option, ledger: Ledger, number: int, *, freesale: bool) -> Fac
     closed = ledger.closed.get(number)
     if closed is None:
         closed = closed_by_plan(option, number // SLOTS_PER_DAY)
-    taken = ledger.taken.get(number, 0)
+    taken = ledger.taken[number]
     if freesale:
         return Facts(number, None, 0 if closed else None, taken, closed)
     capacity = ledger.capacity.get(number, option.capacity)

@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -50,6 +50,7 @@ _OWN = frozenset(
     ]
 )
 """Fields that only make the data."""
+_INSTANTS = ("created", "updated", "expires", "confirmed", "redeemed")
 
 
 def whole(service: Service, token: Token | None = None) -> Json:
@@ -91,6 +92,11 @@ def bookings(service: Service, token: Token | None = None) -> list[Booking]:
     return [one for one in service.store.ordered() if token is None or service.visible(one, token)]
 
 
+def _same(row: object, names: Iterable[str]) -> Json:
+    """Fields that are called alike here."""
+    return {name: getattr(row, name) for name in names}
+
+
 def _fields(row: Product | Option | Unit | Extra) -> Json:
     return {
         _SPELLED.get(field.name, field.name): getattr(row, field.name)
@@ -123,7 +129,7 @@ def _unit(unit: Unit, product: Product) -> Json:
 
 def _money(price: Money) -> Json:
     """A price's amounts and taxes, to stand among other fields."""
-    return {"original": price.original, "retail": price.retail, "net": price.net, "taxes": price.taxes}
+    return _same(price, ("original", "retail", "net", "taxes"))
 
 
 def booking_json(service: Service, booking: Booking) -> Json:
@@ -135,13 +141,7 @@ def booking_json(service: Service, booking: Booking) -> Json:
         times = zones.slot_times(product, option, booking.slot)
     cancellation = booking.cancellation
     return {
-        "uuid": booking.uuid,
-        "id": booking.id,
-        "token": booking.token,
-        "status": booking.status,
-        "test": booking.test,
-        "product_id": booking.product_id,
-        "option_id": booking.option_id,
+        **_same(booking, ("uuid", "id", "token", "status", "test", "product_id", "option_id")),
         "availability_id": zones.availability_id(service.slots.style(product), product, option, booking.slot)
         if booking.slot is not None and option is not None
         else None,
@@ -151,18 +151,12 @@ def booking_json(service: Service, booking: Booking) -> Json:
         "local_date": dt.date.fromordinal(booking.local_date).isoformat(),
         "time_zone": product.time_zone,
         "utc_start": utc_text(times.start_epoch) if times else None,
-        "utc_created_at": utc_text(booking.created),
-        "utc_updated_at": utc_text(booking.updated),
-        "utc_expires_at": utc_text_or_none(booking.expires),
-        "utc_confirmed_at": utc_text_or_none(booking.confirmed),
-        "utc_redeemed_at": utc_text_or_none(booking.redeemed),
+        **{f"utc_{name}_at": utc_text_or_none(getattr(booking, name)) for name in _INSTANTS},
         "utc_cancelled_at": utc_text(cancellation.at) if cancellation else None,
         "refund": cancellation.refund if cancellation else None,
         "cancel_reason": cancellation.reason if cancellation else None,
-        "reseller_reference": booking.reseller_reference,
-        "supplier_reference": booking.supplier_reference,
-        "currency": product.currency,
-        "precision": product.precision,
+        **_same(booking, ("reseller_reference", "supplier_reference")),
+        **_same(product, ("currency", "precision")),
         **_money(booking.price),
         "unit_items": [_unit_item(item) for item in booking.unit_items],
         "extra_items": [_extra_item(item) for item in booking.extra_items],
@@ -182,11 +176,7 @@ def _unit_item(item: UnitItem) -> Json:
             "net": None if item.price.net is None else sum(part.net or 0 for part in parts),
         }
     return {
-        "uuid": item.uuid,
-        "unit_id": item.unit_id,
-        "status": item.status,
-        "reseller_reference": item.reseller_reference,
-        "supplier_reference": item.supplier_reference,
+        **_same(item, ("uuid", "unit_id", "status", "reseller_reference", "supplier_reference")),
         "utc_redeemed_at": utc_text_or_none(item.redeemed),
         "price": item.price,
         "total": total,
@@ -234,16 +224,9 @@ def slot(service: Service, product: Product, option: Option, number: int) -> Jso
         "utc_cutoff": utc_text(times.cutoff),
         "time_zone": product.time_zone,
         "all_day": not option.start_times,
-        "status": facts.status,
-        "available": facts.available,
-        "closed": facts.closed,
-        "capacity": facts.capacity,
-        "vacancies": facts.vacancies,
-        "taken": facts.taken,
+        **_same(facts, ("status", "available", "closed", "capacity", "vacancies", "taken")),
         "max_units": most,
-        "opening_hours": product.opening_hours,
-        "currency": product.currency,
-        "precision": product.precision,
+        **_same(product, ("opening_hours", "currency", "precision")),
         "price": None if per_unit else priced(product, option.base_price, level),
         "prices": [{"unit_id": unit.id, **_money(priced(product, unit.base_price, level))} for unit in option.units]
         if per_unit

@@ -29,8 +29,8 @@ class Store:
         self.ledgers: dict[tuple[str, str], slots.Ledger] = collections.defaultdict(slots.Ledger)
         self.bookings: dict[str, Booking] = {}
         self.subscriptions: dict[str, Subscription] = {}
-        self.history: dict[str, collections.deque[tuple[float, Booking]]] = {}
-        self._by_date: dict[int, dict[str, None]] = {}
+        self.history: dict[str, collections.deque[tuple[float, Booking]]] = collections.defaultdict(_history)
+        self._by_date: dict[int, dict[str, None]] = collections.defaultdict(dict)
         self._dates: list[int] = []
         self._due: list[tuple[int, str]] = []
 
@@ -82,17 +82,13 @@ class Store:
                 del self._by_date[before.local_date][booking.uuid]
         self._take(booking, 1)
         self.bookings[booking.uuid] = booking
-        day = self._by_date.get(booking.local_date)
-        if day is None:
-            day = self._by_date[booking.local_date] = {}
+        if booking.local_date not in self._by_date:
             bisect.insort(self._dates, booking.local_date)
-        day[booking.uuid] = None
+        self._by_date[booking.local_date][booking.uuid] = None
         if changed_at is not None:
-            past = self.history.get(booking.uuid)
-            if past is None:
-                past = self.history[booking.uuid] = collections.deque(maxlen=HISTORY)
-                if before is not None:
-                    past.append((float("-inf"), before))
+            past = self.history[booking.uuid]
+            if before is not None and not past:
+                past.append((float("-inf"), before))
             past.append((changed_at, booking))
         due = booking.expires if booking.status == "ON_HOLD" else booking.decide_at
         if due is not None and booking.status in {"ON_HOLD", "PENDING"}:
@@ -102,11 +98,7 @@ class Store:
         if not booking.takes_capacity or booking.slot is None:
             return
         ledger = self.ledger(booking.product_id, booking.option_id)
-        taken = ledger.taken.get(booking.slot, 0) + sign * self.places(booking)
-        if taken:
-            ledger.taken[booking.slot] = taken
-        else:
-            ledger.taken.pop(booking.slot, None)
+        ledger.taken[booking.slot] += sign * self.places(booking)
         ledger.version += 1
 
     def places(self, booking: Booking) -> int:
@@ -146,6 +138,10 @@ class Store:
                 continue
             if instant == (booking.expires if booking.status == "ON_HOLD" else booking.decide_at):
                 yield booking
+
+
+def _history() -> collections.deque[tuple[float, Booking]]:
+    return collections.deque(maxlen=HISTORY)
 
 
 def _age(booking: Booking) -> tuple[int, str]:
