@@ -852,7 +852,6 @@ def test_no_document_raises_anything_but_a_config_error_with_printable_mistakes(
 def test_no_value_raises_anything_but_a_sentence(value):
     for function in (
         values.duration,
-        values.size,
         values.horizon,
         values.service_url,
         values.time_zone,

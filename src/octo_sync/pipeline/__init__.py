@@ -11,12 +11,10 @@ Every mistake is collected and named with its key; no value that may be a secret
 finds the words · `load` puts it together.
 """
 
-from octo_sync.pipeline.connection import OPERATIONS
+from octo_sync.pipeline.connection import OPERATIONS, ProductFilter
 from octo_sync.pipeline.load import (
     STOP_WITHIN,
-    Horizons,
     Pipeline,
-    ProductFilter,
     PublishSettings,
     Setting,
     find,
@@ -27,6 +25,7 @@ from octo_sync.pipeline.reconciling import ReconcileTable, ThereTable
 from octo_sync.pipeline.settings import (
     CareSettings,
     DashboardSettings,
+    Horizons,
     NotifySettings,
     RetentionSettings,
     Schedule,

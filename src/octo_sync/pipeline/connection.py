@@ -9,9 +9,9 @@ from pydantic import BeforeValidator, Field, with_config
 from octo_sync.model import Limits
 from octo_sync.pipeline import values
 from octo_sync.pipeline.values import variable_name
-from octo_sync.pipeline.vocabulary import FORBID, Count, Says, Seconds, Text, Type, number
+from octo_sync.pipeline.vocabulary import FORBID, Count, Hosts, Says, Seconds, Text, Type, Zone, number
 
-__all__ = ["CAPABILITIES", "OPERATIONS", "ConnectionTable", "TokenTable", "token_table"]
+__all__ = ["CAPABILITIES", "OPERATIONS", "ConnectionTable", "ProductFilter", "TokenTable", "token_table"]
 
 CAPABILITIES = frozenset(
     {
@@ -108,11 +108,15 @@ WHERE = (
 
 @with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProductsTable:
-    """Which products are kept. Both lists hold product ids."""
+class ProductFilter:
+    """Which products of a connection are kept, by their ids; empty `include` means all."""
 
     include: tuple[Text, ...] = ()
     exclude: tuple[Text, ...] = ()
+
+    def keeps(self, product_id: str) -> bool:
+        """Whether this product is kept."""
+        return product_id not in self.exclude and (not self.include or product_id in self.include)
 
 
 @with_config(FORBID)
@@ -145,7 +149,7 @@ class ConnectionTable:
         Says("The service's base address; https unless it is this machine."),
     ]
     token: Annotated[TokenTable, BeforeValidator(token_table), Type("{ env } or { file }"), Says(WHERE)]
-    allow_hosts: Annotated[tuple[Text, ...], Type("list of hosts"), Says("Hosts that may be private or use http.")] = ()
+    allow_hosts: Annotated[Hosts, Says("Hosts that may be private or use http.")] = ()
     capabilities: Annotated[
         tuple[Capability, ...], Type("list of capabilities"), Says("Switched on with every request.")
     ] = ("pricing", "content", "extras")
@@ -170,19 +174,13 @@ class ConnectionTable:
     ] = field(default_factory=dict)
     role: Annotated[Literal["reseller", "supplier"], Says("What the token's owner is to the service.")] = "reseller"
     channel: Annotated[Text, Says("Its name in reports.", default="the connection's name")] = ""
-    business_time_zone: Annotated[
-        str,
-        BeforeValidator(values.time_zone),
-        Type("time zone"),
-        Says("Time zone of `booking_date`."),
-    ] = "UTC"
+    business_time_zone: Annotated[Zone, Says("Time zone of `booking_date`.")] = "UTC"
     booking_date_means: Annotated[
-        Literal["auto", "travel", "creation"],
-        Says("Which date the service filters bookings by; `auto` finds out."),
+        Literal["auto", "travel", "creation"], Says("Which date the service filters bookings by; `auto` finds out.")
     ] = "auto"
     products: Annotated[
-        ProductsTable,
+        ProductFilter,
         Type("{ include, exclude }"),
         Says("Ids of products: `include` only these (empty: all), `exclude` these."),
-    ] = ProductsTable()
+    ] = ProductFilter()
     limits: Annotated[LimitsTable, Says("Pace and patience.")] = LimitsTable()

@@ -18,7 +18,7 @@ from octo_sync.pipeline.connection import ConnectionTable
 from octo_sync.pipeline.reconciling import ReconcileTable
 from octo_sync.pipeline.settings import (
     DashboardSettings,
-    HorizonTable,
+    Horizons,
     NotifySettings,
     PublishTable,
     RetentionSettings,
@@ -55,7 +55,7 @@ class PipelineFile:
             "Personal data: kept in the private file, kept there as keyed hashes, or not at all; see docs/privacy.md."
         ),
     ] = "keep"
-    horizon: Annotated[HorizonTable, Says("Which days are kept.")] = field(default_factory=HorizonTable)
+    horizon: Annotated[Horizons, Says("Which days are kept.")] = field(default_factory=Horizons)
     connections: Annotated[
         dict[Name, ConnectionTable], Field(min_length=1), Says("One table per token: `[connections.NAME]`.")
     ]

@@ -13,13 +13,14 @@ from octo_sync.errors import ConfigError
 from octo_sync.model import Connection, Horizon, Limits, Secret
 from octo_sync.pipeline import addresses, checks, values
 from octo_sync.pipeline import mistakes as say
-from octo_sync.pipeline.connection import ConnectionTable, LimitsTable
+from octo_sync.pipeline.connection import ConnectionTable, LimitsTable, ProductFilter
 from octo_sync.pipeline.keys import KEYS, PipelineFile, pattern
 from octo_sync.pipeline.layers import Layers, dotenv, merge
 from octo_sync.pipeline.reconciling import ReconcileTable
 from octo_sync.pipeline.settings import (
     CareSettings,
     DashboardSettings,
+    Horizons,
     NotifySettings,
     RetentionSettings,
     Schedule,
@@ -34,9 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STOP_WITHIN",
-    "Horizons",
     "Pipeline",
-    "ProductFilter",
     "PublishSettings",
     "Setting",
     "find",
@@ -48,27 +47,6 @@ __all__ = [
 _LARGEST_FILE = 1024 * 1024
 STOP_WITHIN = 5.0
 """Seconds that a stop waits for the landing in hand and for answers: service managers kill after ten."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Horizons:
-    """How far back and ahead the copy reaches."""
-
-    bookings: Horizon
-    availability: Horizon
-    near: Horizon
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProductFilter:
-    """Which products of a connection are kept; empty `include` means all."""
-
-    include: frozenset[str] = frozenset()
-    exclude: frozenset[str] = frozenset()
-
-    def keeps(self, product_id: str) -> bool:
-        """Whether this product is kept."""
-        return product_id not in self.exclude and (not self.include or product_id in self.include)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,14 +229,9 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         journal_path=directory / ("octo.journal.sqlite" if "://" in files.journal else files.journal),
         journal_url=files.journal if "://" in files.journal else None,
         pii=file.pii,
-        horizons=Horizons(
-            bookings=file.horizon.bookings, availability=file.horizon.availability, near=file.horizon.near
-        ),
+        horizons=file.horizon,
         connections=tuple(_connection(each, table, tokens[each]) for each, table in file.connections.items()),
-        products={
-            each: ProductFilter(include=frozenset(table.products.include), exclude=frozenset(table.products.exclude))
-            for each, table in file.connections.items()
-        },
+        products={each: table.products for each, table in file.connections.items()},
         sync=file.sync,
         publish=PublishSettings(
             enabled=file.publish.enabled, contacts=file.publish.contacts, every=file.publish.every, path=read_path

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, with_config
 
 from octo_sync.model import Horizon
 from octo_sync.pipeline import values
-from octo_sync.pipeline.vocabulary import FORBID, Count, Days, Says, Seconds, Switch, Text, Type
+from octo_sync.pipeline.vocabulary import FORBID, Count, Days, Says, Seconds, Switch, Text, Type, Zone
 
 __all__ = ["MEASURES", "ReconcileTable", "ThereTable"]
 
@@ -104,7 +104,7 @@ class FormatTable:
     encoding: Text = ""
     decimal: Literal["", ".", ","] = ""
     dates: Literal["", "iso", "dmy", "mdy", "serial"] = ""
-    time_zone: Annotated[str, BeforeValidator(values.time_zone)] = "UTC"
+    time_zone: Zone = "UTC"
     sheet: Text = ""
     header_row: Annotated[Count, Field(ge=1, le=1000)] = 1
     strip: Annotated[str, BeforeValidator(_pattern)] = ""
@@ -184,7 +184,7 @@ class ReconcileTable:
             "one counts."
         ),
     ] = field(default_factory=dict)
-    window: Annotated[Days, Type("days"), Says("Days compared, counted from today.")] = _WINDOW
+    window: Annotated[Days, Says("Days compared, counted from today.")] = _WINDOW
     date: Annotated[Text, Says("The window's column: `travel_date`, `booking_date` or one of `here`.")] = "travel_date"
     grace: Annotated[Seconds, Says("A change this short before the other side was made is `too_fresh`.")] = 7200.0
     changed: Annotated[Text, Says("The column there with a row's last change.", default="none")] = ""

@@ -13,12 +13,27 @@ from octo_sync.model import Horizon
 from octo_sync.pipeline import values
 from octo_sync.pipeline.connection import TokenTable, token_table
 from octo_sync.pipeline.values import variable_name
-from octo_sync.pipeline.vocabulary import FORBID, Age, Count, Cron, Days, Number, Says, Seconds, Switch, Text, Type
+from octo_sync.pipeline.vocabulary import (
+    FORBID,
+    Age,
+    Count,
+    Cron,
+    Days,
+    Hosts,
+    Listen,
+    Number,
+    Says,
+    Seconds,
+    Switch,
+    Text,
+    Type,
+    Zone,
+)
 
 __all__ = [
     "CareSettings",
     "DashboardSettings",
-    "HorizonTable",
+    "Horizons",
     "NotifySettings",
     "PublishTable",
     "RetentionSettings",
@@ -57,21 +72,22 @@ def _target(value: object) -> Target:
     raise ValueError('expected a command, an https address, { env = "NAME_OF_A_VARIABLE" } or { file = "path" }')
 
 
+Told = Annotated[Target, BeforeValidator(_target)]
+
+
 Raw = Literal["supplier", "products", "bookings", "availability"]
 
 
 @with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HorizonTable:
+class Horizons:
     """How far back and ahead the copy reaches, in days seen from today at the venue."""
 
     bookings: Annotated[
-        Days,
-        Type("days"),
-        Says("Travel dates whose bookings are kept (booking dates where a service filters by those)."),
+        Days, Says("Travel dates whose bookings are kept (booking dates where a service filters by those).")
     ] = _BOOKINGS
-    availability: Annotated[Days, Type("days"), Says("Travel dates whose availability is kept.")] = _AVAILABILITY
-    near: Annotated[Days, Type("days"), Says("Travel dates that `schedule.near` fetches.")] = _NEAR
+    availability: Annotated[Days, Says("Travel dates whose availability is kept.")] = _AVAILABILITY
+    near: Annotated[Days, Says("Travel dates that `schedule.near` fetches.")] = _NEAR
 
 
 @with_config(FORBID)
@@ -134,9 +150,7 @@ class PublishTable:
 class Schedule:
     """When a service marks what; five-field cron expressions."""
 
-    time_zone: Annotated[
-        str, BeforeValidator(values.time_zone), Type("time zone"), Says("Time zone of the expressions.")
-    ] = "UTC"
+    time_zone: Annotated[Zone, Says("Time zone of the expressions.")] = "UTC"
     full: Annotated[Cron, Says("Everything in the horizon.", default="never")] = ""
     products: Annotated[Cron, Says("Supplier and products.", default="never")] = ""
     availability: Annotated[Cron, Says("Availability in the horizon.", default="never")] = ""
@@ -159,17 +173,8 @@ class WebhookSettings:
             default="none",
         ),
     ] = ""
-    allow_hosts: Annotated[
-        tuple[Text, ...],
-        Type("list of hosts"),
-        Says("Hosts of `url` that may be private or use http."),
-    ] = ()
-    bind: Annotated[
-        str,
-        BeforeValidator(values.host_and_port),
-        Type("host:port"),
-        Says("Where the receiver listens; port 0 takes a free one."),
-    ] = "127.0.0.1:8787"
+    allow_hosts: Annotated[Hosts, Says("Hosts of `url` that may be private or use http.")] = ()
+    bind: Annotated[Listen, Says("Where the receiver listens; port 0 takes a free one.")] = "127.0.0.1:8787"
     check_every: float = 25.0
     """Seconds between two comparisons of subscriptions with what they should be: a lost one is back within half a minute."""
     silence_after: float = 0.0
@@ -200,9 +205,7 @@ class DashboardSettings:
 
     enabled: Annotated[Switch, Says("Whether `serve` shows it.")] = True
     bind: Annotated[
-        str,
-        BeforeValidator(values.host_and_port),
-        Type("host:port"),
+        Listen,
         Says(
             "Where it listens, on another port than the receiver; beyond this machine only with a token. Port 0 "
             "takes a free one."
@@ -215,9 +218,7 @@ class DashboardSettings:
         Says("Where the browser's password is, never the password itself; any user name."),
     ] = field(default_factory=TokenTable)
     allow_hosts: Annotated[
-        tuple[Text, ...],
-        Type("list of hosts"),
-        Says("Host names by which browsers may call it, beside this machine's and that of `bind`."),
+        Hosts, Says("Host names by which browsers may call it, beside this machine's and that of `bind`.")
     ] = ()
 
     @property
@@ -233,23 +234,17 @@ class NotifySettings:
     """Who is told when something needs a person, each thing once until it is over; see docs/monitoring.md."""
 
     to: Annotated[
-        Target,
-        BeforeValidator(_target),
+        Told,
         Type("command, address or mailto:, or { env } or { file }"),
         Says("Who is told of everything that needs a person.", default="none"),
     ] = _NOBODY
     ping: Annotated[
-        Target,
-        BeforeValidator(_target),
+        Told,
         Type("address, or { env } or { file }"),
-        Says(
-            "Called after each complete, published full pull: a dead-man's switch.",
-            default="none",
-        ),
+        Says("Called after each complete, published full pull: a dead-man's switch.", default="none"),
     ] = _NOBODY
     report: Annotated[
-        Target,
-        BeforeValidator(_target),
+        Told,
         Type("mail addresses, or { env } or { file }"),
         Says(
             "Who gets the Overview by mail, one HTML file, each Monday at 07:00 of `schedule.time_zone`.",
@@ -257,19 +252,14 @@ class NotifySettings:
         ),
     ] = _NOBODY
     smtp: Annotated[
-        Target,
-        BeforeValidator(_target),
+        Told,
         Type("address, or { env } or { file }"),
         Says("The mail server: `smtps://USER:PASSWORD@HOST?from=ADDRESS`, or smtp:// for STARTTLS.", default="none"),
     ] = _NOBODY
     stale_after: Annotated[Seconds, Says("Greatest age of the oldest verification.")] = 26 * 3600.0
     check_every: float = 30.0
     """Seconds between two looks of `serve`; each costs a few small queries."""
-    allow_hosts: Annotated[
-        tuple[Text, ...],
-        Type("list of hosts"),
-        Says("Hosts of addresses that may be private or use http."),
-    ] = ()
+    allow_hosts: Annotated[Hosts, Says("Hosts of addresses that may be private or use http.")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Texts of a pipeline file → values: durations, sizes, horizons, addresses, names.
+"""Texts of a pipeline file → values: durations, horizons, addresses, names.
 
 Every function takes whatever TOML, an environment variable or a flag can hold and returns the value, or raises
 `ValueError` with what was expected. None reads anything from outside, none repeats a text that may be secret.
@@ -29,21 +29,17 @@ __all__ = [
     "receiver_url",
     "refuse_address",
     "service_url",
-    "size",
     "suggest",
     "time_zone",
     "variable_name",
 ]
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_BYTES = {"B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
 _LONGEST = 366 * 86400.0
-_LARGEST = 1024**4
 _FURTHEST = 3660
 _LARGEST_PORT = 65535
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m|h|d)?", re.ASCII)
-_SIZE = re.compile(r"(\d{1,12}) ?(B|KB|MB|GB)?", re.ASCII)
 _HORIZON = re.compile(r"([+-]?\d{1,6})d\.\.([+-]?\d{1,6})d", re.ASCII)
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|[_-](?=[a-z0-9])){0,62}", re.ASCII)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}", re.ASCII)
@@ -105,19 +101,6 @@ def _seconds(value: object) -> float:
     elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 100 * _LONGEST:
         return float(value)
     return math.nan
-
-
-def size(value: object) -> int:
-    """Bytes from `1024` or `"64MB"`; KB, MB and GB are powers of 1024."""
-    found = -1
-    if isinstance(value, str):
-        if match := _SIZE.fullmatch(value.strip()):
-            found = int(match[1]) * _BYTES[match[2] or "B"]
-    elif isinstance(value, int) and not isinstance(value, bool):
-        found = value
-    if not 1 <= found <= _LARGEST:
-        raise ValueError('expected a size of 1 byte to 1024 GB, such as 65536 (bytes), "64KB", "64MB" or "1GB"')
-    return found
 
 
 def horizon(value: object) -> Horizon:

@@ -14,10 +14,11 @@ from octo_sync.pipeline import values
 __all__ = [
     "FORBID",
     "Age",
-    "Bytes",
     "Count",
     "Cron",
     "Days",
+    "Hosts",
+    "Listen",
     "Name",
     "Number",
     "Says",
@@ -25,6 +26,7 @@ __all__ = [
     "Switch",
     "Text",
     "Type",
+    "Zone",
     "number",
 ]
 
@@ -57,9 +59,15 @@ Text = Annotated[str, BeforeValidator(values.plain_text), Type("text")]
 Name = Annotated[str, BeforeValidator(values.name), Type("name")]
 Seconds = Annotated[float, BeforeValidator(values.duration), Type("duration")]
 Age = Annotated[float, BeforeValidator(values.age), Type("duration")]
-Bytes = Annotated[int, BeforeValidator(values.size), Type("size")]
 Count = Annotated[StrictInt, Type("whole number")]
 Switch = Annotated[StrictBool, Type("true or false")]
 Number = Annotated[float, BeforeValidator(number), Type("number")]
-Days = Annotated[Horizon, BeforeValidator(lambda value: value if isinstance(value, Horizon) else values.horizon(value))]
+Days = Annotated[
+    Horizon,
+    BeforeValidator(lambda value: value if isinstance(value, Horizon) else values.horizon(value)),
+    Type("days"),
+]
 Cron = Annotated[str, BeforeValidator(values.cron), Type("cron expression")]
+Zone = Annotated[str, BeforeValidator(values.time_zone), Type("time zone")]
+Listen = Annotated[str, BeforeValidator(values.host_and_port), Type("host:port")]
+Hosts = Annotated[tuple[Text, ...], Type("list of hosts")]

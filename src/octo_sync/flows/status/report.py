@@ -19,7 +19,7 @@ from octo_sync.flows.webhooks.silence import silences
 from octo_sync.flows.webhooks.steps import REMOVED
 from octo_sync.flows.webhooks.subscribe import TOLD_AT
 from octo_sync.journal import DifferenceCount, Journal, QuarantineEntry, Run
-from octo_sync.model import Clock, Horizon, SubjectKind, Window, day_at
+from octo_sync.model import Clock, SubjectKind, Window, day_at
 from octo_sync.pipeline import Horizons, Pipeline
 
 __all__ = [
@@ -40,7 +40,6 @@ UNLISTED = ("open_dated", "unlisted")
 """Bookings that no list by day of travel speaks for, as `marts.sync_freshness` calls them."""
 SCHEDULED = ("full", "near", "products", "availability", "bookings", "publish")
 """What `[schedule]` may name, in the order in which it is shown."""
-_DEFAULT = Horizons(bookings=Horizon(-90, 365), availability=Horizon(0, 365), near=Horizon(0, 30))
 
 Ask = Callable[[str], Sequence[tuple[Any, ...]]]
 NextTime = Callable[[str, str, datetime], datetime | None]
@@ -309,7 +308,7 @@ def _windows(pipeline: Pipeline | None, journal: Journal, name: str, now: dateti
     connection = next((c for c in pipeline.connections if c.name == name), None) if pipeline else None
     means = booking_dates_mean(connection, journal) if connection else "travel"
     today = day_at(connection.business_time_zone if connection else None, now)
-    horizons = pipeline.horizons if pipeline else _DEFAULT
+    horizons = pipeline.horizons if pipeline else Horizons()
     return horizons.availability.window(today), booking_days(horizons.bookings, today, means)
 
 
