@@ -146,7 +146,7 @@ from octo_sync.journal import Journal, Lease
 path, clock = Path(sys.argv[1]), SystemClock()
 with Journal.open(path, clock=clock) as journal:
     if sys.argv[2] == "writer":
-        lease = Lease.acquire(journal, path.with_name(path.name + ".lock"), owner="test", clock=clock)
+        lease = journal.leases.acquire(path.with_name(path.name + ".lock"), owner="test")
     print("ready", flush=True)
     sys.stdin.read()
 """

@@ -10,7 +10,7 @@ import pytest
 from tests.journal.helpers import HandClock, booking, bookings
 
 from octo_sync.errors import JournalError
-from octo_sync.journal import Journal, Lease, damage
+from octo_sync.journal import Journal, damage
 from octo_sync.model import Source
 
 
@@ -79,14 +79,14 @@ def test_numbers_and_fences_go_on_above_those_of_the_damaged_file(path: Path, cl
     with Journal.open(path, clock=clock) as journal:
         numbers = journal.numbers.reserve(100_000)
         for _ in range(5):
-            with Lease.acquire(journal, tmp_path / "lock", owner="test", clock=clock) as lease:
+            with journal.leases.acquire(tmp_path / "lock", owner="test") as lease:
                 fence = lease.fence
     path.write_bytes(middle_page(path.read_bytes()))
     clock.forward(60)
     with Journal.open(path, clock=clock) as journal:
         assert journal.recovered_from is not None
         assert journal.numbers.reserve(1)[0] > numbers[-1]
-        with Lease.acquire(journal, tmp_path / "lock", owner="test", clock=clock) as lease:
+        with journal.leases.acquire(tmp_path / "lock", owner="test") as lease:
             assert lease.fence > fence
 
 

@@ -13,13 +13,13 @@ from tests.faults.serving import Copy, Sandbox, canonical, until
 from tests.journal.helpers import HandClock, booking, bookings, kill, start
 
 from octo_sync.errors import JournalError, LeaseHeld
-from octo_sync.journal import Journal, Lease, Received, models, postgres
+from octo_sync.journal import Journal, Received, models, postgres
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS, translated
 from octo_sync.model import Source
 
 NO_FILE = Path("unused")
 OWNER = """
-lease = Lease.acquire(journal, Path("unused"), owner="x", clock=Clock())
+lease = journal.leases.acquire(Path("unused"), owner="x")
 say("mine")
 sys.stdin.readline()
 """
@@ -221,7 +221,7 @@ def test_a_user_with_the_schema_and_nothing_else_can_work(path, admin, postgres_
     with Journal.open(postgres_server.dsn(name, user="journal_only", password=secret), clock=clock) as journal:
         journal.inbox.accept([delivery(b"1")])
         assert journal.store.compact()
-        with Lease.acquire(journal, NO_FILE, owner="test", clock=clock):
+        with journal.leases.acquire(NO_FILE, owner="test"):
             assert journal.subjects.dirty_count() == 1
 
 
@@ -291,7 +291,7 @@ def test_an_owner_whose_session_was_killed_is_stopped_by_the_next_owner_and_not_
     journal: Journal, path, admin, clock: HandClock
 ) -> None:
     journal.subjects.mark(bookings(3), Source.SCHEDULE)
-    with Lease.acquire(journal, NO_FILE, owner="first", clock=clock) as lease:
+    with journal.leases.acquire(NO_FILE, owner="first") as lease:
         first, second, third = journal.subjects.claim(3, run_id="r")
         admin.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s",
@@ -300,7 +300,7 @@ def test_an_owner_whose_session_was_killed_is_stopped_by_the_next_owner_and_not_
         journal.subjects.landed([first], run_id="r")  # nobody has taken over
         with (
             Journal.open(path, clock=clock) as other,
-            Lease.acquire(other, NO_FILE, owner="second", clock=clock) as next_,
+            other.leases.acquire(NO_FILE, owner="second") as next_,
         ):
             assert next_.fence == lease.fence + 1
             with pytest.raises(LeaseHeld, match="taken over"):
@@ -315,7 +315,7 @@ def test_an_owner_whose_session_was_killed_is_stopped_by_the_next_owner_and_not_
             journal.inbox.accept([delivery(b"a receiver needs no lease")])
             lease.release()
             assert other.leases.last().released_at is None
-    with Lease.acquire(journal, NO_FILE, owner="again", clock=clock):
+    with journal.leases.acquire(NO_FILE, owner="again"):
         claims = journal.subjects.claim(3, run_id="r")
         journal.subjects.landed(claims, run_id="r")
 
@@ -325,13 +325,13 @@ def test_a_killed_owner_leaves_the_lease_at_once(journal: Journal, path, clock: 
     try:
         assert owner.stdout.readline() == "mine\n"
         with pytest.raises(LeaseHeld, match=f"pid {owner.pid}"):
-            Lease.acquire(journal, NO_FILE, owner="y", clock=clock)
+            journal.leases.acquire(NO_FILE, owner="y")
     finally:
         kill(owner)
     until = time.monotonic() + 5
     while True:
         try:
-            Lease.acquire(journal, NO_FILE, owner="y", clock=clock).release()
+            journal.leases.acquire(NO_FILE, owner="y").release()
         except LeaseHeld:
             assert time.monotonic() < until
             time.sleep(0.02)

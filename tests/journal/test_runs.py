@@ -4,7 +4,7 @@ import pytest
 from tests.journal.helpers import NOON, HandClock
 
 from octo_sync.errors import JournalError
-from octo_sync.journal import Journal, Lease
+from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind
 
 
@@ -32,7 +32,7 @@ def test_run_left_open_is_closed_as_killed_by_the_next_owner_and_stays_so(
     journal.runs.start("run", "sandbox", run_id="lost", fence=1)
     journal.runs.start("run", "sandbox", run_id="done", fence=1)
     journal.runs.end("done", "ok")
-    with Lease.acquire(journal, tmp_path / "lock", owner="test", clock=clock):
+    with journal.leases.acquire(tmp_path / "lock", owner="test"):
         assert {run.run_id: run.status for run in journal.runs.last()} == {"lost": "killed", "done": "ok"}
     journal.runs.end("lost", "ok")
     lost = journal.runs.find("lost")

@@ -99,8 +99,8 @@ class Project:
     journal: Journal
 
 
-def _lease(pipeline: Pipeline, journal: Journal, command: str, clock: Clock) -> Lease:
-    return Lease.acquire(journal, placing.lock_beside(pipeline.journal_path), owner=owner(command), clock=clock)
+def _lease(pipeline: Pipeline, journal: Journal, command: str) -> Lease:
+    return journal.leases.acquire(placing.lock_beside(pipeline.journal_path), owner=owner(command))
 
 
 def make_ports(
@@ -146,7 +146,7 @@ def _journal_and_warehouse(
 ) -> Iterator[tuple[Journal, Lease, Destination]]:
     with contextlib.ExitStack() as stack:
         journal = opened or stack.enter_context(open_journal(pipeline, clock))
-        lease = stack.enter_context(_lease(pipeline, journal, command, clock))
+        lease = stack.enter_context(_lease(pipeline, journal, command))
         if journal.recovered_from is not None:
             log.warning("action=journal_rebuilt damaged=%s", journal.recovered_from.name)
         sweep(pipeline)
@@ -162,7 +162,7 @@ def _journal_and_warehouse(
         if fence > lease.fence:
             journal.numbers.at_least(fence=fence)
             lease.release()
-            lease = stack.enter_context(_lease(pipeline, journal, command, clock))
+            lease = stack.enter_context(_lease(pipeline, journal, command))
         warehouse.claim_writer(lease.fence, owner(command))
         yield journal, lease, warehouse
 
@@ -174,7 +174,7 @@ def rebuild_files(pipeline: Pipeline) -> tuple[Rebuilt, list[Path]]:
     order, targets = placing.order_path(here.journal), [here.warehouse, here.private]
     with contextlib.ExitStack() as stack:
         journal = stack.enter_context(open_journal(pipeline, clock))
-        stack.enter_context(_lease(pipeline, journal, "db rebuild", clock))
+        stack.enter_context(_lease(pipeline, journal, "db rebuild"))
         sweep(pipeline)
         with contextlib.closing(
             duckdb_warehouse(placing.staged(here.warehouse), placing.staged(here.private), clock)

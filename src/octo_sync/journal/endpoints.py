@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, select
 
-from octo_sync.journal.models import EndpointRow, columns, loaded, to_text
-from octo_sync.journal.store import Store
+from octo_sync.journal.models import EndpointRow, columns, to_text
+from octo_sync.journal.store import Table
 
 __all__ = ["Endpoints"]
 
@@ -14,11 +14,8 @@ _REMEMBERED = timedelta(days=400)
 """How long a retired row still tells that a subscription that turns up again was ours."""
 
 
-class Endpoints:
+class Endpoints(Table):
     """The `endpoints` table; `EndpointRow` draws its states."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def rows(self, connection: str | None = None, *, retired: bool = False) -> list[EndpointRow]:
         """The rows of one connection or of all, oldest first; those that are accepted, or with `retired` every one."""
@@ -28,32 +25,24 @@ class Endpoints:
             wanted = wanted.where(endpoint.connection == connection)
         if not retired:
             wanted = wanted.where(endpoint.state != "retired")
-        with self._store.reading() as opened:
-            return loaded(opened, wanted)
+        return self._store.rows(wanted)
 
     def add(self, endpoint: str, *, connection: str, secret_hash: str) -> None:
         """Accept deliveries at a new address from now on, before the service hears of it. Its id must be new.
 
         `secret_hash` is the SHA-256 of the secret header's bytes, in lower-case hexadecimal; the secret is kept nowhere.
         """
-        row = {
-            "endpoint": endpoint,
-            "connection": connection,
-            "secret_hash": secret_hash,
-            "created_at": self._store.clock.now(),
-        }
-        with self._store.writing() as opened:
-            opened.execute(insert(EndpointRow).values(row))
+        now = self._store.clock.now()
+        row = {"endpoint": endpoint, "connection": connection, "secret_hash": secret_hash, "created_at": now}
+        self._store.change(insert(EndpointRow).values(row))
 
     def activate(self, endpoint: str, subscription_id: str) -> None:
         """The service has a subscription at this address. A retired row stays retired."""
-        row = columns(EndpointRow)
-        with self._store.writing() as opened:
-            opened.execute(
-                update(EndpointRow)
-                .where(row.endpoint == endpoint, row.state != "retired")
-                .values(state="active", subscription_id=subscription_id)
-            )
+        self._store.change(
+            "UPDATE endpoints SET state = 'active', subscription_id = ? WHERE endpoint = ? AND state <> 'retired'",
+            subscription_id,
+            endpoint,
+        )
 
     def seen(self, deliveries: Mapping[str, str]) -> None:
         """Authentic deliveries have come: endpoint → subscription id as the delivery says, or an empty text.
@@ -88,11 +77,11 @@ class Endpoints:
 
     def subscription_gone(self, connection: str, subscription_id: str) -> None:
         """The service has no such subscription any more; what is on its way to its addresses is still accepted."""
-        with self._store.writing() as opened:
-            opened.exec_driver_sql(
-                "UPDATE endpoints SET subscription_id = NULL WHERE connection = ? AND subscription_id = ?",
-                (connection, subscription_id),
-            )
+        self._store.change(
+            "UPDATE endpoints SET subscription_id = NULL WHERE connection = ? AND subscription_id = ?",
+            connection,
+            subscription_id,
+        )
 
     def retire(self, endpoints: Collection[str]) -> None:
         """Accept nothing more at these addresses. Twice is fine."""

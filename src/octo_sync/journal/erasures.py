@@ -89,13 +89,13 @@ class Erasures:
         found = self._settings.get(_SECRET)
         if found is None:
             fresh = make()
-            with self._store.writing() as connection:
-                # Another process may have been faster.
-                connection.exec_driver_sql(
-                    "INSERT INTO settings (connection, name, value, changed_at) VALUES ('', ?, ?, ?) "
-                    "ON CONFLICT (connection, name) DO NOTHING",
-                    (_SECRET, fresh, to_text(self._store.clock.now())),
-                )
+            self._store.change(
+                "INSERT INTO settings (connection, name, value, changed_at) VALUES ('', ?, ?, ?) "
+                "ON CONFLICT (connection, name) DO NOTHING",  # another process may have been faster
+                _SECRET,
+                fresh,
+                to_text(self._store.clock.now()),
+            )
             found = self._settings.get(_SECRET) or fresh
         return found
 
@@ -118,18 +118,14 @@ class Erasures:
     def rows(self) -> list[Erasure]:
         """All that were ever asked for, the oldest first: those that are done keep the erased from coming back."""
         setting = columns(Setting)
-        with self._store.reading() as opened:
-            rows = opened.execute(select(setting.value).where(setting.name.like(f"{_PREFIX}%"))).scalars().all()
-        return sorted(map(_READ.decode, rows), key=lambda erasure: int(erasure.id))
+        rows = self._store.ask(select(setting.value).where(setting.name.like(f"{_PREFIX}%")))
+        return sorted((_READ.decode(value) for (value,) in rows), key=lambda erasure: int(erasure.id))
 
     def open_ids(self) -> list[str]:
         """The ids of those that are not done; cheap enough to be asked every second."""
         setting = columns(Setting)
-        with self._store.reading() as opened:
-            names = opened.execute(
-                select(setting.name).where(setting.name.like(f"{_PREFIX}%"), setting.value.like('%"done_at":null%'))
-            ).scalars()
-            return sorted(name.removeprefix(_PREFIX) for name in names)
+        is_open = setting.name.like(f"{_PREFIX}%"), setting.value.like('%"done_at":null%')
+        return sorted(name.removeprefix(_PREFIX) for (name,) in self._store.ask(select(setting.name).where(*is_open)))
 
     def find(self, id_: str) -> Erasure | None:
         """One of them."""
@@ -170,16 +166,13 @@ class Erasures:
         blanked = 0
         for table, name in _TEXTS:
             if ids := self._naming(table, name, is_theirs):
-                with self._store.writing() as opened:
-                    opened.execute(update(table).where(columns(table).id.in_(ids)).values({name: GONE}))
-                blanked += len(ids)
+                blanked += self._store.change(update(table).where(columns(table).id.in_(ids)).values({name: GONE}))
         return blanked
 
     def _naming(self, table: type[SQLModel], name: str, is_theirs: Callable[[str], bool]) -> list[int]:
         column = columns(table)[name]
-        with self._store.reading() as opened:
-            rows = opened.execute(select(columns(table).id, column).where(column.is_not(None))).all()
-        return [row[0] for row in rows if is_theirs(row[1])]
+        rows = self._store.ask(select(columns(table).id, column).where(column.is_not(None)))
+        return [id_ for id_, text in rows if is_theirs(text)]
 
 
 _TEXTS: tuple[tuple[type[SQLModel], str], ...] = (

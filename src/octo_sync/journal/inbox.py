@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import select, update
 
 from octo_sync.journal import sql
-from octo_sync.journal.models import Delivery, as_json, columns, from_text, key_of, loaded, to_text
-from octo_sync.journal.rows import DeliveryCount, Months, Received, counted
-from octo_sync.journal.store import Store
+from octo_sync.journal.models import Delivery, as_json, columns, from_text, key_of, to_text
+from octo_sync.journal.rows import DeliveryCount, Months, Received
+from octo_sync.journal.store import Table
 from octo_sync.model import Source, SubjectKind
 
 __all__ = ["NOTIFIED", "Inbox"]
@@ -28,11 +28,8 @@ _Key = tuple[str, str, str]
 """Connection, kind, key of a subject, as stored."""
 
 
-class Inbox:
+class Inbox(Table):
     """The table `deliveries`, and the timers that deliveries set."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     # ── deliveries ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -112,8 +109,7 @@ class Inbox:
             wanted = wanted.where(delivery.connection == connection)
         if since is not None:
             wanted = wanted.where(delivery.received_at >= since)
-        with self._store.reading() as opened:
-            return sorted(loaded(opened, wanted), key=lambda one: one.id)
+        return sorted(self._store.rows(wanted), key=lambda one: one.id)
 
     def all_deliveries(self, *, since: datetime | None = None, connection: str | None = None) -> Iterator[Delivery]:
         """All deliveries, the oldest first, in pages: one that is stored meanwhile may be among them."""
@@ -124,23 +120,18 @@ class Inbox:
 
     def last_delivery_at(self, connection: str) -> datetime | None:
         """When the newest delivery of a connection came; None when none is kept."""
-        with self._store.reading() as opened:
-            newest = opened.exec_driver_sql(
-                "SELECT max(received_at) FROM deliveries WHERE connection = ?", (connection,)
-            ).scalar_one()
+        newest = self._store.value("SELECT max(received_at) FROM deliveries WHERE connection = ?", connection)
         return None if newest is None else from_text(newest)
 
     def counts(self, since: datetime, *, connection: str | None = None) -> list[DeliveryCount]:
         """How many deliveries each hour (UTC) brought, per connection; hours without any are left out."""
-        with self._store.reading() as opened:
-            return counted(DeliveryCount, opened.exec_driver_sql(sql.DELIVERY_COUNTS, (to_text(since), connection)))
+        return self._store.counted(DeliveryCount, sql.DELIVERY_COUNTS, to_text(since), connection)
 
     def prune(self, before: datetime) -> int:
         """Forget deliveries received before; how many. What they marked stays marked."""
         pruned = 0
         while True:
-            with self._store.writing() as connection:
-                some = connection.exec_driver_sql(sql.PRUNE_DELIVERIES, (to_text(before), _PRUNED_AT_ONCE)).rowcount
+            some = self._store.change(sql.PRUNE_DELIVERIES, to_text(before), _PRUNED_AT_ONCE)
             pruned += some
             if some < _PRUNED_AT_ONCE:
                 return pruned
@@ -152,9 +143,7 @@ class Inbox:
             after = page[-1].id
             ids = [one.id for one in page if one.body and is_theirs(one.body)]
             if ids:
-                with self._store.writing() as opened:
-                    opened.execute(update(Delivery).where(delivery.id.in_(ids)).values(body=b""))
-                emptied += len(ids)
+                emptied += self._store.change(update(Delivery).where(delivery.id.in_(ids)).values(body=b""))
         return emptied
 
 
@@ -183,18 +172,9 @@ def _confirm(looks: dict[tuple[str, str, str, str], str], keys: Iterable[_Key], 
 def _stored(items: Sequence[Received], marks: Sequence[Collection[_Key]], number: int) -> tuple[bytes, str, int]:
     rows, begins = [], 1
     for item, keys in zip(items, marks, strict=True):
+        said = item.type, item.reading, item.subscription
         rows.append(
-            (
-                item.connection,
-                item.endpoint,
-                to_text(item.received_at),
-                item.type,
-                item.reading,
-                item.subscription,
-                len(keys),
-                begins,
-                len(item.body),
-            )
+            (item.connection, item.endpoint, to_text(item.received_at), *said, len(keys), begins, len(item.body))
         )
         begins += len(item.body)
     return b"".join(item.body for item in items), as_json(rows), number

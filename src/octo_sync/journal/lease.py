@@ -3,19 +3,15 @@
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from sqlalchemy import select, update
 
 from octo_sync.errors import LeaseHeld
 from octo_sync.journal.database import WriterLock
 from octo_sync.journal.faults import translated
-from octo_sync.journal.models import LeaseRow, Run, columns, loaded
-from octo_sync.journal.store import Store
-from octo_sync.model import Clock
-
-if TYPE_CHECKING:
-    from octo_sync.journal.root import Journal
+from octo_sync.journal.models import LeaseRow, Run, columns, to_text
+from octo_sync.journal.store import Table
 
 __all__ = ["Lease", "Leases"]
 
@@ -37,36 +33,17 @@ class Lease:
     a journal on a server checks it too, when the owner says what has landed or failed.
     """
 
-    def __init__(self, journal: "Journal", lock: WriterLock, fence: int) -> None:
+    def __init__(self, leases: "Leases", lock: WriterLock, fence: int) -> None:
         self.fence = fence
-        self._journal = journal
+        self._leases = leases
         self._lock = lock
-
-    @classmethod
-    def acquire(cls, journal: "Journal", lock_path: Path, *, owner: str, clock: Clock) -> Self:
-        """Take the lease at once or raise LeaseHeld, naming the owner. A journal on a server needs no file at `lock_path`.
-
-        `owner` says what is being done, e.g. `octo-sync run sandbox`; process id and host are added. Runs that a
-        killed owner left open are closed as `killed`.
-        """
-        with translated(journal.name):
-            lock = journal.leases.lock(lock_path)
-            taken = lock.acquire()
-        if not taken:
-            raise LeaseHeld(_holder(journal, clock))
-        try:
-            fence = journal.leases.take(owner=owner, pid=os.getpid(), host=socket.gethostname())
-        except BaseException:
-            lock.release()
-            raise
-        return cls(journal, lock, fence)
 
     def release(self) -> None:
         """Give the lease back. Twice is fine."""
         if not self._lock.is_locked:
             return
         try:
-            self._journal.leases.drop(self.fence)
+            self._leases.drop(self.fence)
         finally:
             self._lock.release()
 
@@ -77,31 +54,42 @@ class Lease:
         self.release()
 
 
-def _holder(journal: "Journal", clock: Clock) -> str:
-    row = journal.leases.last()
-    if row is None or row.released_at is not None:  # between its lock and its name-plate
-        return "Another octo-sync process has just begun to work on this project; wait until it has ended."
-    minutes = int((clock.now() - row.acquired_at).total_seconds() // 60)
-    return (
-        f"Another octo-sync process works on this project: {row.owner} (pid {row.pid} on {row.host}, since "
-        f"{row.acquired_at:%Y-%m-%d %H:%M:%S} UTC, {minutes} min); wait until it has ended, or end it."
-    )
-
-
-class Leases:
+class Leases(Table):
     """The table `leases`: who writes, or wrote last."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def acquire(self, lock_path: Path, *, owner: str) -> Lease:
+        """Take the lease at once or raise LeaseHeld, naming the owner. A journal on a server needs no file at `lock_path`.
 
-    def last(self, name: str = "writer") -> LeaseRow | None:
+        `owner` says what is being done, e.g. `octo-sync run sandbox`; process id and host are added. Runs that a
+        killed owner left open are closed as `killed`.
+        """
+        with translated(self._store.name):
+            lock = self._store.database.writer_lock(lock_path)
+            taken = lock.acquire()
+        if not taken:
+            raise LeaseHeld(self._holder())
+        try:
+            return Lease(self, lock, self.take(owner=owner, pid=os.getpid(), host=socket.gethostname()))
+        except BaseException:
+            lock.release()
+            raise
+
+    def last(self) -> LeaseRow | None:
         """Who holds the lease, or held it last; None before the first."""
-        lease = columns(LeaseRow)
-        with self._store.reading() as connection:
-            return next(iter(loaded(connection, select(LeaseRow).where(lease.name == name, lease.pid > 0))), None)
+        return next(iter(self._store.rows(select(LeaseRow).where(columns(LeaseRow).pid > 0))), None)
+
+    def _holder(self) -> str:
+        row = self.last()
+        if row is None or row.released_at is not None:  # between its lock and its name-plate
+            return "Another octo-sync process has just begun to work on this project; wait until it has ended."
+        minutes = int((self._store.clock.now() - row.acquired_at).total_seconds() // 60)
+        return (
+            f"Another octo-sync process works on this project: {row.owner} (pid {row.pid} on {row.host}, since "
+            f"{row.acquired_at:%Y-%m-%d %H:%M:%S} UTC, {minutes} min); wait until it has ended, or end it."
+        )
 
     def take(self, *, owner: str, pid: int, host: str) -> int:
-        """For `Lease.acquire`, which holds the lock: the next fence; runs left open by a killed process are closed."""
+        """For `acquire`, which holds the lock: the next fence; runs left open by a killed process are closed."""
         lease, run = columns(LeaseRow), columns(Run)
         now = self._store.clock.now()
         with self._store.writing() as connection:
@@ -117,18 +105,9 @@ class Leases:
         self._store.fence = int(fence)
         return self._store.fence
 
-    def lock(self, path: Path) -> WriterLock:
-        """For `Lease.acquire`: the lock of the warehouse's one writer. A journal on a server needs no file at `path`."""
-        return self._store.database.writer_lock(path)
-
     def drop(self, fence: int) -> None:
         """For `Lease.release`: note the end, unless there is a newer owner."""
-        lease = columns(LeaseRow)
-        with self._store.writing() as connection:
-            connection.execute(
-                update(LeaseRow)
-                .where(lease.name == "writer", lease.fence == fence)
-                .values(released_at=self._store.clock.now())
-            )
+        ended = to_text(self._store.clock.now())
+        self._store.change("UPDATE leases SET released_at = ? WHERE name = 'writer' AND fence = ?", ended, fence)
         if self._store.fence == fence:
             self._store.fence = None

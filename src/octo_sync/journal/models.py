@@ -12,26 +12,24 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Computed,
-    Connection,
     Dialect,
     Index,
     Integer,
     LargeBinary,
     MetaData,
-    Select,
     Text,
     TextClause,
     UniqueConstraint,
     text,
 )
 from sqlalchemy.types import TypeDecorator, TypeEngine
-from sqlmodel import Field, Session, SQLModel
+from sqlmodel import Field, SQLModel
 
 from octo_sync.model import Source, Subject, SubjectKind, Window
 
@@ -58,7 +56,6 @@ __all__ = [
     "columns",
     "from_text",
     "key_of",
-    "loaded",
     "metadata",
     "to_text",
 ]
@@ -129,7 +126,6 @@ Json = _AsText(partial(json.dumps, ensure_ascii=False, default=str), json.loads)
 Number: Any = BigInteger().with_variant(Integer(), "sqlite")
 """SQLite's integers have eight bytes, and only one called `INTEGER` numbers rows by itself."""
 
-_Row = TypeVar("_Row", bound=SQLModel)
 metadata = MetaData()
 _STRICT = {"sqlite_strict": True}
 
@@ -640,9 +636,3 @@ class AcceptanceRow(_Base, table=True):
 def columns(record: type[SQLModel]) -> Any:  # noqa: ANN401 - SQLAlchemy's own column collection
     """The table's columns, for statements."""
     return record.__table__.c  # type: ignore[attr-defined]
-
-
-def loaded(opened: Connection, wanted: Select[_Row]) -> list[_Row]:
-    """The rows that a statement finds, free of the database."""
-    with Session(opened, autoflush=False) as session:
-        return list(session.scalars(wanted))

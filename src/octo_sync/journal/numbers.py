@@ -1,15 +1,12 @@
 """The one counter of octo-sync: numbers of marks, of requests (R6), of changes. It only grows."""
 
-from octo_sync.journal.store import Store
+from octo_sync.journal.store import Table
 
 __all__ = ["Numbers"]
 
 
-class Numbers:
+class Numbers(Table):
     """The row `seq` of the table `counters`."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def reserve(self, count: int) -> range:
         """A durable block of numbers from the same counter, never given out again; for `request_seq` (R6)."""
@@ -21,8 +18,7 @@ class Numbers:
 
     def last(self) -> int:
         """The last number that was given out; it grows with every mark, whoever made it."""
-        with self._store.reading() as connection:
-            return int(connection.exec_driver_sql("SELECT value FROM counters WHERE name = 'seq'").scalar_one())
+        return int(self._store.value("SELECT value FROM counters WHERE name = 'seq'"))
 
     def at_least(self, *, seq: int = 0, fence: int = 0) -> None:
         """Lift the counters to what the warehouse has seen, where they are lower.

@@ -7,8 +7,8 @@ from sqlalchemy import delete, select
 
 from octo_sync.errors import JournalError
 from octo_sync.journal import sql
-from octo_sync.journal.models import QuarantinedRecord, SubjectRow, columns, loaded, to_text
-from octo_sync.journal.rows import QuarantineCount, QuarantineEntry, counted
+from octo_sync.journal.models import QuarantinedRecord, SubjectRow, columns, to_text
+from octo_sync.journal.rows import QuarantineCount, QuarantineEntry
 from octo_sync.journal.store import Store
 from octo_sync.journal.subjects import Subjects
 from octo_sync.model import Source, Subject
@@ -16,6 +16,8 @@ from octo_sync.model import Source, Subject
 __all__ = ["Quarantine"]
 
 _LONGEST_REASON = 2000
+_SAME = ("connection", "resource", "key", "path", "reason", "count", "first_at", "last_at", "run_id", "payload_digest")
+"""What an entry says of a record as the table has it."""
 
 
 class Quarantine:
@@ -53,15 +55,13 @@ class Quarantine:
             to_text(self._store.clock.now()),
             run_id,
         )
-        with self._store.writing() as opened:
-            opened.exec_driver_sql(sql.QUARANTINE_RECORD, row)
+        self._store.change(sql.QUARANTINE_RECORD, *row)
 
     def clear_records(self, connection: str, resource: str, key: str | Iterable[str]) -> int:
         """The record landed fine: its notes go, whatever their paths. Several keys at once are one transaction."""
         keys = [key] if isinstance(key, str) else list(key)
-        with self._store.reading() as opened:
-            if opened.exec_driver_sql("SELECT NOT EXISTS (SELECT 1 FROM quarantined_records)").scalar_one():
-                return 0  # the usual case costs no commit
+        if self._store.value("SELECT NOT EXISTS (SELECT 1 FROM quarantined_records)"):
+            return 0  # the usual case costs no commit
         with self._store.writing() as opened:
             return sum(
                 opened.exec_driver_sql(
@@ -74,10 +74,9 @@ class Quarantine:
     def entries(self) -> list[QuarantineEntry]:
         """Everything that is left alone: subjects first, each by age."""
         subject, record = columns(SubjectRow), columns(QuarantinedRecord)
-        with self._store.reading() as connection:
-            quarantined = select(SubjectRow).where(subject.quarantined_at.is_not(None))
-            subjects = loaded(connection, quarantined.order_by(subject.quarantined_at, subject.id))
-            records = loaded(connection, select(QuarantinedRecord).order_by(record.first_at, record.id))
+        quarantined = select(SubjectRow).where(subject.quarantined_at.is_not(None))
+        subjects = self._store.rows(quarantined.order_by(subject.quarantined_at, subject.id))
+        records = self._store.rows(select(QuarantinedRecord).order_by(record.first_at, record.id))
         return [
             QuarantineEntry(
                 id=f"subject-{row.id}",
@@ -99,17 +98,8 @@ class Quarantine:
             QuarantineEntry(
                 id=f"record-{row.id}",
                 what="record",
-                connection=row.connection,
-                resource=row.resource,
-                key=row.key,
-                path=row.path,
-                reason=row.reason,
-                count=row.count,
-                first_at=row.first_at,
-                last_at=row.last_at,
-                run_id=row.run_id,
-                payload_digest=row.payload_digest,
                 subject=row.subject,
+                **{name: getattr(row, name) for name in _SAME},
             )
             for row in records
         ]
@@ -143,8 +133,7 @@ class Quarantine:
 
     def counts(self) -> list[QuarantineCount]:
         """How many subjects and records are left alone, per connection and resource."""
-        with self._store.reading() as opened:
-            return counted(QuarantineCount, opened.exec_driver_sql(sql.QUARANTINE_COUNTS, ("",)))
+        return self._store.counted(QuarantineCount, sql.QUARANTINE_COUNTS, "")
 
     def _named(self, ids: Collection[str] | Literal["all"]) -> list[QuarantineEntry]:
         entries = self.entries()

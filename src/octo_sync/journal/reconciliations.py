@@ -28,10 +28,9 @@ from octo_sync.journal.models import (
     Verdict,
     as_json,
     columns,
-    loaded,
     to_text,
 )
-from octo_sync.journal.rows import DifferenceCount, counted
+from octo_sync.journal.rows import DifferenceCount
 from octo_sync.journal.settings import Settings
 from octo_sync.journal.store import Store
 from octo_sync.model import Window
@@ -133,9 +132,8 @@ class Reconciliations:
                 self._changed(opened)
         difference = columns(DifferenceRow)
         identity_and_age = select(difference.key, difference.bucket, difference.field, difference.first_seen_at)
-        with self._store.reading() as opened:
-            stored = opened.execute(identity_and_age.where(_open(name)))
-            first_seen = {(key, bucket, field): moment for key, bucket, field, moment in stored}
+        stored = self._store.ask(identity_and_age.where(_open(name)))
+        first_seen = {(key, bucket, field): moment for key, bucket, field, moment in stored}
         # Said again after other runs, some may have been resolved since.
         told = {(one.key, one.bucket, one.field): identity for identity, one in zip(rows, found, strict=True)}
         return {own: first_seen[identity] for own, identity in told.items() if identity in first_seen}
@@ -224,13 +222,10 @@ class Reconciliations:
     def acceptances(self, name: str) -> list[AcceptanceRow]:
         """What was accepted of a reconciliation, whether it still holds or not, by key."""
         one = columns(AcceptanceRow)
-        wanted = select(AcceptanceRow).where(one.name == name).order_by(one.key)
-        with self._store.reading() as opened:
-            return loaded(opened, wanted)
+        return self._store.rows(select(AcceptanceRow).where(one.name == name).order_by(one.key))
 
     def _unknown(self, name: str, key: str) -> JournalError:
-        with self._store.reading() as opened:
-            keys = opened.execute(select(columns(DifferenceRow).key).where(_open(name)).distinct()).scalars().all()
+        keys = [key for (key,) in self._store.ask(select(columns(DifferenceRow).key).where(_open(name)).distinct())]
         if not keys:
             return JournalError(f"No difference of {name} is open; nothing was changed.")
         near = sorted(keys, key=lambda one: (-_alike(one.lower(), key.lower()), one))[:_NEAREST]
@@ -246,8 +241,7 @@ class Reconciliations:
         wanted = select(ReconciliationRun).order_by(run.id.desc()).limit(limit)
         if name is not None:
             wanted = wanted.where(run.name == name)
-        with self._store.reading() as opened:
-            return loaded(opened, wanted)
+        return self._store.rows(wanted)
 
     def open_differences(self, name: str | None) -> list[StoredDifference]:
         """What is open in one reconciliation or in all, accepted or not; by name, key, bucket and field."""
@@ -261,12 +255,10 @@ class Reconciliations:
 
     def count(self) -> int:
         """How many those are."""
-        with self._store.reading() as opened:
-            return int(opened.execute(select(func.count()).select_from(DifferenceRow)).scalar_one())
+        return int(self._store.value("SELECT count(*) FROM differences"))
 
     def _differences(self, wanted: Select[Any]) -> list[StoredDifference]:
-        with self._store.reading() as opened:
-            return [StoredDifference(**row._mapping) for row in opened.execute(wanted)]  # noqa: SLF001
+        return [StoredDifference(**row._mapping) for row in self._store.ask(wanted)]  # noqa: SLF001
 
     def revision(self) -> int:
         """A number that grows with every change of what this file stores; 0 before the first."""
@@ -278,8 +270,7 @@ class Reconciliations:
 
     def counts(self) -> list[DifferenceCount]:
         """How many differences are open, per reconciliation and bucket."""
-        with self._store.reading() as opened:
-            return counted(DifferenceCount, opened.exec_driver_sql(sql.DIFFERENCE_COUNTS))
+        return self._store.counted(DifferenceCount, sql.DIFFERENCE_COUNTS)
 
     # -- what goes -------------------------------------------------------------------------------------------------------
 

@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeVar
-
-import msgspec
-from sqlalchemy import Result
+from typing import Literal
 
 from octo_sync.model import Source, Subject, SubjectKind
 
@@ -21,10 +18,8 @@ __all__ = [
     "QuarantineEntry",
     "Received",
     "Timer",
-    "counted",
 ]
 
-_Row = TypeVar("_Row")
 EndStatus = Literal["ok", "partial", "failed", "interrupted"]
 
 
@@ -171,8 +166,3 @@ class Timer:
     name: str
     due_at: datetime
     source: Source = Source.TIMER
-
-
-def counted(kind: type[_Row], found: Result[Any]) -> list[_Row]:
-    """What a counting statement found; its columns are called as the fields, and texts become what these are."""
-    return [msgspec.convert(row, kind) for row in found.mappings()]

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import delete, insert, or_, select, update
 
 from octo_sync.errors import JournalError
-from octo_sync.journal.models import Run, columns, loaded
+from octo_sync.journal.models import Run, columns
 from octo_sync.journal.rows import EndStatus
 from octo_sync.journal.store import Store
 from octo_sync.journal.subjects import Subjects
@@ -33,8 +33,7 @@ class Runs:
             "options": dict(options or {}),
             "started_at": self._store.clock.now(),
         }
-        with self._store.writing() as connection:
-            connection.execute(insert(Run).values(row))
+        self._store.change(insert(Run).values(row))
 
     def end(
         self, run_id: str, status: EndStatus, counts: Mapping[str, object] | None = None, error: str | None = None
@@ -55,29 +54,22 @@ class Runs:
     def last(self, limit: int = 20) -> list[Run]:
         """The last runs, newest first."""
         run = columns(Run)
-        with self._store.reading() as connection:
-            return loaded(connection, select(Run).order_by(run.id.desc()).limit(limit))
+        return self._store.rows(select(Run).order_by(run.id.desc()).limit(limit))
 
     def find(self, run_id: str) -> Run | None:
         """One run, or None."""
-        run = columns(Run)
-        with self._store.reading() as connection:
-            return next(iter(loaded(connection, select(Run).where(run.run_id == run_id))), None)
+        return next(iter(self._store.rows(select(Run).where(columns(Run).run_id == run_id))), None)
 
     def prune(self, before: datetime) -> int:
         """Forget runs that ended before; how many. One that runs is never forgotten."""
-        run = columns(Run)
-        with self._store.writing() as connection:
-            return connection.execute(delete(Run).where(run.ended_at < before)).rowcount
+        return self._store.change(delete(Run).where(columns(Run).ended_at < before))
 
     def last_id(self) -> int:
         """The number of the newest run; 0 before the first."""
-        with self._store.reading() as opened:
-            return int(opened.exec_driver_sql("SELECT coalesce(max(id), 0) FROM runs").scalar_one())
+        return int(self._store.value("SELECT coalesce(max(id), 0) FROM runs"))
 
     def after(self, number: int, also: Collection[int] = ()) -> list[tuple[int, str, str]]:
         """Number, command and status of the runs after a number, and of others by number; in their order."""
         run = columns(Run)
         wanted = select(run.id, run.command, run.status).where(or_(run.id > number, run.id.in_(also))).order_by(run.id)
-        with self._store.reading() as opened:
-            return [(found, command, status) for found, command, status in opened.execute(wanted)]
+        return [(found, command, status) for found, command, status in self._store.ask(wanted)]

@@ -5,13 +5,15 @@ A journal is a file (`sqlite.py`) or a schema of a server (`postgres.py`); what 
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, insert
+import msgspec
+from sqlalchemy import Connection, CursorResult, Executable, Select, insert
 from sqlalchemy.exc import SQLAlchemyError
+from sqlmodel import Session, SQLModel
 
 from octo_sync.errors import JournalError, LeaseHeld
 from octo_sync.journal import sql
@@ -22,7 +24,10 @@ from octo_sync.journal.postgres import PostgresServer
 from octo_sync.journal.sqlite import SQLiteFile
 from octo_sync.model import Clock
 
-__all__ = ["MIGRATIONS", "Store", "newest_schema"]
+__all__ = ["MIGRATIONS", "Store", "Table", "newest_schema"]
+
+T = TypeVar("T")
+_Row = TypeVar("_Row", bound=SQLModel)
 
 MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ()
 """What brings an older schema up to the models: numbers from 2 on, in order, each with statements that both engines know."""
@@ -157,6 +162,31 @@ class Store:
                     connection.exec_driver_sql("ROLLBACK")
                 raise
 
+    def ask(self, statement: str | Executable, *values: object) -> Sequence[Any]:
+        """What one statement finds."""
+        with self.reading() as opened:
+            return _run(opened, statement, values).all()
+
+    def value(self, statement: str | Executable, *values: object) -> Any:  # noqa: ANN401 - any column
+        """The one value that one statement finds; None when it finds nothing."""
+        with self.reading() as opened:
+            return _run(opened, statement, values).scalar_one_or_none()
+
+    def rows(self, wanted: Select[_Row]) -> list[_Row]:
+        """The rows of a table that one statement finds, free of the database."""
+        with self.reading() as opened, Session(opened, autoflush=False) as session:
+            return list(session.scalars(wanted))
+
+    def counted(self, kind: type[T], statement: str, *values: object) -> list[T]:
+        """What a counting statement finds; its columns are called as the fields, and texts become what these are."""
+        with self.reading() as opened:
+            return [msgspec.convert(row, kind) for row in _run(opened, statement, values).mappings()]
+
+    def change(self, statement: str | Executable, *values: object) -> int:
+        """Carry out one statement in a transaction of its own; in how many rows it changed something."""
+        with self.writing() as opened:
+            return _run(opened, statement, values).rowcount
+
     @contextmanager
     def _fresh_after_error(self) -> Iterator[None]:
         """After an error the connection is not trusted any more: the next statement opens a new one and goes on."""
@@ -257,3 +287,16 @@ class Store:
             "VALUES ('writer', ?1, 'nobody', 0, '', ?2, ?2)",
             (int(now.timestamp()), to_text(now)),
         )
+
+
+def _run(opened: Connection, statement: str | Executable, values: tuple[object, ...]) -> CursorResult[Any]:
+    if isinstance(statement, str):
+        return opened.exec_driver_sql(statement, values or None)
+    return opened.execute(statement)
+
+
+class Table:
+    """One noun of the journal."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store

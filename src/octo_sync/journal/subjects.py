@@ -8,8 +8,8 @@ from datetime import datetime
 from sqlalchemy import select, tuple_
 
 from octo_sync.journal import sql
-from octo_sync.journal.models import SubjectRow, as_json, columns, from_text, key_of, loaded, to_text
-from octo_sync.journal.rows import Backlog, Freshness, KindCount, counted
+from octo_sync.journal.models import SubjectRow, as_json, columns, from_text, key_of, to_text
+from octo_sync.journal.rows import Backlog, Freshness, KindCount
 from octo_sync.journal.store import Store
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
@@ -86,20 +86,11 @@ class Subjects:
         with self._store.reading() as connection:
             self._store.check_fence(connection)
             now = to_text(self._store.clock.now())
-            rows = connection.exec_driver_sql(
-                sql.CLAIM,
-                (
-                    now,
-                    limit,
-                    _listed(kinds),
-                    _listed(connections),
-                    json.dumps([held.row_id for held in self._held.values()]),
-                    json.dumps(unwanted),
-                ),
-            ).all()
+            in_work = json.dumps([held.row_id for held in self._held.values()])
+            values = now, limit, _listed(kinds), _listed(connections), in_work, json.dumps(unwanted)
             claims = []
-            for row_id, connection_name, kind, key, wanted_seq, attempts, source in rows:
-                subject = Subject.from_key(connection_name, kind, key)
+            for row_id, *key, wanted_seq, attempts, source in connection.exec_driver_sql(sql.CLAIM, values).all():
+                subject = Subject.from_key(*key)
                 self._held[subject] = _Held(row_id, wanted_seq, run_id, now)
                 claims.append(Claim(subject, wanted_seq, attempts, Source(source)))
             return claims
@@ -113,13 +104,11 @@ class Subjects:
             held = [self._held_of(claim) for claim in claims]
             with self._store.writing() as connection:
                 self._store.check_fence(connection)
-                connection.exec_driver_sql(
-                    sql.LANDED,
-                    [
-                        (*key_of(claim.subject), claim.wanted_seq, now, run_id, mine.claimed_at if mine else None)
-                        for claim, mine in zip(claims, held, strict=True)
-                    ],
-                )
+                rows = [
+                    (*key_of(claim.subject), claim.wanted_seq, now, run_id, mine.claimed_at if mine else None)
+                    for claim, mine in zip(claims, held, strict=True)
+                ]
+                connection.exec_driver_sql(sql.LANDED, rows)
             self.release(claims)
 
     def failed(
@@ -140,19 +129,10 @@ class Subjects:
         with self._store.lock:
             with self._store.writing() as connection:
                 self._store.check_fence(connection)
-                connection.exec_driver_sql(
-                    sql.FAILED,
-                    (
-                        *key_of(claim.subject),
-                        claim.wanted_seq,
-                        to_text(self._store.clock.now()),
-                        run_id,
-                        error_code,
-                        message[:_LONGEST_MESSAGE],
-                        None if retry_at is None else to_text(retry_at),
-                        quarantine,
-                    ),
-                )
+                now, again = to_text(self._store.clock.now()), None if retry_at is None else to_text(retry_at)
+                reason = error_code, message[:_LONGEST_MESSAGE]
+                row = (*key_of(claim.subject), claim.wanted_seq, now, run_id, *reason, again, quarantine)
+                connection.exec_driver_sql(sql.FAILED, row)
             self.release([claim])
 
     def release(self, claims: Iterable[Claim]) -> None:
@@ -187,43 +167,34 @@ class Subjects:
         self, kinds: Collection[SubjectKind] | None = None, connections: Collection[str] | None = None
     ) -> int:
         """How many subjects can still be worked on, now or later; the quarantined are not among them."""
-        with self._store.reading() as connection:
-            row = connection.exec_driver_sql(sql.DIRTY_COUNT, (_listed(kinds), _listed(connections)))
-            return int(row.scalar_one())
+        return int(self._store.value(sql.DIRTY_COUNT, _listed(kinds), _listed(connections)))
 
     def dirty_among(self, subjects: Iterable[Subject]) -> set[Subject]:
         """Those of them that are owed a fetch, quarantined or not, or are being fetched."""
         wanted = {key_of(subject): subject for subject in subjects}
         if not wanted:
             return set()
-        with self._store.reading() as connection:
-            rows = connection.exec_driver_sql(sql.DIRTY_AMONG, (json.dumps(list(wanted)),)).all()
-        return {wanted[row[0], row[1], row[2]] for row in rows}
+        return {wanted[row[0], row[1], row[2]] for row in self._store.ask(sql.DIRTY_AMONG, json.dumps(list(wanted)))}
 
     def unlanded_since(self, number: int, connections: Collection[str]) -> bool:
         """Whether anything that was marked with this number or before still waits to be landed since, quarantined apart."""
-        with self._store.reading() as connection:
-            found = connection.exec_driver_sql(sql.UNLANDED_SINCE, (number, _listed(connections))).first()
-        return found is not None
+        return bool(self._store.ask(sql.UNLANDED_SINCE, number, _listed(connections)))
 
     def next_due_at(self, after: datetime) -> datetime | None:
         """The first moment later than `after` at which a subject becomes due; None when nothing waits for a time.
 
         `after` is when the caller last looked at what is due: what became due since then must not be slept over.
         """
-        with self._store.reading() as connection:
-            due = connection.exec_driver_sql(sql.NEXT_DUE_AT, (to_text(after),)).scalar_one()
-            return None if due is None else from_text(due)
+        due = self._store.value(sql.NEXT_DUE_AT, to_text(after))
+        return None if due is None else from_text(due)
 
     def backlog(self) -> list[Backlog]:
         """What is owed, per connection and kind; kinds that nothing is owed to are not listed."""
-        with self._store.reading() as connection:
-            return counted(Backlog, connection.exec_driver_sql(sql.BACKLOG, (to_text(self._store.clock.now()),)))
+        return self._store.counted(Backlog, sql.BACKLOG, to_text(self._store.clock.now()))
 
     def freshness(self) -> list[Freshness]:
         """When what was last verified, per connection and kind."""
-        with self._store.reading() as connection:
-            return counted(Freshness, connection.exec_driver_sql(sql.FRESHNESS))
+        return self._store.counted(Freshness, sql.FRESHNESS)
 
     def rows(self, connection: str | None = None, kind: SubjectKind | None = None) -> Iterator[SubjectRow]:
         """All subjects by connection, kind and key, in pages: what changes meanwhile may be seen old or new.
@@ -239,8 +210,7 @@ class Subjects:
             wanted = wanted.where(subject.kind == kind)
         page = wanted
         while True:
-            with self._store.reading() as opened:
-                rows = loaded(opened, page)
+            rows = self._store.rows(page)
             yield from rows
             if len(rows) < _PAGE:
                 return
@@ -248,9 +218,8 @@ class Subjects:
 
     def connection_names(self) -> list[str]:
         """The connections that anything was ever asked of, by name."""
-        with self._store.reading() as opened:
-            rows = opened.exec_driver_sql("SELECT DISTINCT connection FROM subjects ORDER BY connection").all()
-        return [name for (name,) in rows]
+        names = "SELECT DISTINCT connection FROM subjects ORDER BY connection"
+        return [name for (name,) in self._store.ask(names)]
 
     def kind_counts(
         self,
@@ -274,8 +243,7 @@ class Subjects:
         """
         listed = [json.dumps(sorted(ids)) if ids else None for ids in (include, exclude)]
         values = (connection, to_text(now), *availability, *bookings, *listed)
-        with self._store.reading() as opened:
-            return counted(KindCount, opened.exec_driver_sql(sql.KIND_COUNTS, values))
+        return self._store.counted(KindCount, sql.KIND_COUNTS, *values)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 

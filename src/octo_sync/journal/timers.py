@@ -8,7 +8,7 @@ from sqlalchemy import select
 from octo_sync.journal import sql
 from octo_sync.journal.models import TimerRow, as_json, columns, from_text, key_of, to_text
 from octo_sync.journal.rows import Timer
-from octo_sync.journal.store import Store
+from octo_sync.journal.store import Table
 from octo_sync.model import Source, Subject
 
 __all__ = ["Timers"]
@@ -19,20 +19,15 @@ _FIRED_AT_ONCE = 5000
 _PAGE = 1000
 
 
-class Timers:
+class Timers(Table):
     """The table `timers`."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def set(self, timers: Iterable[Timer]) -> None:
         """Set timers, or move those that there are, earlier or later, in one transaction."""
         rows = {(*key_of(one.subject), one.name): (to_text(one.due_at), one.source.value) for one in timers}
         if rows:
-            with self._store.writing() as connection:
-                connection.exec_driver_sql(
-                    sql.POSTPONE_TIMERS, (as_json([(*key, *row) for key, row in rows.items()]), True)
-                )
+            values = as_json([(*key, *row) for key, row in rows.items()]), True
+            self._store.change(sql.POSTPONE_TIMERS, *values)
 
     def fire(self, now: datetime) -> int:
         """Mark what is due, due at once, and forget these timers, in one transaction; how many timers fired.
@@ -40,11 +35,8 @@ class Timers:
         Several timers of one subject make one mark. After a long stop they fire in portions: call again until 0.
         """
         due = to_text(now)
-        with self._store.reading() as connection:
-            if not connection.exec_driver_sql(
-                "SELECT EXISTS (SELECT 1 FROM timers WHERE due_at <= ?)", (due,)
-            ).scalar():
-                return 0  # the usual case costs no commit
+        if not self._store.value("SELECT EXISTS (SELECT 1 FROM timers WHERE due_at <= ?)", due):
+            return 0  # the usual case costs no commit
         with self._store.writing() as connection:
             number = self._store.next_number(connection)
             connection.exec_driver_sql(sql.FIRE_TIMERS, (due, number, _FIRED_AT_ONCE, _TIMED))
@@ -52,15 +44,13 @@ class Timers:
 
     def next_at(self) -> datetime | None:
         """When the next timer is due, possibly in the past; None when there is none."""
-        with self._store.reading() as connection:
-            due = connection.exec_driver_sql("SELECT min(due_at) FROM timers").scalar_one()
+        due = self._store.value("SELECT min(due_at) FROM timers")
         return None if due is None else from_text(due)
 
     def drop(self, subjects: Iterable[Subject], name: str) -> int:
         """Forget the timers of this name, whether there are any or not; how many there were."""
         keys = as_json([key_of(subject) for subject in subjects])
-        with self._store.writing() as connection:
-            return connection.exec_driver_sql(sql.DROP_TIMERS, (keys, name)).rowcount
+        return self._store.change(sql.DROP_TIMERS, keys, name)
 
     def rows(self, *, connection: str | None = None, name: str | None = None, limit: int = _PAGE) -> list[Timer]:
         """Up to `limit` timers, the next one first."""
@@ -70,14 +60,7 @@ class Timers:
             wanted = wanted.where(timer.connection == connection)
         if name is not None:
             wanted = wanted.where(timer.name == name)
-        with self._store.reading() as opened:
-            rows = opened.execute(wanted).all()
         return [
-            Timer(
-                subject=Subject.from_key(row.connection, row.kind, row.key),
-                name=row.name,
-                due_at=row.due_at,
-                source=Source(row.source),
-            )
-            for row in rows
+            Timer(subject=Subject.from_key(*subject), name=name, due_at=due_at, source=Source(source))
+            for *subject, name, due_at, source in self._store.ask(wanted)
         ]
