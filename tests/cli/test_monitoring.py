@@ -212,8 +212,7 @@ def test_status_says_which_runs_were_missed(project):
 
 def test_status_says_what_is_open_with_other_systems(project):
     from octo_sync.app.machine import SystemClock
-    from octo_sync.journal import FoundDifference, Journal
-    from octo_sync.model import Window
+    from octo_sync.journal import FoundDifference, Journal, ReconciliationRun
 
     now, day = dt.datetime.now(dt.UTC) - dt.timedelta(hours=3), dt.date(2026, 11, 1)
     found = [
@@ -221,10 +220,11 @@ def test_status_says_what_is_open_with_other_systems(project):
         for n, bucket in enumerate(["missing_here"] * 3 + ["mismatched"])
     ]
     with Journal.open(project.directory / "octo.journal.sqlite", clock=SystemClock()) as journal:
-        journal.reconciliations.store(
-            "ledger", run_id="r", started_at=now, window=Window(day, day), here_origin="a", there_origin="b", counts={},
-            totals=[], verdict="over", found=found, now=now,
+        run = ReconciliationRun(
+            name="ledger", run_id="r", started_at=now, ended_at=now, window_start=day, window_end=day, here_origin="a",
+            there_origin="b", counts={}, totals=[], verdict="over",
         )  # fmt: skip
+        journal.reconciliations.store(run, found)
         journal.reconciliations.accept("ledger", "k0", note="known", by="me", until=None, now=now)
     text = project.ok("status")
     (line,) = [line for line in text.splitlines() if line.startswith("Differences")]

@@ -17,7 +17,7 @@ from octo_sync.flows.reconcile.tables import mirror_reconciliations
 from octo_sync.flows.sync.compaction import retain
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync
-from octo_sync.journal import FoundDifference, Journal
+from octo_sync.journal import FoundDifference, Journal, ReconciliationRun
 from octo_sync.model import Window
 from octo_sync.pipeline import RetentionSettings
 from octo_sync.reconciliation import Bucket
@@ -50,15 +50,19 @@ def moved(found, **changes):
 
 def store(journal, *found, day=0, verdict="over", **changes):
     said = {
+        "name": "ledger",
         "run_id": f"run-{day}",
         "started_at": NOON + day * DAY - dt.timedelta(seconds=5),
-        "window": WINDOW,
+        "ended_at": NOON + day * DAY,
+        "window_start": WINDOW.start,
+        "window_end": WINDOW.end,
+        "verdict": verdict,
         "here_origin": "the copy",
         "there_origin": "ledger.csv",
         "counts": {"matched": 7, "mismatched": 1},
         "totals": [{"side": "here", "currency": "EUR", "rows": 9, "amounts": {"gross": "80.00"}}],
     }
-    journal.reconciliations.store("ledger", **{**said, **changes}, verdict=verdict, found=found, now=NOON + day * DAY)
+    journal.reconciliations.store(ReconciliationRun(**{**said, **changes}), found)
 
 
 class Clock:

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 
 from tests.journal.helpers import NOON, ON_A_FILE, HandClock, availability, booking, fail
 
-from octo_sync.journal import FoundDifference, Journal
-from octo_sync.model import Source, Subject, SubjectKind, Window
+from octo_sync.journal import FoundDifference, Journal, ReconciliationRun
+from octo_sync.model import Source, Subject, SubjectKind
 
 JULY_TO_AUGUST = ("2026-07", "2026-08")
 
@@ -75,11 +75,11 @@ def test_open_differences_are_counted_per_bucket_and_accepted_ones_apart(journal
         return FoundDifference(key=key, bucket=bucket, reason="x")
 
     def store(run, *differences):
-        journal.reconciliations.store(
-            "ledger", run_id=run, started_at=clock.now(), window=Window(date(2026, 6, 1), date(2026, 7, 1)),
-            here_origin="here", there_origin="there", counts={}, totals=[], verdict="ok", found=differences,
-            now=clock.now(),
+        said = ReconciliationRun(
+            name="ledger", run_id=run, started_at=clock.now(), ended_at=clock.now(), window_start=date(2026, 6, 1),
+            window_end=date(2026, 7, 1), here_origin="here", there_origin="there", counts={}, totals=[], verdict="ok",
         )  # fmt: skip
+        journal.reconciliations.store(said, differences)
 
     store("r1", found("a", "missing_here"), found("b", "missing_here"), found("c", "mismatched"))
     journal.reconciliations.accept("ledger", "b", note="known", by="me", until=NOON.date(), now=clock.now())

@@ -8,7 +8,7 @@ import pytest
 from tests.journal.helpers import NOON, HandClock
 
 from octo_sync.errors import JournalError
-from octo_sync.journal import FoundDifference, Journal, reconciliations
+from octo_sync.journal import FoundDifference, Journal, ReconciliationRun, reconciliations
 from octo_sync.model import Window
 
 DAY = dt.timedelta(days=1)
@@ -36,20 +36,23 @@ def moved(found: FoundDifference, **changes: object) -> FoundDifference:
     return found.model_copy(update=changes)
 
 
-def store(journal: Journal, *found: FoundDifference, day: int = 0, name: str = "ledger", **changes):
+def store(journal: Journal, *found: FoundDifference, day: int = 0, window: Window = JULY, seen=(), **changes):
     """A run on a day after the first."""
     now = NOON + day * DAY
     said = {
+        "name": "ledger",
         "run_id": f"run-{day}",
         "started_at": now - dt.timedelta(seconds=5),
-        "window": JULY,
+        "ended_at": now,
+        "window_start": window.start,
+        "window_end": window.end,
         "here_origin": "the copy",
         "there_origin": "ledger.csv",
         "counts": {"matched": 7},
         "totals": [{"side": "here", "currency": "EUR", "rows": 9, "amounts": {"gross": "80.00"}}],
         "verdict": "over" if found else "ok",
     }
-    return journal.reconciliations.store(name, **{**said, **changes}, found=found, now=now)
+    return journal.reconciliations.store(ReconciliationRun(**{**said, **changes}), found, seen)
 
 
 def open_keys(journal: Journal, name: str | None = "ledger") -> list[str]:

@@ -523,13 +523,13 @@ class ReconciliationRun(_Base, table=True):
     """The control totals."""
     verdict: Verdict = Field(sa_type=Words)
     """`ok`, `over` (a limit was passed) or `failed` (could not compare; no difference was touched)."""
-    differences: int = Field(sa_type=Number)
+    differences: int = Field(default=0, sa_type=Number)
     """How many it found."""
-    new_differences: int = Field(sa_type=Number)
+    new_differences: int = Field(default=0, sa_type=Number)
     """Of these: those that were not open before."""
-    resolved_differences: int = Field(sa_type=Number)
+    resolved_differences: int = Field(default=0, sa_type=Number)
     """Those that were open before, whose day it looked at, and that it did not find."""
-    open_differences: int = Field(sa_type=Number)
+    open_differences: int = Field(default=0, sa_type=Number)
     """Those that are open afterwards, also those whose day it did not look at."""
 
     @property

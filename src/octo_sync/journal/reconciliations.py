@@ -7,7 +7,6 @@ wait for whoever owns the warehouse.
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import takewhile
 from typing import Any
@@ -25,7 +24,6 @@ from octo_sync.journal.models import (
     FoundDifference,
     ReconciliationRun,
     StoredDifference,
-    Verdict,
     as_json,
     columns,
     to_text,
@@ -53,14 +51,6 @@ _Identity = tuple[str, str, str]
 """Key, bucket and field: which difference of a reconciliation it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Aged:
-    """What a comparison opened and resolved."""
-
-    new: int = 0
-    resolved: int = 0
-
-
 class Reconciliations:
     """The tables `reconciliation_runs`, `differences` and `acceptances`."""
 
@@ -70,65 +60,36 @@ class Reconciliations:
         self._erasures = erasures
 
     def store(
-        self,
-        name: str,
-        *,
-        run_id: str,
-        started_at: datetime,
-        window: Window,
-        here_origin: str,
-        there_origin: str,
-        counts: Mapping[str, int],
-        totals: Sequence[Mapping[str, Any]],
-        verdict: Verdict,
-        found: Sequence[FoundDifference],
-        seen: Collection[_Identity] = (),
-        now: datetime,
+        self, run: ReconciliationRun, found: Sequence[FoundDifference], seen: Collection[_Identity] = ()
     ) -> Mapping[_Identity, datetime]:
         """Store a comparison and age its differences; when each that was found was first seen, by key, bucket and field.
 
         Found again: its values are renewed and `first_seen_at` stays; after it had been resolved, it is new. Not found any
-        more: resolved, if its day lies in `window`, or it has none and `window` is as long as that of the run that found it
-        last and shares days with it; otherwise nobody looked, and it stays as it is. Those of `seen`, of which it is too early
-        to tell, stay open if they are. A run that `failed` compared nothing: it is written down and differences stay as they
-        are.
+        more: resolved, if its day lies in the run's window, or it has none and that window is as long as that of the run that
+        found it last and shares days with it; otherwise nobody looked, and it stays as it is. Those of `seen`, of which it is
+        too early to tell, stay open if they are. A run that `failed` compared nothing: it is written down and differences stay
+        as they are.
 
         Said twice with the same name and run, the second changes nothing. Values of bookings that were erased are not
-        stored. `totals` is what JSON can hold.
+        stored. How many differences there are is counted here.
 
         Raises:
             JournalError: More than 100,000 differences would be open, or a key is longer than 500 characters; nothing
                 was stored.
             ValueError: Two of `found` are the same difference, or a comparison that failed has found something.
         """
-        if verdict == "failed" and found:
+        if run.verdict == "failed" and found:
             raise ValueError("a comparison that failed has found nothing")
-        rows, run = self._rows(name, found), columns(ReconciliationRun)
+        name, rows, known = run.name, self._rows(run.name, found), columns(ReconciliationRun)
         early = [[_storable(value) for value in identity] for identity in seen]
         with self._store.writing() as opened:
-            if opened.execute(select(run.id).where(run.name == name, run.run_id == run_id)).first() is None:
-                aged = _Aged()
-                if verdict != "failed":
-                    aged = self._age(opened, name, run_id, rows.values(), early, window, now)
-                opened.execute(
-                    insert(ReconciliationRun).values(
-                        name=name,
-                        run_id=run_id,
-                        started_at=started_at,
-                        ended_at=now,
-                        window_start=window.start,
-                        window_end=window.end,
-                        here_origin=here_origin,
-                        there_origin=there_origin,
-                        counts=dict(counts),
-                        totals=[dict(total) for total in totals],
-                        verdict=verdict,
-                        differences=len(rows),
-                        new_differences=aged.new,
-                        resolved_differences=aged.resolved,
-                        open_differences=_count(opened, _open(name)),
-                    )
-                )
+            if opened.execute(select(known.id).where(known.name == name, known.run_id == run.run_id)).first() is None:
+                new = resolved = 0
+                if run.verdict != "failed":
+                    new, resolved = self._age(opened, run, rows.values(), early)
+                counted = {"differences": len(rows), "new_differences": new, "resolved_differences": resolved}
+                counted["open_differences"] = _count(opened, _open(name))
+                opened.execute(insert(ReconciliationRun).values(**run.model_dump(exclude_unset=True), **counted))
                 self._changed(opened)
         difference = columns(DifferenceRow)
         identity_and_age = select(difference.key, difference.bucket, difference.field, difference.first_seen_at)
@@ -141,15 +102,14 @@ class Reconciliations:
     @staticmethod
     def _age(
         opened: Connection,
-        name: str,
-        run_id: str,
+        run: ReconciliationRun,
         rows: Collection[list[str | None]],
         early: Collection[list[str | None]],
-        window: Window,
-        now: datetime,
-    ) -> "_Aged":
+    ) -> tuple[int, int]:
+        """How many differences it opened and resolved."""
+        name, window = run.name, run.window
         before = _count(opened, _open(name))
-        about = name, run_id, to_text(now)
+        about = name, run.run_id, to_text(run.ended_at)
         opened.exec_driver_sql(sql.STORE_DIFFERENCES, (as_json(list(rows)), *about))
         opened.exec_driver_sql(sql.RENEW_DIFFERENCES, (as_json(list(early)), *about))
         since = _count(opened, _open(name))
@@ -158,7 +118,7 @@ class Reconciliations:
         resolved = opened.exec_driver_sql(sql.RESOLVE_DIFFERENCES, (*about, *days, elsewhere)).rowcount
         if since - resolved > MOST_DIFFERENCES:
             raise _too_many(name)
-        return _Aged(since - before, resolved)
+        return since - before, resolved
 
     def _rows(self, name: str, found: Sequence[FoundDifference]) -> Mapping[_Identity, list[str | None]]:
         """What was found as the statement wants it, by what it is stored under; in the same order."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from octo_sync.journal import FoundDifference, Journal
+from octo_sync.journal import FoundDifference, Journal, ReconciliationRun
 
 if TYPE_CHECKING:
     from octo_sync.reconciliation import Difference, Item, Outcome
@@ -25,11 +25,13 @@ def store(journal: Journal, outcome: "Outcome", *, run_id: str, started_at: date
     known = {(d.key, d.bucket, d.field): d.first_seen_at for d in journal.reconciliations.open_differences(rules.name)}
     aged = replace(outcome, items=[_aged(item, known, now) for item in outcome.items])
     aged = replace(aged, breached=breaches(aged))
-    journal.reconciliations.store(
-        rules.name,
+    run = ReconciliationRun(
+        name=rules.name,
         run_id=run_id,
         started_at=started_at,
-        window=rules.window,
+        ended_at=now,
+        window_start=rules.window.start,
+        window_end=rules.window.end,
         here_origin=outcome.here.origin,
         there_origin=outcome.there.origin,
         counts={str(bucket): count for bucket, count in outcome.counts.items()},
@@ -43,15 +45,11 @@ def store(journal: Journal, outcome: "Outcome", *, run_id: str, started_at: date
             for total in outcome.totals
         ],
         verdict="over" if aged.breached else "ok",
-        found=[_found(item, each) for item in outcome.items if _is_kept(item) for each in item.differences],
-        seen=[
-            (item.key, str(item.found), each.field)
-            for item in outcome.items
-            if item.bucket is Bucket.TOO_FRESH
-            for each in item.differences
-        ],
-        now=now,
     )
+    found = [_found(item, each) for item in outcome.items if _is_kept(item) for each in item.differences]
+    too_fresh = [item for item in outcome.items if item.bucket is Bucket.TOO_FRESH]
+    seen = [(item.key, str(item.found), each.field) for item in too_fresh for each in item.differences]
+    journal.reconciliations.store(run, found, seen)
     [run] = journal.reconciliations.runs(rules.name, 1)
     return replace(aged, resolved=run.resolved_differences)
 
