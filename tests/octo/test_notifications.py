@@ -210,7 +210,8 @@ def test_of_a_whole_booking_nothing_else_is_kept():
     assert kept({"webhook": {"event": "booking_update", "url": "x"}, "booking": whole, "by": "Zoë"}) == (
         b'{"webhook":{"event":"booking_update"},"booking":{"uuid":"b","productId":"p"}}'
     )
-    assert kept(body(uuid={"name": "Zoë"}, booking=[contact], id="Z" * 256)) == kept(body(uuid="", booking="", id=""))
+    odd, empty = kept(body(uuid={"name": "Zoë"}, booking=[contact], id="Z" * 256)), body(uuid="", booking="", id="")
+    assert json.loads(odd) == empty
     deep = {"data": {"booking": {"product": {"product": {"id": "Zoë"}}}}}
     assert kept(deep) == b'{"data":{"booking":{"product":""}}}'
 

@@ -89,20 +89,10 @@ def parted(body: bytes) -> tuple[Notification, bytes | None]:
     envelope = _object(body, odd)
     if envelope is None:
         return Notification(reading="; ".join(odd)), None
+    reduced = _reduced(envelope)
     # Of a key that is there twice only the last value was seen.
-    kept = body if _is_agreed(envelope) and _TWICE not in odd else _encode(_reduced(envelope))
-    return _notification(envelope, odd), kept
-
-
-def _is_agreed(table: Mapping[str, object], deeper: int = _DEEPEST) -> bool:
-    """Whether there is nothing in it but what is read."""
-    for key, value in table.items():
-        if key in _TABLES and isinstance(value, dict):
-            if not deeper or not _is_agreed(value, deeper - 1):
-                return False
-        elif key not in _SAID or not _fits(value):
-            return False
-    return True
+    is_agreed = reduced == envelope and _TWICE not in odd
+    return _notification(envelope, odd), body if is_agreed else _encode(reduced)
 
 
 def _reduced(table: Mapping[str, object], deeper: int = _DEEPEST) -> dict[str, object]:
@@ -131,7 +121,9 @@ def _notification(envelope: Mapping[str, object], odd: list[str]) -> Notificatio
     data, webhook = _table(envelope, "data"), _table(envelope, "webhook")
     if "data" in envelope and envelope["data"] is not data:
         odd.append("data is no object")
-    name = next((n for n in map(_name, _said(envelope, webhook)) if n), "")
+    # The most certain first.
+    names = envelope.get("notificationType"), webhook.get("event"), envelope.get("type"), envelope.get("event")
+    name = next(filter(None, map(_name, names)), "")
     said = _TYPES.get(name)
     booking = _first(_bookings(envelope, data))
     product = _first(_products(envelope, data))
@@ -233,11 +225,6 @@ def _table(table: Mapping[str, object], key: str) -> Mapping[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _said(envelope: Mapping[str, object], webhook: Mapping[str, object]) -> Iterator[object]:
-    """Where the type may stand, the most certain first."""
-    yield from (envelope.get("notificationType"), webhook.get("event"), envelope.get("type"), envelope.get("event"))
-
-
 def _bookings(envelope: Mapping[str, object], data: Mapping[str, object]) -> Iterator[object]:
     """Where a booking's uuid may stand."""
     for table in (data, _table(data, "booking"), _table(envelope, "booking"), envelope):
@@ -276,12 +263,13 @@ def _days(
     envelope: Mapping[str, object], data: Mapping[str, object], odd: list[str]
 ) -> tuple[date | None, date | None]:
     """The days it is about; None twice when it does not say or says what cannot be."""
-    slot = _table(envelope, "availability")
-    starts = (*_dates(data, "localDateStart", "localDate"), *_dates(envelope, "localDateStart", "localDate"))
-    ends = (*_dates(data, "localDateEnd", "localDate"), *_dates(envelope, "localDateEnd", "localDate"))
-    starts, ends = (*starts, slot.get("localDateTimeStart")), (*ends, slot.get("localDateTimeStart"))
-    start = next((value for value in starts if value is not None), None)
-    end = next((value for value in ends if value is not None), None)
+    slot = _table(envelope, "availability").get("localDateTimeStart")
+
+    def said(name: str) -> object:
+        dates = (table.get(key) for table in (data, envelope) for key in (name, "localDate"))
+        return next((value for value in dates if value is not None), slot)
+
+    start, end = said("localDateStart"), said("localDateEnd")
     if start is None or end is None:
         return None, None
     first, last = _day(start), _day(end)
@@ -292,10 +280,6 @@ def _days(
         odd.append("reversed dates")
         return None, None
     return first, last
-
-
-def _dates(table: Mapping[str, object], *keys: str) -> tuple[object, ...]:
-    return tuple(table.get(key) for key in keys)
 
 
 def _day(value: object) -> date | None:

@@ -40,9 +40,9 @@ class Described:
     """One metric. A counter's samples end in `_total`."""
 
     name: str
-    kind: Literal["counter", "gauge", "histogram"]
     labels: tuple[str, ...]
     meaning: str
+    kind: Literal["counter", "gauge", "histogram"] = "gauge"
 
     @property
     def shown(self) -> str:
@@ -50,123 +50,85 @@ class Described:
         return f"{self.name}_total" if self.kind == "counter" else self.name
 
 
+_CONNECTION, _KIND = ("connection",), ("connection", "kind")
 _OWN = (
     Described(
         "octo_sync_deliveries",
-        "counter",
         ("connection", "result"),
         "Deliveries: stored, odd (stored, malformed), unauthorized, too_large, busy, failed (answered 503), cut.",
+        "counter",
     ),
     Described(
         "octo_sync_connections_refused",
-        "counter",
         ("reason",),
         "Connections ended before a request was complete: slow, head_too_large, too_many.",
+        "counter",
     ),
-    Described("octo_sync_acknowledge_seconds", "histogram", (), "From the head of a delivery to its acknowledgement."),
-    Described("octo_sync_commit_deliveries", "histogram", (), "Deliveries that one transaction made durable."),
+    Described("octo_sync_acknowledge_seconds", (), "From the head of a delivery to its acknowledgement.", "histogram"),
+    Described("octo_sync_commit_deliveries", (), "Deliveries that one transaction made durable.", "histogram"),
 )
 _ABOUT_THE_LOOK = (
-    Described(
-        "octo_sync_journal_readable",
-        "gauge",
-        (),
-        "1: the journal could be read; 0: not, and the reason is logged.",
-    ),
-    Described("octo_sync_read_age_seconds", "gauge", (), "Age of the numbers read from the journal."),
+    Described("octo_sync_journal_readable", (), "1: the journal could be read; 0: not, and the reason is logged."),
+    Described("octo_sync_read_age_seconds", (), "Age of the numbers read from the journal."),
 )
 _READ = (
-    Described(
-        "octo_sync_build_info", "gauge", ("version", "python", "duckdb"), "Always 1; the versions are its labels."
-    ),
+    Described("octo_sync_build_info", ("version", "python", "duckdb"), "Always 1; the versions are its labels."),
     Described(
         "octo_sync_last_success_timestamp_seconds",
-        "gauge",
-        ("connection", "kind"),
+        _KIND,
         "When anything of this kind was last fetched and stored, as Unix time.",
     ),
     Described(
         "octo_sync_staleness_seconds",
-        "gauge",
-        ("connection", "kind"),
-        "Age of the oldest verification in the horizon: nothing the copy shows is older. Never verified "
-        "parts count from when they were wanted; +Inf before the first fetch.",
+        _KIND,
+        "Age of the oldest verification in the horizon: nothing the copy shows is older. Never verified parts "
+        "count from when they were wanted; +Inf before the first fetch.",
     ),
     Described(
-        "octo_sync_unverified_subjects",
-        "gauge",
-        ("connection", "kind"),
-        "Subjects in the horizon that were never verified, without quarantine.",
+        "octo_sync_unverified_subjects", _KIND, "Subjects in the horizon that were never verified, without quarantine."
     ),
-    Described("octo_sync_backlog_subjects", "gauge", ("connection", "kind"), "Subjects waiting to be fetched."),
-    Described(
-        "octo_sync_lag_seconds",
-        "gauge",
-        ("connection", "kind"),
-        "How long the oldest of them has waited; 0: none.",
-    ),
-    Described(
-        "octo_sync_quarantine_entries",
-        "gauge",
-        ("connection", "kind"),
-        "Entries in quarantine, held deletions included.",
-    ),
+    Described("octo_sync_backlog_subjects", _KIND, "Subjects waiting to be fetched."),
+    Described("octo_sync_lag_seconds", _KIND, "How long the oldest of them has waited; 0: none."),
+    Described("octo_sync_quarantine_entries", _KIND, "Entries in quarantine, held deletions included."),
     Described(
         "octo_sync_runs",
-        "counter",
         ("command", "result"),
-        "Runs of all processes that ended since this process began: ok, partial, failed, interrupted, "
-        "killed. Scheduled pulls are `pull`.",
+        "Runs of all processes that ended since this process began: ok, partial, failed, interrupted, killed. "
+        "Scheduled pulls are `pull`.",
+        "counter",
     ),
     Described(
         "octo_sync_requests",
-        "counter",
         ("connection", "code"),
         "Requests of this process by status code; `none`: no answer.",
+        "counter",
     ),
     Described(
         "octo_sync_subscription_held",
-        "gauge",
-        ("connection",),
+        _CONNECTION,
         "1: the subscription for webhooks exists; 0: it was lost and could not be restored.",
     ),
     Described(
         "octo_sync_webhook_silence_seconds",
-        "gauge",
-        ("connection",),
+        _CONNECTION,
         "How long a connection has sent no delivery, once that is unusual for it; else 0.",
     ),
+    Described("octo_sync_last_delivery_timestamp_seconds", _CONNECTION, "When the last delivery came, as Unix time."),
+    Described("octo_sync_reconcile_open", ("name", "bucket"), "Open differences that nobody accepted."),
     Described(
-        "octo_sync_last_delivery_timestamp_seconds",
-        "gauge",
-        ("connection",),
-        "When the last delivery came, as Unix time.",
-    ),
-    Described(
-        "octo_sync_reconcile_open",
-        "gauge",
-        ("name", "bucket"),
-        "Open differences that nobody accepted.",
-    ),
-    Described(
-        "octo_sync_reconcile_last_run_timestamp_seconds",
-        "gauge",
-        ("name",),
-        "When the last comparison ended, as Unix time.",
+        "octo_sync_reconcile_last_run_timestamp_seconds", ("name",), "When the last comparison ended, as Unix time."
     ),
     Described(
         "octo_sync_published_timestamp_seconds",
-        "gauge",
         (),
         "When the read copy was last published, as Unix time; only for files.",
     ),
     Described(
         "octo_sync_warehouse_bytes",
-        "gauge",
         ("file",),
         "Size of `warehouse`, `private` and `read copy`; on PostgreSQL all is `warehouse`.",
     ),
-    Described("octo_sync_journal_bytes", "gauge", (), "Size of the journal with its write-ahead log."),
+    Described("octo_sync_journal_bytes", (), "Size of the journal with its write-ahead log."),
 )
 CATALOGUE: Mapping[str, Described] = {each.name: each for each in (*_READ, *_ABOUT_THE_LOOK, *_OWN)}
 
@@ -183,12 +145,15 @@ class Metrics:
         deliveries, refusals, seconds, sizes = _OWN
         self._deliveries = Counter(deliveries.name, deliveries.meaning, deliveries.labels, registry=self._registry)
         self._refusals = Counter(refusals.name, refusals.meaning, refusals.labels, registry=self._registry)
-        self._seconds = Histogram(seconds.name, seconds.meaning, buckets=_SECONDS, registry=self._registry)
-        self._sizes = Histogram(sizes.name, sizes.meaning, buckets=_SIZES, registry=self._registry)
+        acknowledged = Histogram(seconds.name, seconds.meaning, buckets=_SECONDS, registry=self._registry)
+        committed = Histogram(sizes.name, sizes.meaning, buckets=_SIZES, registry=self._registry)
+        self.acknowledged: Callable[[float], None] = acknowledged.observe
+        """A delivery was acknowledged after so many seconds."""
+        self.committed: Callable[[float], None] = committed.observe
+        """One transaction made so many deliveries durable."""
         self._looks = None if read is None else _Looks(read)
         if self._looks is not None:
             self._registry.register(self._looks)
-        self.committed: Callable[[float], None] = self._sizes.observe
         self._children: dict[tuple[str, str], Callable[[], None]] = {}
 
     def delivery(self, connection: str, result: str) -> None:
@@ -197,10 +162,6 @@ class Metrics:
         if count is None:
             count = self._children[connection, result] = self._deliveries.labels(connection, result).inc
         count()
-
-    def acknowledged(self, seconds: float) -> None:
-        """A delivery was acknowledged after so long."""
-        self._seconds.observe(seconds)
 
     def refused(self, reason: str) -> None:
         """A connection was ended."""
