@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
 
 from octo_sync.pipeline.keys import PipelineFile
@@ -18,16 +19,15 @@ _FILES: Mapping[str, str] = {"destination": "octo.duckdb", "journal": "octo.jour
 
 def filled(file: PipelineFile, layers: Layers, mistakes: list[str]) -> PipelineFile:
     """The file with each `${NAME}` of an address replaced; what is wrong is told without the values."""
-    places: dict[str, str] = {}
-    for key in _FILES:
+    places: dict[str, Any] = {}
+    for key, example in _FILES.items():
         text = str(getattr(file, key))
         try:
-            places[key] = _address(text, layers, _FILES[key]) if "://" in text or "${" in text else text
+            if "://" in text or "${" in text:
+                places[key] = _address(text, layers, example)
         except ValueError as error:
             mistakes.append(f"{key}: {error}")
-    return replace(
-        file, destination=places.get("destination", file.destination), journal=places.get("journal", file.journal)
-    )
+    return replace(file, **places)
 
 
 def _address(text: str, layers: Layers, file: str) -> str:
@@ -45,24 +45,20 @@ def _address(text: str, layers: Layers, file: str) -> str:
             "expected an address without a password, because this file is read by many; PostgreSQL takes it from "
             "PGPASSWORD or a password file, or write ${NAME_OF_A_VARIABLE} in its place"
         )
-    address, end = "", 0
-    for part in _PART.finditer(text):
-        address += text[end : part.start()] + _value(part, text, layers)
-        end = part.end()
-    address += text[end:]
+    address = _PART.sub(lambda part: _value(part, layers), text)
     if address.partition("://")[0] not in {"postgresql", "postgres"} or "://" not in address:
         raise ValueError(f'expected a path such as "{file}", or a postgresql:// address')
     return address
 
 
-def _value(part: re.Match[str], text: str, layers: Layers) -> str:
+def _value(part: re.Match[str], layers: Layers) -> str:
     name = variable_name(part[1])
     value, _ = layers.variable(name)
     if not value:
         raise ValueError(f"the environment variable {name} is not set; expected it to hold a part of the address")
     if not value.isprintable():
         raise ValueError(f"the environment variable {name} holds no part of an address; expected one line of text")
-    before, after = text[: part.start()], text[part.end() :]
+    before, after = part.string[: part.start()], part.string[part.end() :]
     # A whole address, a host or a database stands as it is; a user or a password may hold what an address is parted by.
     is_one_part = "://" in before and ("@" in after or "?" in before)
     return quote(value, safe="") if is_one_part else value

@@ -48,19 +48,15 @@ def connections(
     tokens: dict[str, Secret] = {}
     warnings: list[str] = []
     seen: dict[str, str] = {}
-    tables = document.get("connections")
-    for name, table in tables.items() if isinstance(tables, Mapping) else ():
+    for name, table in _table(document, "connections").items():
         key = say.dotted(("connections", name))
         alike = seen.setdefault(name.lower().replace("-", "_"), name)
         if alike != name:
             mistakes.append(f'{key}: too like "{alike}"; expected names that differ in more than "-", "_" and case')
         if not isinstance(table, Mapping):
             continue
-        url = _quiet_url(table.get("base_url"))
-        hosts = table.get("allow_hosts")
-        named = [host for host in hosts if isinstance(host, str)] if isinstance(hosts, list | tuple) else []
-        if url and (why := values.refuse_address(url, allow_hosts=named)):
-            mistakes.append(f"{key}.base_url: found {say.found(url)}; {why}")
+        url = _url(table, "base_url")
+        mistakes += _refused(f"{key}.base_url", url, table)
         token = table.get("token")
         if isinstance(token, Mapping):
             try:
@@ -72,27 +68,15 @@ def connections(
 
 
 def webhooks(document: Mapping[str, object], mistakes: list[str]) -> None:
-    """The address that services are to deliver to, and times that must fit each other."""
-    table = document.get("webhooks")
-    if not isinstance(table, Mapping):
-        return
-    hosts = table.get("allow_hosts")
-    why = None
-    if url := _quiet_url(table.get("url")):
-        why = values.refuse_address(
-            url,
-            allow_hosts=[host for host in hosts if isinstance(host, str)] if isinstance(hosts, list | tuple) else [],
-            why_https="a secret travels with every delivery; a host named in allow_hosts may be reached over http",
-        )
-    if url and why:
-        mistakes.append(f"webhooks.url: found {say.found(url)}; {why}")
+    """The address that services are to deliver to."""
+    table = _table(document, "webhooks")
+    why = "a secret travels with every delivery; a host named in allow_hosts may be reached over http"
+    mistakes += _refused("webhooks.url", _url(table, "url"), table, why_https=why)
 
 
 def dashboard(document: Mapping[str, object], directory: Path, layers: Layers, mistakes: list[str]) -> Secret | None:
     """The token of the dashboard, if it has one; beyond this machine it must."""
-    table = document.get("dashboard")
-    if not isinstance(table, Mapping):
-        return None
+    table = _table(document, "dashboard")
     try:
         bind = values.host_and_port(table.get("bind", DashboardSettings().bind))
     except ValueError:
@@ -154,11 +138,25 @@ def _not_told(key: str, text: str, settings: NotifySettings) -> str | None:
     return hooks.wrong(text, settings.allow_hosts, has_server=any(settings.smtp))
 
 
-def _quiet_url(value: object) -> str | None:
+def _table(document: Mapping[str, object], key: str) -> Mapping[str, object]:
+    """A table of the file; an empty one where there is none, or something else, which is its own mistake."""
+    table = document.get(key)
+    return table if isinstance(table, Mapping) else {}
+
+
+def _url(table: Mapping[str, object], part: str) -> str | None:
     try:
-        return values.service_url(value)
+        return values.service_url(table.get(part))
     except ValueError:
-        return None
+        return None  # its own mistake
+
+
+def _refused(key: str, url: str | None, table: Mapping[str, object], **reason: str) -> list[str]:
+    """The mistake of an address that no secret may go to, given the `allow_hosts` beside it."""
+    hosts = table.get("allow_hosts")
+    named = [host for host in hosts if isinstance(host, str)] if isinstance(hosts, list | tuple) else []
+    why = url and values.refuse_address(url, allow_hosts=named, **reason)
+    return [f"{key}: found {say.found(url)}; {why}"] if why else []
 
 
 def _unknown_capabilities(key: str, listed: object) -> list[str]:
@@ -173,24 +171,19 @@ def _unknown_capabilities(key: str, listed: object) -> list[str]:
 
 def schedule(document: Mapping[str, object], mistakes: list[str]) -> None:
     """Cron expressions that mean no time, or a time that never comes."""
-    table = document.get("schedule")
-    if not isinstance(table, Mapping):
+    table = _table(document, "schedule")
+    if not table:
         return
     from octo_sync.pipeline.schedule import next_time  # noqa: PLC0415 - apscheduler takes longer than all the rest
 
     for part, expression in table.items():
         try:
-            if part == "time_zone" or not values.cron(expression):
-                continue
+            if part != "time_zone" and next_time(values.cron(expression), "UTC", _SOME_TIME) is None:
+                mistakes.append(f"schedule.{part}: found {say.found(expression)}; such a time never comes")
         except ValueError:
             continue  # its own mistake
-        try:
-            never = next_time(expression, "UTC", _SOME_TIME) is None
         except ConfigError as error:
             mistakes.append(f"schedule.{part}: {error.args[0].removeprefix('schedule: ')}")
-            continue
-        if never:
-            mistakes.append(f"schedule.{part}: found {say.found(expression)}; such a time never comes")
 
 
 def reconciliations(file: PipelineFile | None, mistakes: list[str]) -> None:
@@ -226,9 +219,7 @@ def reconciliations(file: PipelineFile | None, mistakes: list[str]) -> None:
 
 def spans(document: Mapping[str, object], mistakes: list[str]) -> None:
     """A cap below what it caps."""
-    table, default = document.get("sync"), SyncSettings()
-    if not isinstance(table, Mapping):
-        return
+    table, default = _table(document, "sync"), SyncSettings()
     try:
         first = values.duration(table.get("backoff", default.backoff))
         cap = values.duration(table.get("backoff_cap", default.backoff_cap))

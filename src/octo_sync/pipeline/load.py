@@ -45,6 +45,12 @@ __all__ = [
 ]
 
 _LARGEST_FILE = 1024 * 1024
+_AS_WRITTEN = ("pii", "sync", "schedule", "webhooks", "dashboard", "notify", "log_format", "retention")
+_AS_WRITTEN_OF_A_CONNECTION = (
+    "base_url", "capability_spelling", "capability_overrides", "languages", "headers", "role", "business_time_zone",
+    "booking_date_means",
+)  # fmt: skip
+"""Keys of the file that a pipeline, or a connection, has under the same name."""
 STOP_WITHIN = 5.0
 """Seconds that a stop waits for the landing in hand and for answers: service managers kill after ten."""
 
@@ -228,25 +234,18 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         destination=destination,
         journal_path=directory / ("octo.journal.sqlite" if "://" in files.journal else files.journal),
         journal_url=files.journal if "://" in files.journal else None,
-        pii=file.pii,
         horizons=file.horizon,
         connections=tuple(_connection(each, table, tokens[each]) for each, table in file.connections.items()),
         products={each: table.products for each, table in file.connections.items()},
-        sync=file.sync,
         publish=PublishSettings(
             enabled=file.publish.enabled, contacts=file.publish.contacts, every=file.publish.every, path=read_path
         ),
-        schedule=file.schedule,
-        webhooks=file.webhooks,
-        dashboard=file.dashboard,
         dashboard_token=shown_to,
-        notify=file.notify,
         told=told,
-        log_format=file.log_format,
-        retention=file.retention,
         reconciliations=file.reconcile,
         settings=_settings(file, name, read_path, tokens, shown_to, told, merged.origins),
         warnings=(*merged.warnings, *warnings),
+        **{each: getattr(file, each) for each in _AS_WRITTEN},
     )
 
 
@@ -281,18 +280,11 @@ def _unreadable(path: Path, error: Exception) -> ConfigError:
 def _connection(name: str, table: ConnectionTable, token: Secret) -> Connection:
     return Connection(
         name=name,
-        base_url=table.base_url,
         token=token,
         capabilities=tuple(dict.fromkeys(table.capabilities)),
-        capability_spelling=table.capability_spelling,
-        capability_overrides={str(name): value for name, value in table.capability_overrides.items()},
-        languages=table.languages,
-        headers=dict(table.headers),
-        role=table.role,
         channel=table.channel or name,
-        business_time_zone=table.business_time_zone,
-        booking_date_means=table.booking_date_means,
         limits=Limits(**{each.name: getattr(table.limits, each.name) for each in fields(LimitsTable)}),
+        **{each: getattr(table, each) for each in _AS_WRITTEN_OF_A_CONNECTION},
     )
 
 

@@ -5,7 +5,6 @@ Every function takes whatever TOML, an environment variable or a flag can hold a
 """
 
 import ipaddress
-import math
 import re
 import socket
 import zoneinfo
@@ -78,29 +77,24 @@ def suggest(text: str, known: Collection[str]) -> str:
 
 def duration(value: object) -> float:
     """Seconds from `0.1`, `5`, `"100ms"`, `"5s"`, `"2m"`, `"1h"` or `"1d"`."""
-    seconds = _seconds(value)
-    if not 0 <= seconds <= _LONGEST:
-        raise ValueError(
-            'expected a duration of 0 to 366 days, such as 0.1 (seconds), "100ms", "5s", "2m", "1h" or "1d"'
-        )
-    return seconds
+    wanted = 'expected a duration of 0 to 366 days, such as 0.1 (seconds), "100ms", "5s", "2m", "1h" or "1d"'
+    return _seconds(value, _LONGEST, wanted)
 
 
 def age(value: object) -> float:
     """Seconds like `duration`, up to a hundred years: how long something is kept."""
-    seconds = _seconds(value)
-    if not 0 <= seconds <= 100 * _LONGEST:
-        raise ValueError('expected 0 (for ever) or how long it is kept, such as "90d" or "400d"')
-    return seconds
+    return _seconds(value, 100 * _LONGEST, 'expected 0 (for ever) or how long it is kept, such as "90d" or "400d"')
 
 
-def _seconds(value: object) -> float:
-    if isinstance(value, str):
-        if match := _DURATION.fullmatch(value.strip()):
-            return float(match[1]) * _SECONDS[match[2] or "s"]
-    elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 100 * _LONGEST:
-        return float(value)
-    return math.nan
+def _seconds(value: object, most: float, wanted: str) -> float:
+    seconds: float = -1
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        seconds = float(match[1]) * _SECONDS[match[2] or "s"]
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = value
+    if not 0 <= seconds <= most:
+        raise ValueError(wanted)
+    return float(seconds)
 
 
 def horizon(value: object) -> Horizon:
