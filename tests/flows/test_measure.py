@@ -130,7 +130,7 @@ def test_a_warehouse_on_a_server_that_is_away_hides_nothing_else_and_is_asked_on
         clock.moment = NOON + dt.timedelta(seconds=seconds)
         found = gauges.read()
         assert found["octo_sync_warehouse_bytes"] == expected
-        assert found["octo_sync_journal_bytes"][()] == journal.store.size()
+        assert found["octo_sync_journal_bytes"][()] == journal.size()
     assert len(asked) == 2
 
 
@@ -177,4 +177,4 @@ def test_deliveries_and_quarantine_and_sizes_are_those_of_the_journal_and_the_fi
     assert found["octo_sync_quarantine_entries"]["acme", "bookings"] == 0
     assert found["octo_sync_warehouse_bytes"] == {("warehouse",): 1000, ("read copy",): 500}
     assert found["octo_sync_published_timestamp_seconds"] == {(): pipeline.publish.path.stat().st_mtime}
-    assert found["octo_sync_journal_bytes"][()] == journal.store.size()
+    assert found["octo_sync_journal_bytes"][()] == journal.size()

@@ -323,7 +323,7 @@ async def test_an_erasure_that_was_cut_off_anywhere_is_finished_by_the_next_comm
         target = {
             "note": journal.erasures,
             "blank": journal.inbox,
-            "compact": journal.store,
+            "compact": journal,
             "replace_contacts": Scrubber,
             "shed": opened.ports.warehouse,
             "publish": erasing,
@@ -674,7 +674,7 @@ async def test_an_erasure_that_a_check_keeps_open_is_not_carried_out_again_and_a
     counting(erasing, "publish")
     async with copy.opened(transport=wire(guest)) as opened:
         counting(opened.ports.warehouse, "shed")
-        counting(opened.journal.store, "compact")
+        counting(opened.journal, "compact")
         keeper = Keeper(opened.ports, asyncio.Event(), lambda: "pull-1")
         task = asyncio.create_task(keeper.run())
         try:

@@ -140,7 +140,7 @@ async def test_a_stricter_rule_is_applied_to_what_is_there_and_to_its_bytes(copy
     contacts = f"select full_name, email_address, phone_number from {CONTACTS} where not is_deleted"
     async with project.opened() as opened:  # a webhook's body is kept for as long as deliveries are, whatever the rule
         opened.journal.inbox.blank(lambda _body: True)
-        opened.journal.store.compact()
+        opened.journal.compact()
     assert tables_holding(server, database, theirs) >= {CONTACTS, "raw.records"}
 
     service.forget_requests()

@@ -50,7 +50,7 @@ def fail(journal: Journal, claim, *, retry_at=None, quarantine=False, code="Serv
 def plan(journal: Journal, statement: str, values: tuple[object, ...]) -> list[str]:
     """The steps that the journal's engine will take."""
     explain = "EXPLAIN" if isinstance(journal.path, str) else "EXPLAIN QUERY PLAN"
-    with journal.store.reading() as connection:
+    with journal.reading() as connection:
         return [row[-1] for row in connection.exec_driver_sql(f"{explain} {statement}", values).all()]
 
 

@@ -138,7 +138,7 @@ def test_frames_of_an_earlier_log_are_no_damage(path: Path, tmp_path, clock: Han
     with Journal.open(path, clock=clock) as journal:
         for number in range(20):
             journal.subjects.mark([booking(str(number))], Source.NOTIFICATION)
-        with journal.store.reading() as connection:
+        with journal.reading() as connection:
             assert connection.exec_driver_sql("PRAGMA wal_checkpoint(RESTART)").one()[0] == 0
         journal.subjects.mark([booking("after")], Source.NOTIFICATION)
         (tmp_path / "image").mkdir()

@@ -122,5 +122,5 @@ def test_an_address_is_never_given_out_twice(journal: Journal) -> None:
 )
 def test_database_itself_refuses_what_must_not_be(journal: Journal, change: str) -> None:
     add(journal, ONE)
-    with pytest.raises(JournalError, match="rules"), journal.store.writing() as connection:
+    with pytest.raises(JournalError, match="rules"), journal.writing() as connection:
         connection.exec_driver_sql(change)

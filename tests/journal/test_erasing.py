@@ -94,5 +94,5 @@ def test_bodies_reasons_and_messages_that_name_somebody_go_and_the_rest_stays(
     assert journal.erasures.blank_texts(lambda text: "Ada" in text) == 1
     assert [one.body for one in journal.inbox.deliveries()] == [b"", b"about Bob"]
     assert [one.reason for one in journal.quarantine.entries()] == ["(erased)", "Bob is not a number"]
-    assert journal.store.compact()
+    assert journal.compact()
     assert [one.body for one in journal.inbox.deliveries()] == [b"", b"about Bob"]

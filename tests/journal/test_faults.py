@@ -15,7 +15,7 @@ from octo_sync.model import Source
 
 @ON_A_FILE
 def test_full_disk_is_said_nothing_is_kept_and_work_goes_on_after(journal: Journal) -> None:
-    with journal.store.reading() as connection:
+    with journal.reading() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 3}")
     with pytest.raises(JournalError, match="disk is full"):
@@ -29,7 +29,7 @@ def test_full_disk_is_said_nothing_is_kept_and_work_goes_on_after(journal: Journ
 def test_claims_survive_an_error_of_the_file(journal: Journal) -> None:
     journal.subjects.mark([booking()], Source.USER)
     (claim,) = journal.subjects.claim(1, run_id="r")
-    with journal.store.reading() as connection:
+    with journal.reading() as connection:
         connection.exec_driver_sql("PRAGMA query_only = 1")
     with pytest.raises(JournalError, match="read-only"):
         journal.subjects.landed([claim], run_id="r")
@@ -40,7 +40,7 @@ def test_claims_survive_an_error_of_the_file(journal: Journal) -> None:
 
 @ON_A_FILE
 def test_journal_locked_for_too_long_is_said(journal: Journal, path, monkeypatch) -> None:
-    with journal.store.reading() as connection:
+    with journal.reading() as connection:
         connection.exec_driver_sql("PRAGMA busy_timeout = 20")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -53,7 +53,7 @@ def test_journal_locked_for_too_long_is_said(journal: Journal, path, monkeypatch
 @ON_A_FILE
 def test_writer_keeps_other_writers_out_from_its_first_word(journal: Journal, path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other:
-        with journal.store.writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
+        with journal.writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
             other.execute("BEGIN IMMEDIATE")
         other.execute("BEGIN IMMEDIATE")
 
@@ -69,7 +69,7 @@ def test_directory_that_cannot_be_is_said(tmp_path, clock: HandClock) -> None:
 
 @ON_A_FILE
 def test_vanished_file_is_an_error_and_not_an_empty_journal(journal: Journal, path) -> None:
-    journal.store._disconnect()
+    journal._disconnect()
     path.unlink()
     with pytest.raises(JournalError, match="cannot be opened"):
         journal.subjects.dirty_count()

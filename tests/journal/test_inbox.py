@@ -253,7 +253,7 @@ def test_marking_months_stays_fast_with_fifty_thousand_subjects(journal: Journal
         [availability(f"p{p}", f"o{o}", month) for p in range(1000) for o in range(2) for month in months],
         Source.SCHEDULE,
     )
-    with journal.store.reading() as connection:
+    with journal.reading() as connection:
         connection.exec_driver_sql("ANALYZE subjects")
     steps = plan(journal, sql.KNOWN_OPTIONS, ("[]",))
     assert any(
@@ -405,7 +405,7 @@ def test_deliveries_and_timers_survive_the_process(journal: Journal, clock: Hand
 )
 def test_database_itself_refuses_what_must_not_be(journal: Journal, change: str) -> None:
     journal.inbox.accept([delivery(booking(), confirm=(IN_5,))])
-    with pytest.raises(JournalError, match="rules"), journal.store.writing() as connection:
+    with pytest.raises(JournalError, match="rules"), journal.writing() as connection:
         connection.exec_driver_sql(change)
     assert (len(journal.inbox.deliveries()), len(journal.timers.rows())) == (1, 1)
 
@@ -421,30 +421,30 @@ def pages_in_the_database(journal: Journal) -> int:
 def test_checkpoint_brings_what_was_committed_into_the_database_without_the_writers_connection(
     journal: Journal,
 ) -> None:
-    journal.store.leave_checkpoints()
-    journal.store._disconnect()  # as after an error: the next connection must leave it too
-    journal.store.checkpoint()
+    journal.leave_checkpoints()
+    journal._disconnect()  # as after an error: the next connection must leave it too
+    journal.checkpoint()
     small = pages_in_the_database(journal)
     for _ in range(100):
         journal.inbox.accept([delivery(body=b"x" * 60_000)])
     assert pages_in_the_database(journal) == small  # by itself it would have begun after a thousand pages
-    journal.store.checkpoint()
+    journal.checkpoint()
     assert pages_in_the_database(journal) > small + 100 * 60_000
     assert len(journal.inbox.deliveries(1000)) == 100
     journal.close()
-    journal.store.checkpoint()
+    journal.checkpoint()
     assert [one.name for one in journal.path.parent.iterdir()] == [journal.path.name]
 
 
 @ON_A_FILE
 def test_folded_log_is_written_from_its_beginning_again(journal: Journal) -> None:
-    journal.store.leave_checkpoints()
+    journal.leave_checkpoints()
     log = journal.path.with_name(journal.path.name + "-wal")
     sizes = []
     for _ in range(5):
         for _ in range(20):
             journal.inbox.accept([delivery(body=b"x" * 60_000)])
-        journal.store.checkpoint()
+        journal.checkpoint()
         sizes.append(log.stat().st_size)
     assert max(sizes) < 2 * sizes[0]  # not five times
 

@@ -13,7 +13,7 @@ JULY_TO_AUGUST = ("2026-07", "2026-08")
 
 
 def counts(journal, **more):
-    found = journal.subjects.kind_counts("acme", journal.store.clock.now(), availability=JULY_TO_AUGUST, **more)
+    found = journal.subjects.kind_counts("acme", journal.clock.now(), availability=JULY_TO_AUGUST, **more)
     return {count.kind: count for count in found}
 
 
@@ -118,16 +118,16 @@ def test_connections_are_those_of_which_anything_was_asked(journal: Journal):
 
 
 def test_a_journal_says_how_large_it_is(journal: Journal):
-    before = journal.store.size()
+    before = journal.size()
     journal.subjects.mark([booking(f"b-{number}") for number in range(3000)], Source.USER)
-    assert journal.store.size() > before + 100_000
+    assert journal.size() > before + 100_000
 
 
 @ON_A_FILE
 def test_the_size_is_that_of_the_file_and_its_log(journal: Journal, path):
     journal.subjects.mark([booking("b")], Source.USER)
     log = path.with_name(f"{path.name}-wal")
-    assert journal.store.size() == path.stat().st_size + log.stat().st_size
+    assert journal.size() == path.stat().st_size + log.stat().st_size
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    assert journal.store.size() == path.stat().st_size
+    assert journal.size() == path.stat().st_size

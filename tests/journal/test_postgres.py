@@ -38,7 +38,7 @@ def admin(path):
 
 
 def backend(journal: Journal) -> int:
-    with journal.store.reading() as connection:
+    with journal.reading() as connection:
         return connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
 
 
@@ -63,7 +63,7 @@ def test_a_session_killed_between_two_calls_costs_nobody_an_error(journal: Journ
 def test_a_session_killed_in_a_transaction_keeps_nothing_of_it_and_the_next_call_goes_on(
     journal: Journal, admin
 ) -> None:
-    with pytest.raises(JournalError, match=r"cannot be reached.*not done"), journal.store.writing() as connection:  # noqa: PT012 - the block is the point
+    with pytest.raises(JournalError, match=r"cannot be reached.*not done"), journal.writing() as connection:  # noqa: PT012 - the block is the point
         connection.exec_driver_sql("UPDATE counters SET value = value + 1")
         pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
         admin.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
@@ -96,7 +96,7 @@ def test_a_commit_whose_answer_was_lost_is_not_acknowledged_and_may_be_repeated(
 def test_a_transaction_that_the_server_gave_up_is_never_taken_for_committed(journal: Journal) -> None:
     with (
         pytest.raises(JournalError, match="did not keep"),
-        journal.store.writing() as connection,
+        journal.writing() as connection,
         pytest.raises(psycopg.Error),
     ):
         connection.connection.driver_connection.execute("SELECT 1 / 0")
@@ -122,7 +122,7 @@ def test_a_server_that_restarts_is_waited_for_by_nobody_and_found_again(clock: H
 
 def test_a_table_locked_for_too_long_is_said_and_nothing_is_kept(journal: Journal, admin, monkeypatch) -> None:
     assert setting(journal, "lock_timeout") == f"{BUSY_TIMEOUT_MS // 1000}s"
-    with journal.store.reading() as connection:
+    with journal.reading() as connection:
         connection.exec_driver_sql("SET lock_timeout TO 50")
     with admin.transaction():
         admin.execute("LOCK TABLE journal.subjects")
@@ -135,12 +135,12 @@ def test_a_table_locked_for_too_long_is_said_and_nothing_is_kept(journal: Journa
 
 def test_one_writer_at_a_time_and_the_others_are_patient_for_a_while(journal: Journal, path, clock: HandClock) -> None:
     with Journal.open(path, clock=clock) as other:
-        with other.store.reading() as connection:
+        with other.reading() as connection:
             connection.exec_driver_sql("SET lock_timeout TO 50")
-        with journal.store.writing(), pytest.raises(JournalError, match="locked"):
+        with journal.writing(), pytest.raises(JournalError, match="locked"):
             other.subjects.mark([booking("b")], Source.USER)
         numbers: list[int] = []
-        with journal.store.writing():
+        with journal.writing():
             late = threading.Thread(target=lambda: numbers.append(other.subjects.mark([booking("b")], Source.USER)))
             late.start()
             time.sleep(0.1)
@@ -154,14 +154,14 @@ def test_a_read_only_server_is_said(journal: Journal, path, admin, clock: HandCl
     name = admin.info.dbname
     admin.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only TO on')
     try:
-        journal.store._disconnect()
+        journal._disconnect()
         with pytest.raises(JournalError, match="read-only"):
             journal.subjects.mark([booking("b")], Source.USER)
         assert journal.subjects.dirty_count() == 1
     finally:
         admin.execute("SET default_transaction_read_only TO off")
         admin.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
-    journal.store._disconnect()
+    journal._disconnect()
     journal.subjects.mark([booking("b")], Source.USER)
     assert journal.subjects.dirty_count() == 2
 
@@ -175,7 +175,7 @@ def test_a_full_disk_is_said(journal: Journal) -> None:
 
 
 def setting(journal: Journal, name: str) -> str:
-    with journal.store.reading() as connection:
+    with journal.reading() as connection:
         return connection.exec_driver_sql(f"SHOW {name}").scalar_one()
 
 
@@ -207,7 +207,7 @@ def test_no_password_and_no_value_is_in_any_error(journal: Journal, path, clock:
             Journal.open(address, clock=clock)
         assert "hunter2" not in str(said.value)
         assert "\n" not in str(said.value)
-    with pytest.raises(JournalError, match="rules") as said, journal.store.writing() as connection:
+    with pytest.raises(JournalError, match="rules") as said, journal.writing() as connection:
         connection.exec_driver_sql("INSERT INTO settings VALUES (?, ?, ?, ?)", ("", "", "hunter2", "x"))
     assert "hunter2" not in str(said.value)
 
@@ -220,7 +220,7 @@ def test_a_user_with_the_schema_and_nothing_else_can_work(path, admin, postgres_
     admin.execute("CREATE SCHEMA journal AUTHORIZATION journal_only")
     with Journal.open(postgres_server.dsn(name, user="journal_only", password=secret), clock=clock) as journal:
         journal.inbox.accept([delivery(b"1")])
-        assert journal.store.compact()
+        assert journal.compact()
         with journal.leases.acquire(NO_FILE, owner="test"):
             assert journal.subjects.dirty_count() == 1
 
@@ -244,7 +244,7 @@ def test_the_character_that_postgresql_has_not_stops_nothing(journal: Journal) -
 
 
 def test_migrated_tables_have_the_columns_of_the_models(journal: Journal) -> None:
-    with journal.store.reading() as connection:
+    with journal.reading() as connection:
         there = inspect(connection)
         assert set(there.get_table_names(schema="journal")) == set(models.metadata.tables)
         for table in models.metadata.tables.values():

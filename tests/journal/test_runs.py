@@ -58,7 +58,7 @@ def test_a_run_gives_its_claims_back_though_its_end_cannot_be_written(journal: J
         raise JournalError("No space is left.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(journal.store, "writing", full)
+        patched.setattr(journal, "writing", full)
         with pytest.raises(JournalError, match="No space"):
             journal.runs.end("a", "ok")
     assert [claim.subject for claim in journal.subjects.claim(1, run_id="b")] == [subject]

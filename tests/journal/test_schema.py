@@ -62,7 +62,7 @@ def test_migrations_are_numbered_without_a_gap() -> None:
 
 def test_older_program_refuses_a_newer_schema_in_one_line(journal: Journal, path, clock: HandClock) -> None:
     journal.subjects.mark([booking()], Source.USER)
-    with journal.store.writing() as connection:
+    with journal.writing() as connection:
         connection.exec_driver_sql("INSERT INTO schema_version VALUES (999, '2030-01-01T00:00:00.000000Z')")
     journal.close()
     with pytest.raises(JournalError, match=r"newer octo-sync .*999.*upgrade octo-sync") as refused:
@@ -86,7 +86,7 @@ def test_failed_migration_leaves_nothing_and_is_tried_again(
         with Journal.open(path, clock=clock) as migrated:
             assert migrated.subjects.dirty_count() == 1
             assert migrated.recovered_from is None
-            assert migrated.store.schema_version() == number
+            assert migrated.schema_version() == number
 
 
 @pytest.mark.deep(0.1, everyday=4)
@@ -111,7 +111,7 @@ def test_failed_migration_leaves_nothing_and_is_tried_again(
 def test_database_itself_refuses_what_must_not_be(journal: Journal, change: str) -> None:
     journal.subjects.mark([booking()], Source.USER)
     journal.runs.start("run", "sandbox", run_id="r", fence=1)
-    with pytest.raises(JournalError, match="rules"), journal.store.writing() as connection:
+    with pytest.raises(JournalError, match="rules"), journal.writing() as connection:
         connection.exec_driver_sql(change)
     assert journal.subjects.dirty_count() == 1
 
@@ -121,7 +121,7 @@ def test_file_is_private_and_durable(journal: Journal, path) -> None:
     journal.subjects.mark([booking()], Source.USER)
     for name in ("", "-wal", "-shm"):
         assert stat.S_IMODE(path.with_name(path.name + name).stat().st_mode) == 0o600
-    with journal.store.reading() as connection:
+    with journal.reading() as connection:
         for pragma, value in {
             "journal_mode": "wal",
             "synchronous": 2,

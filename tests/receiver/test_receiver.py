@@ -333,7 +333,7 @@ async def test_a_journal_that_became_read_only_is_503_and_it_resumes_alone(recei
     running = await receiver()
     assert (await running.ask(post(booking_body("before")))).status == 200
     await running.endpoints.close()  # the note that it was seen would meet the fault first, and mend it
-    running.journal.store._connection.exec_driver_sql("PRAGMA query_only=1")
+    running.journal._connection.exec_driver_sql("PRAGMA query_only=1")
     assert (await running.ask(post(booking_body("during")))).status == 503
     assert (await running.ask(post(booking_body("after")))).status == 200
     assert bodies(running) == [booking_body("before"), booking_body("after")]

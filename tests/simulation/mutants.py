@@ -127,7 +127,7 @@ def confirming_looks_lost_on_restart():
 
     def forgetful(self, ports, *args, **more):
         begin(self, ports, *args, **more)
-        with ports.journal.store.writing() as db:
+        with ports.journal.writing() as db:
             db.exec_driver_sql("DELETE FROM timers")
 
     Keeper.__init__ = forgetful
@@ -196,7 +196,7 @@ def a_rest_that_forgets_the_mark():
         import asyncio
 
         resting = self._throttle.throttled(asyncio.get_running_loop().time())
-        with self.ports.journal.store.writing() as db:
+        with self.ports.journal.writing() as db:
             for one in resting:
                 db.exec_driver_sql(
                     'UPDATE subjects SET landed_seq = wanted_seq WHERE connection = ? AND kind = ? AND "key" = ?',
@@ -385,7 +385,7 @@ def ordered_by_the_wall_clock():
     from octo_sync.app.project import Numbers
 
     def by_the_clock(self):
-        return int(self._journal.store.clock.now().timestamp() * 1_000_000)
+        return int(self._journal.clock.now().timestamp() * 1_000_000)
 
     Numbers.next = by_the_clock
 

@@ -34,7 +34,7 @@ def _versions(project: options.Places, loaded: "Pipeline", *, json_: bool) -> in
     kept = None
     if journal is not None:
         with journal:
-            kept = journal.store.schema_version()
+            kept = journal.schema_version()
     schema, engine = _of_warehouse(loaded)
     if json_:
         document = {"schema": {"program": SCHEMA_VERSION, "file": schema}, "journal": {"program": known, "file": kept}}

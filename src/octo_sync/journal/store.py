@@ -54,7 +54,7 @@ class Store:
         """Where a damaged predecessor was moved to when this file was opened; the caller then marks everything."""
         self.database = _database(path)
         self.name = self.database.name
-        """What sentences call it."""
+        """What sentences call it; without a password."""
         self.clock = clock
         self.lock = threading.RLock()
         self._connection: Connection | None = None
@@ -69,8 +69,9 @@ class Store:
 
         `path` is an SQLite file or the address of a PostgreSQL database, `postgresql://user@host/database`.
 
-        Raises JournalError: another program's database, a newer octo-sync's schema, no right to write, locked, disk
-        full, no server.
+        Raises:
+            JournalError: Another program's database, a newer octo-sync's schema, no right to write, locked, disk full, no
+                server.
         """
 
         def fill(draft: Path) -> None:

@@ -184,7 +184,7 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     for table, column in _LOGS:
         # By their own rows, not by the journal's: it forgets quarantine and runs sooner, and only its last runs are copied.
         warehouse.write_log(table, _naming(ports, table, column, in_text))
-    if not journal.store.compact():
+    if not journal.compact():
         done.left.append(_JOURNAL_IS_READ)
     now = ports.clock.now()
     with warehouse.scrubbing(ports.fence) as scrubber:
@@ -207,7 +207,7 @@ def _taken_up(ports: Ports, asked: Erasure) -> _Carried:
     """One whose rows are gone already, with what is left of it but for the copies."""
     done = _Carried(asked, [], is_repeated=True, counts=dict(asked.counts))
     is_unknown = _SEARCHED not in asked.counts  # cut off before it was written down
-    if (is_unknown or _JOURNAL_IS_READ in asked.left) and not ports.journal.store.compact():
+    if (is_unknown or _JOURNAL_IS_READ in asked.left) and not ports.journal.compact():
         done.left.append(_JOURNAL_IS_READ)
     return done
 

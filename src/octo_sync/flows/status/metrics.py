@@ -101,7 +101,7 @@ class Gauges:
         found = status(pipeline, journal, None, clock=self._clock, alive=lambda *_: True, silent=self._silent(now))
         return {
             "octo_sync_build_info": {self._build: 1},
-            "octo_sync_journal_bytes": {(): journal.store.size()},
+            "octo_sync_journal_bytes": {(): journal.size()},
             "octo_sync_warehouse_bytes": self._bytes(now),
             "octo_sync_published_timestamp_seconds": _published(pipeline),
             "octo_sync_quarantine_entries": self._quarantine(),

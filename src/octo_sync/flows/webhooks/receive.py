@@ -143,7 +143,7 @@ class Inbox:
         self._closed = False
         self.batches: list[Callable[[int], object]] = []
         """Told the size of each transaction."""
-        journal.store.leave_checkpoints()
+        journal.leave_checkpoints()
 
     @property
     def waiting(self) -> int:
@@ -235,7 +235,7 @@ class Inbox:
     async def _checkpoint(self) -> None:
         self._since_checkpoint = 0
         try:
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._journal.store.checkpoint)
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._journal.checkpoint)
         except JournalError as error:
             log.warning(
                 "action=checkpoint_failed error=%s", error
