@@ -28,7 +28,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
 from octo_sync.model import Source, Subject, SubjectKind, Window
@@ -95,17 +95,13 @@ Words: Any = Text().with_variant(Text(collation="C"), "postgresql")
 class _AsText(TypeDecorator[Any]):
     """A value of Python that the database keeps as a text."""
 
-    impl = Text
+    impl = Words
     cache_ok = True
 
     def __init__(self, write: Callable[[Any], str], read: Callable[[str], Any]) -> None:
         super().__init__()
         self.write = write
         self.read = read
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """As other texts."""
-        return Text(collation="C" if dialect.name == "postgresql" else None)
 
     def process_bind_param(self, value: Any | None, dialect: Dialect) -> str | None:  # noqa: ANN401 - any value
         """Python to database."""

@@ -31,15 +31,16 @@ class Answer:
 
     def json(self) -> Any:  # noqa: ANN401 - that is what JSON is
         """The body decoded into Python's own types, anew each time; `AnswerInvalid` when it is not JSON."""
+        return self.read(Any, f"{self.call.operation} was answered with something that is not JSON")
+
+    def read(self, kind: Any, otherwise: str) -> Any:  # noqa: ANN401 - a type, and what is of it
+        """The body as a record of a kind; `AnswerInvalid`, which begins with `otherwise`, when it is none."""
         problem = ""
         try:
-            return msgspec.json.decode(self.body)
+            return msgspec.json.decode(self.body, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             problem = type(error).__name__ if isinstance(error, UnicodeDecodeError) else str(error)
-        raise AnswerInvalid(
-            f"{self.call.operation} was answered with something that is not JSON ({problem}); nothing of it was used",
-            status=self.status,
-        )
+        raise AnswerInvalid(f"{otherwise} ({problem}); nothing of it was used", status=self.status)
 
 
 @dataclass(frozen=True, slots=True)

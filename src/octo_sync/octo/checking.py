@@ -18,7 +18,7 @@ from msgspec import UNSET, Struct
 from octo_sync.model import Window
 from octo_sync.octo.oddities import mend_booking, mend_departures, mend_product, noted
 from octo_sync.octo.reading import INVALID, BadRecord, Raw, Reader
-from octo_sync.octo.records import Availability, BookedAvailability, Booking, Product, Supplier
+from octo_sync.octo.records import Availability, Booking, Product, Supplier
 
 __all__ = [
     "LINE",
@@ -74,8 +74,8 @@ Screen = Callable[[Booking], Screened]
 class CheckedBookings(Checked):
     """`payloads` are views of the records as received, in the order of `ids`, like `hashes`, `digests` and `screened`.
 
-    `seen` are (uuid, digest) of records that equal what is landed and were not read; the dates, which may be None, are
-    those of `ids`, then those of `seen`.
+    `seen` are (uuid, digest) of records that equal what is landed and were not read; `dates` are the travel date and the date
+    of creation, which may be None, of `ids`, then of `seen`.
     """
 
     payloads: tuple[memoryview, ...]
@@ -83,8 +83,7 @@ class CheckedBookings(Checked):
     digests: tuple[int, ...]
     screened: tuple[Screened, ...]
     seen: tuple[tuple[str, int], ...]
-    travel_dates: tuple[date | None, ...]
-    created_dates: tuple[date | None, ...]
+    dates: tuple[tuple[date | None, date | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +159,7 @@ class _ReadBooking:
     digest: int
     screened: Screened
     capabilities: set[str]
-    travel: date | None
-    created: date | None
+    dates: tuple[date | None, date | None]
 
 
 def check_bookings(
@@ -196,9 +194,7 @@ def check_bookings(
         except msgspec.MsgspecError as error:
             reader.set_aside(error, raw, index)
             continue
-        slot = record.availability
-        start = slot.local_date_time_start if isinstance(slot, BookedAvailability) else None
-        made = record.utc_created_at
+        start, made = record.availability and record.availability.local_date_time_start, record.utc_created_at
         screened = screen(record)
         ids.append(record.uuid)
         found.append(
@@ -209,8 +205,7 @@ def check_bookings(
                 digest=digest,
                 screened=screened,
                 capabilities=_booking_capabilities(record),
-                travel=start.date() if isinstance(start, datetime) else None,
-                created=made.date() if isinstance(made, datetime) else None,
+                dates=(_day(start), _day(made)),
             )
         )
     uuids = {uuid for uuid, _ in seen}
@@ -218,7 +213,6 @@ def check_bookings(
         # A uuid that comes twice: which of its records counts can only be said when all are read.
         return check_bookings(body, single=single, salt=salt, screen=screen)
     found, ids = _keep_last(found, ids, reader.bad)
-    dates = [known[digest] for _, digest in seen]
     return CheckedBookings(
         records=tuple(b"[%b]" % b",".join(r.line for r in found[i : i + LINE]) for i in range(0, len(found), LINE)),
         ids=tuple(ids),
@@ -230,9 +224,12 @@ def check_bookings(
         digests=tuple(r.digest for r in found),
         screened=tuple(r.screened for r in found),
         seen=tuple(seen),
-        travel_dates=(*(r.travel for r in found), *(travel for _, travel, _ in dates)),
-        created_dates=(*(r.created for r in found), *(created for _, _, created in dates)),
+        dates=(*(r.dates for r in found), *(known[digest][1:] for _, digest in seen)),
     )
+
+
+def _day(moment: object) -> date | None:
+    return moment.date() if isinstance(moment, datetime) else None
 
 
 def _product_capabilities(record: Product) -> set[str]:

@@ -213,16 +213,9 @@ class ExtraRestrictions(Record):
     default: NotKept = UNSET
 
 
-class Extra(Record):
-    """An addon (capability `extras`)."""
+class Described(Record):
+    """What the capability `content` says of units and extras."""
 
-    id: Id
-    internal_name: Text = UNSET
-    reference: Text = UNSET
-    title: Text = UNSET
-    restrictions: ExtraRestrictions | UnsetType | None = UNSET
-    pricing_from: NotKept = UNSET
-    pricing: NotKept = UNSET
     short_description: NotKept = UNSET
     description: NotKept = UNSET
     features: NotKept = UNSET
@@ -232,7 +225,19 @@ class Extra(Record):
     category_labels: NotKept = UNSET
 
 
-class Unit(Record):
+class Extra(Described, kw_only=True):
+    """An addon (capability `extras`)."""
+
+    id: Id
+    internal_name: Text = UNSET
+    reference: Text = UNSET
+    title: Text = UNSET
+    restrictions: ExtraRestrictions | UnsetType | None = UNSET
+    pricing_from: NotKept = UNSET
+    pricing: NotKept = UNSET
+
+
+class Unit(Described, kw_only=True):
     """A ticket type of an option; its id is unique inside the option only."""
 
     id: Id
@@ -245,13 +250,6 @@ class Unit(Record):
     extras: list[Extra] | UnsetType | None = UNSET
     pricing: NotKept = UNSET
     required_contact_fields: NotKept = UNSET
-    short_description: NotKept = UNSET
-    description: NotKept = UNSET
-    features: NotKept = UNSET
-    faqs: NotKept = UNSET
-    media: NotKept = UNSET
-    locations: NotKept = UNSET
-    category_labels: NotKept = UNSET
 
 
 class OptionRestrictions(Record):

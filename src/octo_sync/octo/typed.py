@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from octo_sync.errors import AnswerInvalid, RequestRefused
@@ -39,16 +38,8 @@ class Typed(ABC):
     async def ask(self, call: Call[T]) -> Reply[T]:
         """Carry out one call and read the record that its endpoint answers with."""
         answer = await self.send(call)
-        problem = ""
-        try:
-            return Reply(_settled(msgspec.json.decode(answer.body, type=call.answers)), answer)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            problem = type(error).__name__ if isinstance(error, UnicodeDecodeError) else str(error)
-        raise AnswerInvalid(
-            f"{call.operation} ({call.method} {call.path}) was answered with a record that is not OCTO's ({problem}); "
-            "nothing of it was used",
-            status=answer.status,
-        )
+        otherwise = f"{call.operation} ({call.method} {call.path}) was answered with a record that is not OCTO's"
+        return Reply(_settled(answer.read(call.answers, otherwise)), answer)
 
     async def list_subscriptions(self, *, params: Mapping[str, str] | None = None) -> Reply[SubscriptionList]:
         """All webhook subscriptions of the token, whatever shape they come in, page after page (Q31).
@@ -107,10 +98,7 @@ class Typed(ABC):
     ) -> Reply[records.Subscription | None]:
         """Replace everything about a subscription; None when the service answers without it, which the brief allows."""
         answer = await self.send(endpoints.update_subscription(subscription_id, url, notification_types, headers))
-        record = None
-        if answer.body.lstrip()[:1] == b"{":
-            record = normalise(answer.json())
-        return Reply(record, answer)
+        return Reply(normalise(answer.json()) if answer.body.lstrip()[:1] == b"{" else None, answer)
 
     async def delete_subscription(self, subscription_id: str) -> Answer:
         """End a subscription."""

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Self
 
 import uvicorn
@@ -33,17 +32,9 @@ _HEAD_TOO_LARGE = b"431 Request Header Fields Too Large", "head_too_large"
 _TOO_MANY = b"503 Service Unavailable\r\nretry-after: 5", "too_many"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bounds:
-    header_limit: int
-    header_timeout: float
-    request_timeout: float
-    max_connections: int
-    refused: Callable[[str], object]
-
-
 class _Config(uvicorn.Config):
-    bounds: _Bounds
+    limits: WebhookSettings
+    refused: Callable[[str], object]
 
 
 class _Protocol(HttpToolsProtocol):
@@ -64,7 +55,7 @@ class _Protocol(HttpToolsProtocol):
         """A new connection: one too many is told so."""
         super().connection_made(transport)
         self._began = self.loop.time()
-        if len(self.connections) > self.config.bounds.max_connections:
+        if len(self.connections) > self.config.limits.max_connections:
             self.end(*_TOO_MANY)
 
     def data_received(self, data: bytes) -> None:
@@ -77,7 +68,7 @@ class _Protocol(HttpToolsProtocol):
         # A head that is not whole yet is kept by the parser: count what it was given.
         if self._in_head and not self._ended:
             self._head_bytes += len(data)
-            if self._head_bytes > self.config.bounds.header_limit:
+            if self._head_bytes > self.config.limits.header_limit:
                 self.end(*_HEAD_TOO_LARGE)
 
     def on_message_begin(self) -> None:
@@ -88,7 +79,7 @@ class _Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """A head is whole; one that came at once may be too large all the same."""
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        if size > self.config.bounds.header_limit:
+        if size > self.config.limits.header_limit:
             self.end(*_HEAD_TOO_LARGE)
             raise ValueError("the head is too large")  # stops the parser; nobody sees it
         self._in_head, self._head_bytes = False, 0
@@ -107,17 +98,17 @@ class _Protocol(HttpToolsProtocol):
 
     def look(self, now: float) -> None:
         """End the connection if its request takes too long."""
-        bounds = self.config.bounds
+        limits = self.config.limits
         if self._began is None or self._ended:
             return
-        allowed = bounds.header_timeout if self._in_head else bounds.request_timeout
+        allowed = limits.header_timeout if self._in_head else limits.request_timeout
         if now - self._began > allowed:
             self.end(*_SLOW)
 
     def end(self, status: bytes, reason: str) -> None:
         """Say why, unless an answer has begun, and close."""
         self._ended = True
-        self.config.bounds.refused(reason)
+        self.config.refused(reason)
         if self._in_head or not self.cycle.response_started:
             self.transport.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         if self.transport.get_write_buffer_size():
@@ -186,14 +177,8 @@ class WebServer:
             timeout_graceful_shutdown=stop_within,  # type: ignore[arg-type]  # it waits for parts of a second too
             backlog=2048,
         )
-        config.bounds = _Bounds(
-            header_limit=limits.header_limit,
-            header_timeout=limits.header_timeout,
-            request_timeout=limits.request_timeout,
-            max_connections=limits.max_connections,
-            refused=refused,
-        )
-        self._server, self._bounds, self._address, self._key = _Uvicorn(config), config.bounds, limits.address, key
+        config.limits, config.refused = limits, refused
+        self._server, self._limits, self._key = _Uvicorn(config), limits, key
         self._tasks: list[asyncio.Task[Any]] = []
         self.url = ""
         """Where it listens, with the port that was really taken."""
@@ -204,7 +189,7 @@ class WebServer:
         Raises:
             ConfigError: The address cannot be had.
         """
-        sock = _bound(*self._address, self._key)
+        sock = _bound(*self._limits.address, self._key)
         host, port = sock.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         loop = asyncio.get_running_loop()
@@ -235,7 +220,7 @@ class WebServer:
 
     async def _watch(self) -> None:
         """Look at every connection now and then: one timer for all costs less than one for each request."""
-        shortest = min(self._bounds.header_timeout, self._bounds.request_timeout)
+        shortest = min(self._limits.header_timeout, self._limits.request_timeout)
         pause = max(_SHORTEST_LOOK, shortest / _LOOKS_PER_TIMEOUT)
         loop = asyncio.get_running_loop()
         while True:

@@ -72,9 +72,8 @@ def dates(seen: Seen, connection: Connection, kept: Kept) -> Iterable[Check]:
             checked = checking.check_bookings(answer.body)
         except OctoSyncError:
             continue
-        dates = list(zip(checked.travel_dates, checked.created_dates, strict=True))
-        ahead += [(travel - made).days for travel, made in dates if travel and made]
-        means = quirks.booking_dates_mean(dates, window)
+        ahead += [(travel - made).days for travel, made in checked.dates if travel and made]
+        means = quirks.booking_dates_mean(checked.dates, window)
         if means in fits:
             fits[means] = True
     configured = connection.booking_date_means

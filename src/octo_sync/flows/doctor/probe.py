@@ -171,7 +171,7 @@ def _means(seen: Seen) -> str:
             checked = checking.check_bookings(answer.body)
         except OctoSyncError:
             continue
-        means = quirks.booking_dates_mean(zip(checked.travel_dates, checked.created_dates, strict=True), window)
+        means = quirks.booking_dates_mean(checked.dates, window)
         if means in ("travel", "creation"):
             return means
     return "unknown"

@@ -301,7 +301,7 @@ class _Look:
             return
         self._seen.bookings.append((answer, window))
         self._cut("bookings", len(checked.ids))
-        means = quirks.booking_dates_mean(zip(checked.travel_dates, checked.created_dates, strict=True), window)
+        means = quirks.booking_dates_mean(checked.dates, window)
         told = {"travel": "; dates are travel dates", "creation": "; dates are creation dates"}.get(means, "")
         self._say("bookings", "warn" if checked.bad else "ok", f"{len(checked.ids)} from {window}{told}")
 

@@ -233,7 +233,7 @@ class Fetcher:
         seen: list[Seen] = []
         for (part, answer), checked in zip(pieces.calls, checks, strict=True):
             lines += self._lines(claim, answer, "bookings", checked, part)
-            dates += zip(checked.travel_dates, checked.created_dates, strict=True)
+            dates += checked.dates
             seen += [Seen(uuid, answer.request_seq) for uuid, _ in checked.seen]
             if "bookings" in self._ports.pipeline.sync.raw:
                 # A few records of many must not keep the whole answer in memory.
