@@ -44,7 +44,7 @@ from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import WebhookSettings, load
 from octo_sync.receiver.endpoints import EndpointCache
-from octo_sync.receiver.routes import receiver_app
+from octo_sync.receiver.routes import Receiver
 from octo_sync.receiver.server import WebServer
 
 HERE = Path(__file__).resolve().parent
@@ -139,7 +139,7 @@ def receiver(directory):
     )
     while claims := journal.subjects.claim(5000, run_id="bench"):
         journal.subjects.landed(claims, run_id="bench")
-    return receiver_app(Inbox(journal, Routing(pipeline, Clock())), EndpointCache(journal), pipeline.webhooks)
+    return Receiver(Inbox(journal, Routing(pipeline, Clock())), EndpointCache(journal), pipeline.webhooks)
 
 
 async def serve(what, directory):

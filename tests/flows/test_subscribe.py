@@ -25,7 +25,7 @@ from octo_sync.journal import Journal
 from octo_sync.model import Connection, Limits, Secret
 from octo_sync.octo.client import OctoClient
 from octo_sync.receiver import endpoints as cache
-from octo_sync.receiver.routes import receiver_app
+from octo_sync.receiver.routes import Receiver
 
 BASE = "https://hooks.example.com/octo"
 FOREIGN = "https://crm.example.com/in"
@@ -566,7 +566,7 @@ async def test_rotation_costs_no_delivery_before_it_while_it_is_under_way_or_aft
         stack.callback(shop.journal.close)
         stack.push_async_callback(inbox.close)
         stack.push_async_callback(open_ones.close)
-        app = receiver_app(inbox, open_ones, pipeline.webhooks)
+        app = Receiver(inbox, open_ones, pipeline.webhooks)
         sender = await stack.enter_async_context(httpx.AsyncClient(transport=httpx.ASGITransport(app)))
 
         async def deliver(url, headers):

@@ -15,7 +15,7 @@ from octo_sync.journal import Journal
 from octo_sync.pipeline import values
 from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.metrics import Metrics
-from octo_sync.receiver.routes import receiver_app
+from octo_sync.receiver.routes import Receiver
 from octo_sync.receiver.server import WebServer
 
 
@@ -115,7 +115,7 @@ async def receiver(tmp_path):
             metrics = Metrics(
                 lambda: {"octo_sync_backlog_subjects": {("acme", "booking"): journal.subjects.dirty_count()}}
             )
-            app = receiver_app(inbox, endpoints, pipeline.webhooks, metrics)
+            app = Receiver(inbox, endpoints, pipeline.webhooks, metrics)
             stack.push_async_callback(inbox.close)
             stack.push_async_callback(endpoints.close)
             server = WebServer(app, pipeline.webhooks, stop_within=60.0, refused=metrics.refused)

@@ -195,7 +195,7 @@ async def test_forged_deliveries_are_refused_from_the_headers_alone(receiver):
     async def send(message):
         sent.append(message)
 
-    app = module.receiver_app(running.inbox, running.endpoints, running_limits())
+    app = module.Receiver(running.inbox, running.endpoints, running_limits())
     scope = {"type": "http", "method": "POST", "path": f"/{ENDPOINT}", "headers": [(b"x-octo-sync-secret", b"wrong")]}
     await app(scope, receive, send)
     assert (asked, sent[0]["status"]) == ([], 401)

@@ -16,7 +16,7 @@ from octo_sync.journal import Journal, Received
 from octo_sync.pipeline import STOP_WITHIN
 from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.metrics import Metrics
-from octo_sync.receiver.routes import receiver_app
+from octo_sync.receiver.routes import Receiver
 
 __all__ = ["dashboard", "receiver"]
 
@@ -75,7 +75,7 @@ async def receiver(program: Program, journal: Journal) -> AsyncIterator[None]:
     means = program.means
     with _gauges(program) as gauges:
         metrics = Metrics(gauges.read)
-        app = receiver_app(inbox, endpoints, pipeline.webhooks, metrics)
+        app = Receiver(inbox, endpoints, pipeline.webhooks, metrics)
         try:
             async with means.server(app, pipeline.webhooks, stop_within=STOP_WITHIN, refused=metrics.refused) as server:
                 events.listening(server.url)

@@ -43,19 +43,9 @@ class Quarantine:
 
         `subject` is what a retry marks.
         """
-        row = (
-            connection,
-            resource,
-            key,
-            path,
-            reason[:_LONGEST_REASON],
-            payload_digest,
-            subject.kind.value if subject else None,
-            subject.key if subject else None,
-            to_text(self._store.clock.now()),
-            run_id,
-        )
-        self._store.change(sql.QUARANTINE_RECORD, *row)
+        seen = connection, resource, key, path, reason[:_LONGEST_REASON], payload_digest
+        again = (subject.kind.value, subject.key) if subject else (None, None)
+        self._store.change(sql.QUARANTINE_RECORD, *seen, *again, to_text(self._store.clock.now()), run_id)
 
     def clear_records(self, connection: str, resource: str, key: str | Iterable[str]) -> int:
         """The record landed fine: its notes go, whatever their paths. Several keys at once are one transaction."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from octo_sync.pipeline.keys import PipelineFile
 from octo_sync.pipeline.layers import Layers
+from octo_sync.pipeline.settings import PipelineFile
 from octo_sync.pipeline.values import variable_name
 
 __all__ = ["filled"]

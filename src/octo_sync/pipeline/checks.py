@@ -13,9 +13,8 @@ from octo_sync.model import Secret
 from octo_sync.pipeline import hooks, values
 from octo_sync.pipeline import mistakes as say
 from octo_sync.pipeline.connection import CAPABILITIES
-from octo_sync.pipeline.keys import PipelineFile
 from octo_sync.pipeline.layers import Layers
-from octo_sync.pipeline.settings import DashboardSettings, NotifySettings, SyncSettings, Target
+from octo_sync.pipeline.settings import DashboardSettings, NotifySettings, PipelineFile, SyncSettings, Target
 from octo_sync.pipeline.tokens import resolve
 
 __all__ = [

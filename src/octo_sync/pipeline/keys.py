@@ -1,6 +1,6 @@
 """Every key of a pipeline file: its type, unit, default and meaning.
 
-A key is one annotated line here, in `connection.py`, `settings.py` or `reconciling.py`. Validation, `OCTO_SYNC_*` variables,
+A key is one annotated line in `settings.py`, `connection.py` or `reconciling.py`. Validation, `OCTO_SYNC_*` variables,
 "did you mean", `config show` and `docs/configuration.md` are all read from it, so a new key is one new line (then run
 `scripts/configuration.py`). Times are seconds and sizes bytes once a file is read.
 """
@@ -8,72 +8,14 @@ A key is one annotated line here, in `connection.py`, `settings.py` or `reconcil
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, Literal
-
-from pydantic import Field, with_config
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Any, Literal
 
 from octo_sync.model import Horizon
-from octo_sync.pipeline.connection import ConnectionTable
-from octo_sync.pipeline.reconciling import ReconcileTable
-from octo_sync.pipeline.settings import (
-    DashboardSettings,
-    Horizons,
-    NotifySettings,
-    PublishTable,
-    RetentionSettings,
-    Schedule,
-    SyncSettings,
-    WebhookSettings,
-)
-from octo_sync.pipeline.vocabulary import FORBID, Name, Says, Text, Type
+from octo_sync.pipeline.settings import PipelineFile
+from octo_sync.pipeline.vocabulary import Says, Type
 
-__all__ = ["KEYS", "Key", "PipelineFile", "known_below", "pattern", "removed"]
-
-
-@with_config(FORBID)
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineFile:
-    """The whole file."""
-
-    name: Annotated[Name, Says("What logs and run lists call it.", default="the file's name")] = ""
-    destination: Annotated[
-        Text,
-        Says("The warehouse: a DuckDB file, or `postgresql://…` with `${NAME}` for the password."),
-    ] = "octo.duckdb"
-    journal: Annotated[
-        Text,
-        Says("The journal: an SQLite file, or `postgresql://…` with `${NAME}` for the password."),
-    ] = "octo.journal.sqlite"
-    log_format: Annotated[
-        Literal["sentences", "text", "json"],
-        Says("What `serve` and `sync` write on stderr: sentences, `action=… key=value`, or JSON lines."),
-    ] = "sentences"
-    pii: Annotated[
-        Literal["keep", "hash", "drop"],
-        Says(
-            "Personal data: kept in the private file, kept there as keyed hashes, or not at all; see docs/privacy.md."
-        ),
-    ] = "keep"
-    horizon: Annotated[Horizons, Says("Which days are kept.")] = field(default_factory=Horizons)
-    connections: Annotated[
-        dict[Name, ConnectionTable], Field(min_length=1), Says("One table per token: `[connections.NAME]`.")
-    ]
-    sync: Annotated[SyncSettings, Says("Retries, deletions, payloads.")] = field(default_factory=SyncSettings)
-    publish: Annotated[PublishTable, Says("The read copy.")] = field(default_factory=PublishTable)
-    schedule: Annotated[Schedule, Says("When `serve` pulls.")] = field(default_factory=Schedule)
-    webhooks: Annotated[WebhookSettings, Says("The receiver of notifications.")] = field(
-        default_factory=WebhookSettings
-    )
-    dashboard: Annotated[DashboardSettings, Says("The dashboard.")] = field(default_factory=DashboardSettings)
-    notify: Annotated[NotifySettings, Says("Who gets notices.")] = field(default_factory=NotifySettings)
-    retention: Annotated[RetentionSettings, Says("How long payloads, runs and former versions are kept.")] = field(
-        default_factory=RetentionSettings
-    )
-    reconcile: Annotated[
-        dict[Name, ReconcileTable],
-        Says("Comparisons with other systems; see docs/reconciliation.md."),
-    ] = field(default_factory=dict)
+__all__ = ["KEYS", "Key", "known_below", "pattern", "removed"]
 
 
 @dataclass(frozen=True, slots=True)

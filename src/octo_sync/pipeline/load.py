@@ -13,8 +13,8 @@ from octo_sync.errors import ConfigError
 from octo_sync.model import Connection, Horizon, Limits, Secret
 from octo_sync.pipeline import addresses, checks, values
 from octo_sync.pipeline import mistakes as say
-from octo_sync.pipeline.connection import ConnectionTable, LimitsTable, ProductFilter
-from octo_sync.pipeline.keys import KEYS, PipelineFile, pattern
+from octo_sync.pipeline.connection import ConnectionTable, LimitsTable, ProductFilter, TokenTable
+from octo_sync.pipeline.keys import KEYS, pattern
 from octo_sync.pipeline.layers import Layers, dotenv, merge
 from octo_sync.pipeline.reconciling import ReconcileTable
 from octo_sync.pipeline.settings import (
@@ -22,6 +22,7 @@ from octo_sync.pipeline.settings import (
     DashboardSettings,
     Horizons,
     NotifySettings,
+    PipelineFile,
     RetentionSettings,
     Schedule,
     SyncSettings,
@@ -227,6 +228,11 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         raise ConfigError(f"The pipeline file {path} has {count}.", mistakes=wrong)
     destination, name = checks.destination(files, directory), file.name or path.stem
     read_path = checks.read_path(files, directory)
+    secrets: dict[tuple[str, ...], Secret | None] = {("dashboard", "token"): shown_to}
+    secrets |= {("notify", key): secret for key, secret in told.items()}
+    secrets |= {("connections", each, "token"): token for each, token in tokens.items()}
+    computed = {"name": name, "publish.path": str(read_path)}
+    computed |= {f"connections.{each}.channel": each for each, table in file.connections.items() if not table.channel}
     return Pipeline(
         name=name,
         path=path,
@@ -243,7 +249,7 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         dashboard_token=shown_to,
         told=told,
         reconciliations=file.reconcile,
-        settings=_settings(file, name, read_path, tokens, shown_to, told, merged.origins),
+        settings=_settings(file, secrets, merged.origins, computed),
         warnings=(*merged.warnings, *warnings),
         **{each: getattr(file, each) for each in _AS_WRITTEN},
     )
@@ -290,14 +296,11 @@ def _connection(name: str, table: ConnectionTable, token: Secret) -> Connection:
 
 def _settings(
     file: PipelineFile,
-    name: str,
-    read_path: Path,
-    tokens: Mapping[str, Secret],
-    shown_to: Secret | None,
-    told: Mapping[str, Secret],
+    secrets: Mapping[tuple[str, ...], Secret | None],
     origins: Mapping[tuple[str, ...], str],
+    computed: Mapping[str, str],
 ) -> dict[str, Setting]:
-    """Every key's value in force, flat."""
+    """Every key's value in force, flat; `computed` are those that the file may leave open."""
     flat: dict[str, Setting] = {}
 
     def origin(path: tuple[str, ...]) -> str:
@@ -311,18 +314,10 @@ def _settings(
             if here in {("connections",), ("reconcile",)}:
                 for own, below in value.items():
                     walk(below, (*here, own))
-            elif each.name == "token" or isinstance(value, Target):
-                where = next(
-                    (origins[(*here, part)] for part in ("env", "file") if (*here, part) in origins), origin(here)
-                )
-                secret = (
-                    told.get(each.name)
-                    if isinstance(value, Target)
-                    else shown_to
-                    if path == ("dashboard",)
-                    else tokens[path[-1]]
-                )
-                flat[say.dotted(here)] = Setting(repr(secret) if secret else None, where)
+            elif isinstance(value, TokenTable | Target):
+                parts = [(*here, part) for part in ("env", "file") if (*here, part) in origins]
+                secret = secrets.get(here)
+                flat[say.dotted(here)] = Setting(repr(secret) if secret else None, origin((parts or [here])[0]))
             elif pattern(here) is None:
                 continue
             elif is_dataclass(value) and not isinstance(value, Horizon | type):
@@ -335,6 +330,4 @@ def _settings(
                 flat[say.dotted(here)] = Setting(str(value) if isinstance(value, Horizon) else value, origin(here))
 
     walk(file, ())
-    computed = {"name": name, "publish.path": str(read_path)}
-    computed |= {f"connections.{each}.channel": each for each, table in file.connections.items() if not table.channel}
     return flat | {key: Setting(value, flat[key].origin) for key, value in computed.items()}

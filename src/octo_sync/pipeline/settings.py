@@ -1,4 +1,4 @@
-"""The keys of every table but `[connections.NAME]` and `[reconcile.NAME]`.
+"""The whole file, and the keys of every table in it but `[connections.NAME]` and `[reconcile.NAME]`.
 
 A field without `Says` is not a key: one value fits every service, with its reason, which a test may change.
 """
@@ -11,7 +11,8 @@ from pydantic import BeforeValidator, Field, with_config
 
 from octo_sync.model import Horizon
 from octo_sync.pipeline import values
-from octo_sync.pipeline.connection import TokenTable, token_table
+from octo_sync.pipeline.connection import ConnectionTable, TokenTable, token_table
+from octo_sync.pipeline.reconciling import ReconcileTable
 from octo_sync.pipeline.values import variable_name
 from octo_sync.pipeline.vocabulary import (
     FORBID,
@@ -21,6 +22,7 @@ from octo_sync.pipeline.vocabulary import (
     Days,
     Hosts,
     Listen,
+    Name,
     Number,
     Says,
     Seconds,
@@ -35,6 +37,7 @@ __all__ = [
     "DashboardSettings",
     "Horizons",
     "NotifySettings",
+    "PipelineFile",
     "PublishTable",
     "RetentionSettings",
     "Schedule",
@@ -288,3 +291,48 @@ class RetentionSettings:
     availability_history: Annotated[
         Age, Says("Former versions of departures, but the newest of each; 0: for ever.")
     ] = 400 * 86400.0
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineFile:
+    """The whole file."""
+
+    name: Annotated[Name, Says("What logs and run lists call it.", default="the file's name")] = ""
+    destination: Annotated[
+        Text,
+        Says("The warehouse: a DuckDB file, or `postgresql://…` with `${NAME}` for the password."),
+    ] = "octo.duckdb"
+    journal: Annotated[
+        Text,
+        Says("The journal: an SQLite file, or `postgresql://…` with `${NAME}` for the password."),
+    ] = "octo.journal.sqlite"
+    log_format: Annotated[
+        Literal["sentences", "text", "json"],
+        Says("What `serve` and `sync` write on stderr: sentences, `action=… key=value`, or JSON lines."),
+    ] = "sentences"
+    pii: Annotated[
+        Literal["keep", "hash", "drop"],
+        Says(
+            "Personal data: kept in the private file, kept there as keyed hashes, or not at all; see docs/privacy.md."
+        ),
+    ] = "keep"
+    horizon: Annotated[Horizons, Says("Which days are kept.")] = field(default_factory=Horizons)
+    connections: Annotated[
+        dict[Name, ConnectionTable], Field(min_length=1), Says("One table per token: `[connections.NAME]`.")
+    ]
+    sync: Annotated[SyncSettings, Says("Retries, deletions, payloads.")] = field(default_factory=SyncSettings)
+    publish: Annotated[PublishTable, Says("The read copy.")] = field(default_factory=PublishTable)
+    schedule: Annotated[Schedule, Says("When `serve` pulls.")] = field(default_factory=Schedule)
+    webhooks: Annotated[WebhookSettings, Says("The receiver of notifications.")] = field(
+        default_factory=WebhookSettings
+    )
+    dashboard: Annotated[DashboardSettings, Says("The dashboard.")] = field(default_factory=DashboardSettings)
+    notify: Annotated[NotifySettings, Says("Who gets notices.")] = field(default_factory=NotifySettings)
+    retention: Annotated[RetentionSettings, Says("How long payloads, runs and former versions are kept.")] = field(
+        default_factory=RetentionSettings
+    )
+    reconcile: Annotated[
+        dict[Name, ReconcileTable],
+        Says("Comparisons with other systems; see docs/reconciliation.md."),
+    ] = field(default_factory=dict)

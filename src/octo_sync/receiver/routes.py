@@ -20,7 +20,7 @@ from octo_sync.pipeline import WebhookSettings
 from octo_sync.receiver.endpoints import SECRET_HEADER, EndpointCache
 from octo_sync.receiver.metrics import Metrics
 
-__all__ = ["Receiver", "receiver_app"]
+__all__ = ["Receiver"]
 
 _PROBED_FOR = 1.0
 """Seconds that an answer of /readyz is good for: each look costs a sync of the disk, and anybody may ask."""
@@ -46,10 +46,19 @@ class _TooLarge(Exception):  # noqa: N818 - caught a few lines on
 
 
 class Receiver:
-    """The application; see `receiver_app`."""
+    """The receiver as an ASGI application; usable without a server, in one process with everything else.
 
-    def __init__(self, inbox: Inbox, endpoints: EndpointCache, limits: WebhookSettings, metrics: Metrics) -> None:
-        self._inbox, self._endpoints, self._metrics = inbox, endpoints, metrics
+    Args:
+        inbox: Makes deliveries durable.
+        endpoints: Which addresses are open.
+        limits: `[webhooks]` of the pipeline file; sizes are enforced here, times and connections by `receiver/server.py`.
+        metrics: Where to count; a registry of its own when None.
+    """
+
+    def __init__(
+        self, inbox: Inbox, endpoints: EndpointCache, limits: WebhookSettings, metrics: Metrics | None = None
+    ) -> None:
+        self._inbox, self._endpoints, self._metrics = inbox, endpoints, metrics or Metrics()
         self._body_limit = limits.body_limit
         self._pages = Starlette(
             routes=[
@@ -60,7 +69,7 @@ class Receiver:
         )
         self._ready: tuple[float, JournalError | None] = float("-inf"), None
         self._probing = asyncio.Lock()
-        inbox.batches.append(metrics.committed)
+        inbox.batches.append(self._metrics.committed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -145,17 +154,3 @@ class Receiver:
         del request
         page = await self._metrics.page()
         return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def receiver_app(
-    inbox: Inbox, endpoints: EndpointCache, limits: WebhookSettings, metrics: Metrics | None = None
-) -> Receiver:
-    """The receiver as an ASGI application; usable without a server, in one process with everything else.
-
-    Args:
-        inbox: Makes deliveries durable.
-        endpoints: Which addresses are open.
-        limits: `[webhooks]` of the pipeline file; sizes are enforced here, times and connections by `receiver/server.py`.
-        metrics: Where to count; a registry of its own when None.
-    """
-    return Receiver(inbox, endpoints, limits, metrics or Metrics())
