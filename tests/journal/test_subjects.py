@@ -56,7 +56,7 @@ def test_after_a_landing_the_age_of_what_is_still_owed_counts_from_the_claim(
     clock.forward(60)
     journal.subjects.mark([booking()], Source.SCHEDULE)
     journal.subjects.landed([claim], run_id="r")
-    assert journal.subjects.backlog()[0].oldest_marked_at == claimed_at
+    assert journal.subjects.kind_counts("acme", clock.now())[0].oldest_mark == claimed_at
 
 
 def test_late_landing_never_takes_back_a_newer_one(journal: Journal) -> None:
@@ -273,7 +273,7 @@ def test_odd_ids_come_back_unchanged(journal: Journal) -> None:
     assert {claim.subject for claim in journal.subjects.claim(99, run_id="r")} == set(odd)
 
 
-def test_backlog_and_freshness_are_told_per_connection_and_kind(journal: Journal, clock: HandClock) -> None:
+def test_what_is_owed_is_told_per_connection_and_kind(journal: Journal, clock: HandClock) -> None:
     journal.subjects.mark(bookings(4), Source.SCHEDULE)
     journal.subjects.mark([Subject("other", SubjectKind.SUPPLIER)], Source.SCHEDULE)
     done, broken, _ = journal.subjects.claim(3, run_id="r", connections=["acme"])
@@ -284,10 +284,11 @@ def test_backlog_and_freshness_are_told_per_connection_and_kind(journal: Journal
     journal.subjects.mark([done.subject], Source.CONFIRM, due_at=clock.now() + timedelta(seconds=5))
     (backlog,) = journal.subjects.backlog()
     assert (backlog.connection, backlog.kind) == ("acme", SubjectKind.BOOKING)
-    assert (backlog.dirty, backlog.due, backlog.quarantined, backlog.oldest_marked_at) == (3, 2, 1, NOON)
-    acme, other = journal.subjects.freshness()
-    assert (acme.subjects, acme.landed, acme.last_landed_at, acme.oldest_landed_at) == (4, 1, NOON, NOON)
-    assert (other.connection, other.last_landed_at) == ("other", clock.now())
+    assert (backlog.dirty, backlog.due, backlog.quarantined) == (3, 2, 1)
+    assert journal.subjects.kinds() == {SubjectKind.BOOKING, SubjectKind.SUPPLIER}
+    (acme,), (other,) = (journal.subjects.kind_counts(name, clock.now()) for name in ("acme", "other"))
+    assert (acme.subjects, acme.verified, acme.oldest, acme.newest, acme.oldest_mark) == (3, 1, NOON, NOON, NOON)
+    assert (other.verified, other.newest) == (1, clock.now())
 
 
 def test_every_subject_is_listed_once_however_many_there_are(journal: Journal) -> None:

@@ -11,7 +11,6 @@ __all__ = [
     "DeliveryCount",
     "DifferenceCount",
     "EndStatus",
-    "Freshness",
     "KindCount",
     "Months",
     "QuarantineCount",
@@ -34,21 +33,6 @@ class Backlog:
     due: int
     """Of these: now."""
     quarantined: int
-    oldest_marked_at: datetime
-    """Age of the oldest unanswered mark, the quarantined included."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Freshness:
-    """How fresh the copy of one kind of subject at one connection is."""
-
-    connection: str
-    kind: SubjectKind
-    subjects: int
-    landed: int
-    """Of these: landed at least once."""
-    last_landed_at: datetime | None
-    oldest_landed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

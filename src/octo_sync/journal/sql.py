@@ -21,7 +21,6 @@ __all__ = [
     "FIRE_TIMERS",
     "FORGET",
     "FORGET_FIRED_TIMERS",
-    "FRESHNESS",
     "KIND_COUNTS",
     "KNOWN_OPTIONS",
     "LANDED",
@@ -229,17 +228,9 @@ BACKLOG = """
 SELECT connection, kind,
   count(*) FILTER (WHERE quarantined_at IS NULL) AS dirty,
   count(*) FILTER (WHERE quarantined_at IS NULL AND (due_at IS NULL OR due_at <= ?1)) AS due,
-  count(*) FILTER (WHERE quarantined_at IS NOT NULL) AS quarantined,
-  min(marked_at) AS oldest_marked_at
+  count(*) FILTER (WHERE quarantined_at IS NOT NULL) AS quarantined
 FROM subjects WHERE wanted_seq > landed_seq
 GROUP BY connection, kind ORDER BY connection, min(kind_rank)
-"""
-
-# How fresh the copy is, per connection and kind.
-FRESHNESS = """
-SELECT connection, kind, count(*) AS subjects, count(*) FILTER (WHERE landed_seq > 0) AS landed,
-  max(landed_at) AS last_landed_at, min(landed_at) AS oldest_landed_at
-FROM subjects GROUP BY connection, kind ORDER BY connection, min(kind_rank)
 """
 
 # What the subjects of one connection (?1) come to, by kind: ?2 now, ?3 and ?4 the first and last month of availability, ?5 and

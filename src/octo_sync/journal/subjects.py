@@ -9,7 +9,7 @@ from sqlalchemy import select, tuple_
 
 from octo_sync.journal import sql
 from octo_sync.journal.models import SubjectRow, as_json, columns, from_text, key_of, to_text
-from octo_sync.journal.rows import Backlog, Freshness, KindCount
+from octo_sync.journal.rows import Backlog, KindCount
 from octo_sync.journal.store import Store
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
@@ -192,9 +192,9 @@ class Subjects:
         """What is owed, per connection and kind; kinds that nothing is owed to are not listed."""
         return self._store.counted(Backlog, sql.BACKLOG, to_text(self._store.clock.now()))
 
-    def freshness(self) -> list[Freshness]:
-        """When what was last verified, per connection and kind."""
-        return self._store.counted(Freshness, sql.FRESHNESS)
+    def kinds(self) -> set[SubjectKind]:
+        """The kinds of which anything was ever asked for."""
+        return {SubjectKind(kind) for (kind,) in self._store.ask("SELECT DISTINCT kind FROM subjects")}
 
     def rows(self, connection: str | None = None, kind: SubjectKind | None = None) -> Iterator[SubjectRow]:
         """All subjects by connection, kind and key, in pages: what changes meanwhile may be seen old or new.

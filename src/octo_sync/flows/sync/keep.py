@@ -121,7 +121,7 @@ class Keeper:
 
     def never_pulled(self) -> bool:
         """Whether nothing was ever asked for here, so that nobody waits for a schedule. Blocking."""
-        return all(f.kind is SubjectKind.SUBSCRIPTION for f in self.ports.journal.subjects.freshness())
+        return self.ports.journal.subjects.kinds() <= {SubjectKind.SUBSCRIPTION}
 
     def check_subscriptions(self, connections: Collection[str] | None = None) -> None:
         """Mark the subscriptions of all connections, or of some. Blocking."""
