@@ -19,11 +19,7 @@ def create_table(table: Table, *, prefix: str = "") -> str:
     landing keeps keys unique; `warehouse/checks/unique_keys.sql` proves it before every publish.
     """
     width = max(len(c.name) for c in table.all_columns)
-    lines = []
-    for c in table.all_columns:
-        compression = f" using compression {c.compression}" if c.compression and prefix else ""
-        not_null = " not null" if c.name in table.key else ""
-        lines.append(f"  {c.name:{width}} {c.type}{compression}{not_null}")
+    lines = [f"  {c.name:{width}} {c.type}{' not null' if c.name in table.key else ''}" for c in table.all_columns]
     return f"create table if not exists {prefix}{table.full_name} (\n" + ",\n".join(lines) + "\n)"
 
 

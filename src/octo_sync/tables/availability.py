@@ -1,7 +1,7 @@
 """Availability: departures and open days of an option, and their prices. From `POST /availability`."""
 
 from octo_sync.octo.records import Availability
-from octo_sync.tables.base import Enum, Merge, Noun, Table, column, instant, local, money, oddities
+from octo_sync.tables.base import CONNECTION_ID, Enum, Merge, Noun, Table, column, local, moment, money, oddities
 from octo_sync.tables.reading import ODDITIES, struct
 
 NOUN = Noun(
@@ -12,15 +12,14 @@ NOUN = Noun(
 
 _KEY = ("connection_id", "product_id", "option_id", "availability_id")
 _IDS = (
-    column("connection_id", "text", "connection_id", "The connection it was seen through."),
+    CONNECTION_ID,
     column("product_id", "text", "product_id", "OCTO product id."),
     column("option_id", "text", "option_id", "OCTO option id."),
     column("availability_id", "text", "r.id", "OCTO availability id; unique inside its option only."),
 )
 
 AVAILABILITY = Table(
-    schema="core",
-    name="availability",
+    full_name="core.availability",
     description="Departures and open days as the service offers them to this token.",
     grain="One departure (START_TIME) or one day (OPENING_HOURS) of an option.",
     noun="availability",
@@ -34,14 +33,8 @@ AVAILABILITY = Table(
         column("local_end_at", "timestamp", local('r."localDateTimeEnd"'), "End, wall clock at the venue."),
         column("local_date", "date", 'left(r."localDateTimeStart", 10)::date', "Travel date at the venue."),
         column("time_zone", "text", "time_zone", "IANA time zone of the product."),
-        column("utc_start_at", "timestamptz", instant('r."localDateTimeStart"', "time_zone"), "Start as an instant."),
-        column(
-            "utc_cutoff_at",
-            "timestamptz",
-            instant('r."utcCutoffAt"'),
-            "Until when a booking must be confirmed.",
-            fades=True,
-        ),
+        moment("utc_start_at", 'r."localDateTimeStart"', "Start as an instant.", time_zone="time_zone"),
+        moment("utc_cutoff_at", 'r."utcCutoffAt"', "Until when a booking must be confirmed.", fades=True),
         column("is_all_day", "boolean", 'r."allDay"', "Whether it spans the whole day."),
         column("status", "text", "r.status", "AVAILABLE, LIMITED, FREESALE, SOLD_OUT, CLOSED or a newer one."),
         column("is_available", "boolean", "r.available", "Whether it can be booked now."),
@@ -61,8 +54,7 @@ AVAILABILITY = Table(
 )
 
 AVAILABILITY_PRICES = Table(
-    schema="core",
-    name="availability_prices",
+    full_name="core.availability_prices",
     description="Prices of a departure or day (capability pricing).",
     grain="One unit of one departure; unit_id is '' where the price is per booking.",
     noun="availability",

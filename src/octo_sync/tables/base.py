@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from octo_sync.tables.schema import Column, Enum, Merge, Noun, Table
 
 __all__ = [
+    "CONNECTION_ID",
     "Column",
     "Enum",
     "Merge",
@@ -12,11 +13,12 @@ __all__ = [
     "Table",
     "amount",
     "column",
-    "instant",
+    "document",
     "local",
+    "log",
+    "moment",
     "money",
     "oddities",
-    "text",
 ]
 
 
@@ -34,9 +36,19 @@ def column(
     return Column(name, type_, description, sql, capability, tracked, fades=fades)
 
 
-def text(field: str) -> str:
-    """A JSON value as its text; SQL null for JSON null."""
-    return f"nullif({field}::varchar, 'null')"
+def log(
+    full_name: str, description: str, grain: str, key: tuple[str, ...], *columns: Column, private: bool = False
+) -> Table:
+    """A table that the program itself writes."""
+    return Table(full_name, description, grain, key, columns, merge=Merge.LOG, private=private)
+
+
+CONNECTION_ID = column("connection_id", "text", "connection_id", "The connection it was seen through.")
+
+
+def document(name: str, field: str, description: str, *, capability: str = "") -> Column:
+    """A column with a JSON value as its text; SQL null for JSON null."""
+    return column(name, "text", f"nullif({field}::varchar, 'null')", description, capability=capability)
 
 
 _FIRST, _LAST = "timestamptz '0001-01-01 00:00:00+00'", "timestamptz '9999-12-31 23:59:59.999999+00'"
@@ -58,8 +70,8 @@ def local(field: str) -> str:
     return f"left({field}, 19)::timestamp"
 
 
-def instant(field: str, time_zone: str = "") -> str:
-    """The UTC instant of an ISO 8601 text; one without an offset is wall clock in `time_zone`, or UTC.
+def moment(name: str, field: str, description: str, *, time_zone: str = "", fades: bool = False) -> Column:
+    """A column with the UTC instant of an ISO 8601 text; one without an offset is wall clock in `time_zone`, or UTC.
 
     The landing's session has the time zone UTC, so that a plain cast reads it so. An offset can carry the first and the
     last day of the calendar out of the years 1 to 9999, which no program reads: there they stay at its edge.
@@ -70,10 +82,11 @@ def instant(field: str, time_zone: str = "") -> str:
             f"case when right({field}, 1) = 'Z' or substr({field}, -6, 1) in ('+', '-') then {made} "
             f"else timezone({time_zone}, {field}::timestamp) end"
         )
-    return (
+    sql = (
         f"case when {field} > '0001-01-02' and {field} < '9999-12-31' then {made} when {field} is not null "
         f"then greatest(least({made}, {_LAST}), {_FIRST}) end"
     )
+    return column(name, "timestamptz", sql, description, fades=fades)
 
 
 def amount(minor: str, precision: str) -> str:
@@ -83,24 +96,23 @@ def amount(minor: str, precision: str) -> str:
 
 
 def money(
-    price: str, parts: Sequence[str] = ("original", "retail", "net"), *, capability: str = "pricing", label: str = ""
+    price: str,
+    parts: Sequence[str] = ("original", "retail", "net"),
+    *,
+    capability: str = "pricing",
+    what: str = "The {} price",
 ) -> tuple[Column, ...]:
-    """`currency`, `currency_precision` and for each part `_minor` and `_amount`, from a pricing struct."""
-    what = f" {label}" if label else ""
-    precision = f'{price}."currencyPrecision"'
+    """`currency`, `currency_precision` and for each part `_minor` and `_amount`, from a pricing struct.
+
+    Where `price` is '', they come from columns of the source: `currency`, `precision` and one for each part.
+    """
+    before, precision = (f"{price}.", f'{price}."currencyPrecision"') if price else ("", "precision")
     columns = [
-        Column("currency", "text", f"ISO 4217 code{what}.", f"{price}.currency", capability),
+        Column("currency", "text", "ISO 4217 code.", f"{before}currency", capability),
         Column("currency_precision", "integer", "Decimals of the currency's minor unit.", precision, capability),
     ]
     for part in parts:
-        columns += [
-            Column(f"{part}_minor", "bigint", f"The {part} price{what} in minor units.", f"{price}.{part}", capability),
-            Column(
-                f"{part}_amount",
-                "numeric(18,4)",
-                f"The {part} price{what}, exact.",
-                amount(f"{price}.{part}", precision),
-                capability,
-            ),
-        ]
+        said, minor = what.format(part), f"{before}{part}"
+        exact = Column(f"{part}_amount", "numeric(18,4)", f"{said}, exact.", amount(minor, precision), capability)
+        columns += [Column(f"{part}_minor", "bigint", f"{said} in minor units.", minor, capability), exact]
     return tuple(columns)

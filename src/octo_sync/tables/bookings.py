@@ -7,6 +7,7 @@ Longer than most modules, because it is a list of columns.
 
 from octo_sync.octo.records import Booking, Tax
 from octo_sync.tables.base import (
+    CONNECTION_ID,
     Column,
     Enum,
     Merge,
@@ -14,11 +15,11 @@ from octo_sync.tables.base import (
     Table,
     amount,
     column,
-    instant,
+    document,
     local,
+    moment,
     money,
     oddities,
-    text,
 )
 from octo_sync.tables.reading import ODDITIES, struct
 
@@ -38,33 +39,20 @@ NOUN = Noun(
 )
 
 _ITEMS = '(select connection_id, has_extras, has_pricing, r.uuid, unnest(r."unitItems") as i from staged_bookings r) r'
-_CONNECTION_ID = column("connection_id", "text", "connection_id", "The connection it was seen through.")
 _BOOKING_UUID = column("booking_uuid", "text", "r.uuid", "OCTO booking uuid.")
 _START = 'r.availability."localDateTimeStart"'
+_ZONE = "coalesce(r.product.\"timeZone\", 'UTC')"
 _PAX = 'list_transform(r."unitItems", lambda x: x.unit.restrictions."paxCount")'
 
 
-def _tax(part: str) -> tuple[Column, Column]:
-    """Tax is the sum over `includedTaxes`; no tax list means not told, an empty one means none."""
-    total = (
-        'case when r.pricing."includedTaxes" is null then null else '
-        f'coalesce(list_sum(list_transform(r.pricing."includedTaxes", lambda x: x.{part})), 0)::bigint end'
-    )
-    return (
-        Column("tax_minor", "bigint", "Taxes included in the retail price, minor units.", total, "pricing"),
-        Column(
-            "tax_amount",
-            "numeric(18,4)",
-            "Taxes included in the retail price, exact.",
-            amount(f"({total})", 'r.pricing."currencyPrecision"'),
-            "pricing",
-        ),
-    )
-
+_TAX = (
+    'case when r.pricing."includedTaxes" is null then null else '
+    'coalesce(list_sum(list_transform(r.pricing."includedTaxes", lambda x: x.retail)), 0)::bigint end'
+)
+"""Tax is the sum over `includedTaxes`; no tax list means not told, an empty one means none."""
 
 BOOKINGS = Table(
-    schema="core",
-    name="bookings",
+    full_name="core.bookings",
     description="Bookings that this token may see. No name, address or note of a person is in it.",
     grain="One booking of one connection.",
     noun="bookings",
@@ -79,7 +67,7 @@ BOOKINGS = Table(
         'lambda x: {u: x.uuid, e: x."extraItems", p: x.pricing}), r.oddities)'
     ),
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         _BOOKING_UUID,
         column("booking_id", "text", "r.id", "OCTO booking id; null at early services."),
         column("status", "text", "r.status", "ON_HOLD, CONFIRMED, … or a newer one."),
@@ -97,32 +85,28 @@ BOOKINGS = Table(
         column("local_start_at", "timestamp", local(_START), "Start of travel, wall clock at the venue."),
         column("local_date", "date", f"left({_START}, 10)::date", "Travel date at the venue."),
         column("time_zone", "text", 'r.product."timeZone"', "IANA time zone of the venue, where the service told it."),
-        column(
-            "utc_start_at",
-            "timestamptz",
-            instant(_START, "coalesce(r.product.\"timeZone\", 'UTC')"),
-            "Start of travel as an instant.",
-        ),
+        moment("utc_start_at", _START, "Start of travel as an instant.", time_zone=_ZONE),
         column("is_freesale", "boolean", "r.freesale", "Whether it was booked without a slot."),
         column("is_cancellable", "boolean", "r.cancellable", "Whether it can be cancelled now."),
-        column("utc_created_at", "timestamptz", instant('r."utcCreatedAt"'), "When it was made."),
-        column("utc_updated_at", "timestamptz", instant('r."utcUpdatedAt"'), "When it last changed, says the service."),
-        column("utc_expires_at", "timestamptz", instant('r."utcExpiresAt"'), "When a hold lapses.", fades=True),
-        column("utc_confirmed_at", "timestamptz", instant('r."utcConfirmedAt"'), "When it was confirmed.", fades=True),
-        column("utc_redeemed_at", "timestamptz", instant('r."utcRedeemedAt"'), "When it was used.", fades=True),
-        column(
-            "utc_cancelled_at",
-            "timestamptz",
-            instant('r.cancellation."utcCancelledAt"'),
-            "When it was cancelled.",
-            fades=True,
-        ),
+        moment("utc_created_at", 'r."utcCreatedAt"', "When it was made."),
+        moment("utc_updated_at", 'r."utcUpdatedAt"', "When it last changed, says the service."),
+        moment("utc_expires_at", 'r."utcExpiresAt"', "When a hold lapses.", fades=True),
+        moment("utc_confirmed_at", 'r."utcConfirmedAt"', "When it was confirmed.", fades=True),
+        moment("utc_redeemed_at", 'r."utcRedeemedAt"', "When it was used.", fades=True),
+        moment("utc_cancelled_at", 'r.cancellation."utcCancelledAt"', "When it was cancelled.", fades=True),
         column("cancellation_reason", "text", "r.cancellation.reason", "Why it was cancelled.", fades=True),
         column(
             "cancellation_refund", "text", "r.cancellation.refund", "FULL, PARTIAL, NONE or a newer one.", fades=True
         ),
         *money("r.pricing"),
-        *_tax("retail"),
+        column("tax_minor", "bigint", _TAX, "Taxes included in the retail price, minor units.", capability="pricing"),
+        column(
+            "tax_amount",
+            "numeric(18,4)",
+            amount(f"({_TAX})", 'r.pricing."currencyPrecision"'),
+            "Taxes included in the retail price, exact.",
+            capability="pricing",
+        ),
         column("unit_count", "bigint", 'len(r."unitItems")', "Tickets in it."),
         column(
             "pax_count",
@@ -160,8 +144,7 @@ BOOKINGS = Table(
 
 _UNIT_ITEM_KEY = ("connection_id", "booking_uuid", "unit_item_uuid")
 UNIT_ITEMS = Table(
-    schema="core",
-    name="booking_unit_items",
+    full_name="core.booking_unit_items",
     description="The tickets of a booking. Their status is as reported; the booking's status is the authoritative one.",
     grain="One ticket of one booking.",
     noun="bookings",
@@ -172,7 +155,7 @@ UNIT_ITEMS = Table(
     at="unitItems",
     unsaid='select connection_id, r.uuid as booking_uuid from staged_bookings r where r."unitItems" is null',
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         column("unit_item_uuid", "text", "i.uuid", "OCTO unit item uuid."),
         _BOOKING_UUID,
         column("unit_id", "text", 'i."unitId"', "OCTO unit id."),
@@ -180,7 +163,7 @@ UNIT_ITEMS = Table(
         column("status", "text", "i.status", "Status of the ticket as reported."),
         column("supplier_reference", "text", 'i."supplierReference"', "The supplier's reference."),
         column("reseller_reference", "text", 'i."resellerReference"', "The reseller's reference."),
-        column("utc_redeemed_at", "timestamptz", instant('i."utcRedeemedAt"'), "When it was used.", fades=True),
+        moment("utc_redeemed_at", 'i."utcRedeemedAt"', "When it was used.", fades=True),
         column("pax_count", "bigint", 'i.unit.restrictions."paxCount"', "People it admits; null where not told."),
         *money("i.pricing", ("retail", "net")),
     ),
@@ -197,8 +180,7 @@ _EXTRA_ITEMS = (
     f'union all select connection_id, has_extras, has_pricing, r.uuid, i.uuid, unnest(i."extraItems") from {_ITEMS})'
 )
 EXTRA_ITEMS = Table(
-    schema="core",
-    name="booking_extra_items",
+    full_name="core.booking_extra_items",
     description="Extras bought with a booking (capability extras).",
     grain="One extra of one ticket, or of the whole booking.",
     noun="bookings",
@@ -224,35 +206,17 @@ EXTRA_ITEMS = Table(
     ),
     present=('len(r."extraItems") > 0 or len(list_filter(r."unitItems", lambda i: len(i."extraItems") > 0)) > 0'),
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         _BOOKING_UUID,
         column("unit_item_uuid", "text", "item", "OCTO unit item uuid; '' = of the booking."),
         column("extra_id", "text", "extra", "Extra id; '' where the service names none."),
         column("quantity", "bigint", "quantity", "How many; null beyond what a bigint holds."),
-        column("currency", "text", "currency", "ISO 4217 code.", capability="pricing"),
-        column(
-            "currency_precision", "integer", "precision", "Decimals of the currency's minor unit.", capability="pricing"
-        ),
-        *(
-            made
-            for part in ("original", "retail", "net")
-            for made in (
-                column(f"{part}_minor", "bigint", part, f"The {part} price in minor units.", capability="pricing"),
-                column(
-                    f"{part}_amount",
-                    "numeric(18,4)",
-                    amount(part, "precision"),
-                    f"The {part} price, exact.",
-                    capability="pricing",
-                ),
-            )
-        ),
+        *money(""),
     ),
 )
 
 TAXES = Table(
-    schema="core",
-    name="booking_taxes",
+    full_name="core.booking_taxes",
     description="Taxes included in a booking's price (capability pricing).",
     grain="One tax name of one booking.",
     noun="bookings",
@@ -274,21 +238,10 @@ TAXES = Table(
     ),
     present='len(r.pricing."includedTaxes") > 0',
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         _BOOKING_UUID,
         column("name", "text", "name", "Name of the tax."),
-        column("currency", "text", "currency", "ISO 4217 code."),
-        column("currency_precision", "integer", "precision", "Decimals of the currency's minor unit."),
-        *(
-            made
-            for part in ("original", "retail", "net")
-            for made in (
-                column(f"{part}_minor", "bigint", part, f"The tax on the {part} price in minor units."),
-                column(
-                    f"{part}_amount", "numeric(18,4)", amount(part, "precision"), f"The tax on the {part} price, exact."
-                ),
-            )
-        ),
+        *money("", capability="", what="The tax on the {} price"),
     ),
 )
 
@@ -297,8 +250,7 @@ _PEOPLE = (
     f"union all select connection_id, r.uuid, i.uuid, i.contact, null from {_ITEMS} where i.contact is not null)"
 )
 CONTACTS = Table(
-    schema="private",
-    name="booking_contacts",
+    full_name="private.booking_contacts",
     description="Who booked and who travels: personal data, only in the private file.",
     grain="One contact: of the booking (unit_item_uuid '') or of one ticket.",
     noun="bookings",
@@ -318,7 +270,7 @@ CONTACTS = Table(
     ),
     private=True,
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         column("booking_uuid", "text", "booking", "OCTO booking uuid."),
         column("unit_item_uuid", "text", "item", "OCTO unit item uuid; '' = the lead contact of the booking."),
         column("full_name", "text", 'c."fullName"', "Full name."),
@@ -328,7 +280,7 @@ CONTACTS = Table(
         column("phone_number", "text", 'c."phoneNumber"', "Telephone number."),
         column("country", "text", "c.country", "Country code."),
         column("postal_code", "text", 'c."postalCode"', "Postal code."),
-        column("locales", "text", text("c.locales"), "JSON array of preferred languages."),
+        document("locales", "c.locales", "JSON array of preferred languages."),
         column("notes", "text", "coalesce(remark, c.notes)", "Free-text notes."),
         Column(
             "erased_at_utc", "timestamptz", "When this person was forgotten; null otherwise.", "null", tracked=False

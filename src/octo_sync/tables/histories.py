@@ -17,8 +17,7 @@ def _as_in(table: Table, *names: str) -> tuple[Column, ...]:
 
 
 BOOKING_HISTORY = Table(
-    schema="core",
-    name="booking_history",
+    full_name="core.booking_history",
     description=(
         "What each booking was, and when. A booking as it was at an instant is the row with valid_from_utc <= instant and "
         "(valid_to_utc is null or valid_to_utc > instant). A last version that is closed: the booking was proven gone then."
@@ -36,8 +35,7 @@ BOOKING_HISTORY = Table(
 )
 
 AVAILABILITY_HISTORY = Table(
-    schema="core",
-    name="availability_history",
+    full_name="core.availability_history",
     description=(
         "What departures and open days were before they changed. Most never change, so one without rows here has been as "
         "core.availability shows it since its first_seen_at_utc; its first change writes what it was as version 1 and "

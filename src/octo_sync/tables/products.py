@@ -1,7 +1,7 @@
 """Products with their options, units, prices, extras and texts. From `GET /products` and `GET /products/{id}`."""
 
 from octo_sync.octo.records import Product
-from octo_sync.tables.base import Column, Enum, Merge, Noun, Table, column, money, oddities, text
+from octo_sync.tables.base import CONNECTION_ID, Column, Enum, Merge, Noun, Table, column, document, money, oddities
 from octo_sync.tables.reading import ODDITIES, struct
 
 NOUN = Noun(
@@ -32,11 +32,9 @@ _OPTIONS = '(select *, o.id as "oid" from (select *, unnest(options) as o from s
 _UNITS = f"(select *, unnest(o.units) as u from {_OPTIONS}) r"
 _PRODUCT_ID = column("product_id", "text", "r.id", "OCTO product id.")
 _OPTION_ID = column("option_id", "text", "o.id", "OCTO option id, unique inside its product.")
-_CONNECTION_ID = column("connection_id", "text", "connection_id", "The connection it was seen through.")
 
 PRODUCTS = Table(
-    schema="core",
-    name="products",
+    full_name="core.products",
     description="What the supplier sells.",
     grain="One product of one connection.",
     noun="products",
@@ -47,7 +45,7 @@ PRODUCTS = Table(
     cascade=("core.options", "core.units", "core.extras", "core.product_content", "core.availability"),
     content="hash(r.oddities)",
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         _PRODUCT_ID,
         column("internal_name", "text", 'r."internalName"', "The supplier's own name for it."),
         column("title", "text", "r.title", "Name for travellers (capability content).", capability="content"),
@@ -60,15 +58,14 @@ PRODUCTS = Table(
         column("instant_confirmation", "boolean", 'r."instantConfirmation"', "Whether confirming is immediate."),
         column("instant_delivery", "boolean", 'r."instantDelivery"', "Whether tickets come at once."),
         column("redemption_method", "text", 'r."redemptionMethod"', "DIGITAL, PRINT or MANIFEST."),
-        column("delivery_formats", "text", text('r."deliveryFormats"'), "JSON array of ticket formats."),
-        column("delivery_methods", "text", text('r."deliveryMethods"'), "JSON array of VOUCHER, TICKET."),
+        document("delivery_formats", 'r."deliveryFormats"', "JSON array of ticket formats."),
+        document("delivery_methods", 'r."deliveryMethods"', "JSON array of VOUCHER, TICKET."),
         column(
             "default_currency", "text", 'r."defaultCurrency"', "ISO 4217 (capability pricing).", capability="pricing"
         ),
-        column(
+        document(
             "available_currencies",
-            "text",
-            text('r."availableCurrencies"'),
+            'r."availableCurrencies"',
             "JSON array of ISO 4217 codes (capability pricing).",
             capability="pricing",
         ),
@@ -78,8 +75,7 @@ PRODUCTS = Table(
 )
 
 OPTIONS = Table(
-    schema="core",
-    name="options",
+    full_name="core.options",
     description="The variants of a product.",
     grain="One option of one product.",
     noun="products",
@@ -89,16 +85,14 @@ OPTIONS = Table(
     scope=("connection_id", "product_id"),
     cascade=("core.units", "core.extras", "core.product_content", "core.availability"),
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         _PRODUCT_ID,
         _OPTION_ID,
         column("is_default", "boolean", 'o."default"', "Whether it is the default option."),
         column("internal_name", "text", 'o."internalName"', "The supplier's own name for it."),
         column("title", "text", "o.title", "Name for travellers (capability content).", capability="content"),
         column("reference", "text", "o.reference", "The supplier's reference."),
-        column(
-            "local_start_times", "text", text('o."availabilityLocalStartTimes"'), "JSON array of HH:MM at the venue."
-        ),
+        document("local_start_times", 'o."availabilityLocalStartTimes"', "JSON array of HH:MM at the venue."),
         column("cancellation_cutoff", "text", 'o."cancellationCutoff"', "Free text, e.g. 24 hours."),
         column("cancellation_cutoff_amount", "bigint", 'o."cancellationCutoffAmount"', "The number in it."),
         column("cancellation_cutoff_unit", "text", 'o."cancellationCutoffUnit"', "hour, minute or day."),
@@ -108,8 +102,7 @@ OPTIONS = Table(
 )
 
 UNITS = Table(
-    schema="core",
-    name="units",
+    full_name="core.units",
     description="The ticket types of an option.",
     grain="One unit of one option.",
     noun="products",
@@ -119,7 +112,7 @@ UNITS = Table(
     at="options.units",
     unsaid=f"select connection_id, r.id as product_id, o.id as option_id from {_OPTIONS} where o.units is null",
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         _PRODUCT_ID,
         _OPTION_ID,
         column("unit_id", "text", "u.id", "OCTO unit id, unique inside its option."),
@@ -132,20 +125,14 @@ UNITS = Table(
         column("max_age", "bigint", 'u.restrictions."maxAge"', "Oldest age."),
         column("min_quantity", "bigint", 'u.restrictions."minQuantity"', "Fewest in one booking."),
         column("max_quantity", "bigint", 'u.restrictions."maxQuantity"', "Most in one booking."),
-        column(
-            "accompanied_by",
-            "text",
-            text('u.restrictions."accompaniedBy"'),
-            "JSON array of unit ids that must come too.",
-        ),
+        document("accompanied_by", 'u.restrictions."accompaniedBy"', "JSON array of unit ids that must come too."),
         column("id_required", "boolean", 'u.restrictions."idRequired"', "Whether an identity card is asked for."),
     ),
 )
 
 _PRICE_KEY = ("connection_id", "product_id", "option_id", "unit_id", "currency")
 UNIT_PRICES = Table(
-    schema="core",
-    name="unit_prices",
+    full_name="core.unit_prices",
     description="The price from which a unit or option is sold, and what it was before (capability pricing).",
     grain="One version of one currency's price of one unit; unit_id is '' where the price is per booking.",
     noun="products",
@@ -165,7 +152,7 @@ UNIT_PRICES = Table(
     scope=("connection_id", "product_id"),
     capability="pricing",
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         _PRODUCT_ID,
         _OPTION_ID,
         column("unit_id", "text", '"uid"', "OCTO unit id; '' = per booking."),
@@ -183,8 +170,7 @@ _EXTRAS = (
     f'select * exclude (u), unnest(u.extras) as e, u.id as "uid" from {_UNITS}) r'
 )
 EXTRAS = Table(
-    schema="core",
-    name="extras",
+    full_name="core.extras",
     description="Addons that can be bought with a unit or an option (capability extras).",
     grain="One extra of one unit; unit_id is '' where it belongs to the option.",
     noun="products",
@@ -200,7 +186,7 @@ EXTRAS = Table(
         f"select connection_id, r.id, o.id, u.id from {_UNITS} where has_extras and u.extras is null"
     ),
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         _PRODUCT_ID,
         _OPTION_ID,
         column("unit_id", "text", '"uid"', "OCTO unit id; '' = of the option."),
@@ -224,8 +210,7 @@ def _content_half(prefix: str, option: str) -> str:
 
 
 PRODUCT_CONTENT = Table(
-    schema="core",
-    name="product_content",
+    full_name="core.product_content",
     description="Texts for travellers, as received (capability content); shapes of the JSON differ between services.",
     grain="One language of one product (option_id '') or option.",
     noun="products",
@@ -241,17 +226,17 @@ PRODUCT_CONTENT = Table(
         "and s.id = t.product_id and s.language = t.language and not s.has_content)"
     ),
     columns=(
-        _CONNECTION_ID,
+        CONNECTION_ID,
         column("product_id", "text", '"pid"', "OCTO product id."),
         column("option_id", "text", '"oid"', "OCTO option id; '' = of the product."),
         column("language", "text", "language", "The language the service answered in."),
         column("title", "text", "title", "Name."),
         column("short_description", "text", '"shortDescription"', "One or two sentences."),
         column("description", "text", "description", "The long text."),
-        column("features", "text", text("features"), "JSON array of inclusions, highlights and the like."),
-        column("faqs", "text", text("faqs"), "JSON array of questions and answers."),
-        column("media", "text", text("media"), "JSON array of pictures and films."),
-        column("locations", "text", text("locations"), "JSON array of places."),
-        column("category_labels", "text", text('"categoryLabels"'), "JSON array of labels."),
+        document("features", "features", "JSON array of inclusions, highlights and the like."),
+        document("faqs", "faqs", "JSON array of questions and answers."),
+        document("media", "media", "JSON array of pictures and films."),
+        document("locations", "locations", "JSON array of places."),
+        document("category_labels", '"categoryLabels"', "JSON array of labels."),
     ),
 )

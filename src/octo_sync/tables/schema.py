@@ -41,10 +41,9 @@ class Column:
     """False for bookkeeping columns, which are left out of comparisons and digests."""
     fades: bool = False
     """True where the value goes when the row's status changes, as the end of a hold does."""
-    compression: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Table:
     """One table of the warehouse.
 
@@ -54,8 +53,8 @@ class Table:
     changes the parent's `row_hash`.
     """
 
-    schema: str
-    name: str
+    full_name: str
+    """`schema.name`."""
     description: str
     grain: str
     key: tuple[str, ...]
@@ -95,9 +94,14 @@ class Table:
     private: bool = False
 
     @property
-    def full_name(self) -> str:
-        """`schema.name`."""
-        return f"{self.schema}.{self.name}"
+    def schema(self) -> str:
+        """What stands before its name."""
+        return self.full_name.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """Its name without the schema."""
+        return self.full_name.partition(".")[2]
 
     @property
     def all_columns(self) -> tuple[Column, ...]:

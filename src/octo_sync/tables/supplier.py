@@ -1,7 +1,7 @@
 """The supplier behind the token. From `GET /supplier`."""
 
 from octo_sync.octo.records import Supplier
-from octo_sync.tables.base import Noun, Table, column
+from octo_sync.tables.base import CONNECTION_ID, Noun, Table, column
 from octo_sync.tables.reading import struct
 
 NOUN = Noun(
@@ -10,8 +10,7 @@ NOUN = Noun(
 )
 
 SUPPLIERS = Table(
-    schema="core",
-    name="suppliers",
+    full_name="core.suppliers",
     description="The company whose products a connection sells. Its contact data is a company's, not a person's.",
     grain="One supplier of one connection.",
     noun="supplier",
@@ -19,7 +18,7 @@ SUPPLIERS = Table(
     key=("connection_id", "supplier_id"),
     scope=("connection_id",),
     columns=(
-        column("connection_id", "text", "connection_id", "The connection it was seen through."),
+        CONNECTION_ID,
         column("supplier_id", "text", "r.id", "OCTO supplier id."),
         column("name", "text", "r.name", "Name."),
         column("endpoint", "text", "r.endpoint", "Base URL the supplier states."),

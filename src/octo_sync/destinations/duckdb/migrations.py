@@ -120,7 +120,7 @@ def _shape(db: duckdb.DuckDBPyConnection, tables: Sequence[Table], catalog: str)
 
 
 def _reshape(db: duckdb.DuckDBPyConnection, table: Table, prefix: str, old: _Columns) -> None:
-    fresh = dataclasses.replace(table, name=f"{table.name}_fresh")
+    fresh = dataclasses.replace(table, full_name=f"{table.full_name}_fresh")
     db.execute(ddl.create_table(fresh, prefix=prefix))
     catalog = prefix.removesuffix(".")
     if _columns(db, catalog)[fresh.full_name] == old:

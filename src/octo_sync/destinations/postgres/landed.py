@@ -70,7 +70,7 @@ def plain(session: "psycopg.Connection[Any]") -> Iterator[None]:
 
 def landed(tables: Sequence[Table]) -> list[Table]:
     """The tables as they are landed into; those that nobody publishes have no second place."""
-    return [replace(table, schema=LANDING) for table in tables if not table.private]
+    return [replace(table, full_name=f"{LANDING}.{table.name}") for table in tables if not table.private]
 
 
 def group_of(table: Table) -> tuple[str, ...]:
