@@ -21,7 +21,7 @@ import duckdb
 from octo_sync.destinations import ddl
 from octo_sync.destinations.base import FileSize
 from octo_sync.destinations.duckdb.migrations import version_of
-from octo_sync.destinations.duckdb.transactions import transaction, translated
+from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
 
@@ -145,34 +145,19 @@ def copy_rows(db: duckdb.DuckDBPyConnection, source: str, target: str, tables: S
 
     Departures and bookings are ordered by month of travel, product, option and start; the others keep their order.
     """
-    with transaction(db):  # each statement of its own would be a sync of the disk, and there are some hundreds
-        for schema in _schemas(db, source):
-            db.execute(f"create schema if not exists {target}.{schema}")
-        for table in tables:
-            db.execute(ddl.create_table(table, prefix=f"{target}."))
-            for comment in ddl.comments(table, prefix=f"{target}."):
-                db.execute(comment)
-    for table in tables:
-        for condition, order in _slices(db, source, table):
-            db.execute(
-                f"insert into {target}.{table.full_name} select * from {source}.{table.full_name} {condition} {order}"
-            )
-    _copy_others(db, source, target, {t.full_name for t in tables})
-    for table in tables:
-        counts = [
-            db.execute(f"select count(*) from {catalog}.{table.full_name}").fetchone() for catalog in (source, target)
-        ]
-        if counts[0] != counts[1]:
-            raise WarehouseError(
-                f"Writing {table.full_name} anew gave {counts[1]} rows of {counts[0]}; it was left alone."
-            )
-
-
-def _schemas(db: duckdb.DuckDBPyConnection, catalog: str) -> list[str]:
-    found = db.execute(
-        "select schema_name from duckdb_schemas() where database_name = $1 and not internal", [catalog]
-    ).fetchall()
-    return sorted(f'"{name}"' for (name,) in found)
+    db.execute(f"copy from database {source} to {target} (schema)")
+    known = {table.full_name: table for table in tables}
+    for schema, name in db.execute(
+        "select schema_name, table_name from duckdb_tables() where database_name = $1 and not temporary", [source]
+    ).fetchall():
+        table, relation = known.get(f"{schema}.{name}"), f'"{schema}"."{name}"'
+        for condition, order in _slices(db, source, table) if table else (("", ""),):
+            db.execute(f"insert into {target}.{relation} select * from {source}.{relation} {condition} {order}")
+        here, there = (
+            db.execute(f"select count(*) from {catalog}.{relation}").fetchone() for catalog in (source, target)
+        )
+        if here != there:
+            raise WarehouseError(f"Writing {schema}.{name} anew gave {there} rows of {here}; it was left alone.")
 
 
 def _slices(db: duckdb.DuckDBPyConnection, source: str, table: Table) -> Iterator[tuple[str, str]]:
@@ -191,56 +176,6 @@ def _slices(db: duckdb.DuckDBPyConnection, source: str, table: Table) -> Iterato
             continue
         first, following = (f"make_date({(m - 1) // 12}, {(m - 1) % 12 + 1}, 1)" for m in (month, month + 1))
         yield f"where local_date >= {first} and local_date < {following}", order
-
-
-def _copy_others(db: duckdb.DuckDBPyConnection, source: str, target: str, known: set[str]) -> None:
-    """Tables and views that are not ours to define: a user has added them."""
-    made = db.execute(
-        "select 'table', schema_name, table_name, sql, comment from duckdb_tables() where database_name = $1 "
-        "and not temporary union all select 'view', schema_name, view_name, sql, comment "
-        "from duckdb_views() where database_name = $1 and not internal and not temporary",
-        [source],
-    ).fetchall()
-    others = [one for one in made if f"{one[1]}.{one[2]}" not in known]
-    comments = db.execute(
-        "select schema_name, table_name, column_name, comment from duckdb_columns() "
-        "where database_name = $1 and not internal and comment is not null",
-        [source],
-    ).fetchall()
-    # Whatever a view reads must be there first, and nothing says in which order they were made: as often as it helps.
-    left = sorted(others, key=lambda one: one[0] == "view")
-    db.execute(f"use {target}")
-    try:
-        while left:
-            failed = [one for one in left if not _made(db, source, *one)]
-            if len(failed) == len(left):
-                # It cannot be read in the old file either: a view of something that is gone.
-                log.warning("action=view_left_out names=%s", ",".join(f"{one[1]}.{one[2]}" for one in failed))
-                break
-            left = failed
-        lost = {f"{one[1]}.{one[2]}" for one in left}
-        for schema, name, column, comment in comments:
-            if f"{schema}.{name}" not in known | lost:
-                db.execute(f'comment on column "{schema}"."{name}"."{column}" is {ddl.quoted(comment)}')
-    finally:
-        db.execute(f"use {source}")
-
-
-def _made(
-    db: duckdb.DuckDBPyConnection, source: str, kind: str, schema: str, name: str, sql: str, comment: str | None
-) -> bool:
-    """Make one table with its rows, or one view; whether all that it reads was there."""
-    try:
-        db.execute(sql)
-    except (duckdb.CatalogException, duckdb.BinderException):
-        if kind == "table":
-            raise
-        return False
-    if kind == "table":
-        db.execute(f'insert into "{schema}"."{name}" select * from {source}."{schema}"."{name}"')
-    if comment is not None:
-        db.execute(f'comment on {kind} "{schema}"."{name}" is {ddl.quoted(comment)}')
-    return True
 
 
 def put_in_place(fresh: Path, path: Path) -> None:
