@@ -220,11 +220,9 @@ class Scripted(Protocol):
 
     def run_script(self, statements: Iterable[str]) -> None:
         """Run statements in one transaction."""
-        ...
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, limit: int | None = None) -> Rows:
         """Run one reading statement."""
-        ...
 
 
 class Draft(Scripted, Protocol):
@@ -235,7 +233,6 @@ class Draft(Scripted, Protocol):
 
         Otherwise there is room for new ones. `definition` is a digest of all that makes them.
         """
-        ...
 
     def publish(self) -> int:
         """Show it to readers, at the latest at the end of the draft; its size in bytes.
@@ -243,11 +240,9 @@ class Draft(Scripted, Protocol):
         Raises:
             WarehouseError: The copy could not be put in place; the former one stays.
         """
-        ...
 
     def withdraw(self) -> None:
         """Show none of it to anybody."""
-        ...
 
 
 class Destination(Scripted, Protocol):
@@ -259,7 +254,6 @@ class Destination(Scripted, Protocol):
     @property
     def migrated(self) -> Sequence[Step]:
         """The steps of the schema that were taken when it was opened."""
-        ...
 
     def claim_writer(self, fence: int, owner: str) -> None:
         """Take over as the writer: what carries no token of its own, such as a log, is written with this one.
@@ -267,15 +261,12 @@ class Destination(Scripted, Protocol):
         Raises:
             WriterFenced: A writer with a higher token was here.
         """
-        ...
 
     def highest_numbers(self) -> tuple[int, int]:
         """The highest request number and fencing token ever landed, for a journal that was lost and made anew."""
-        ...
 
     def covered(self, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
         """The last landing of each of the subjects that has one."""
-        ...
 
     def known_bookings(self, connection: str, window: Window) -> KnownBookings:
         """The records that live bookings which travel or were made in the window were landed from.
@@ -283,7 +274,6 @@ class Destination(Scripted, Protocol):
         One that is in an answer again, byte for byte, need not be read: `Answered.seen`. To be asked where nothing else
         lands before the answer does.
         """
-        ...
 
     def land(self, landing: Landing) -> LandingReport:
         """Land everything in one transaction, together with its coverage (R8), or nothing.
@@ -292,22 +282,18 @@ class Destination(Scripted, Protocol):
             WriterFenced: A newer writer took over; nothing was kept.
             WarehouseError: It cannot be written; nothing was kept.
         """
-        ...
 
     def absences(self) -> list[Absence]:
         """Rows that are missed at present."""
-        ...
 
     def live_rows(self) -> Mapping[tuple[str, str], int]:
         """Live rows per (connection, merged table)."""
-        ...
 
     def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
         """Mark proven deletions, with what hangs on them, in one transaction; how many rows were marked.
 
         What was shown again since, and is missed no longer, stays.
         """
-        ...
 
     def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
         """Upsert rows of a log table by its key; with `replace` the table holds just these afterwards.
@@ -315,11 +301,9 @@ class Destination(Scripted, Protocol):
         Raises:
             WriterFenced: A newer writer took over; nothing was changed.
         """
-        ...
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Count and hash the live rows of the core tables."""
-        ...
 
     def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> AbstractContextManager[Draft]:
         """Where marts are made, checked and published, of what has landed until now; what lands meanwhile is not seen there.
@@ -334,7 +318,6 @@ class Destination(Scripted, Protocol):
             WriterFenced: A newer writer took over, which a server notices; the former marts stay.
             WarehouseError: It cannot be copied or written; the former marts stay.
         """
-        ...
 
     def prune(
         self, *, raw_before: datetime | None, runs_before: datetime | None, history_before: datetime | None
@@ -346,11 +329,9 @@ class Destination(Scripted, Protocol):
         Raises:
             WriterFenced: A newer writer took over; nothing was changed.
         """
-        ...
 
     def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:
         """Its files of `least` bytes or more, by names that `rewrite` takes; none where a server looks after itself."""
-        ...
 
     def rewrite(self, file: str, *, within: float) -> int:
         """Write one file anew with its live rows only, and put it in place; its size. All else waits meanwhile.
@@ -358,7 +339,6 @@ class Destination(Scripted, Protocol):
         Raises:
             WarehouseError: It took longer than `within` seconds, or there is no room; the file is as it was.
         """
-        ...
 
     def scrubbing(self, fence: int) -> AbstractContextManager[Scrubber]:
         """A transaction that takes persons out of what is kept: out of the private tables, or out of the others.
@@ -366,7 +346,6 @@ class Destination(Scripted, Protocol):
         Raises:
             WriterFenced: A newer writer took over; nothing was changed.
         """
-        ...
 
     def shed(self, *, core: bool) -> None:
         """Have the bytes of what was deleted from the private tables leave the disk; with `core`, from all tables.
@@ -374,7 +353,6 @@ class Destination(Scripted, Protocol):
         Raises:
             WarehouseError: There is no room for it, or somebody stands in the way; to be tried again.
         """
-        ...
 
     def shed_published(self) -> None:
         """The same for what the last publish took from readers, where a publish changes tables and makes no new file.
@@ -382,8 +360,6 @@ class Destination(Scripted, Protocol):
         Raises:
             WarehouseError: Somebody stands in the way; to be tried again.
         """
-        ...
 
     def close(self) -> None:
         """Let go of the database."""
-        ...

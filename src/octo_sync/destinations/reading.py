@@ -67,10 +67,8 @@ def tables_of(rows: Iterable[tuple[str, ...]]) -> list[TableInfo]:
 class Reader(Protocol):
     """An open connection for reading. Threads may share it; they take turns."""
 
-    @property
-    def name(self) -> str:
-        """What errors call it: a file's name, or a database and its host, never a password."""
-        ...
+    name: str
+    """What errors call it: a file's name, or a database and its host, never a password."""
 
     def query(
         self, sql: str, parameters: Parameters = (), *, limit: int | None = None, timeout: float | None = None
@@ -81,7 +79,6 @@ class Reader(Protocol):
             QueryError: It is wrong, or does more than read.
             WarehouseError: It cannot be read, or the time was up.
         """
-        ...
 
     def batches(
         self, sql: str, parameters: Parameters = (), *, size: int = BATCH_ROWS, timeout: float | None = None
@@ -94,11 +91,9 @@ class Reader(Protocol):
             QueryError: It is wrong, or does more than read.
             WarehouseError: It cannot be read, or the time was up. Both may come while batches are taken.
         """
-        ...
 
     def tables(self) -> list[TableInfo]:
         """Every table and view: marts first, then core, then ops."""
-        ...
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Row count and order-independent digest of each core table, as `destinations/digests.py` defines them.
@@ -106,8 +101,6 @@ class Reader(Protocol):
         Raises:
             WarehouseError: It cannot be read.
         """
-        ...
 
     def close(self) -> None:
         """Let go of it. Twice is fine."""
-        ...

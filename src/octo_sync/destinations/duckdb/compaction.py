@@ -10,9 +10,7 @@ import glob
 import logging
 import os
 import shutil
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,14 +33,12 @@ __all__ = [
     "rename",
     "room_for",
     "size_of",
-    "stopping_after",
     "sweep",
 ]
 
 log = logging.getLogger("octo_sync")
 
 _MARGIN = 64 * 1024 * 1024
-_INSIST = 0.05
 _ORDER = ("product_id", "option_id", "local_start_at")
 """Within a month of travel: the order in which departures are looked at."""
 
@@ -118,26 +114,6 @@ def room_for(path: Path, size: int) -> None:
             f"{path.name} holds much that could be given back, but to write it anew takes {size >> 20} MB beside it, and "
             f"{free >> 20} MB are free; free some. Nothing is wrong with it."
         )
-
-
-@contextmanager
-def stopping_after(db: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
-    """Interrupt whatever statement runs after so many seconds, and those that follow; DuckDB then raises."""
-    done = threading.Event()
-
-    def interrupt() -> None:
-        if not done.wait(seconds):
-            # Again and again: between two statements an interruption says nothing to the next one.
-            while not done.wait(_INSIST):
-                db.interrupt()
-
-    watching = threading.Thread(target=interrupt, daemon=True)
-    watching.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watching.join()
 
 
 def copy_rows(db: duckdb.DuckDBPyConnection, source: str, target: str, tables: Sequence[Table]) -> None:

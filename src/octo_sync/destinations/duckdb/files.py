@@ -11,6 +11,7 @@ import duckdb
 
 from octo_sync.destinations.ddl import quoted
 from octo_sync.destinations.duckdb import compaction as caring
+from octo_sync.destinations.duckdb.transactions import stopping_after
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
 
@@ -61,7 +62,7 @@ class Files:
         try:
             _attach(db, fresh, "anew", is_private=name == PRIVATE)
             try:
-                with caring.stopping_after(db, within):
+                with stopping_after(db, within):
                     caring.copy_rows(db, name, "anew", tables)
                     db.execute("checkpoint anew")
             finally:

@@ -17,7 +17,7 @@ from octo_sync.destinations import digests
 from octo_sync.destinations.base import Rows, TableDigest
 from octo_sync.destinations.duckdb.attach import attach_published
 from octo_sync.destinations.duckdb.publish import rows_of
-from octo_sync.destinations.duckdb.transactions import translated
+from octo_sync.destinations.duckdb.transactions import stopping_after, translated
 from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, Parameters, TableInfo, tables_of
 from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 from octo_sync.tables.schema import Table
@@ -116,15 +116,10 @@ class DuckDBReader:
     """
 
     def __init__(self, path: Path, *, tables: Collection[Table] = (), memory: str = _MEMORY) -> None:
-        self.path, self._tables = path, tuple(tables)
+        self.path, self.name, self._tables = path, path.name, tuple(tables)
         self._db, *self._spare = _connect(path, 1 + _STREAMS, {**_SETTINGS, "memory_limit": memory})
         self._lock = threading.RLock()
         self._closed = False
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return self.path.name
 
     def query(
         self, sql: str, parameters: Parameters = (), *, limit: int | None = None, timeout: float | None = None
@@ -249,38 +244,22 @@ def _with_integers(schema: "pa.Schema") -> "tuple[pa.Schema, Callable[[Any], Any
 @contextmanager
 def _running(db: duckdb.DuckDBPyConnection, path: Path, sql: str, timeout: float | None) -> Iterator[None]:
     """The block runs a user's SQL: its errors become one line each, and after `timeout` seconds it is interrupted."""
-    out_of_time, ended = threading.Event(), threading.Event()
-    lock = threading.Lock()
-
-    def stop() -> None:
-        # A timer that is late would interrupt the connection's next query.
-        with lock:
-            if not ended.is_set():
-                out_of_time.set()
-                db.interrupt()
-
-    timer = threading.Timer(timeout, stop) if timeout else None
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
-    try:
-        yield
-    except (duckdb.Error, RuntimeError) as error:
-        if out_of_time.is_set():
-            raise WarehouseError(f"The query was stopped after {timeout:g} s; allow more, or ask for less.") from None
-        if isinstance(error, duckdb.InterruptException) or not isinstance(error, duckdb.Error):
-            # DuckDB notices Ctrl+C, which comes to the main thread and to no other.
-            if threading.current_thread() is threading.main_thread():
-                raise KeyboardInterrupt from None
-            if isinstance(error, duckdb.Error):
-                raise WarehouseError("The query was interrupted before its end; ask again.") from None
-            raise
-        raise _translated(error, path, sql) from None
-    finally:
-        with lock:
-            ended.set()
-        if timer is not None:
-            timer.cancel()
+    with stopping_after(db, timeout) as is_up:
+        try:
+            yield
+        except (duckdb.Error, RuntimeError) as error:
+            if is_up.is_set():
+                raise WarehouseError(
+                    f"The query was stopped after {timeout:g} s; allow more, or ask for less."
+                ) from None
+            if isinstance(error, duckdb.InterruptException) or not isinstance(error, duckdb.Error):
+                # DuckDB notices Ctrl+C, which comes to the main thread and to no other.
+                if threading.current_thread() is threading.main_thread():
+                    raise KeyboardInterrupt from None
+                if isinstance(error, duckdb.Error):
+                    raise WarehouseError("The query was interrupted before its end; ask again.") from None
+                raise
+            raise _translated(error, path, sql) from None
 
 
 def _translated(error: duckdb.Error, path: Path, sql: str) -> OctoSyncError:

@@ -1,7 +1,8 @@
-"""Two small contexts around DuckDB: a transaction, and the place where its errors become ours."""
+"""Contexts around DuckDB: a transaction, a limit of time, and the place where its errors become ours."""
 
 import contextlib
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import duckdb
 
 from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
 
-__all__ = ["transaction", "translated"]
+__all__ = ["stopping_after", "transaction", "translated"]
 
+_INSIST = 0.05
 _REFUSED = (
     duckdb.ConversionException,
     duckdb.OutOfRangeException,
@@ -31,6 +33,32 @@ def transaction(db: duckdb.DuckDBPyConnection) -> Iterator[None]:
         with contextlib.suppress(duckdb.Error):
             db.execute("rollback")
         raise
+
+
+@contextlib.contextmanager
+def stopping_after(db: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[threading.Event]:
+    """Interrupt whatever statement runs after so many seconds, and those that follow; DuckDB then raises.
+
+    What is yielded is set when the time is up.
+    """
+    is_up, is_done = threading.Event(), threading.Event()
+
+    def interrupt() -> None:
+        if not is_done.wait(seconds):
+            is_up.set()
+            # Again and again: between two statements an interruption says nothing to the next one.
+            while not is_done.wait(_INSIST):
+                db.interrupt()
+
+    watching = threading.Thread(target=interrupt, daemon=True) if seconds else None
+    if watching:
+        watching.start()
+    try:
+        yield is_up
+    finally:
+        is_done.set()
+        if watching:
+            watching.join()
 
 
 def _without_values(text: str) -> str:

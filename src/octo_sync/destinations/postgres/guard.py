@@ -8,6 +8,7 @@ a role with rights on `marts` alone (docs/postgresql.md).
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from string import ascii_letters
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.errors import QueryError
@@ -15,9 +16,9 @@ from octo_sync.errors import QueryError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["READING", "guard"]
+__all__ = ["guard"]
 
-READING = frozenset({"select", "with", "values", "table", "explain", "show"})
+_READING = frozenset({"select", "with", "values", "table"})
 """First words of statements that read."""
 
 _CLOSED = frozenset({"private", "raw", "journal", "landing", "pg_toast"})
@@ -64,8 +65,8 @@ _EXPLAIN = re.compile(
 _ANALYZE = re.compile(r"\s*analy[sz]e\b", re.IGNORECASE)
 
 
-def guard(session: "psycopg.Connection[Any]", sql: str, values: Sequence[Any]) -> None:
-    """Refuse a statement that reaches what is not published; inside the transaction that will run it.
+def guard(session: "psycopg.Connection[Any]", sql: str, values: Sequence[Any]) -> str:
+    """Refuse a statement that reaches what is not published; inside the transaction that will run it. Its first word.
 
     Args:
         session: In a read-only transaction.
@@ -86,15 +87,20 @@ def guard(session: "psycopg.Connection[Any]", sql: str, values: Sequence[Any]) -
         bare = bare[explained.end() :]
         if _ANALYZE.match(bare) or re.search(r"analy[sz]e", explained["options"] or "", re.IGNORECASE):
             raise QueryError("EXPLAIN ANALYZE runs the statement; write EXPLAIN without it.")
-    first = re.match(r"[\s(]*([a-z]*)", bare, re.IGNORECASE)
-    word = first[1].lower() if first else ""
+    begins = bare.lstrip(" \t\r\n(")
+    if not begins:
+        raise QueryError("Expected one statement, found none; run them one by one.")
+    word = begins[: len(begins) - len(begins.lstrip(ascii_letters))].lower()
     if word == "show" and not explained:
-        return
-    if word not in READING - {"explain", "show"}:
-        raise QueryError(f"{word.upper()[:20] or 'This'} is not a reading statement; the copy can only be read.")
+        return word
+    if word == "from":
+        raise QueryError("FROM is not how a statement begins here; on PostgreSQL write select * from …")
+    if word not in _READING:
+        raise QueryError(f"{word.upper()[:20] or begins[:1]} is not a reading statement; the copy can only be read.")
     # In binary, because only then the server itself refuses a second statement.
     plan = session.execute(f"explain (verbose, format json) {bare}".encode(), values or None, binary=True).fetchone()
     _walk(plan[0] if plan else None)
+    return "explain" if explained else word
 
 
 def _tokens(sql: str) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,6 @@ The server keeps a statement from writing, and `guard` from what is not publishe
 role that the address names, so dashboards and people get one that has rights on `marts` only (docs/postgresql.md).
 """
 
-import re
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import Rows, TableDigest
-from octo_sync.destinations.postgres.guard import READING, guard
+from octo_sync.destinations.postgres.guard import guard
 from octo_sync.destinations.postgres.rows import columns_of, numbered, rows_of, run_in
 from octo_sync.destinations.postgres.session import Passing, at_once, connect, has_marts, place, translated
 from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, Parameters, TableInfo, tables_of
@@ -50,7 +49,7 @@ class PostgresReader:
     """
 
     def __init__(self, address: str, *, tables: Collection[Table] = (), is_whole: bool = False) -> None:
-        self._name, self._address, self._tables = place(address), address, tuple(tables)
+        self.name, self._address, self._tables = place(address), address, tuple(tables)
         self._lock = threading.RLock()
         self._closed = False
         self._session = self._connect()
@@ -75,21 +74,16 @@ class PostgresReader:
         (name,) = keeper.execute("select pg_export_snapshot()").fetchone() or ("",)
         return keeper, str(name)
 
-    @property
-    def name(self) -> str:
-        """The database and its host."""
-        return self._name
-
     def query(
         self, sql: str, parameters: Parameters = (), *, limit: int | None = None, timeout: float | None = None
     ) -> Rows:
         """Rows of one reading statement; see `Reader`."""
         from psycopg import RawServerCursor  # noqa: PLC0415 - an extra
 
-        text, values = numbered(_reading(sql), parameters)
+        text, values = numbered(sql, parameters)
         with self._lock, self._running(self._begun(), timeout) as session:
-            guard(session, text, values)
-            if limit is None or _first_word(text) in _NO_CURSOR:
+            word = guard(session, text, values)
+            if limit is None or word in _NO_CURSOR:
                 # In binary, because only then the server itself refuses a second statement.
                 return rows_of(session.execute(text.encode(), values, binary=True), limit)
             # The driver would hold the whole answer before its first row is taken; the server holds it for us.
@@ -112,7 +106,7 @@ class PostgresReader:
         import pyarrow as pa  # noqa: PLC0415 - as above
 
         self._refuse_when_closed()
-        text, values = numbered(_reading(sql), parameters)
+        text, values = numbered(sql, parameters)
         session = self._connect()
         try:
             self._begin(session)
@@ -194,7 +188,7 @@ class PostgresReader:
                 ) from None
 
     def _begin(self, session: "psycopg.Connection[Any]") -> None:
-        with at_once(), translated(self._name):
+        with at_once(), translated(self.name):
             self._start(session)
 
     @contextmanager
@@ -226,29 +220,6 @@ class PostgresReader:
                         session.execute("rollback")
         except Passing as passing:
             raise passing.error from None
-
-
-def _reading(sql: str) -> str:
-    """The text, when its first word is that of a reading statement."""
-    bare = _bare(sql)
-    first = _first_word(sql)
-    if not bare:
-        raise QueryError("Expected one statement, found none; run them one by one.")
-    if first == "from":
-        raise QueryError("FROM is not how a statement begins here; on PostgreSQL write select * from …")
-    if first not in READING:
-        raise QueryError(f"{first.upper()[:20] or bare[:1]} is not a reading statement; the copy can only be read.")
-    return sql
-
-
-def _first_word(sql: str) -> str:
-    word = re.match(r"[a-zA-Z]*", _bare(sql))
-    return word[0].lower() if word else ""
-
-
-def _bare(sql: str) -> str:
-    """The text without what may stand before its first word."""
-    return re.sub(r"^(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*", "", sql, flags=re.DOTALL)
 
 
 def _one_line(error: Any) -> str:  # noqa: ANN401 - psycopg.Error, and the driver is an extra
