@@ -17,6 +17,7 @@ from octo_sync.destinations.digests import live
 from octo_sync.destinations.duckdb.attach import attach_published
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.landing.lists import booked_on, by_booking, speaks_for
+from octo_sync.destinations.relations import given
 from octo_sync.tables.schema import Merge, Table
 
 __all__ = ["Comparison", "Difference", "Window", "bookings_in", "bookings_unlisted", "compare", "windows_asked"]
@@ -103,14 +104,14 @@ def bookings_in(here: Path, windows: Sequence[Window]) -> list[tuple[str, str]]:
         WarehouseError: The copy cannot be read.
     """
     with _attached(here=here) as db:
-        columns = list(zip(*windows, strict=True)) or [(), (), (), ()]
+        columns = {"connection_id": "varchar", "by_booking": "boolean", "first": "date", "last": "date"}
+        select, values = given(columns, windows)
         return db.execute(
-            "select distinct t.connection_id, t.booking_uuid from here.core.bookings t join (select "
-            "unnest($1::varchar[]) as connection_id, unnest($2::boolean[]) as by_booking, unnest($3::date[]) as first, "
-            "unnest($4::date[]) as last) w on w.connection_id = t.connection_id and case when w.by_booking "
+            f"select distinct t.connection_id, t.booking_uuid from here.core.bookings t join ({select}) w "
+            "on w.connection_id = t.connection_id and case when w.by_booking "
             f"then {booked_on('t')} else t.local_date end between w.first and w.last "
             "where not t.is_deleted order by all",
-            [list(column) for column in columns],
+            values,
         ).fetchall()
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
+from octo_sync.destinations.relations import given
+
 __all__ = [
     "BookingKey",
     "BookingScrub",
@@ -102,18 +104,17 @@ _PAGE = 1000
 """Bookings whose payloads are in memory at the same time."""
 
 
-def _given(rows: Sequence[Any], columns: Sequence[str], *, after: int = 0) -> tuple[str, list[list[Any]]]:
-    """Rows as a relation, one parameter a column, and those parameters; `after` is how many parameters come before."""
-    select = ", ".join(
-        f"unnest(${i}::{_TYPES.get(c, 'varchar')}[]) as {c}" for i, c in enumerate(columns, start=after + 1)
-    )
-    return f"(select {select})", [[getattr(row, c) for row in rows] for c in columns]
+def _given(rows: Sequence[Any], kind: type[Any], *, after: int = 0) -> tuple[str, list[list[Any]]]:
+    """Rows of a kind as a relation, and its parameters; `after` is how many parameters come before."""
+    columns = {f.name: _TYPES.get(f.name, "varchar") for f in fields(kind)}
+    select, values = given(columns, [[getattr(row, c) for c in columns] for row in rows], after=after)
+    return f"({select})", values
 
 
 def _keys(rows: Collection[tuple[str, ...]], columns: Sequence[str]) -> tuple[str, list[list[str]]]:
     """The same for keys."""
-    select = ", ".join(f"unnest(${i}::varchar[]) as {c}" for i, c in enumerate(columns, start=1))
-    return f"(select {select})", [[row[i] for row in rows] for i in range(len(columns))]
+    select, values = given(dict.fromkeys(columns, "varchar"), rows)
+    return f"({select})", values
 
 
 def _same(columns: Sequence[str]) -> str:
@@ -177,13 +178,13 @@ class Scrubber:
         """
         if not rows:
             return 0
-        given, values = _given(rows, _COLUMNS, after=1)
+        relation, values = _given(rows, ContactRow, after=1)
         sets = ", ".join(f"{c} = k.{c}" for c in _COLUMNS if c not in _KEY)
         found = self._run(
             f"update {self._contacts} as t set {sets}, row_hash = 0, "
             "is_deleted = k.erased_at_utc is not null or t.is_deleted, "
             "deleted_at_utc = case when k.erased_at_utc is not null then $1::timestamptz else t.deleted_at_utc end "
-            f"from {given} k where {_same(_KEY)} returning 1",
+            f"from {relation} k where {_same(_KEY)} returning 1",
             [now, *values],
         )
         columns = ", ".join(_COLUMNS)
@@ -191,7 +192,7 @@ class Scrubber:
             f"insert into {self._contacts} "
             f"({columns}, first_seen_at_utc, last_seen_at_utc, is_deleted, deleted_at_utc, row_hash) "
             f"select {columns}, $1::timestamptz, $1::timestamptz, k.erased_at_utc is not null, k.erased_at_utc, 0 "
-            f"from {given} k where not exists (select 1 from {self._contacts} t where {_same(_KEY)}) returning 1",
+            f"from {relation} k where not exists (select 1 from {self._contacts} t where {_same(_KEY)}) returning 1",
             [now, *values],
         )
         return len(found) + len(made)
@@ -207,9 +208,9 @@ class Scrubber:
         gone = 0
         for keys, columns in ((bookings, _RECORD), (single, (*_RECORD, "payload_hash"))):
             if keys:
-                given, values = _keys(keys, columns)
+                relation, values = _keys(keys, columns)
                 found = self._run(
-                    f"delete from {self._records} as t using {given} k "
+                    f"delete from {self._records} as t using {relation} k "
                     f"where t.resource = 'booking' and {_same(columns)} returning 1",
                     values,
                 )
@@ -218,31 +219,31 @@ class Scrubber:
 
     def bookings(self, bookings: Collection[BookingKey]) -> list[BookingScrub]:
         """The texts of bookings in `core` that may repeat a person's."""
-        given, values = _keys(bookings, ("connection_id", "booking_uuid"))
+        relation, values = _keys(bookings, ("connection_id", "booking_uuid"))
         found = self._run(
             "select t.connection_id, t.booking_uuid, false, t.supplier_reference, t.reseller_reference, "
-            f"t.cancellation_reason from core.bookings t join {given} k on {_same(('connection_id', 'booking_uuid'))}",
+            f"t.cancellation_reason from core.bookings t join {relation} k on {_same(('connection_id', 'booking_uuid'))}",
             values,
         )
         return [BookingScrub(*row) for row in found]
 
     def items(self, bookings: Collection[BookingKey]) -> list[ItemScrub]:
         """The same of their unit items."""
-        given, values = _keys(bookings, ("connection_id", "booking_uuid"))
+        relation, values = _keys(bookings, ("connection_id", "booking_uuid"))
         found = self._run(
             "select t.connection_id, t.booking_uuid, t.unit_item_uuid, t.supplier_reference, t.reseller_reference "
-            f"from core.booking_unit_items t join {given} k on {_same(('connection_id', 'booking_uuid'))}",
+            f"from core.booking_unit_items t join {relation} k on {_same(('connection_id', 'booking_uuid'))}",
             values,
         )
         return [ItemScrub(*row) for row in found]
 
     def named(self, uuids: Collection[str]) -> list[BookingKey]:
         """The bookings of any connection that have one of these uuids."""
-        given, values = _keys([(uuid,) for uuid in uuids], ("uuid",))
+        relation, values = _keys([(uuid,) for uuid in uuids], ("uuid",))
         found = self._run(
-            f"select connection_id, booking_uuid from core.bookings join {given} k on booking_uuid = k.uuid "
-            f"union select connection_id, booking_uuid from {self._contacts} join {given} k on booking_uuid = k.uuid "
-            f"union select connection_id, key from {self._records} join {given} k on key = k.uuid "
+            f"select connection_id, booking_uuid from core.bookings join {relation} k on booking_uuid = k.uuid "
+            f"union select connection_id, booking_uuid from {self._contacts} join {relation} k on booking_uuid = k.uuid "
+            f"union select connection_id, key from {self._records} join {relation} k on key = k.uuid "
             "where resource = 'booking'",
             values,
         )
@@ -252,19 +253,19 @@ class Scrubber:
         """Give the rows in `core` these texts; how many bookings. They are looked at anew with the next answer."""
         if not bookings:
             return 0
-        given, values = _given(bookings, [f.name for f in fields(BookingScrub)])
+        relation, values = _given(bookings, BookingScrub)
         found = self._run(
             "update core.bookings as t set contact_key = case when k.loses_key then null else t.contact_key end, "
             "cancellation_reason = k.cancellation_reason, supplier_reference = k.supplier_reference, "
-            f"reseller_reference = k.reseller_reference, payload_digest = null from {given} k "
+            f"reseller_reference = k.reseller_reference, payload_digest = null from {relation} k "
             f"where {_same(('connection_id', 'booking_uuid'))} returning 1",
             values,
         )
         if items:
-            given, values = _given(items, [f.name for f in fields(ItemScrub)])
+            relation, values = _given(items, ItemScrub)
             self._run(
                 "update core.booking_unit_items as t set supplier_reference = k.supplier_reference, "
-                f"reseller_reference = k.reseller_reference from {given} k where {_same(_KEY)} returning 1",
+                f"reseller_reference = k.reseller_reference from {relation} k where {_same(_KEY)} returning 1",
                 values,
             )
         return len(found)

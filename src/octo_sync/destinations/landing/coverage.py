@@ -1,33 +1,20 @@
 """The watermark on DuckDB: one row of `ops.coverage` a subject, in the same transaction as its rows (R8)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import duckdb
 
 from octo_sync.destinations.base import Answered
+from octo_sync.destinations.relations import given
 from octo_sync.model import Subject, SubjectKind
+from octo_sync.tables.ops import COVERAGE
 
-__all__ = ["cover", "cover_open_dated"]
+__all__ = ["answers_as", "cover", "cover_open_dated"]
 
-_COLUMNS = {
-    "connection_id": "varchar",
-    "resource": "varchar",
-    "key": "varchar",
-    "product_id": "varchar",
-    "option_id": "varchar",
-    "travel_month": "varchar",
-    "window_start": "date",
-    "window_end": "date",
-    "verified_at_utc": "timestamptz",
-    "source": "varchar",
-    "row_count": "bigint",
-    "is_complete": "boolean",
-    "missing_capabilities": "varchar",
-    "request_seq": "bigint",
-    "answer_hash": "varchar",
-    "run_id": "varchar",
-}
+_COLUMNS = {c.name: c.type.replace("text", "varchar") for c in COVERAGE.columns}
+_TYPES = _COLUMNS | {"is_equal": "boolean"}
+_VERIFIED = ("verified_at_utc", "source", "missing_capabilities", "request_seq", "is_equal")
 _FOUND = ("row_count", "is_complete", "missing_capabilities")
 _SAME = "o.connection_id = n.connection_id and o.resource = n.resource and o.key = n.key"
 _EQUAL = "n.is_equal and o.key is not null"
@@ -42,12 +29,11 @@ def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: s
     Returned are those whose answer was taken for equal to one that is no longer what is landed.
     """
     # What was not asked for was not verified: what is known of it stays as old as it is.
-    rows = [_row(a, run_id) for a in answered if not a.unasked]
-    if not rows:
+    asked = [a for a in answered if not a.unasked]
+    if not asked:
         return []
-    arrays = [list(column) for column in zip(*rows, strict=True)]
-    types = {**_COLUMNS, "is_equal": "boolean"}
-    select = ", ".join(f"unnest(${i + 1}::{t}[]) as {c}" for i, (c, t) in enumerate(types.items()))
+    columns = [*_COLUMNS, "is_equal"]
+    select, arrays = answers_as(asked, columns, run_id=run_id)
     wrong: list[Subject] = []
     if any(a.unchanged for a in answered):
         # An equal answer keeps the findings of the one it equals. Since it was compared, another landing may have made that
@@ -55,10 +41,10 @@ def cover(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered], run_id: s
         kept = {c: f"case when {_EQUAL} then o.{c} else n.{c} end" for c in _FOUND}
         kept |= {"answer_hash": f"case when not ({_WRONG}) then n.answer_hash end", "is_wrong": _WRONG}
         rest = ", ".join(
-            [*(f"n.{c}" for c in types if c not in kept), *(f"{value} as {c}" for c, value in kept.items())]
+            [*(f"n.{c}" for c in columns if c not in kept), *(f"{value} as {c}" for c, value in kept.items())]
         )
-        select = f"{rest} from (select {select}) n left join ops.coverage o on {_SAME}"
-    db.execute(f"create or replace temp table covering as select {select}", arrays)
+        select = f"select {rest} from ({select}) n left join ops.coverage o on {_SAME}"
+    db.execute(f"create or replace temp table covering as {select}", arrays)
     if any(a.unchanged for a in answered):
         found = db.execute("select connection_id, resource, key from covering where is_wrong").fetchall()
         wrong = sorted(Subject.from_key(*row) for row in found)
@@ -86,18 +72,8 @@ def cover_open_dated(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered]
     lists = [a for a in answered if a.subject.kind is SubjectKind.BOOKINGS and not a.unasked]
     if not lists:
         return
-    columns = {
-        "connection_id": ("varchar", [a.subject.connection for a in lists]),
-        "subject_key": ("varchar", [a.subject.key for a in lists]),
-        "travel_month": ("varchar", [a.subject.travel_month for a in lists]),
-        "verified_at_utc": ("timestamptz", [a.fetched_at for a in lists]),
-        "source": ("varchar", [str(a.source) for a in lists]),
-        "missing_capabilities": ("varchar", [",".join(a.missing_capabilities) for a in lists]),
-        "request_seq": ("bigint", [a.request_seq for a in lists]),
-        "is_equal": ("boolean", [a.unchanged for a in lists]),
-    }
-    select = ", ".join(f"unnest(${i + 1}::{kind}[]) as {name}" for i, (name, (kind, _)) in enumerate(columns.items()))
-    db.execute(f"create or replace temp table listing as select {select}", [values for _, values in columns.values()])
+    select, values = answers_as(lists, ("connection_id", "subject_key", "travel_month", *_VERIFIED))
+    db.execute(f"create or replace temp table listing as {select}", values)
     former = "o.resource = 'open_dated' and o.connection_id = n.connection_id and o.travel_month = n.travel_month"
     db.execute(
         "update ops.coverage o set verified_at_utc = n.verified_at_utc, source = n.source, request_seq = n.request_seq, "
@@ -128,23 +104,33 @@ def cover_open_dated(db: duckdb.DuckDBPyConnection, answered: Sequence[Answered]
     )
 
 
-def _row(a: Answered, run_id: str) -> tuple[Any, ...]:
-    return (
-        a.subject.connection,
-        str(a.subject.kind),
-        a.subject.key,
-        a.subject.product_id,
-        a.subject.option_id,
-        a.subject.travel_month,
-        a.window.start if a.window else None,
-        a.window.end if a.window else None,
-        a.fetched_at,
-        str(a.source),
-        a.row_count,
-        a.complete,
-        ",".join(a.missing_capabilities),
-        a.request_seq,
-        a.answer_hash if a.complete and not a.left_out else None,
-        run_id,
-        a.unchanged,
-    )
+def answers_as(
+    answered: Iterable[Answered], columns: Sequence[str], *, run_id: str = ""
+) -> tuple[str, list[list[Any]]]:
+    """What is known of each answer: columns of `ops.coverage`, `subject_key`, `date_meaning` and `is_equal`."""
+    known = [_known(a, run_id) for a in answered]
+    return given({c: _TYPES.get(c, "varchar") for c in columns}, [[row[c] for c in columns] for row in known])
+
+
+def _known(a: Answered, run_id: str) -> dict[str, Any]:
+    return {
+        "connection_id": a.subject.connection,
+        "resource": str(a.subject.kind),
+        "key": a.subject.key,
+        "subject_key": a.subject.key,
+        "product_id": a.subject.product_id,
+        "option_id": a.subject.option_id,
+        "travel_month": a.subject.travel_month,
+        "window_start": a.window.start if a.window else None,
+        "window_end": a.window.end if a.window else None,
+        "verified_at_utc": a.fetched_at,
+        "source": str(a.source),
+        "row_count": a.row_count,
+        "is_complete": a.complete,
+        "missing_capabilities": ",".join(a.missing_capabilities),
+        "request_seq": a.request_seq,
+        "answer_hash": a.answer_hash if a.complete and not a.left_out else None,
+        "run_id": run_id,
+        "is_equal": a.unchanged,
+        "date_meaning": a.date_meaning,
+    }

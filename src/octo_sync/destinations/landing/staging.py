@@ -13,12 +13,16 @@ from pathlib import Path
 import duckdb
 
 from octo_sync.destinations.base import Answered
+from octo_sync.destinations.landing.coverage import answers_as
+from octo_sync.destinations.relations import given
 from octo_sync.model import SubjectKind, Window
 from octo_sync.tables.schema import STAGED, Noun, Table
 
 __all__ = ["FLAGS", "Facts", "Stage"]
 
 FLAGS = {"pricing": "has_pricing", "content": "has_content", "extras": "has_extras"}
+
+_SUBJECT = ("connection_id", "resource", "subject_key", "request_seq", "product_id", "option_id")
 
 _SPOOL = 4 << 20
 """Bytes of one spool file."""
@@ -139,12 +143,9 @@ class Stage:
 
     def _stage_seen(self) -> None:
         """What was in the answers and not read becomes `seen_bookings`."""
-        seen = [(a.subject, s.uuid) for a in self._answered for s in a.seen]
-        self._db.execute(
-            "create or replace temp table seen_bookings as select unnest($1::varchar[]) as connection_id, "
-            "unnest($2::varchar[]) as subject_key, unnest($3::varchar[]) as booking_uuid",
-            [[subject.connection for subject, _ in seen], [subject.key for subject, _ in seen], [u for _, u in seen]],
-        )
+        seen = [(a.subject.connection, a.subject.key, s.uuid) for a in self._answered for s in a.seen]
+        select, values = given(dict.fromkeys(("connection_id", "subject_key", "booking_uuid"), "varchar"), seen)
+        self._db.execute(f"create or replace temp table seen_bookings as {select}", values)
 
     def note_digests(self) -> None:
         """Rows that stayed as they were may come from other bytes now: contacts are not in them, and texts are left alone."""
@@ -172,24 +173,8 @@ class Stage:
                 "select connection_id, product_id, 'product' as resource, to_json([product_id])::varchar as subject_key, "
                 f"max(request_seq) as request_seq from ({self.noun.scope}){flag} group by all"
             )
-        self._db.execute(
-            "create or replace temp table answered_scope as select unnest($1::varchar[]) as connection_id, "
-            "unnest($2::varchar[]) as resource, unnest($3::varchar[]) as subject_key, "
-            "unnest($4::bigint[]) as request_seq, unnest($5::varchar[]) as product_id, "
-            "unnest($6::varchar[]) as option_id, unnest($7::date[]) as window_start, unnest($8::date[]) as window_end, "
-            "unnest($9::varchar[]) as date_meaning",
-            [
-                [a.subject.connection for a in complete],
-                [str(a.subject.kind) for a in complete],
-                [a.subject.key for a in complete],
-                [a.request_seq for a in complete],
-                [(a.subject.parts or (None,))[0] for a in complete],
-                [a.subject.parts[1] if len(a.subject.parts) > 1 else None for a in complete],
-                [a.window.start if a.window else None for a in complete],
-                [a.window.end if a.window else None for a in complete],
-                [a.date_meaning for a in complete],
-            ],
-        )
+        select, values = answers_as(complete, (*_SUBJECT, "window_start", "window_end", "date_meaning"))
+        self._db.execute(f"create or replace temp table answered_scope as {select}", values)
         return "select * from answered_scope"
 
     def forget_other_answers(self) -> None:

@@ -14,11 +14,12 @@ from typing import Any
 import duckdb
 
 from octo_sync.destinations.base import Answered, Covered, Landing, LandingReport, Payload
-from octo_sync.destinations.landing.coverage import cover, cover_open_dated
+from octo_sync.destinations.landing.coverage import answers_as, cover, cover_open_dated
 from octo_sync.destinations.landing.lists import speaks_for
 from octo_sync.destinations.landing.losses import MISSING, Losses, holds
 from octo_sync.destinations.landing.merge import Merger
 from octo_sync.destinations.landing.staging import Stage
+from octo_sync.destinations.relations import given
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.tables.schema import Merge, Noun, Table
 
@@ -181,12 +182,11 @@ class LandingWork:
     def _read_again(self, doubtful: set[tuple[str, str]]) -> None:
         """Bookings of which a list has to decide: it must not take them for landed."""
         if doubtful:
-            columns = [list(column) for column in zip(*sorted(doubtful), strict=True)]
+            select, values = given({"connection_id": "varchar", "booking_uuid": "varchar"}, sorted(doubtful))
             self._db.execute(
-                "update core.bookings t set payload_digest = null, row_hash = null from (select unnest($1::varchar[]) "
-                "as connection_id, unnest($2::varchar[]) as booking_uuid) d "
+                f"update core.bookings t set payload_digest = null, row_hash = null from ({select}) d "
                 "where t.connection_id = d.connection_id and t.booking_uuid = d.booking_uuid",
-                columns,
+                values,
             )
 
     def _land_payloads(self, payloads: Sequence[tuple[Answered, Payload]]) -> int:
@@ -194,20 +194,19 @@ class LandingWork:
         if len(payloads) > _MANY and not self._has_payloads():
             self._insert_in_slices(payloads)
             return len(payloads)
+        columns = {
+            **dict.fromkeys(("connection_id", "resource", "key", "payload_hash"), "varchar"),
+            "number": "integer",
+        }
+        came = [(a.subject.connection, p.resource, p.key, p.digest, i) for i, (a, p) in enumerate(payloads)]
+        select, values = given(columns, came)
         found = self._db.execute(
-            "select n.number from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as resource, "
-            "unnest($3::varchar[]) as key, unnest($4::varchar[]) as payload_hash, unnest($5::integer[]) as number) n "
+            f"select n.number from ({select}) n "
             f"left join (select connection_id, resource, key, arg_max(payload_hash, fetched_at_utc) as latest "
             f"from {self._private}.raw.records where key in (select unnest($3::varchar[])) group by all) o "
             f"using (connection_id, resource, key) "
             "where o.latest is distinct from n.payload_hash",
-            [
-                [a.subject.connection for a, _ in payloads],
-                [p.resource for _, p in payloads],
-                [p.key for _, p in payloads],
-                [p.digest for _, p in payloads],
-                list(range(len(payloads))),
-            ],
+            values,
         ).fetchall()
         changed = [payloads[number] for (number,) in sorted(found)]
         self._insert_in_slices(changed)
@@ -260,12 +259,13 @@ class LandingWork:
         """What answered for itself, changed or not, is not missed; that a list hides it is written down."""
         there = [(a.subject, table) for a, table in self._own() if not a.not_found]
         if there and self._absences:
+            keys = [(subject.connection, table.full_name, subject.key) for subject, table in there]
+            select, values = given(dict.fromkeys(("connection_id", "table_name", "key"), "varchar"), keys)
             found = self._db.execute(
-                "delete from ops.absences a using (select unnest($1::varchar[]) as connection_id, "
-                "unnest($2::varchar[]) as table_name, unnest($3::varchar[]) as key) n "
+                f"delete from ops.absences a using ({select}) n "
                 "where a.connection_id = n.connection_id and a.table_name = n.table_name and a.key = n.key "
                 "returning a.connection_id, a.table_name, a.misses",
-                [[s.connection for s, _ in there], [t.full_name for _, t in there], [s.key for s, _ in there]],
+                values,
             ).fetchall()
             nouns = {t.full_name: t.noun for _, t in there}
             for connection, name, misses in found:
@@ -280,27 +280,20 @@ class LandingWork:
         """
         gone = [(a, table) for a, table in self._own() if a.not_found]
         for table in dict.fromkeys(table for _, table in gone):
-            subjects = [(a.subject, a.request_seq) for a, own in gone if own is table]
+            select, values = answers_as([a for a, own in gone if own is table], ("connection_id", "key", "request_seq"))
             (column,) = (c for c in table.key if c != "connection_id")
             missed = self._db.execute(
                 "create or replace temp table refused as select n.connection_id, n.key, n.request_seq, "
-                "coalesce(c.resource, $5) as resource, coalesce(c.key, n.key) as subject_key, "
+                "coalesce(c.resource, $4) as resource, coalesce(c.key, n.key) as subject_key, "
                 "a.key is null and not (c.key is not null and exists (select 1 from ops.schema_drift d where d.connection_id = "
                 f"n.connection_id and d.resource = '{table.noun}' and d.kind = 'contradiction')) as is_new "
-                "from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as id, "
-                "unnest($3::varchar[]) as key, unnest($4::bigint[]) as request_seq) n "
-                f"join {table.full_name} t on t.connection_id = n.connection_id and t.{column} = n.id and not t.is_deleted "
+                f"from ({select}) n join {table.full_name} t on t.connection_id = n.connection_id "
+                f"and t.{column} = json_extract_string(n.key, '$[0]') and not t.is_deleted "
                 f"left join ops.absences a on a.connection_id = n.connection_id and a.table_name = '{table.full_name}' "
                 "and a.key = n.key left join ops.coverage c on c.connection_id = t.connection_id "
                 f"and c.resource = '{table.noun}' and {_speaks_for(table)} qualify row_number() over "
                 "(partition by n.connection_id, n.key order by n.request_seq desc, c.request_seq desc nulls last) = 1",
-                [
-                    [s.connection for s, _ in subjects],
-                    [s.parts[0] for s, _ in subjects],
-                    [s.key for s, _ in subjects],
-                    [seq for _, seq in subjects],
-                    table.own_subject,
-                ],
+                [*values, table.own_subject],
             ).fetchone()
             if not missed or not missed[0]:
                 continue

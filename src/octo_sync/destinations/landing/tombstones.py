@@ -8,6 +8,7 @@ import duckdb
 from octo_sync.destinations.base import Absence
 from octo_sync.destinations.landing import versions
 from octo_sync.destinations.landing.merge import key_json
+from octo_sync.destinations.relations import given
 from octo_sync.tables.schema import Merge, Table
 
 __all__ = ["bury", "bury_private"]
@@ -21,12 +22,13 @@ def _stage(db: duckdb.DuckDBPyConnection, table: Table, absences: Sequence[Absen
     """The keys to bury as columns, in `buried`. What was shown again since it was decided is not among them."""
     columns = [c for c in table.key if c != "connection_id"]
     parts = ", ".join(f"json_extract_string(n.key, '$[{i}]') as {c}" for i, c in enumerate(columns))
+    rows = [(a.connection, a.key, a.misses) for a in absences]
+    select, values = given({"connection_id": "varchar", "key": "varchar", "misses": "bigint"}, rows)
     db.execute(
         f"create or replace temp table buried as select n.connection_id, n.key, {parts} "
-        f"from (select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as key, "
-        f"unnest($3::bigint[]) as misses) n join ops.absences a on a.table_name = '{table.full_name}' "
+        f"from ({select}) n join ops.absences a on a.table_name = '{table.full_name}' "
         f"and a.connection_id = n.connection_id and a.key = n.key and a.misses >= n.misses",
-        [[a.connection for a in absences], [a.key for a in absences], [a.misses for a in absences]],
+        values,
     )
 
 

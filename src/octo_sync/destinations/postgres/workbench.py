@@ -15,6 +15,7 @@ import duckdb
 
 from octo_sync.destinations import ddl
 from octo_sync.destinations.postgres.landed import meant
+from octo_sync.destinations.relations import given
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -155,11 +156,11 @@ class Workbench:
         gone = self.db.execute(f"select {names} from differing where was_there").fetchall()
         types = {c.name: c.type for c in table.all_columns}
         if gone:
-            given = ", ".join(f"unnest(${i}::{types[k]}[]) as {k}" for i, k in enumerate(keys, start=1))
+            select, values = given({k: types[k] for k in keys}, gone)
             session.execute(
-                f"delete from {table.full_name} t using (select {given}) d "
+                f"delete from {table.full_name} t using ({select}) d "
                 f"where {' and '.join(f't.{k} = d.{k}' for k in keys)}".encode(),
-                [list(column) for column in zip(*gone, strict=True)],
+                values,
             )
         same = " and ".join(f"t.{k} is not distinct from d.{k}" for k in keys)
         came = self._copy(
