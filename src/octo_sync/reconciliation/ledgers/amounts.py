@@ -12,14 +12,14 @@ from typing import Literal
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from octo_sync.reconciliation.ledgers.distinct import Unreadable, first, first_bad, shown
+from octo_sync.reconciliation.ledgers.distinct import Unreadable, converted, first, refuse, shown
 
 __all__ = ["AMOUNT", "of_decimals", "of_floats", "of_texts"]
 
 AMOUNT = pa.decimal128(38, 8)
 _SPACES = "[\u00a0\u2007\u2009\u202f]"
 _SIGNED = r"^(?:\(\s?(.*?)\s?\)|[-+]\s?(.*)|(.*?)\s?-)$"
-_TOO_LONG = "has more than 8 decimals or more than 30 digits before them; round it where it comes from"
+_TOO_LONG = "{} has more than 8 decimals or more than 30 digits before them; round it where it comes from."
 _ERRORS = "^#(?:REF|N/A|VALUE|DIV/0|NAME|NUM|NULL|SPILL|CALC|FIELD|GETTING_DATA)"
 
 
@@ -46,17 +46,13 @@ def of_texts(texts: pa.Array, decimal: Literal["", ".", ","]) -> pa.Array:
     if bad is not None:
         raise Unreadable((bad,), _why(texts[bad].as_py()))
     mark = decimal or _find_out(texts, body, by_point, by_comma)
-    bad = first(pc.invert(by_comma if mark == "," else by_point))
-    if bad is not None:
-        raise Unreadable((bad,), f'{shown(texts[bad].as_py())} is not written as decimal = "{decimal}" says.')
+    refuse(
+        pc.invert(by_comma if mark == "," else by_point), texts, f'{{}} is not written as decimal = "{decimal}" says.'
+    )
     grouped = pc.match_substring_regex(body, "[. ']" if mark == "," else "[, ']")
     digits = _changed(body, grouped, lambda some: pc.replace_substring_regex(some, f"[^0-9{mark}]", ""))
     digits = pc.replace_substring(digits, ",", ".") if mark == "," else digits
-    try:
-        amounts = pc.cast(digits, AMOUNT)
-    except pa.ArrowInvalid:
-        bad = first_bad(digits, lambda some: pc.cast(some, AMOUNT))
-        raise Unreadable((bad,), f"{shown(texts[bad].as_py())} {_TOO_LONG}.") from None
+    amounts = converted(digits, AMOUNT, _TOO_LONG, written=texts)
     return _changed(amounts, pc.match_substring_regex(plain, "^[-(]|-$"), pc.negate)
 
 
@@ -84,13 +80,12 @@ def _find_out(texts: pa.Array, body: pa.Array, by_point: pa.Array, by_comma: pa.
             "is written one way. Correct it where it comes from.",
         )
     if point is None and comma is None:
-        unclear = first(pc.match_substring_regex(body, "[.,]"))
-        if unclear is not None:
-            raise Unreadable(
-                (unclear,),
-                f"{shown(texts[unclear].as_py())} is thousands or decimals, and no other value of the column tells which; "
-                'set decimal = "." or decimal = ",".',
-            )
+        refuse(
+            pc.match_substring_regex(body, "[.,]"),
+            texts,
+            "{} is thousands or decimals, and no other value of the column tells which; "
+            'set decimal = "." or decimal = ",".',
+        )
     return "," if comma is not None else "."
 
 
@@ -122,27 +117,19 @@ def of_floats(floats: pa.Array) -> pa.Array:
     Raises:
         Unreadable: One is not finite, or has more decimals than that.
     """
-    bad = first(pc.invert(pc.is_finite(floats)))
-    if bad is not None:
-        raise Unreadable(
-            (bad,), "the number is not finite (NaN or infinite); leave the cell empty where there is none."
-        )
+    refuse(
+        pc.invert(pc.is_finite(floats)),
+        floats,
+        "the number is not finite (NaN or infinite); leave the cell empty where there is none.",
+    )
     texts = pc.cast(floats, pa.string())
     noisy = pc.match_substring_regex(texts, r"\.\d{9}|e-")
     if pc.any(noisy).as_py():
         rounded = [f"{Decimal(f'{number:.15g}'):f}" for number in floats.filter(noisy).to_pylist()]
         texts = pc.replace_with_mask(texts, noisy, pa.array(rounded, pa.string()))
-    try:
-        return pc.cast(texts, AMOUNT)
-    except pa.ArrowInvalid:
-        bad = first_bad(texts, lambda some: pc.cast(some, AMOUNT))
-        raise Unreadable((bad,), f"{shown(texts[bad].as_py())} {_TOO_LONG}.") from None
+    return converted(texts, AMOUNT, _TOO_LONG)
 
 
 def of_decimals(numbers: pa.Array) -> pa.Array:
     """Amounts of exact numbers, decimal or whole; `Unreadable` for one that does not fit."""
-    try:
-        return pc.cast(numbers, AMOUNT)
-    except pa.ArrowInvalid:
-        bad = first_bad(numbers, lambda some: pc.cast(some, AMOUNT))
-        raise Unreadable((bad,), f"{shown(str(numbers[bad].as_py()))} {_TOO_LONG}.") from None
+    return converted(numbers, AMOUNT, _TOO_LONG)

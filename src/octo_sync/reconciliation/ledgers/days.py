@@ -14,7 +14,7 @@ from typing import Literal
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from octo_sync.reconciliation.ledgers.distinct import Unreadable, blank, first, first_bad, once, shown
+from octo_sync.reconciliation.ledgers.distinct import Unreadable, blank, converted, first, once, refuse, shown
 
 __all__ = ["DAY", "WALL", "Written", "of_serials", "of_texts"]
 
@@ -35,6 +35,8 @@ _SERIAL = r"^[2-7]\d{4}(?:\.\d+)?$"
 _FIRST, _LAST = 20_000, 80_000
 """Serials that are taken for days: 1954 to 2119."""
 _SERIALS = '{} looks like a day as spreadsheets count them; set dates = "serial" if it is one.'
+_NO_DAY = "{} is no day, such as 2026-11-05, 05.11.2026 or 2026-11-05 14:30."
+_NOT_IN_CALENDAR = "{} is no day of the calendar."
 _EPOCH = 25_569
 """1970-01-01 as spreadsheets count days."""
 _YEAR_ONE = -719_162
@@ -63,9 +65,7 @@ def of_texts(texts: pa.ChunkedArray, order: Order) -> Written:
         day, clock = pc.extract_regex(texts, _HALVES).flatten()
     else:  # days alone, which is quicker
         day, clock = texts, pa.chunked_array([pa.nulls(len(texts), pa.string())])
-    bad = first(pc.and_(pc.is_null(day), pc.is_valid(texts)))
-    if bad is not None:
-        raise Unreadable((bad,), _no_day(texts[bad].as_py()))
+    refuse(pc.and_(pc.is_null(day), pc.is_valid(texts)), texts, _NO_DAY)
     if order == "serial" and pc.any(serial := pc.match_substring_regex(day, _SERIAL)).as_py():
         counted = of_serials(pc.cast(pc.if_else(serial, day, None), pa.float64()), order)
         rest = of_texts(pc.if_else(serial, None, texts), order)
@@ -97,47 +97,29 @@ def of_serials(numbers: pa.ChunkedArray, order: Order) -> Written:
     return Written(pc.cast(moments, WALL), pa.chunked_array([pa.nulls(len(numbers), pa.int64())]))
 
 
-def _no_day(text: str) -> str:
-    return f"{shown(text)} is no day, such as 2026-11-05, 05.11.2026 or 2026-11-05 14:30."
-
-
 # ── distinct days ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _days(texts: pa.Array, order: Order) -> pa.Array:
     """Days without a clock, as days since 1970 (int32)."""
-    bad = first(pc.match_substring_regex(texts, _SERIAL))
-    if bad is not None:
-        raise Unreadable((bad,), _SERIALS.format(shown(texts[bad].as_py())))
+    refuse(pc.match_substring_regex(texts, _SERIAL), texts, _SERIALS)
     parts = pc.extract_regex(texts, _DAY_FORM)
-    bad = first(pc.is_null(parts))
-    if bad is not None:
-        raise Unreadable((bad,), _no_day(texts[bad].as_py()))
+    refuse(pc.is_null(parts), texts, _NO_DAY)
     group = {name: pc.struct_field(parts, name) for name in "ymdasbz"}
-    bad = first(pc.equal(pc.binary_length(group["z"]), 2))
-    if bad is not None:
-        raise Unreadable((bad,), f"{shown(texts[bad].as_py())} has a year of two digits; export all four.")
+    refuse(pc.equal(pc.binary_length(group["z"]), 2), texts, "{} has a year of two digits; export all four.")
     national = pc.not_equal(group["z"], "")
     month, day = group["b"], group["a"]
-    foreign = first(national)
-    if foreign is not None:
-        if order in {"iso", "serial"}:
-            raise Unreadable((foreign,), f'{shown(texts[foreign].as_py())} is not written as dates = "{order}" says.')
-        if (order or _find_out(texts, group, national)) == "mdy":
-            month, day = day, month
+    if order in {"iso", "serial"}:
+        refuse(national, texts, f'{{}} is not written as dates = "{order}" says.')
+    elif pc.any(national).as_py() and (order or _find_out(texts, group, national)) == "mdy":
+        month, day = day, month
     year = pc.if_else(national, group["z"], group["y"])
     month, day = (
         pc.utf8_lpad(pc.if_else(national, ours, iso), 2, "0") for ours, iso in ((month, group["m"]), (day, group["d"]))
     )
     written = pc.binary_join_element_wise(year, month, day, "-")
-    try:
-        days = pc.cast(pc.cast(written, pa.date32()), pa.int32())
-    except pa.ArrowInvalid:
-        bad = first_bad(written, lambda some: pc.cast(some, pa.date32()))
-        raise Unreadable((bad,), f"{shown(texts[bad].as_py())} is no day of the calendar.") from None
-    bad = first(pc.less(days, _YEAR_ONE))
-    if bad is not None:
-        raise Unreadable((bad,), f"{shown(texts[bad].as_py())} is no day of the calendar.")
+    days = pc.cast(converted(written, pa.date32(), _NOT_IN_CALENDAR, written=texts), pa.int32())
+    refuse(pc.less(days, _YEAR_ONE), texts, _NOT_IN_CALENDAR)
     return days
 
 
@@ -159,13 +141,11 @@ def _find_out(texts: pa.Array, group: dict[str, pa.Array], national: pa.Array) -
             "column is written one way. Correct it where it comes from.",
         )
     if day_first is None and month_first is None:
-        unclear = first(pc.not_equal(group["s"], "."))
-        if unclear is not None:
-            raise Unreadable(
-                (unclear,),
-                f"nothing in the column says whether {shown(texts[unclear].as_py())} has the day or the month first; "
-                'set dates = "dmy" or dates = "mdy".',
-            )
+        refuse(
+            pc.not_equal(group["s"], "."),
+            texts,
+            'nothing in the column says whether {} has the day or the month first; set dates = "dmy" or dates = "mdy".',
+        )
     return "dmy" if month_first is None else "mdy"
 
 
@@ -175,11 +155,7 @@ def _find_out(texts: pa.Array, group: dict[str, pa.Array], national: pa.Array) -
 def _clocks(texts: pa.Array) -> pa.StructArray:
     """Microseconds since midnight; and the offset (`Z`, `UTC`, `+01`, `+0130` or `+01:30`) in microseconds, null for none."""
     parts = pc.extract_regex(texts, _CLOCK_FORM)
-    bad = first(pc.is_null(parts))
-    if bad is not None:
-        raise Unreadable(
-            (bad,), f"{shown(texts[bad].as_py())} is no time of the day, such as 14:30, 14:30:15 or 14:30+02:00."
-        )
+    refuse(pc.is_null(parts), texts, "{} is no time of the day, such as 14:30, 14:30:15 or 14:30+02:00.")
     hours, minutes, seconds, fraction, offset = parts.flatten()
     micros = pc.cast(pc.utf8_rpad(pc.utf8_slice_codeunits(fraction, 0, 6), 6, "0"), pa.int64())
     since = pc.add(pc.add(_span(hours, minutes), pc.multiply(_number(seconds), 1_000_000)), micros)

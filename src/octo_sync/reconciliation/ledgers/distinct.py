@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-__all__ = ["Unreadable", "blank", "first", "first_bad", "once", "shown"]
+__all__ = ["Unreadable", "blank", "converted", "first", "once", "refuse", "shown"]
 
 _LONGEST = 30
 
@@ -45,17 +45,28 @@ def first(mask: pa.Array | pa.ChunkedArray) -> int | None:
     return None if at < 0 else int(at)
 
 
-def first_bad(values: pa.Array, read: Callable[[pa.Array], object]) -> int:
-    """The position of the first value that `read` (a conversion of all at once that failed) cannot take."""
-    low, high = 0, len(values)
+def refuse(bad: pa.Array | pa.ChunkedArray, values: pa.Array, sentence: str) -> None:
+    """Raise `Unreadable` for the first of `values` that is `bad`, if any is; it stands in the sentence where `{}` is."""
+    at = first(bad)
+    if at is not None:
+        raise Unreadable((at,), sentence.format(shown(str(values[at].as_py()))))
+
+
+def converted(values: pa.Array, kind: pa.DataType, sentence: str, *, written: pa.Array | None = None) -> pa.Array:
+    """`values` cast to a type; `Unreadable` for the first that it cannot hold, shown as it was `written`."""
+    try:
+        return pc.cast(values, kind)
+    except pa.ArrowInvalid:
+        low, high = 0, len(values)
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            read(values.slice(low, middle - low))
+            pc.cast(values.slice(low, middle - low), kind)
             low = middle
         except pa.ArrowInvalid:
             high = middle
-    return low
+    said = (values if written is None else written)[low].as_py()
+    raise Unreadable((low,), sentence.format(shown(str(said))))
 
 
 def shown(value: str) -> str:

@@ -5,7 +5,7 @@ type and null elsewhere. A column of a CSV is one part of texts; a column of a s
 """
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
@@ -14,7 +14,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from octo_sync.model import ValueKind
 from octo_sync.reconciliation.ledgers import amounts, days, zones
 from octo_sync.reconciliation.ledgers.base import Format
-from octo_sync.reconciliation.ledgers.distinct import Unreadable, blank, first, first_bad, once, shown
+from octo_sync.reconciliation.ledgers.distinct import Unreadable, blank, converted, first, once, refuse, shown
 
 __all__ = ["read"]
 
@@ -28,6 +28,10 @@ TYPES: dict[ValueKind, pa.DataType] = {
     "flag": pa.bool_(),
 }
 _FLAGS = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no": False, "n": False, "0": False}
+_NUMBERS = ("integer", "floating", "decimal")
+_FOUND = ("string", *_NUMBERS, "boolean", "date", "timestamp")
+"""What is read of Arrow's types, as `pyarrow.types` calls it."""
+_NOT_WHOLE = "{} is no whole number."
 _UUID_BYTES = 16
 
 
@@ -40,13 +44,16 @@ def read(parts: Sequence[pa.ChunkedArray], kind: ValueKind, form: Format) -> lis
     parts = [_plain(part) for part in parts]
     if kind in {"instant", "date"}:
         return _moments(parts, kind, form)
-    readers: dict[ValueKind, Callable[[pa.ChunkedArray], pa.ChunkedArray]] = {
-        "text": _text,
-        "amount": partial(_amount, form=form),
-        "whole": _whole,
-        "flag": _flag,
-    }
-    return [_together([readers[kind](part) for part in parts if part.null_count < len(part)], TYPES[kind], parts)]
+    readers, columns = _readers(form)[kind], []
+    for part in parts:
+        if part.null_count == len(part):
+            continue
+        found = _found_as(part)
+        if found not in readers:
+            raise _refused(part, {"whole": "whole number", "flag": "yes or no"}.get(kind, kind))
+        reader = readers[found]
+        columns.append(once(part, reader) if reader else part.cast(TYPES[kind]))
+    return [_together(columns, TYPES[kind], parts)]
 
 
 def _together(
@@ -81,23 +88,6 @@ def _refused(part: pa.ChunkedArray, what: str) -> Unreadable:
     return Unreadable((row,), f"the value is of type {part.type}, which is no {what}.")
 
 
-def _text(part: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = part.type
-    if pa.types.is_string(kind):
-        return part
-    if pa.types.is_floating(kind):
-        return once(part, _float_texts)
-    if (
-        pa.types.is_integer(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_date(kind)
-        or pa.types.is_timestamp(kind)
-    ):
-        return part.cast(pa.string())
-    raise _refused(part, "text")
-
-
 def _float_texts(floats: pa.Array) -> pa.Array:
     """Ids that a sheet keeps as numbers: all digits, nothing behind the point of a whole one."""
     texts = pc.cast(floats, pa.string())
@@ -106,59 +96,42 @@ def _float_texts(floats: pa.Array) -> pa.Array:
     return pc.replace_with_mask(texts, long, pa.array(written, pa.string()))
 
 
-def _amount(part: pa.ChunkedArray, form: Format) -> pa.ChunkedArray:
-    kind = part.type
-    if pa.types.is_string(kind):
-        return once(part, partial(amounts.of_texts, decimal=form.decimal))
-    if pa.types.is_floating(kind):
-        return once(part, amounts.of_floats)
-    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-        return once(part, amounts.of_decimals)
-    raise _refused(part, "amount")
-
-
-def _whole(part: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = part.type
-    if pa.types.is_string(kind):
-        return once(part, _whole_texts)
-    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-        return once(part, _whole_numbers)
-    raise _refused(part, "whole number")
-
-
 def _whole_texts(texts: pa.Array) -> pa.Array:
-    bad = first(pc.invert(pc.match_substring_regex(texts, r"^[-+]?\d{1,18}(?:[.,]00?)?$")))
-    if bad is not None:
-        raise Unreadable((bad,), f"{shown(texts[bad].as_py())} is no whole number.")
+    refuse(pc.invert(pc.match_substring_regex(texts, r"^[-+]?\d{1,18}(?:[.,]00?)?$")), texts, _NOT_WHOLE)
     return pc.cast(pc.replace_substring_regex(texts, r"^\+|[.,]00?$", ""), pa.int64())
 
 
 def _whole_numbers(numbers: pa.Array) -> pa.Array:
-    try:
-        return pc.cast(numbers, pa.int64())
-    except pa.ArrowInvalid:
-        bad = first_bad(numbers, lambda some: pc.cast(some, pa.int64()))
-        raise Unreadable((bad,), f"{shown(str(numbers[bad].as_py()))} is no whole number.") from None
-
-
-def _flag(part: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = part.type
-    if pa.types.is_boolean(kind):
-        return part
-    if pa.types.is_string(kind):
-        return once(part, _flag_words)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return once(part, lambda numbers: _flag_words(pc.cast(_whole_numbers(numbers), pa.string())))
-    raise _refused(part, "yes or no")
+    return converted(numbers, pa.int64(), _NOT_WHOLE)
 
 
 def _flag_words(texts: pa.Array) -> pa.Array:
-    words = pc.utf8_lower(texts)
-    at = pc.index_in(words, pa.array(list(_FLAGS)))
-    bad = first(pc.is_null(at))
-    if bad is not None:
-        raise Unreadable((bad,), f"{shown(texts[bad].as_py())} is none of {', '.join(_FLAGS)}.")
+    at = pc.index_in(pc.utf8_lower(texts), pa.array(list(_FLAGS)))
+    refuse(pc.is_null(at), texts, f"{{}} is none of {', '.join(_FLAGS)}.")
     return pc.take(pa.array(list(_FLAGS.values())), at)
+
+
+def _flag_numbers(numbers: pa.Array) -> pa.Array:
+    return _flag_words(pc.cast(_whole_numbers(numbers), pa.string()))
+
+
+def _readers(form: Format) -> Mapping[ValueKind, Mapping[str, Callable[[pa.Array], pa.Array] | None]]:
+    """What reads distinct values, by what they are to be and what they are found as; None: a cast is enough."""
+    return {
+        "text": dict.fromkeys(_FOUND) | {"floating": _float_texts},
+        "amount": {
+            "string": partial(amounts.of_texts, decimal=form.decimal),
+            "floating": amounts.of_floats,
+            "integer": amounts.of_decimals,
+            "decimal": amounts.of_decimals,
+        },
+        "whole": {"string": _whole_texts, **dict.fromkeys(_NUMBERS, _whole_numbers)},
+        "flag": {"boolean": None, "string": _flag_words, **dict.fromkeys(_NUMBERS, _flag_numbers)},
+    }
+
+
+def _found_as(part: pa.ChunkedArray) -> str:
+    return next((name for name in _FOUND if getattr(pa.types, f"is_{name}")(part.type)), "")
 
 
 # ── days and clocks ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -194,15 +167,15 @@ def _mixture(part: pa.ChunkedArray, national: int, parts: Sequence[pa.ChunkedArr
 
 def _written(part: pa.ChunkedArray, form: Format) -> days.Written:
     """Clocks of a part of any type."""
-    kind = part.type
-    if pa.types.is_string(kind):
+    kind, found = part.type, _found_as(part)
+    if found == "string":
         return days.of_texts(part, form.dates)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if found in _NUMBERS:
         return days.of_serials(part.cast(pa.float64(), safe=False), form.dates)
     nothing = pa.chunked_array([pa.nulls(len(part), pa.int64())])
-    if pa.types.is_date(kind):
+    if found == "date":
         return days.Written(part.cast(pa.date32()).cast(days.WALL), nothing)
-    if pa.types.is_timestamp(kind):
+    if found == "timestamp":
         micros = part.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
         if kind.tz is None:
             return days.Written(micros.cast(days.WALL), nothing)

@@ -12,7 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from octo_sync.reconciliation.ledgers.days import DAY, WALL
-from octo_sync.reconciliation.ledgers.distinct import Unreadable, first
+from octo_sync.reconciliation.ledgers.distinct import refuse
 
 __all__ = ["to_utc", "to_wall"]
 
@@ -41,9 +41,8 @@ def to_wall(moments: pa.ChunkedArray, zone: ZoneInfo) -> pa.ChunkedArray:
 
 
 def _inside(moments: pa.ChunkedArray) -> pa.ChunkedArray:
-    bad = first(pc.or_(pc.less(moments, _EARLIEST), pc.greater(moments, _LATEST)))
-    if bad is not None:
-        raise Unreadable((bad,), "the moment is outside of the years 1 to 9999.")
+    outside = pc.or_(pc.less(moments, _EARLIEST), pc.greater(moments, _LATEST))
+    refuse(outside, moments, "the moment is outside of the years 1 to 9999.")
     return moments
 
 
