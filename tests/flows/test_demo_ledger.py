@@ -11,7 +11,7 @@ from octo_sync.errors import OctoSyncError, WarehouseError
 from octo_sync.flows.demo import ledger as demo_ledger
 from octo_sync.flows.publish import Checked, Published
 from octo_sync.model import Horizon
-from octo_sync.reconciliation import Bucket
+from octo_sync.reconciliation.model import Bucket
 
 WINDOW = Horizon(-90, 365).window(TODAY)
 

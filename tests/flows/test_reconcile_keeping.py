@@ -8,7 +8,7 @@ from tests.flows.reconcile_outcome import NOW, difference, here_row, item, outco
 
 from octo_sync.flows.reconcile.history import store
 from octo_sync.journal import Journal
-from octo_sync.reconciliation import Bucket
+from octo_sync.reconciliation.model import Bucket
 
 DAY = dt.timedelta(days=1)
 

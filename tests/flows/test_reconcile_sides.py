@@ -25,7 +25,7 @@ from octo_sync.flows.reconcile.run import compare, write
 from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import load
-from octo_sync.reconciliation import Bucket
+from octo_sync.reconciliation.model import Bucket
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = dt.datetime(2026, 11, 22, 12, tzinfo=dt.UTC)

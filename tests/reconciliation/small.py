@@ -8,7 +8,8 @@ from decimal import Decimal
 import pyarrow as pa
 
 from octo_sync.model import Window
-from octo_sync.reconciliation import FieldRule, KeyRule, Outcome, Rules, Side, reconcile
+from octo_sync.reconciliation.engine import reconcile
+from octo_sync.reconciliation.model import FieldRule, KeyRule, Outcome, Rules, Side
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 WINDOW = Window(date(2026, 11, 1), date(2026, 11, 30))

@@ -9,7 +9,9 @@ import pytest
 from tests.reconciliation.small import NOW, Facts, buckets, compared, money, reasons
 
 from octo_sync.errors import ReconcileError
-from octo_sync.reconciliation import Acceptance, Earlier, FieldRule, Limit, Side, Tolerance, breaches, comparing
+from octo_sync.reconciliation import comparing
+from octo_sync.reconciliation.limits import breaches
+from octo_sync.reconciliation.model import Acceptance, Earlier, FieldRule, Limit, Side, Tolerance
 
 ORDER = ("booking_uuid", "supplier_reference", "reseller_reference")
 

@@ -8,7 +8,8 @@ import pytest
 from tests.reconciliation.planting import CODES, END, LEDGER_AS_OF, NOW, START, STATES, VARIANTS, Found, planted
 
 from octo_sync.model import Window
-from octo_sync.reconciliation import FieldRule, KeyRule, Rules, Side, Tolerance, reconcile
+from octo_sync.reconciliation.engine import reconcile
+from octo_sync.reconciliation.model import FieldRule, KeyRule, Rules, Side, Tolerance
 
 UUID = KeyRule(("booking_uuid",), ("octo_uuid",))
 SUPPLIER = KeyRule(("supplier_reference",), ("booking_no",))

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.reconciliation.small import buckets, compared
 
-from octo_sync.reconciliation import Tolerance
+from octo_sync.reconciliation.model import Tolerance
 
 # A comparison takes a tenth of a second, so few tables, of many rows, and no search for smaller ones.
 QUICK = settings(

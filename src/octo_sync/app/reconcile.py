@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped] # it ships no types
     import pyarrow as pa  # type: ignore[import-untyped] # the same
 
-    from octo_sync.reconciliation import Outcome
+    from octo_sync.reconciliation.model import Outcome
 
 __all__ = ["Made", "make", "make_and_keep", "reconcile", "show"]
 

@@ -30,7 +30,7 @@ from octo_sync.flows.ports import Progress
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.pull import Scope
 from octo_sync.flows.sync.run import sync
-from octo_sync.reconciliation import Bucket
+from octo_sync.reconciliation.model import Bucket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,7 @@ import duckdb
 
 from octo_sync.errors import ReconcileError
 from octo_sync.reconciliation.comparing import DIFFERS, WITHIN, compare
-from octo_sync.reconciliation.items import MOST_ITEMS, MOST_SETTLED, Facts, Maker
-from octo_sync.reconciliation.limits import breaches
+from octo_sync.reconciliation.items import Facts, Maker
 from octo_sync.reconciliation.matching import match, telling
 from octo_sync.reconciliation.model import Acceptance, Bucket, Earlier, Item, Outcome, Rules, Side
 from octo_sync.reconciliation.sides import kinds, load
@@ -21,7 +20,7 @@ from octo_sync.reconciliation.totals import explained, must_close, totals
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-__all__ = ["MOST_ITEMS", "MOST_SETTLED", "Facts", "breaches", "reconcile"]
+__all__ = ["reconcile"]
 
 
 def reconcile(

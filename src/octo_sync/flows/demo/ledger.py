@@ -16,7 +16,7 @@ from octo_sync.errors import OctoSyncError
 from octo_sync.model import Window
 
 if TYPE_CHECKING:
-    from octo_sync.reconciliation import Outcome
+    from octo_sync.reconciliation.model import Outcome
 
 __all__ = ["PIPELINE", "Planted", "found", "plant", "write"]
 

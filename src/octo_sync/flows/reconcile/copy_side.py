@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from octo_sync.destinations.reading import Reader
 from octo_sync.journal import Journal
 from octo_sync.model import Subject, SubjectKind, Window
+from octo_sync.reconciliation.model import Item, Side
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
     from octo_sync.flows.reconcile.page import Remembered
-    from octo_sync.reconciliation import Item, Side
     from octo_sync.reconciliation.ledgers import Ledger
 
 __all__ = ["Facts", "remembered", "select", "sides"]
@@ -59,7 +59,7 @@ def select(reader: Reader, sql: str, values: Mapping[str, Any]) -> "pa.Table":
 
 @dataclass(slots=True)
 class Facts:
-    """See `reconciliation.Facts`: answered by the copy that readers have, and by the journal."""
+    """See `reconciliation.items.Facts`: answered by the copy that readers have, and by the journal."""
 
     reader: Reader
     journal: Journal | None
@@ -132,10 +132,8 @@ class Facts:
         return rows.rows[0][0] if rows.rows else None
 
 
-def sides(reader: Reader, facts: Facts, here: "pa.Table", ledger: "Ledger") -> "tuple[Side, Side]":
+def sides(reader: Reader, facts: Facts, here: "pa.Table", ledger: "Ledger") -> tuple[Side, Side]:
     """How large, how old and how complete both sides are."""
-    from octo_sync.reconciliation import Side  # noqa: PLC0415 - only a comparison needs it
-
     seen = facts.seen()
     covered = [facts.months.get(month) for month in facts.window.months()]
     complete = None if not facts.months else all(covered)
@@ -146,7 +144,7 @@ def sides(reader: Reader, facts: Facts, here: "pa.Table", ledger: "Ledger") -> "
 def remembered(reader: Reader, journal: Journal | None, uuids: Collection[str]) -> "Remembered":
     """What the copy remembers of an item's booking, one of `uuids`: its versions and the last notifications about it."""
 
-    def detail(item: "Item") -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    def detail(item: Item) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         if item.booking_uuid is None:
             return {}
         rows = reader.query(

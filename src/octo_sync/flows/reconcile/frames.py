@@ -8,7 +8,7 @@ from octo_sync.flows.reconcile.words import COLUMNS, cells, pairs
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped] # it ships no types
 
-    from octo_sync.reconciliation import Outcome
+    from octo_sync.reconciliation.model import Outcome
 
 __all__ = ["Reconciled"]
 

@@ -3,24 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from octo_sync.journal import FoundDifference, Journal, ReconciliationRun
-
-if TYPE_CHECKING:
-    from octo_sync.reconciliation import Difference, Item, Outcome
+from octo_sync.reconciliation.limits import breaches
+from octo_sync.reconciliation.model import Bucket, Difference, Item, Outcome
 
 __all__ = ["news", "store"]
 
 
-def store(journal: Journal, outcome: "Outcome", *, run_id: str, started_at: datetime, now: datetime) -> "Outcome":
+def store(journal: Journal, outcome: Outcome, *, run_id: str, started_at: datetime, now: datetime) -> Outcome:
     """Age and keep what was found; the outcome with the ages, what is new, and the limits that it passes.
 
     Raises:
         JournalError: It cannot be written, or there are too many; nothing was stored.
     """
-    from octo_sync.reconciliation import Bucket, breaches  # noqa: PLC0415 - only a comparison needs it
-
     rules = outcome.rules
     known = {(d.key, d.bucket, d.field): d.first_seen_at for d in journal.reconciliations.open_differences(rules.name)}
     aged = replace(outcome, items=[_aged(item, known, now) for item in outcome.items])
@@ -54,7 +51,7 @@ def store(journal: Journal, outcome: "Outcome", *, run_id: str, started_at: date
     return replace(aged, resolved=run.resolved_differences)
 
 
-def _aged(item: "Item", known: Mapping[tuple[str, str, str], datetime], now: datetime) -> "Item":
+def _aged(item: Item, known: Mapping[tuple[str, str, str], datetime], now: datetime) -> Item:
     """With since when each difference is known; one that nobody has to look at has no age."""
     if not _is_kept(item):
         return replace(item, differences=tuple(replace(d, is_new=False) for d in item.differences))
@@ -64,7 +61,7 @@ def _aged(item: "Item", known: Mapping[tuple[str, str, str], datetime], now: dat
     )
 
 
-def _found(item: "Item", difference: "Difference") -> FoundDifference:
+def _found(item: Item, difference: Difference) -> FoundDifference:
     return FoundDifference(
         key=item.key,
         bucket=str(item.found),
@@ -82,12 +79,12 @@ def _found(item: "Item", difference: "Difference") -> FoundDifference:
     )
 
 
-def _is_kept(item: "Item") -> bool:
+def _is_kept(item: Item) -> bool:
     """What somebody has to look at, or has looked at. What is too fresh is told when it is not, and keeps its age till then."""
     return item.bucket.is_difference or item.acceptance is not None
 
 
-def news(outcome: "Outcome") -> dict[str, Any] | None:
+def news(outcome: Outcome) -> dict[str, Any] | None:
     """What a hook is told: the differences first seen in this run; None when there are none."""
     new = [
         {

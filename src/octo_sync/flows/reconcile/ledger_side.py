@@ -13,8 +13,8 @@ from octo_sync.pipeline import Pipeline, ReconcileTable
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-    from octo_sync.reconciliation import Kind, Rules
     from octo_sync.reconciliation.ledgers import Ledger, Wanted
+    from octo_sync.reconciliation.model import Kind, Rules
 
 __all__ = ["read_there", "wanted"]
 
@@ -63,8 +63,8 @@ def read_there(
 
 def wanted(rules: "Rules", types: "Mapping[str, Kind]", here: "pa.Schema") -> "list[Wanted]":
     """The columns there that are compared or matched by, and what each is."""
-    from octo_sync.reconciliation import kind_of  # noqa: PLC0415 - the same
     from octo_sync.reconciliation.ledgers import Wanted  # noqa: PLC0415 - only a comparison needs it
+    from octo_sync.reconciliation.sides import kind_of  # noqa: PLC0415 - the same
 
     found = {each.there: Wanted(each.there, types[each.here]) for each in rules.fields}
     if rules.changed_there:

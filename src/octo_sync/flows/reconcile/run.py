@@ -20,12 +20,14 @@ from octo_sync.flows.reconcile.ledger_side import read_there, wanted
 from octo_sync.journal import Journal
 from octo_sync.model import Window
 from octo_sync.pipeline import Pipeline, ReconcileTable
+from octo_sync.reconciliation import model
+from octo_sync.reconciliation.limits import breaches
+from octo_sync.reconciliation.model import FieldRule, Outcome, Rules
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
     from octo_sync.flows.reconcile.page import Remembered
-    from octo_sync.reconciliation import FieldRule, Kind, Outcome, Rules
 
 __all__ = ["compare", "table_of", "write"]
 
@@ -52,7 +54,7 @@ def compare(
     environ: Mapping[str, str],
     window: Window | None = None,
     there: "pa.Table | None" = None,
-) -> "Outcome":
+) -> Outcome:
     """Read both sides and compare them; nothing is stored.
 
     Args:
@@ -69,13 +71,8 @@ def compare(
         ConfigError: There is no such reconciliation, or files of it are not there.
         LedgerError, ReconcileError, QueryError: A side cannot be read, or the two not compared.
     """
-    from octo_sync.reconciliation import (  # noqa: PLC0415 - only a comparison needs it
-        Acceptance,
-        Earlier,
-        breaches,
-        kinds,
-        reconcile,
-    )
+    from octo_sync.reconciliation.engine import reconcile  # noqa: PLC0415 - only a comparison needs it
+    from octo_sync.reconciliation.sides import kinds  # noqa: PLC0415 - only a comparison needs it
 
     table = table_of(pipeline, name)
     days = window or table.window.window(now.astimezone(_zone(pipeline)).date())
@@ -94,13 +91,13 @@ def compare(
         sides=sides(reader, facts, rows, ledger),
         place=ledger.place,
         facts=facts,
-        acceptances=[Acceptance(a.key, a.note, a.accepted_by, a.accepted_at, a.until) for a in accepted],
-        earlier={Earlier(one.key, one.booking_uuid, one.day) for one in earlier},
+        acceptances=[model.Acceptance(a.key, a.note, a.accepted_by, a.accepted_at, a.until) for a in accepted],
+        earlier={model.Earlier(one.key, one.booking_uuid, one.day) for one in earlier},
     )
     return replace(outcome, breached=breaches(outcome))
 
 
-def write(outcome: "Outcome", path: Path, *, remembered: "Remembered | None" = None) -> None:
+def write(outcome: Outcome, path: Path, *, remembered: "Remembered | None" = None) -> None:
     """Write an outcome as the file's name says: `.html`, `.xlsx` or `.csv`.
 
     Raises:
@@ -127,15 +124,13 @@ def write(outcome: "Outcome", path: Path, *, remembered: "Remembered | None" = N
 # ── rules ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _rules(name: str, table: ReconcileTable, window: Window, now: datetime) -> "Rules":
-    from octo_sync.reconciliation import FieldRule, KeyRule, Limit, Rules, Tolerance  # noqa: PLC0415
-
+def _rules(name: str, table: ReconcileTable, window: Window, now: datetime) -> Rules:
     absolute = dict(table.tolerance)
     default, relative = absolute.pop("default", None), absolute.pop("relative", Decimal(0))
     fields = tuple(FieldRule(here, there, table.map.get(here)) for here, there in table.fields.items())
     return Rules(
         name=name,
-        keys=tuple(KeyRule(here, there) for here, there in table.key_columns()),
+        keys=tuple(model.KeyRule(here, there) for here, there in table.key_columns()),
         fields=fields,
         window=window,
         now=now,
@@ -143,16 +138,16 @@ def _rules(name: str, table: ReconcileTable, window: Window, now: datetime) -> "
         date=table.date,
         date_there=table.fields.get(table.date),
         changed_there=table.changed or None,
-        tolerance=Tolerance(absolute, default or Decimal(0), relative),
+        tolerance=model.Tolerance(absolute, default or Decimal(0), relative),
         grace=timedelta(seconds=table.grace),
         strip=table.there.format.strip or None,
-        limits=tuple(Limit(measure, above) for measure, above in table.limits()),
+        limits=tuple(model.Limit(measure, above) for measure, above in table.limits()),
     )
 
 
-def _with_day(rules: "Rules", types: "Mapping[str, Kind]") -> "Rules":
+def _with_day(rules: Rules, types: Mapping[str, model.Kind]) -> Rules:
     """Where no column there is the day of travel, a start says it: its day on the wall there. Other days have no stand-in."""
-    from octo_sync.reconciliation import wall  # noqa: PLC0415 - only a comparison needs it
+    from octo_sync.reconciliation.sides import wall  # noqa: PLC0415 - only a comparison needs it
 
     if rules.date_there is None and rules.date == "travel_date":
         start: FieldRule | None = next((f for f in rules.fields if types[f.here] == "instant"), None)
