@@ -102,7 +102,7 @@ def test_the_control_totals_are_explained_bucket_by_bucket_to_exactly_0():
     euros, nothing = found[2], found[-2]
     assert (euros.rows_here, euros.rows_there, euros.difference) == (8, 10, Decimal("-23.97"))
     assert sum(p.difference for p in euros.parts) == Decimal("-23.97")
-    assert [p.of for p in euros.parts][:2] == [Bucket.MISMATCHED, Bucket.MISSING_HERE]
+    assert [p.bucket for p in euros.parts][:2] == [Bucket.MISMATCHED, Bucket.MISSING_HERE]
     assert nothing.currency is None
     assert proven(found)
 

@@ -3,7 +3,6 @@
 import sys
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,9 +10,6 @@ from octo_sync import pipeline
 from octo_sync.cli import console, options
 from octo_sync.flows.deploy import files as deploy
 from octo_sync.flows.deploy.files import Host
-
-if TYPE_CHECKING:
-    from octo_sync.flows.deploy.files import Values
 
 TARGETS = ("systemd", "docker", "k8s", "cron", "caddy", "nginx", "monitoring")
 """A test compares them with the folders of `deploy/`; named here so that help starts fast."""
@@ -50,7 +46,7 @@ def command(target: str, pipeline: str | None, directory: Path, to: Path | None,
     return 0
 
 
-def _values(name: str | None, directory: Path) -> "Values":
+def _values(name: str | None, directory: Path) -> dict[str, object]:
     """What is filled in: from the pipeline file where there is one."""
     if name is None and not list((directory / "pipelines").glob("*.toml")):
         console.note("There is no pipeline file here, so the values are examples; octo-sync init writes one.")

@@ -83,8 +83,8 @@ def _proof(totals: Sequence[Control]) -> None:
         (
             currency_name(c.currency),
             c.field or "rows",
-            money(c.here, c.currency) if c.field else f"{c.rows_here:,}",
-            money(c.there, c.currency) if c.field else f"{c.rows_there:,}",
+            money(c.amount_here, c.currency) if c.field else f"{c.rows_here:,}",
+            money(c.amount_there, c.currency) if c.field else f"{c.rows_there:,}",
             money(c.difference, c.currency, sign=True) if c.field else f"{c.rows_there - c.rows_here:+,}",
             _unexplained(c),
         )

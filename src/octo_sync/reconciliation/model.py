@@ -164,7 +164,8 @@ class SideTotal:
 class ExplainedMoney:
     """What one bucket adds to the difference of one currency: rows and money on both sides, and there less here."""
 
-    bucket: Bucket
+    bucket: Bucket | None
+    """None for all of them together."""
     currency: str | None
     field: str
     rows_here: int

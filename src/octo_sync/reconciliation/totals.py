@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Literal
 
 import duckdb
 
@@ -20,14 +21,14 @@ def totals(db: duckdb.DuckDBPyConnection, rules: Rules, types: Mapping[str, Kind
     """Rows and sums per side and currency, from the rows as they were read."""
     amounts = _amounts(rules, types)
     sums = "".join(f", coalesce(sum(f{i}), 0)" for i in amounts.values())
-    found = []
-    for side, table in (("here", "h"), ("there", "t")):
-        rows = db.execute(f"select cur, count(*){sums} from {table} group by cur order by cur nulls last").fetchall()
-        found += [
-            SideTotal("here" if side == "here" else "there", row[0], row[1], dict(zip(amounts, row[2:], strict=True)))
-            for row in rows
-        ]
-    return found
+    sides: tuple[tuple[Literal["here", "there"], str], ...] = (("here", "h"), ("there", "t"))
+    return [
+        SideTotal(side, currency, rows, dict(zip(amounts, found, strict=True)))
+        for side, table in sides
+        for currency, rows, *found in db.execute(
+            f"select cur, count(*){sums} from {table} group by cur order by cur nulls last"
+        ).fetchall()
+    ]
 
 
 def explained(db: duckdb.DuckDBPyConnection, rules: Rules, types: Mapping[str, Kind]) -> list[ExplainedMoney]:
@@ -47,12 +48,11 @@ def explained(db: duckdb.DuckDBPyConnection, rules: Rules, types: Mapping[str, K
         ).fetchall()
         for currency, bucket, count, *sides in rows:
             found[currency, Bucket(bucket)][side] = (count, tuple(map(Decimal, sides)) or none[1])
-    order = list(Bucket)
     return [
         ExplainedMoney(bucket, currency, name, here[0], there[0], here[1][i], there[1][i])
         for currency in sorted({currency for currency, _ in found}, key=lambda each: (each is None, each or ""))
         for i, name in enumerate(amounts or [""])
-        for bucket in order
+        for bucket in Bucket
         if (currency, bucket) in found
         for here, there in [(found[currency, bucket].get("h", none), found[currency, bucket].get("t", none))]
     ]
@@ -64,25 +64,23 @@ def must_close(rules: Rules, sides: Sequence[SideTotal], parts: Sequence[Explain
     Raises:
         ReconcileError: They do not: something was lost or counted twice on the way, so that nothing of it can be believed.
     """
-    for side in ("here", "there"):
-        counted: dict[tuple[str | None, str], tuple[int, Decimal]] = {}
-        for part in parts:
-            rows, amount = (
-                (part.rows_here, part.amount_here) if side == "here" else (part.rows_there, part.amount_there)
+    nothing = (0, Decimal(0))
+    have: dict[tuple[str, str | None, str], tuple[int, Decimal]] = {}
+    for p in parts:
+        for side, rows, amount in (("here", p.rows_here, p.amount_here), ("there", p.rows_there, p.amount_there)):
+            before = have.get((side, p.currency, p.field), nothing)
+            have[side, p.currency, p.field] = (before[0] + rows, before[1] + amount)
+    want: dict[tuple[str, str | None, str], tuple[int, Decimal]] = {
+        (total.side, total.currency, name): (total.rows, amount)
+        for total in sides
+        for name, amount in (total.amounts or {"": Decimal(0)}).items()
+    }
+    for key in [*want, *have]:
+        (held, money), (rows, whole) = have.get(key, nothing), want.get(key, nothing)
+        if (held, money) != (rows, whole):
+            side, currency, name = key
+            raise ReconcileError(
+                f"reconcile.{rules.name}: the arithmetic does not close: {side}, {name or 'rows'} in "
+                f"{currency or 'no currency'}: the buckets hold {held:,} rows and {money}, the side {rows:,} and "
+                f"{whole}. Nothing was stored; this is a bug of octo-sync."
             )
-            before = counted.get((part.currency, part.field), (0, Decimal(0)))
-            counted[part.currency, part.field] = (before[0] + rows, before[1] + amount)
-        wanted = {
-            (total.currency, name): (total.rows, Decimal(amount))
-            for total in sides
-            if total.side == side
-            for name, amount in (total.amounts or {"": Decimal(0)}).items()
-        }
-        for key in wanted.keys() | counted.keys():
-            have, want = counted.get(key, (0, Decimal(0))), wanted.get(key, (0, Decimal(0)))
-            if have != want:
-                raise ReconcileError(
-                    f"reconcile.{rules.name}: the arithmetic does not close: {side}, {key[1] or 'rows'} in "
-                    f"{key[0] or 'no currency'}: the buckets hold {have[0]:,} rows and {have[1]}, the side {want[0]:,} and "
-                    f"{want[1]}. Nothing was stored; this is a bug of octo-sync."
-                )

@@ -9,7 +9,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -31,7 +31,6 @@ __all__ = [
     "PROJECT",
     "File",
     "Host",
-    "Values",
     "files",
     "stand_ins",
     "targets",
@@ -48,6 +47,8 @@ _ETC = "/etc/octo-sync"
 _URL = "https://hooks.example.com/octo"
 _NIGHTLY = "0 3 * * *"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
+_AS_THEY_ARE = ("body_limit", "header_limit", "header_timeout", "request_timeout", "max_connections")
+"""Settings of webhooks."""
 _MANAGED = "$CREDENTIALS_DIRECTORY/"
 _SAFE_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*", re.ASCII)
 _HOMES = ("/home", "/root", "/run/user")
@@ -90,52 +91,6 @@ class Token:
     """Where it lies on the server."""
     variable: str
     """The variable that says where the token is, whatever the pipeline file says; empty: the file says it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """Everything the templates fill in. Times in seconds, sizes in bytes."""
-
-    version: str
-    name: str
-    text: str
-    """The pipeline file."""
-    pipeline: str
-    """What names it on the command line; empty where there is none yet."""
-    source: str
-    """The pipeline file on this machine."""
-    program: str
-    directory: str
-    state: str
-    """The project's folder below /var/lib, where the service manager makes it; empty when it lies elsewhere."""
-    user: str
-    writable: tuple[str, ...]
-    """Folders elsewhere that it writes into."""
-    moved: tuple[tuple[str, str], ...]
-    """Variables that put files which lie elsewhere into the project, where it is a volume."""
-    at_home: bool
-    """Whether the program, the project or a file that the pipeline names lies below a home directory."""
-    tokens: tuple[Token, ...]
-    variables: tuple[str, ...]
-    """Environment variables that the pipeline file names besides tokens."""
-    webhooks_url: str
-    """Empty where the pipeline has none: then the public address below is an example."""
-    bind: str
-    port: int
-    public_host: str
-    public_port: int
-    public_path: str
-    body_limit: int
-    header_limit: int
-    header_timeout: float
-    request_timeout: float
-    max_connections: int
-    dashboard: str
-    dashboard_port: int
-    stop_within: float
-    cron: str
-    calendar: str
-    time_zone: str
 
 
 def targets() -> list[str]:
@@ -184,8 +139,8 @@ def _variable(*path: str) -> str:
     return "OCTO_SYNC_" + "__".join(part.upper().replace("-", "_") for part in path)
 
 
-def values(loaded: Pipeline | None, document: Mapping[str, object], host: Host, directory: Path) -> Values:
-    """What the templates fill in.
+def values(loaded: Pipeline | None, document: Mapping[str, object], host: Host, directory: Path) -> dict[str, object]:
+    """Everything the templates fill in. Times in seconds, sizes in bytes.
 
     Args:
         loaded: The pipeline in force, or None where there is none yet: then everything is an example.
@@ -215,39 +170,42 @@ def values(loaded: Pipeline | None, document: Mapping[str, object], host: Host, 
     below = directory.parent == PROJECT.parent
     elsewhere = list(_elsewhere(loaded, directory)) if loaded else []
     touched = [path, *(file for _, file in elsewhere), *(_compared(loaded, directory) if loaded else ())]
-    return Values(
-        version=__version__,
-        name=path.stem,
-        text=path.read_text(encoding="utf-8-sig") if loaded else _SAMPLE,
-        pipeline=(path.stem if inside else printable(str(path))) if loaded else "",
-        source=printable(str(path)),
-        program=printable(str(host.program)),
-        directory=printable(str(directory)),
-        state=directory.name if below else "",
-        user=host.user or "octo-sync",
-        writable=tuple(sorted({printable(str(path.parent)) for _, path in elsewhere})),
-        moved=tuple((_variable(*key.split(".")), printable(path.name)) for key, path in elsewhere if key),
-        at_home=any(_below_home(each) for each in (host.program, host.python, directory, *touched)),
-        tokens=tuple(_tokens(document if loaded else tomllib.loads(_SAMPLE), directory)),
-        variables=tuple(sorted(_variables(document))),
-        webhooks_url=webhooks.url,
-        bind=_reached(bound, port),
-        port=port,
-        public_host=f"[{address.hostname}]" if ":" in (address.hostname or "") else address.hostname or "",
-        public_port=address.port or 443,
-        public_path=address.path.rstrip("/"),
-        body_limit=webhooks.body_limit,
-        header_limit=webhooks.header_limit,
-        header_timeout=webhooks.header_timeout,
-        request_timeout=webhooks.request_timeout,
-        max_connections=webhooks.max_connections,
-        dashboard=_reached(*dashboard.address),
-        dashboard_port=dashboard.address[1],
-        stop_within=STOP_WITHIN,
-        cron=deploy_schedule.crontab(cron),
-        calendar=deploy_schedule.calendar(cron, time_zone),
-        time_zone=time_zone,
-    )
+    return {
+        **{name: getattr(webhooks, name) for name in _AS_THEY_ARE},
+        "version": __version__,
+        "name": path.stem,
+        "text": path.read_text(encoding="utf-8-sig") if loaded else _SAMPLE,
+        # What names it on the command line; empty where there is none yet.
+        "pipeline": (path.stem if inside else printable(str(path))) if loaded else "",
+        "source": printable(str(path)),
+        "program": printable(str(host.program)),
+        "directory": printable(str(directory)),
+        # The project's folder below /var/lib, where the service manager makes it.
+        "state": directory.name if below else "",
+        "user": host.user or "octo-sync",
+        # Folders elsewhere that it writes into.
+        "writable": tuple(sorted({printable(str(path.parent)) for _, path in elsewhere})),
+        # Variables that put files which lie elsewhere into the project, where it is a volume.
+        "moved": tuple((_variable(*key.split(".")), printable(path.name)) for key, path in elsewhere if key),
+        # Whether the program, the project or a file that the pipeline names lies below a home directory.
+        "at_home": any(_below_home(each) for each in (host.program, host.python, directory, *touched)),
+        "tokens": tuple(_tokens(document if loaded else tomllib.loads(_SAMPLE), directory)),
+        # Environment variables that the pipeline file names besides tokens.
+        "variables": tuple(sorted(_variables(document))),
+        # Empty where the pipeline has none: then the public address below is an example.
+        "webhooks_url": webhooks.url,
+        "bind": _reached(bound, port),
+        "port": port,
+        "public_host": f"[{address.hostname}]" if ":" in (address.hostname or "") else address.hostname or "",
+        "public_port": address.port or 443,
+        "public_path": address.path.rstrip("/"),
+        "dashboard": _reached(*dashboard.address),
+        "dashboard_port": dashboard.address[1],
+        "stop_within": STOP_WITHIN,
+        "cron": deploy_schedule.crontab(cron),
+        "calendar": deploy_schedule.calendar(cron, time_zone),
+        "time_zone": time_zone,
+    }
 
 
 def _elsewhere(loaded: Pipeline, directory: Path) -> Iterator[tuple[str, Path]]:
@@ -311,7 +269,7 @@ def _items(table: object) -> list[tuple[str, object]]:
     return list(table.items()) if isinstance(table, Mapping) else []
 
 
-def files(target: str, filled: Values) -> list[File]:
+def files(target: str, filled: Mapping[str, object]) -> list[File]:
     """The files of a target, by name.
 
     Raises:
@@ -328,13 +286,12 @@ def files(target: str, filled: Values) -> list[File]:
         lstrip_blocks=True,
     )
     environment.filters |= FILTERS | {"seconds": _whole, "kib": _kib}
-    given = {**asdict(filled), "project": str(PROJECT)}
     found = []
     for path in sorted(folder.iterdir()):
         if path.name.startswith("_"):
             continue
         if path.is_file() and path.suffix == ".j2":
-            found.append(File(path.stem, environment.get_template(path.name).render(given)))
+            found.append(File(path.stem, environment.get_template(path.name).render(filled, project=str(PROJECT))))
         elif path.is_file():
             found.append(File(path.name, path.read_text(encoding="utf-8")))
     return found

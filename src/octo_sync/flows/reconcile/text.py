@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from octo_sync.flows.export.files import formula_safe, writing
-from octo_sync.flows.reconcile.words import COLUMNS, Sums, age_days, cells, controls, pairs, proven
+from octo_sync.flows.reconcile.words import COLUMNS, age_days, cells, controls, pairs, proven
 from octo_sync.flows.wording import exact
-from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, Item, Outcome, Side
+from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, ExplainedMoney, Item, Outcome, Side
 
 __all__ = ["as_document", "write_csv"]
 
@@ -83,7 +83,7 @@ def as_document(outcome: Outcome) -> dict[str, Any]:
                 "field": c.field or None,
                 **_sums(c, c.currency),
                 "unexplained": exact(c.unexplained, c.currency),
-                "buckets": [{"bucket": part.of, **_sums(part, c.currency)} for part in c.parts],
+                "buckets": [{"bucket": part.bucket, **_sums(part, c.currency)} for part in c.parts],
             }
             for c in totals
         ],
@@ -97,12 +97,12 @@ def as_document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _sums(sums: Sums, currency: str | None) -> dict[str, Any]:
+def _sums(sums: ExplainedMoney, currency: str | None) -> dict[str, Any]:
     return {
         "rows_here": sums.rows_here,
         "rows_there": sums.rows_there,
-        "here": exact(sums.here, currency),
-        "there": exact(sums.there, currency),
+        "here": exact(sums.amount_here, currency),
+        "there": exact(sums.amount_there, currency),
         "difference": exact(sums.difference, currency),
     }
 

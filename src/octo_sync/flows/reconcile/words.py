@@ -9,14 +9,23 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from octo_sync.flows.wording import NOTHING, instant, money
-from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, Item, Outcome, Rules, Side, SideTotal
+from octo_sync.reconciliation.model import (
+    Acceptance,
+    Bucket,
+    Difference,
+    ExplainedMoney,
+    Item,
+    Outcome,
+    Rules,
+    Side,
+    SideTotal,
+)
 
 __all__ = [
     "AGE_CLASSES",
     "BUCKETS",
     "COLUMNS",
     "Control",
-    "Sums",
     "accepted_text",
     "age_class",
     "age_days",
@@ -95,31 +104,13 @@ def verdict(outcome: Outcome) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
-    """Rows and money of both sides: all of them (`of` "total"), or those of one bucket."""
-
-    of: str
-    rows_here: int
-    rows_there: int
-    here: Decimal
-    there: Decimal
-
-    @property
-    def difference(self) -> Decimal:
-        """There minus here."""
-        return self.there - self.here
-
-
-@dataclass(frozen=True, slots=True)
-class Control(Sums):
+class Control(ExplainedMoney):
     """The control total of one currency and amount field, and what each bucket adds to its difference.
 
     Where no amount is compared, `field` is '' and only the rows count.
     """
 
-    currency: str | None
-    field: str
-    parts: tuple[Sums, ...]
+    parts: tuple[ExplainedMoney, ...]
 
     @property
     def unexplained(self) -> Decimal:
@@ -135,9 +126,10 @@ class Control(Sums):
 
 def controls(outcome: Outcome) -> list[Control]:
     """Control totals: currencies by the alphabet, rows without one last; in each the amounts as the rules name them."""
-    parts: dict[tuple[str | None, str], list[Sums]] = defaultdict(list)
-    for e in sorted(outcome.explained, key=lambda e: _PLACE[e.bucket]):
-        parts[e.currency, e.field].append(Sums(e.bucket, e.rows_here, e.rows_there, e.amount_here, e.amount_there))
+    parts: dict[tuple[str | None, str], list[ExplainedMoney]] = defaultdict(list)
+    order = list(BUCKETS)
+    for e in sorted(outcome.explained, key=lambda e: order.index(e.bucket) if e.bucket else -1):
+        parts[e.currency, e.field].append(e)
     sides = {(t.side, t.currency): t for t in outcome.totals}
     currencies = {t.currency for t in outcome.totals} | {e.currency for e in outcome.explained}
     zero, found = Decimal(0), []
@@ -146,12 +138,8 @@ def controls(outcome: Outcome) -> list[Control]:
         there = sides.get(("there", currency), SideTotal("there", currency, 0, {}))
         for name in _amounts(outcome) or [""]:
             amounts = here.amounts.get(name, zero), there.amounts.get(name, zero)
-            explained = tuple(parts[currency, name])
-            found.append(Control("total", here.rows, there.rows, *amounts, currency, name, explained))
+            found.append(Control(None, currency, name, here.rows, there.rows, *amounts, tuple(parts[currency, name])))
     return found
-
-
-_PLACE = {bucket: place for place, bucket in enumerate(BUCKETS)}
 
 
 def proven(found: Iterable[Control]) -> bool:

@@ -100,8 +100,8 @@ def _controls(book: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the librar
     for c in controls(outcome):
         name = (currency_name(c.currency), c.field)
         for sums in (c, *c.parts):
-            amounts = [_Amount(amount, c.currency) for amount in (sums.here, sums.there, sums.difference)]
-            sheet.row((*name, sums.of, sums.rows_here, sums.rows_there, *amounts), bold=sums is c)
+            amounts = [_Amount(amount, c.currency) for amount in (sums.amount_here, sums.amount_there, sums.difference)]
+            sheet.row((*name, sums.bucket or "total", sums.rows_here, sums.rows_there, *amounts), bold=sums is c)
         sheet.row((*name, "unexplained", None, None, None, None, _Amount(c.unexplained, c.currency)))
     sheet.finish()
 
