@@ -12,7 +12,7 @@ from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Chart, Column, Table, listed
 from octo_sync.flows import wording
 
-__all__ = ["ahead", "bookings_by_channel", "fill_map", "in_part", "pick_up", "revenue", "share_of"]
+__all__ = ["ahead", "bookings_by_channel", "fill_map", "in_part", "pick_up", "revenue", "share_of", "undated"]
 
 CHANNELS = 6
 """Colours that can be told apart; the other channels are one."""
@@ -230,11 +230,11 @@ def revenue(
     left = [f"{c} ({bookings[c]:,} bookings)" for c in ordered[_CURRENCIES:]]
     if None in bookings:
         left.append(f"no currency ({bookings[None]:,} bookings)")
-    undated = _undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
-    return made, " ".join(said for said in (f"Not drawn: {', '.join(left)}." if left else "", undated) if said)
+    open_dated = undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
+    return made, " ".join(said for said in (f"Not drawn: {', '.join(left)}." if left else "", open_dated) if said)
 
 
-def _undated(rows: Sequence[Mapping[str, Any]]) -> str:
+def undated(rows: Sequence[Mapping[str, Any]]) -> str:
     """What no month of travel can show, as a sentence."""
     told = [
         f"{row['bookings']:,} sold in {wording.plain(row['currency'] or 'no currency')}"

@@ -1,0 +1,318 @@
+"""What a controller asks: net payable, taxes, refunds, deferred revenue, against the sandbox's bookings."""
+
+import contextlib
+import copy
+import datetime as dt
+from collections import defaultdict
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.flows.harness import TODAY
+from tests.warehouse.engines import planted
+from tests.warehouse.test_questions import answer, same
+from tests.warehouse.truth import DAY, Truth, grouped, instant, money, total
+
+from octo_sync.flows import ask
+
+ALL = {"first": TODAY - 400 * DAY, "last": TODAY + 400 * DAY}
+REFUNDS = ("PARTIAL", None, "VOUCHER")
+"""What services say besides FULL and NONE; the sandbox says only those."""
+
+
+def page(engine, name, **given):
+    (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == name)
+    found = engine.query(query.sql, {**ALL, "channel": None, "currency": None} | given)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def channel_of(world, connection):
+    return next(c for c in world.now.channels if c.connection == connection)
+
+
+def today_of(channel):
+    return instant(channel.state["now"]).astimezone(ZoneInfo(channel.zone)).date()
+
+
+def month_of(day):
+    return f"{day:%Y-%m}"
+
+
+# -- net payable and taxes ------------------------------------------------------------------------------------------------
+
+
+def test_net_payable_is_that_of_sold_bookings_by_month_of_travel(engine, world):
+    sold = [b | {"month": month_of(b["travel_date"])} for b in world.now.sold(**ALL)]
+
+    def margin(rows):
+        known = [b["retail"] - b["net"] for b in rows if b["net"] is not None]
+        return sum(known) if known else None
+
+    wanted = [
+        {
+            "travel_month": month,
+            "channel_name": rows[0]["channel_name"],
+            "currency": currency,
+            "bookings": len(rows),
+            "retail_amount": total(rows, "retail"),
+            "net_amount": total(rows, "net"),
+            "margin_amount": margin(rows),
+            "without_net": sum(b["net"] is None for b in rows),
+            "is_complete": channel_of(world, connection).knows_month(month),
+        }
+        for (month, connection, currency), rows in grouped(sold, "month", "connection", "currency").items()
+    ]
+    same(page(engine, "finance_net"), wanted)
+    assert {row["is_complete"] for row in wanted} == {True, False}
+
+
+def taxes(world):
+    """Each tax of each sold booking, a name that stands twice added up."""
+    for b in world.now.sold(**ALL):
+        named = defaultdict(lambda: {"retail": 0, "net": 0})
+        for tax in b["raw"]["taxes"]:
+            for part, counted in named[tax["name"]].items():
+                named[tax["name"]][part] = None if tax[part] is None or counted is None else counted + tax[part]
+        for name, parts in named.items():
+            yield (
+                b
+                | {"tax": name, "month": month_of(b["travel_date"])}
+                | {f"{part}_tax": money(minor, b["raw"]["precision"]) for part, minor in parts.items()}
+            )
+
+
+def test_taxes_by_name_are_those_of_the_bookings(engine, world):
+    found = list(taxes(world))
+
+    def summed(rows):
+        return {
+            "bookings": len(rows),
+            "retail_tax": total(rows, "retail_tax"),
+            "net_tax": total(rows, "net_tax"),
+            "is_complete": all(channel_of(world, b["connection"]).knows_month(b["month"]) for b in rows),
+        }
+
+    keys = ("month", "tax", "currency")
+    named = ("travel_month", "tax_name", "currency", "channel_name")
+    same(
+        answer(engine, 24, **ALL),
+        [
+            dict(zip(named, key, strict=True)) | summed(rows)
+            for key, rows in grouped(found, *keys, "channel_name").items()
+        ],
+    )
+    same(
+        page(engine, "finance_taxes"),
+        [dict(zip(named, key, strict=False)) | summed(rows) for key, rows in grouped(found, *keys).items()],
+    )
+    assert len({b["tax"] for b in found}) > 1
+    ((here, there),) = engine.query(
+        "select (select sum(retail_amount) from marts.fct_taxes where is_sold and currency = 'EUR'), "
+        "(select sum(tax_amount) from marts.fct_bookings where is_sold and currency = 'EUR')"
+    ).rows
+    assert here == there > 0
+
+
+# -- refunds --------------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def told(engine, world):
+    """The oracle where some cancellations say what the sandbox never says, while the copy has it too."""
+    channels = copy.deepcopy(world.now.channels)
+    raws = [r for c in channels for r in c.state["bookings"] if r["status"] == "CANCELLED" and r["utc_confirmed_at"]]
+    plant, undo = [], []
+    for number, raw in enumerate(raws):
+        if number % 5 < len(REFUNDS):
+            was, raw["refund"] = raw["refund"], REFUNDS[number % 5]
+            for into, refund in ((plant, raw["refund"]), (undo, was)):
+                value = f"'{refund}'" if refund else "null"
+                into.append(
+                    f"update core.bookings set cancellation_refund = {value} where booking_uuid = '{raw['uuid']}'"
+                )
+    with planted(engine, "; ".join(plant), "; ".join(undo)):
+        yield Truth(channels)
+
+
+def refunds(truth, window):
+    gone = [
+        b | {"month": month_of(b["cancelled_date"]), "refund": b["raw"]["refund"]}
+        for b in truth.bookings
+        if b["was_sold"] and b["cancelled"] and window["first"] <= b["cancelled_date"] <= window["last"]
+    ]
+    for (month, channel, currency), rows in grouped(gone, "month", "channel_name", "currency").items():
+        by = grouped(rows, "refund")
+        full, partial = by.get(("FULL",), []), by.get(("PARTIAL",), [])
+        yield {
+            "cancelled_month": month,
+            "channel_name": channel,
+            "currency": currency,
+            "cancelled": len(rows),
+            "full_refunds": len(full),
+            "refund_amount": total(full, "retail"),
+            "partial_refunds": len(partial),
+            "partial_at_most": total(partial, "retail"),
+            "no_refund": len(by.get(("NONE",), [])),
+            "refund_not_stated": len(by.get((None,), [])) + len(by.get(("VOUCHER",), [])),
+            "refund_net_amount": total(full, "net"),
+            "without_amount": sum(b["retail"] is None for b in full),
+        }
+
+
+def test_refunds_are_due_as_the_cancellations_say(engine, world):
+    window = {"first": TODAY - 40 * DAY, "last": TODAY}
+    with told(engine, world) as truth:
+        asked, shown = answer(engine, 25, **window), page(engine, "finance_refunds")
+    wanted, all_of_them = list(refunds(truth, window)), list(refunds(truth, ALL))
+
+    same(asked, wanted)
+    only_asked = ("refund_net_amount", "without_amount")
+    same(shown, [{n: v for n, v in row.items() if n not in only_asked} for row in all_of_them])
+    for name in ("full_refunds", "partial_refunds", "no_refund", "refund_not_stated"):
+        assert any(row[name] for row in wanted), name
+
+
+# -- deferred revenue -----------------------------------------------------------------------------------------------------
+
+
+def ends(first, last):
+    """The last days of the months from that of one day to that of another."""
+    found = (first.replace(day=1) + 31 * DAY).replace(day=1) - DAY
+    while found.replace(day=1) <= last:
+        yield found
+        found = (found + 32 * DAY).replace(day=1) - DAY
+
+
+def deferred(truth):
+    for channel in truth.channels:
+        today = today_of(channel)
+        reach = today + channel.bookings[1] * DAY
+        sold = [
+            b for b in truth.bookings
+            if b["connection"] == channel.connection and b["was_sold"] and b["travel_date"]
+            and not (b["cancelled"] and b["cancelled_date"] is None)
+        ]  # fmt: skip
+        for end in ends(min(b["booking_date"] for b in sold), today):
+            later = [month_of(day) for day in ends(end + DAY, reach)]
+            # The last month that was asked for counts as far as it was.
+            known = all(
+                channel.knows_month(month) or (month == month_of(reach) and month > month_of(today)) for month in later
+            )
+            there = [
+                b for b in sold
+                if month_of(b["booking_date"]) <= month_of(end) and b["travel_date"] > end
+                and not (b["cancelled"] and b["cancelled_date"] <= end)
+            ]  # fmt: skip
+            for (currency,), rows in grouped(there, "currency").items():
+                yield {
+                    "channel_name": channel.name,
+                    "month_end": end,
+                    "currency": currency,
+                    "is_over": end < today,
+                    "bookings": len(rows),
+                    "pax": total(rows, "pax"),
+                    "retail_amount": total(rows, "retail"),
+                    "net_amount": total(rows, "net"),
+                    "without_net": sum(b["net"] is None for b in rows),
+                    "known_to": reach,
+                    "is_complete": known,
+                }
+
+
+def deferred_rows(engine):
+    found = engine.query("select * from marts.agg_deferred_revenue")
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def test_deferred_is_what_was_sold_by_the_months_end_and_travels_later(engine, world):
+    wanted = list(deferred(world.now))
+    rows = deferred_rows(engine)
+
+    same(rows, wanted)
+    assert {row["is_over"] for row in wanted} == {True, False}
+    same(
+        answer(engine, 26, **ALL),
+        [{"guests" if name == "pax" else name: value for name, value in row.items()} for row in wanted],
+    )
+    same(page(engine, "finance_deferred"), [{n: v for n, v in row.items() if n != "known_to"} for row in wanted])
+
+
+def test_the_end_of_a_month_before_all_of_its_travel_is_known_is_not_complete(engine, world):
+    """August is known in part: who travelled in its first weeks may have booked in July."""
+    channels = copy.deepcopy(world.now.channels)
+    chosen = next(r for c in channels for r in c.state["bookings"] if r["status"] == "CONFIRMED" and not r["test"])
+    told_at = f"update core.bookings set utc_created_at = '{{}}' where booking_uuid = '{chosen['uuid']}'"
+    before, chosen["utc_created_at"] = chosen["utc_created_at"], "2026-07-10T12:00:00+00:00"
+    with planted(engine, told_at.format(chosen["utc_created_at"]), told_at.format(before)):
+        rows = deferred_rows(engine)
+    same(rows, list(deferred(Truth(channels))))
+    july = [row for row in rows if row["month_end"] == dt.date(2026, 7, 31)]
+    assert [row["is_complete"] for row in july] == [False]
+
+
+def test_what_was_cancelled_at_an_unknown_time_is_not_deferred_for_ever(engine, world):
+    channels = copy.deepcopy(world.now.channels)
+    chosen = next(
+        r for c in channels for r in c.state["bookings"]
+        if r["status"] == "CANCELLED" and r["utc_confirmed_at"] and r["local_date"] > f"{TODAY}"
+    )  # fmt: skip
+    of = f"where booking_uuid = '{chosen['uuid']}'"
+    before = chosen["utc_cancelled_at"]
+    chosen["utc_cancelled_at"] = None
+    with planted(
+        engine,
+        f"update core.bookings set utc_cancelled_at = null {of}",
+        f"update core.bookings set utc_cancelled_at = '{before}' {of}",
+    ):
+        rows = deferred_rows(engine)
+    same(rows, list(deferred(Truth(channels))))
+
+
+@pytest.mark.parametrize("month", ["2026-10", "2026-11", "2026-12"])
+@pytest.mark.parametrize("way", ["in part", "never", "not to its end"])
+def test_a_later_month_that_was_not_read_leaves_the_ends_before_it_in_doubt(engine, month, way):
+    of = f"connection_id = 'agents' and travel_month = '{month}' and resource"
+    ((end,),) = engine.query(f"select window_end from ops.coverage where {of} = 'bookings'").rows
+    plant, undo = {
+        "in part": ("set is_complete = false", "set is_complete = true"),
+        "never": ("set resource = 'kept'", "set resource = 'bookings'"),
+        "not to its end": (f"set window_end = date '{end - DAY}'", f"set window_end = date '{end}'"),
+    }[way]
+    owed = f"insert into ops.unanswered values ('agents', 'bookings', '[\"{month}\"]', null, null, '{month}')"
+    with planted(
+        engine,
+        f"update ops.coverage {plant} where {of} = 'bookings'" + (f"; {owed}" if way == "never" else ""),
+        f"update ops.coverage {undo} where {of} in ('bookings', 'kept'); delete from ops.unanswered",
+    ):
+        rows = engine.query(
+            "select connection_id, month_end, is_complete from marts.agg_deferred_revenue where month_end >= '2026-08-31'"
+        ).rows
+    assert {name for name, *_ in rows} == {"direct", "agents"}
+    for name, day, done in rows:
+        assert done is (name == "direct" or month_of(day) >= month), (day, month)
+
+
+def test_days_of_the_business_decide_what_was_sold_by_a_months_end(engine, world):
+    """Made in the last hour of October where the business is: the UTC day is another one in both zones."""
+    chosen = {
+        c.connection: next(
+            b for b in world.now.bookings
+            if b["connection"] == c.connection and b["sold"] and b["travel_date"] and b["travel_date"] > dt.date(2026, 12, 1)
+        )
+        for c in world.now.channels
+    }  # fmt: skip
+    told_at = "update core.bookings set utc_created_at = '{}' where booking_uuid = '{}'"
+    plant, undo = [], []
+    channels = copy.deepcopy(world.now.channels)
+    for channel in channels:
+        uuid = chosen[channel.connection]["booking_uuid"]
+        raw = next(r for r in channel.state["bookings"] if r["uuid"] == uuid)
+        at = dt.datetime(2026, 10, 31, 23, 30, tzinfo=ZoneInfo(channel.zone))
+        if channel.connection == "agents":
+            at = dt.datetime(2026, 11, 1, 0, 30, tzinfo=ZoneInfo(channel.zone))
+        plant.append(told_at.format(at.astimezone(dt.UTC).isoformat(), uuid))
+        undo.append(told_at.format(raw["utc_created_at"], uuid))
+        raw["utc_created_at"] = at.astimezone(dt.UTC).isoformat()
+    with planted(engine, "; ".join(plant), "; ".join(undo)):
+        rows = deferred_rows(engine)
+    same(rows, list(deferred(Truth(channels))))

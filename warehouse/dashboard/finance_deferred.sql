@@ -1,0 +1,23 @@
+-- name: finance_deferred
+-- description: What was sold by the end of each month and travels after it, per channel and currency.
+-- parameter: first: date: month-3: The first month is the one of this day.
+-- parameter: last: date: month: The last month is the one of this day.
+-- parameter: channel: text: : One connection alone (connection_id); null: all.
+-- parameter: currency: text: : One currency alone; null: all.
+select
+  month_end,
+  channel_name,
+  currency,
+  bookings,
+  pax,
+  retail_amount,
+  net_amount,
+  without_net,
+  is_over,
+  is_complete
+from marts.agg_deferred_revenue
+where substr(cast(month_end as text), 1, 7)
+    between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and (cast($channel as text) is null or connection_id = cast($channel as text))
+  and (cast($currency as text) is null or currency = cast($currency as text))
+order by month_end desc, channel_name, connection_id, currency

@@ -1,0 +1,25 @@
+-- name: finance_net
+-- description: Net prices of sold bookings per travel month, channel and currency: what the seller pays the supplier.
+-- parameter: first: date: month-3: The first travel month is the one of this day.
+-- parameter: last: date: month: The last travel month is the one of this day.
+-- parameter: channel: text: : One connection alone (connection_id); null: all.
+-- parameter: currency: text: : One currency alone; null: all.
+select
+  b.travel_month,
+  b.channel_name,
+  b.supplier_name,
+  b.currency,
+  count(*) as bookings,
+  sum(b.retail_amount) as retail_amount,
+  sum(b.net_amount) as net_amount,
+  sum(b.margin_amount) as margin_amount,
+  count(case when b.net_amount is null then 1 end) as without_net,
+  coalesce(v.is_complete, false) as is_complete
+from marts.fct_bookings b
+left join marts.booking_months v on v.connection_id = b.connection_id and v.travel_month = b.travel_month
+where b.is_sold
+  and b.travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and (cast($channel as text) is null or b.connection_id = cast($channel as text))
+  and (cast($currency as text) is null or b.currency = cast($currency as text))
+group by b.travel_month, b.connection_id, b.channel_name, b.supplier_name, b.currency, v.is_complete
+order by b.travel_month desc, b.channel_name, b.connection_id, b.currency

@@ -1,0 +1,23 @@
+-- name: 26_deferred_revenue
+-- question: What was sold by a month's end for travel after it?
+-- description: Deferred revenue: bookings made by the month's last day, not cancelled by then, that travel later. Each counts as it is now, by its present day of travel and amount. Of a month that is not over, what is on the books now. Open-dated bookings are in no row; travel after known_to was never asked for.
+-- parameter: first: date: month-6: First month.
+-- parameter: last: date: month: Last month.
+select
+  month_end,
+  channel_name,
+  currency,
+  bookings,
+  pax as guests,
+  retail_amount,
+  net_amount,
+  without_retail,
+  without_net,
+  is_over,
+  known_to,
+  verified_at_utc,
+  is_complete
+from marts.agg_deferred_revenue
+where substr(cast(month_end as text), 1, 7)
+  between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+order by month_end, channel_name, connection_id, currency
