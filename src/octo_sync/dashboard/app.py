@@ -109,7 +109,7 @@ class Dashboard:
 
     async def _page(self, page: Page, request: Request) -> Response:
         filters = filters_of(page, request.query_params)
-        threads = self._asking if filters.more else self._threads
+        threads = self._asking if page.takes_more and filters.more else self._threads
         return HTMLResponse(await self._threaded(threads, lambda: self._made(page, filters)))
 
     async def _threaded(self, threads: ThreadPoolExecutor, what: Callable[[], T]) -> T:
@@ -135,7 +135,7 @@ class Dashboard:
         """The page from what is kept, or anew."""
         source, now = self._source, self._source.now()
         asked = (filters.first, filters.last, filters.product, filters.channel, filters.currency, filters.with_tests)
-        key = (page.name, asked, source.revision, f"{now:%Y-%m-%d %H:%M}")
+        key = (page.name, asked, *sorted(filters.more.items()), source.revision, f"{now:%Y-%m-%d %H:%M}")
         with self._lock:
             kept = self._kept.get(key)
         if kept is not None and not page.takes_more:

@@ -6,7 +6,7 @@ from datetime import date
 from octo_sync.dashboard.view import Filters, Page, Shown
 from octo_sync.errors import QueryError
 
-__all__ = ["filters_of"]
+__all__ = ["day_of", "filters_of"]
 
 _FIELDS: Mapping[str, Shown] = {
     "first": "dates",
@@ -17,6 +17,8 @@ _FIELDS: Mapping[str, Shown] = {
     "tests": "tests",
 }
 _LONGEST = 300
+_LONGEST_FIELD = 2_000
+"""A key of a departure is made of four ids, each of any length."""
 _MOST_DAYS = 1100
 """Three years: what is further apart is a mistake, and would draw nothing that can be read."""
 
@@ -32,14 +34,12 @@ def filters_of(page: Page, query: Mapping[str, str]) -> Filters:
     for name, value in query.items():
         if _FIELDS.get(name) in page.shown:
             given[name] = value.strip()
-        elif page.takes_more:
+        elif page.takes_more or name in page.fields:
             more[name] = value
         else:
             raise QueryError(f"The page {page.title} has no filter {name[:40]!r}.")
-    for name, value in given.items():
-        if len(value) > _LONGEST or not value.isprintable():
-            raise QueryError(f"The filter {name} is no text of at most {_LONGEST} characters.")
-    first, last = _day("first", given.get("first", "")), _day("last", given.get("last", ""))
+    _refuse_no_text(given, {name: more[name] for name in page.fields & more.keys()})
+    first, last = day_of("first", given.get("first", "")), day_of("last", given.get("last", ""))
     if first and last and first > last:
         raise QueryError(f"The first day, {first}, is after the last one, {last}.")
     if first and last and (last - first).days > _MOST_DAYS:
@@ -57,7 +57,21 @@ def filters_of(page: Page, query: Mapping[str, str]) -> Filters:
     )
 
 
-def _day(name: str, text: str) -> date | None:
+def _refuse_no_text(given: Mapping[str, str], fields: Mapping[str, str]) -> None:
+    for name, value in given.items():
+        if len(value) > _LONGEST or not value.isprintable():
+            raise QueryError(f"The filter {name} is no text of at most {_LONGEST} characters.")
+    for name, value in fields.items():
+        if len(value) > _LONGEST_FIELD or "\0" in value:
+            raise QueryError(f"The field {name} is no text of at most {_LONGEST_FIELD:,} characters.")
+
+
+def day_of(name: str, text: str) -> date | None:
+    """The day that a field names; None where it names none.
+
+    Raises:
+        QueryError: It is no day.
+    """
     if not text:
         return None
     try:

@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from octo_sync.dashboard.standing import Standing
-from octo_sync.dashboard.view import Chart, Column, Item, Money, Page, Section, Table, Tiles, View
+from octo_sync.dashboard.view import Chart, Column, Item, Link, Money, Page, Section, Table, Tiles, View
 from octo_sync.flows import wording
 
 __all__ = ["STATIC", "Choices", "Frame", "page_html", "static_address"]
@@ -174,10 +174,11 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     filters: dict[str, Any] = {
-        "cell": cell,
+        "cell": lambda value, column: cell(value.value if isinstance(value, Link) else value, column),
         "plain": wording.plain,
         "groups": _groups,
         "kinds": _kinds,
+        "link": lambda value: value.href if isinstance(value, Link) else "",
         "static": static_address,
         "instant": wording.instant,
         "age": wording.age,

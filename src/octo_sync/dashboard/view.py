@@ -20,6 +20,7 @@ __all__ = [
     "Filters",
     "Item",
     "Kind",
+    "Link",
     "Money",
     "Page",
     "Section",
@@ -43,6 +44,14 @@ class Money:
 
     amount: Decimal
     currency: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A value that leads to another page of the dashboard: `href` is its address, escaped as addresses are."""
+
+    value: Any
+    href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +85,16 @@ class Column:
     kind: Kind = "text"
     of: "str | Callable[[Any], Any]" = ""
     none: str = "—"
+    href: "Callable[[Any], str] | None" = None
+    """The page that a row's value leads to; '' where it leads nowhere."""
 
     def value(self, row: Any) -> Any:  # noqa: ANN401 - rows of a select, and things of the journal
         """The row's value."""
         found = row[self.of] if isinstance(self.of, str) else self.of(row)
-        return Money(found, row["currency"]) if self.kind == "money" and found is not None else found
+        if self.kind == "money" and found is not None:
+            found = Money(found, row["currency"])
+        address = self.href(row) if self.href else ""
+        return Link(found, address) if address else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +156,16 @@ Item = Tiles | Chart | Table | Block | str
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what is below it; charts of one section stand side by side where there is room."""
+    """A heading and what is below it; charts of one section stand side by side where there is room.
+
+    `paper` is what becomes of it in print: `sheet` begins a new one unless it is the first, `none` is left out.
+    """
 
     title: str
     items: Sequence[Item]
     note: str = ""
     id: str = ""
+    paper: Literal["", "sheet", "none"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +209,8 @@ class Page:
             `WarehouseError` when the copy cannot be read; both become a sentence.
         shown: The filters that its form has; others are refused.
         takes_more: Whether other fields of the address are handed over in `Filters.more`; such pages are not cached.
+        fields: Names of those that are handed over there and of which the page may be cached.
+        under: The page of the navigation that it belongs to; '' = it stands there itself.
         guarded: Whether a request that another site caused is refused.
         works_empty: Whether `build` can do with a copy in which nothing was ever pulled; else a sentence stands there.
     """
@@ -203,6 +223,8 @@ class Page:
     takes_more: bool = False
     guarded: bool = False
     works_empty: bool = False
+    fields: frozenset[str] = frozenset()
+    under: str = ""
 
     @property
     def path(self) -> str:

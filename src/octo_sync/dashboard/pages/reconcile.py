@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any
 
+from octo_sync.dashboard.links import booking_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import (
     Block,
@@ -228,6 +229,7 @@ def _difference(row: Mapping[str, Any]) -> Mapping[str, Any]:
         "reason": row["reason"],
         "age": days_old(row["age_days"]),
         "is_new": row["is_new"],
+        "address": booking_page(row),
         "about": [(label, str(value)) for label, value in about if value],
     }
 

@@ -1,0 +1,58 @@
+"""What pages say of a booking and a departure in a row, and the addresses of their own pages."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from octo_sync.flows import wording
+
+__all__ = ["booking_page", "departure_page", "fields_text", "start_text", "status_text"]
+
+_FIELDS = {
+    "status": "status",
+    "local_date": "day",
+    "product_id": "product",
+    "option_id": "option",
+    "retail_amount": "price",
+    "net_amount": "net price",
+    "currency": "currency",
+    "pax_count": "guests",
+    "is_deleted": "deleted at the service",
+}
+
+
+def booking_page(row: Mapping[str, Any]) -> str:
+    """The address of the page of a row's booking; of its uuid alone where the connection is not known."""
+    found = row.get("booking_key") or "|".join(
+        filter(None, (row.get("connection_id"), row.get("booking_uuid") or None))
+    )
+    return f"booking?{urlencode({'find': found})}" if row.get("booking_key") or row.get("booking_uuid") else ""
+
+
+def departure_page(row: Mapping[str, Any]) -> str:
+    """The address of the page of a row's departure: its key, and the day, which makes it quick to find."""
+    if row["slot_key"] is None or row["travel_date"] is None:
+        return ""
+    return f"departure?{urlencode({'key': row['slot_key'], 'day': row['travel_date']})}"
+
+
+def status_text(status: str | None) -> str:
+    """`ON_HOLD` → `on hold`."""
+    return (status or wording.UNKNOWN).replace("_", " ").lower()
+
+
+def start_text(at: datetime | None, *, dated: bool = True) -> str:
+    """When a departure starts, by the venue's clock: `Fri 20 Nov, 09:30`, or `09:30`; midnight is what whole days have."""
+    if at is None:
+        return "any time"
+    time = f"{at:%H:%M}" if at.time() != at.min.time() else ""
+    if not dated:
+        return time or "all day"
+    return ", ".join(filter(None, (wording.short_day(at.date()), time)))
+
+
+def fields_text(changed: str | None, *, but: str = "") -> str:
+    """What changed beside `but`, from the names of columns: `day, guests`."""
+    names = {name for name in (changed or "").split(",") if name not in ("", but)}
+    return ", ".join(sorted(_FIELDS.get(name, name) for name in names))

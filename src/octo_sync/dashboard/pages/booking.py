@@ -1,0 +1,185 @@
+"""A booking: all that the copy knows of one, by its uuid or a reference. No name of a person is in the copy."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from octo_sync.dashboard.links import booking_page, departure_page, fields_text, start_text, status_text
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.view import Block, Column, Filters, Item, Link, Page, Section, View, listed
+from octo_sync.flows import wording
+from octo_sync.flows.reconcile.words import BUCKETS
+
+__all__ = ["PAGE", "build"]
+
+_Row = Mapping[str, Any]
+_LEAD = "Find a booking by its uuid, its id, or the supplier's or reseller's reference."
+_MOST = 50
+_BUCKETS = {bucket.value: named for bucket, (named, _) in BUCKETS.items()}
+
+
+def build(source: Source, filters: Filters) -> View:
+    """The page: a booking, several that go by what was asked for, or the form alone."""
+    find = filters.more.get("find", "").strip()
+    found = source.rows("booking_found", find=find) if find else []
+    form = Section("", [Block("find.html.j2", {"text": "" if len(found) == 1 else find})])
+    if not find:
+        return View("Bookings", _LEAD, [form], filters)
+    if len(found) != 1:
+        return View("Bookings", _LEAD, [form, _several(found)], filters)
+    asked = {"connection": found[0]["connection_id"], "booking": found[0]["booking_uuid"]}
+    (row,) = source.rows("booking", **asked)
+    parts = source.rows("booking_parts", **asked)
+    reference = row["supplier_reference"] or row["booking_uuid"]
+    return View(
+        f"Booking {reference}",
+        f"{status_text(row['status'])}, {row['product_name']}"
+        + (", a test booking" if row["is_test"] else "")
+        + (", deleted at the service" if row["is_deleted"] else ""),
+        [
+            Section("", [Block("facts.html.j2", {"facts": _facts(row)})]),
+            Section("Tickets", [_tickets(source.rows("booking_tickets", **asked))]),
+            Section("Extras and taxes", [_parts(parts)]),
+            Section(
+                "Its life",
+                [_versions(source.rows("booking_versions", **asked))],
+                "Every version that this copy kept, the latest first, and what made it look.",
+            ),
+            Section("Differences", [_differences(source.rows("booking_differences", **asked))], id="differences"),
+            form,
+        ],
+        filters,
+    )
+
+
+def _several(found: Sequence[_Row]) -> Section:
+    table = listed(
+        "Bookings that go by this",
+        found,
+        Column("Booking", "text", lambda row: row["supplier_reference"] or row["booking_uuid"], href=booking_page),
+        Column("Status", "text", lambda row: status_text(row["status"])),
+        Column("Travels", "date", "travel_date", none="open"),
+        Column("Product", "text", "product_name"),
+        Column("Channel", "text", "channel_name"),
+        Column("Reseller's reference", "text", "reseller_reference"),
+        empty="This copy has no such booking. Look at the whole uuid or reference; upper and lower case differ.",
+        more=f"At most {_MOST} are shown." if len(found) == _MOST else "",
+    )
+    return Section("Found", [table])
+
+
+def _facts(row: _Row) -> list[tuple[str, object]]:
+    def at(name: str) -> str:
+        return wording.instant(row[name]) if row[name] else ""
+
+    def amount(name: str) -> str:
+        return wording.money_text(row[name], row["currency"])
+
+    travels = start_text(row["local_start_at"]) if row["local_start_at"] else row["travel_date"] or "open"
+    page = departure_page(row)
+    said: list[tuple[str, object]] = [
+        ("Status", status_text(row["status"])),
+        ("Travels", Link(f"{travels}", page) if page else travels),
+        ("Product", row["product_name"]),
+        ("Option", row["option_name"]),
+        ("Channel", row["channel_name"]),
+        ("Guests", wording.count(row["pax_count"])),
+        ("Price", amount("retail_amount")),
+        ("Net price", amount("net_amount")),
+        ("Taxes in the price", amount("tax_amount")),
+        ("Price before discounts", amount("original_amount")),
+        ("Made", at("utc_created_at")),
+        ("Confirmed", at("utc_confirmed_at")),
+        ("Hold lapses" if row["status"] == "ON_HOLD" else "Hold ended", at("utc_expires_at")),
+        ("Used", at("utc_redeemed_at")),
+        ("Cancelled", at("utc_cancelled_at")),
+        ("Reason of the cancellation", row["cancellation_reason"]),
+        ("Refund", row["cancellation_refund"] and status_text(row["cancellation_refund"])),
+        ("Supplier's reference", row["supplier_reference"]),
+        ("Reseller's reference", row["reseller_reference"]),
+        ("Uuid", row["booking_uuid"]),
+        ("Booking id", row["booking_id"] if row["booking_id"] != row["booking_uuid"] else ""),
+        ("Deleted at the service", at("deleted_at_utc")),
+        ("Last verified", _verified(row)),
+    ]
+    return [(label, value) for label, value in said if value]
+
+
+def _verified(row: _Row) -> str:
+    if row["verified_at_utc"] is None:
+        return "never"
+    by = f", by {row['verified_by']}" if row["verified_by"] else ""
+    return f"{wording.instant(row['verified_at_utc'])}{by}{'' if row['is_covered'] else ', incompletely'}"
+
+
+def _tickets(rows: Sequence[_Row]) -> Item:
+    return listed(
+        "Tickets of this booking",
+        rows,
+        Column("Ticket", "text", "unit_name", none="unknown"),
+        Column("For", "text", lambda row: status_text(row["unit_type"])),
+        Column("Status", "text", lambda row: "deleted" if row["is_deleted"] else status_text(row["status"])),
+        Column("Guests", "number", "pax_count", none="unknown"),
+        Column("Price", "money", "retail_amount"),
+        Column("Net price", "money", "net_amount"),
+        Column("Used", "instant", "utc_redeemed_at"),
+        Column("Reference", "text", "supplier_reference"),
+        empty="The service told of no ticket.",
+    )
+
+
+def _parts(rows: Sequence[_Row]) -> Item:
+    return listed(
+        "Extras and taxes of this booking",
+        rows,
+        Column("Name", "text", "part_name"),
+        Column("Kind", "text", "part"),
+        Column("Of", "text", "bought_with"),
+        Column("Quantity", "number", "quantity", none=""),
+        Column("Price", "money", "retail_amount"),
+        Column("Net price", "money", "net_amount"),
+        empty="The service told of no extra and no tax.",
+    )
+
+
+def _versions(rows: Sequence[_Row]) -> Item:
+
+    return listed(
+        "Versions of this booking",
+        rows,
+        Column("Version", "text", "version_no"),
+        Column("Since", "instant", "valid_from_utc"),
+        Column("Until", "instant", "valid_to_utc", none="now"),
+        Column("Learnt by", "text", "source"),
+        Column("What changed", "text", _changed),
+        Column("Status", "text", lambda row: status_text(row["status"])),
+        Column("Travels", "date", "travel_date", none="open"),
+        Column("Product", "text", "product_name"),
+        Column("Guests", "number", "pax_count", none="unknown"),
+        Column("Price", "money", "retail_amount"),
+        Column("Net price", "money", "net_amount"),
+        empty="No version was kept.",
+    )
+
+
+def _changed(row: _Row) -> str:
+    return "first version" if row["version_no"] == 1 else fields_text(row["changed_fields"])
+
+
+def _differences(rows: Sequence[_Row]) -> Item:
+    return listed(
+        "What comparisons say of this booking",
+        rows,
+        Column("Comparison", "text", "recon_name"),
+        Column("State", "text", "state"),
+        Column("Bucket", "text", lambda row: _BUCKETS.get(row["bucket"], row["bucket"])),
+        Column("Field", "text", lambda row: row["field"] or "whole row"),
+        Column("Here", "text", "here_value"),
+        Column("There", "text", "there_value"),
+        Column("Difference", "money", "delta_amount"),
+        Column("Reason", "text", "reason"),
+        Column("First seen", "instant", "first_seen_at_utc"),
+        empty="No comparison found a difference, or nothing was compared yet.",
+    )
+
+
+PAGE = Page("booking", "Bookings", 17, build, fields=frozenset({"find"}))

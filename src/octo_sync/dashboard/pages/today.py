@@ -1,0 +1,247 @@
+"""Today: what a shift leader wants to know of today, tomorrow and the next days; without names of guests.
+
+Days are those of the clock at each venue, not of the last verification: who leads a shift asks for the day that it is.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from octo_sync.dashboard.links import booking_page, departure_page, fields_text, start_text, status_text
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Tile, Tiles, View, listed
+from octo_sync.errors import QueryError
+from octo_sync.flows import wording
+
+__all__ = ["PAGE", "build"]
+
+_Rows = Sequence[Mapping[str, Any]]
+_DAYS = ("Today", "Tomorrow")
+_SINCE = {
+    "1h": ("hour", timedelta(hours=1)),
+    "24h": ("24 hours", timedelta(hours=24)),
+    "7d": ("7 days", timedelta(days=7)),
+}
+_HOLDS = timedelta(hours=24)
+_SHOWN = 200
+"""Rows of a list below the days; the days are shown whole."""
+_WHAT = {"new": "new", "changed": "changed", "cancelled": "cancelled", "gone": "deleted at the service"}
+
+
+def build(source: Source, filters: Filters) -> View:
+    """The page."""
+    since = filters.more.get("since") or "24h"
+    if since not in _SINCE:
+        raise QueryError(f"since is {since[:40]!r}; expected one of {', '.join(_SINCE)}.")
+    now = source.now().replace(second=0, microsecond=0)
+    departures, known = source.rows("today", now=now), source.rows("today_days", now=now)
+    holds = source.rows("today_holds", now=now, until=now + _HOLDS)
+    changes = source.rows("today_changes", since=now - _SINCE[since][1])
+    ahead = source.rows("today_ahead", now=now)
+    days = [
+        _day(
+            n,
+            [row for row in departures if row["days_ahead"] == n],
+            [row for row in known if row["days_ahead"] == n],
+        )
+        for n in range(len(_DAYS))
+    ]
+    return View(
+        "Today",
+        "Departures, guests and what needs attention, by each venue's own day and clock. No names of guests are shown.",
+        [
+            Section("", [Tiles(_tiles(departures, holds, changes, ahead, since))], paper="none"),
+            *days,
+            _holds(holds, now),
+            _changes(changes, since),
+            _ahead(ahead),
+        ],
+        filters,
+    )
+
+
+def _tiles(departures: _Rows, holds: _Rows, changes: _Rows, ahead: _Rows, since: str) -> list[Tile]:
+    kinds, states = Counter(row["kind"] for row in changes), Counter(row["state"] for row in ahead)
+    told = [f"{kinds[kind]:,} {kind}" for kind in ("new", "changed", "cancelled")]
+    days = []
+    for n, name in enumerate(_DAYS):
+        rows = [row for row in departures if row["days_ahead"] == n]
+        with_guests = sum(1 for row in rows if row["bookings"])
+        days.append(
+            Tile(
+                f"Guests {name.lower()}",
+                wording.count(_sum(rows, "sold")),
+                f"on {with_guests:,} of {wording.plural(len(rows), 'departure')}",
+                href=f"today#{name.lower()}",
+                name=f"guests-{name.lower()}",
+            )
+        )
+    return [
+        *days,
+        Tile(
+            "Holds about to lapse",
+            wording.count(len(holds)),
+            "in the next 24 hours",
+            "mark" if holds else "",
+            href="today#holds",
+            name="holds",
+        ),
+        Tile(
+            f"Bookings changed, last {_SINCE[since][0]}",
+            wording.count(sum(kinds[kind] for kind in _WHAT)),
+            ", ".join(told),
+            href=f"today?since={since}#changes",
+            name="changes",
+        ),
+        Tile(
+            "Sold-out departures, next 7 days",
+            wording.count(states["sold out"]),
+            f"{states['weak']:,} others are less than 20 % full",
+            href="today#ahead",
+            name="sold-out-ahead",
+        ),
+    ]
+
+
+def _sum(rows: _Rows, name: str) -> int | None:
+    """Of all rows together; None where one of them does not say it."""
+    return None if any(row[name] is None for row in rows) else sum(row[name] for row in rows)
+
+
+def _day(ahead: int, rows: _Rows, known: _Rows) -> Section:
+    name = _DAYS[ahead]
+    dates = sorted({row["travel_date"] for row in (*known, *rows)})
+    title = f"{name}, {' or '.join(wording.short_day(each) for each in dates)}" if dates else name
+    items: list[Item] = []
+    if doubt := _doubt(name, known):
+        items.append(Block("band.html.j2", {"text": doubt}))
+    items.append(
+        listed(
+            f"Departures {name.lower()}",
+            rows,
+            Column("Start", "text", lambda row: start_text(row["local_start_at"], dated=len(dates) > 1)),
+            Column("Departure", "text", _named, href=departure_page),
+            Column("Sold", "number", "sold", none="unknown"),
+            Column("On hold", "number", "on_hold", none="unknown"),
+            Column("Free", "text", _free),
+            Column("Guests", "text", "guests", none=""),
+            Column("Extras", "text", "extras", none=""),
+            Column("Bookings", "number", "bookings"),
+            empty=f"No departure and no booking is known for {name.lower()}.",
+        )
+    )
+    return Section(
+        title,
+        items,
+        "Sold and on hold: guests of the bookings in this copy, pending ones among those on hold. Free: what the service "
+        "offers, after all sellers' sales.",
+        name.lower(),
+        "sheet",
+    )
+
+
+def _doubt(name: str, known: _Rows) -> str:
+    """What is not known of the day, as a sentence; '' when all of it is."""
+    said = []
+    for what in ("bookings", "departures"):
+        missing = [row["product_name"] for row in known if not row[f"{what}_complete"]]
+        if missing and len(missing) == len(known):
+            said.append(f"the {what} of all products")
+        elif missing:
+            said.append(f"the {what} of {', '.join(missing[:3])}{_others(len(missing) - 3)}")
+    return f"{name} is incomplete: {' and '.join(said)} are not all known, so there may be more." if said else ""
+
+
+def _others(number: int) -> str:
+    return f" and {wording.plural(number, 'other')}" if number > 0 else ""
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    """The departure's name: the option is left out where it says nothing new."""
+    return " · ".join(dict.fromkeys((row["product_name"], row["option_name"])))
+
+
+def _free(row: Mapping[str, Any]) -> str:
+    """Free places in words: what the service says of them comes before a number."""
+    if not row["is_known"]:
+        return "departure not known"
+    if row["status"] in ("SOLD_OUT", "CLOSED"):
+        return status_text(row["status"])
+    if row["vacancies"] is None:
+        return "not limited" if row["status"] == "FREESALE" else wording.UNKNOWN
+    return f"{row['vacancies']:,}" + (f" of {row['capacity']:,}" if row["capacity"] is not None else "")
+
+
+def _more(number: int) -> str:
+    return f"{_SHOWN:,} of {number:,} are shown." if number > _SHOWN else ""
+
+
+def _holds(rows: _Rows, now: datetime) -> Section:
+    table = listed(
+        "Holds that lapse in the next 24 hours",
+        rows[:_SHOWN],
+        Column("Booking", "text", "reference", href=booking_page),
+        Column("Lapses in", "text", lambda row: wording.age(row["utc_expires_at"] - now)),
+        Column("At the venue", "text", lambda row: start_text(row["lapses_at"])),
+        Column("Departure", "text", lambda row: f"{start_text(row['local_start_at'])} {_named(row)}"),
+        Column("Guests", "number", "pax_count", none="unknown"),
+        Column("Channel", "text", "channel_name"),
+        empty="No hold lapses in the next 24 hours.",
+        more=_more(len(rows)),
+    )
+    return Section("Holds about to lapse", [table], id="holds", paper="none")
+
+
+def _changes(rows: _Rows, since: str) -> Section:
+    told, read = [row for row in rows if row["kind"] in _WHAT], sum(row["kind"] == "read" for row in rows)
+    words = _SINCE[since][0]
+    note = "As this copy learnt of it, the latest first."
+    if read:
+        note += f" {wording.plural(read, 'older booking')} read for the first time since then are left out."
+    choices = [(said, f"today?since={key}#changes", key == since) for key, (said, _) in _SINCE.items()]
+    table = listed(
+        f"Bookings that changed in the last {words}",
+        told[:_SHOWN],
+        Column("Booking", "text", "reference", href=booking_page),
+        Column("What", "text", lambda row: _WHAT[row["kind"]]),
+        Column("Status", "text", _status),
+        Column("Also changed", "text", lambda row: fields_text(row["changed"], but="status")),
+        Column("Travels", "date", "travel_date", none="open"),
+        Column("Product", "text", _named),
+        Column("Guests", "number", "pax_count", none="unknown"),
+        Column("Channel", "text", "channel_name"),
+        Column("Seen", "instant", "event_at_utc"),
+        empty=f"No booking changed in the last {words}.",
+        more=_more(len(told)),
+    )
+    items: list[Item] = [Block("choices.html.j2", {"label": "Since the last", "choices": choices}), table]
+    return Section("What changed", items, note, "changes", "none")
+
+
+def _status(row: Mapping[str, Any]) -> str:
+    now, before = status_text(row["status"]), row["status_before"]
+    if row["kind"] == "gone":
+        return f"was {status_text(before)}"
+    return now if before in (None, row["status"]) else f"{status_text(before)} → {now}"
+
+
+def _ahead(rows: _Rows) -> Section:
+    table = listed(
+        "Sold-out and weak departures of the next seven days",
+        rows[:_SHOWN],
+        Column("Start", "text", lambda row: start_text(row["local_start_at"])),
+        Column("Departure", "text", _named, href=departure_page),
+        Column("State", "text", "state"),
+        Column("Full", "share", "fill_rate", none="unknown"),
+        Column("Taken", "number", "taken", none="unknown"),
+        Column("Capacity", "number", "capacity", none="unknown"),
+        Column("Our guests", "number", "our_pax", none="unknown"),
+        empty="No departure of the next seven days is known to be sold out or less than 20 % full.",
+        more=_more(len(rows)),
+    )
+    note = "After today. Weak: open and less than 20 % full, all sellers' sales counted."
+    return Section("Sold out and weak", [table], note, "ahead", "none")
+
+
+PAGE = Page("today", "Today", 15, build, fields=frozenset({"since"}))

@@ -1,0 +1,48 @@
+-- name: departure_bookings
+-- description: All bookings of one departure, the sold ones first; each once, through however many connections it is seen.
+-- parameter: key: text: none: Its departure_key; of bookings without one option_key|start.
+-- parameter: day: date: today: Its day of travel.
+with seen as (
+  select
+    b.*,
+    row_number() over (
+      partition by b.supplier_key, b.booking_uuid order by b.verified_at_utc desc nulls last, b.connection_id collate "C"
+    ) as place
+  from marts.fct_bookings b
+  where b.travel_date = cast($day as date)
+    and coalesce(b.departure_key, b.option_key || '|' || coalesce(cast(b.local_start_at as text), '')) = cast($key as text)
+),
+types as (
+  select
+    g.booking_key,
+    coalesce(upper(substr(g.unit_type, 1, 1)) || lower(substr(g.unit_type, 2)), g.unit_name, 'other') as unit_type,
+    count(*) as tickets
+  from seen b
+  join marts.fct_guests g on g.connection_id = b.connection_id and g.booking_uuid = b.booking_uuid
+  where b.place = 1 and g.travel_date = cast($day as date)
+  group by 1, 2
+),
+tickets as (
+  select booking_key, string_agg(unit_type || ' ' || tickets, ', ' order by unit_type collate "C") as tickets
+  from types
+  group by booking_key
+)
+select
+  b.booking_key,
+  b.booking_uuid,
+  b.supplier_reference,
+  b.reseller_reference,
+  b.channel_name,
+  b.product_name,
+  b.option_name,
+  b.local_start_at,
+  b.status,
+  b.is_sold,
+  b.pax_count,
+  t.tickets,
+  b.currency,
+  b.retail_amount
+from seen b
+left join tickets t on t.booking_key = b.booking_key
+where b.place = 1
+order by b.is_sold desc, b.status, b.supplier_reference, b.booking_key

@@ -1,0 +1,107 @@
+-- name: today
+-- description: Each departure of today and tomorrow at its venue, with our guests by unit type and their extras; bookings whose departure is not known stand by product, option and start.
+-- parameter: now: instant: now: What time it is.
+with slots as (
+  select
+    d.*,
+    d.travel_date - cast(cast($now as timestamptz) at time zone coalesce(d.time_zone, 'UTC') as date) as days_ahead
+  from marts.fct_departures d
+  where d.is_followed
+    and d.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 2
+),
+seen as (
+  -- A booking that several connections see is one.
+  select
+    b.*,
+    b.travel_date - cast(cast($now as timestamptz) at time zone coalesce(b.time_zone, 'UTC') as date) as days_ahead,
+    coalesce(b.departure_key, b.option_key || '|' || coalesce(cast(b.local_start_at as text), '')) as slot_key,
+    row_number() over (
+      partition by b.supplier_key, b.booking_uuid order by b.verified_at_utc desc nulls last, b.connection_id collate "C"
+    ) as place
+  from marts.fct_bookings b
+  where b.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 2
+),
+booked as (
+  select *
+  from seen
+  where place = 1 and days_ahead between 0 and 1 and (
+    is_sold or status = 'PENDING'
+    or (status = 'ON_HOLD' and coalesce(utc_expires_at > cast($now as timestamptz), true))
+  )
+),
+sums as (
+  select
+    slot_key,
+    min(days_ahead) as days_ahead,
+    min(product_name) as product_name,
+    min(option_name) as option_name,
+    min(travel_date) as travel_date,
+    min(local_start_at) as local_start_at,
+    count(*) filter (where is_sold) as bookings,
+    case when count(*) filter (where is_sold) = count(pax_count) filter (where is_sold)
+      then coalesce(sum(pax_count) filter (where is_sold), 0) end as sold,
+    case when count(*) filter (where not is_sold) = count(pax_count) filter (where not is_sold)
+      then coalesce(sum(pax_count) filter (where not is_sold), 0) end as on_hold
+  from booked
+  group by slot_key
+),
+types as (
+  select
+    b.slot_key,
+    coalesce(upper(substr(g.unit_type, 1, 1)) || lower(substr(g.unit_type, 2)), g.unit_name, 'other') as unit_type,
+    case when count(*) = count(g.pax_count) then cast(cast(sum(g.pax_count) as bigint) as text) else '?' end as guests
+  from booked b
+  join marts.fct_guests g on g.connection_id = b.connection_id and g.booking_uuid = b.booking_uuid
+  where b.is_sold
+    and g.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 2
+  group by 1, 2
+),
+guests as (
+  select slot_key, string_agg(unit_type || ' ' || guests, ', ' order by unit_type collate "C") as guests
+  from types
+  group by slot_key
+),
+names as (
+  select connection_id, product_id, option_id, extra_id, min(coalesce(title, internal_name)) as extra_name
+  from core.extras
+  group by connection_id, product_id, option_id, extra_id
+),
+bought as (
+  select
+    b.slot_key,
+    coalesce(n.extra_name, nullif(x.extra_id, ''), 'without a name') as extra_name,
+    case when count(*) = count(x.quantity) then cast(cast(sum(x.quantity) as bigint) as text) else '?' end as quantity
+  from booked b
+  join core.booking_extra_items x on x.connection_id = b.connection_id and x.booking_uuid = b.booking_uuid
+  left join names n
+    on n.connection_id = b.connection_id and n.product_id = b.product_id and n.option_id = b.option_id
+    and n.extra_id = x.extra_id
+  where b.is_sold
+  group by 1, 2
+),
+extras as (
+  select slot_key, string_agg(extra_name || ' ' || quantity, ', ' order by extra_name collate "C") as extras
+  from bought
+  group by slot_key
+)
+select
+  coalesce(d.departure_key, s.slot_key) as slot_key,
+  coalesce(d.days_ahead, s.days_ahead) as days_ahead,
+  coalesce(d.travel_date, s.travel_date) as travel_date,
+  coalesce(d.local_start_at, s.local_start_at) as local_start_at,
+  coalesce(d.product_name, s.product_name) as product_name,
+  coalesce(d.option_name, s.option_name) as option_name,
+  d.departure_key is not null as is_known,
+  d.status,
+  d.vacancies,
+  d.capacity,
+  coalesce(s.bookings, 0) as bookings,
+  case when s.slot_key is null then 0 else cast(s.sold as bigint) end as sold,
+  case when s.slot_key is null then 0 else cast(s.on_hold as bigint) end as on_hold,
+  g.guests,
+  x.extras
+from (select * from slots where days_ahead between 0 and 1) as d
+full join sums s on s.slot_key = d.departure_key
+left join guests g on g.slot_key = s.slot_key
+left join extras x on x.slot_key = s.slot_key
+order by 2, 4, 5, 6, 1
