@@ -205,7 +205,7 @@ def test_more_rows_than_a_sheet_holds_and_longer_texts_are_said(looked, tmp_path
 def test_several_things_go_into_a_folder(looked, tmp_path):
     document = looked.json("export", "bookings", "dim_product", "dbt", "--to", tmp_path / "out", "--format", "csv")
 
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {"bookings.csv", "dim_product.csv", "sources.yml"}
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"bookings.csv", "dim_product.csv", "dbt"}
     assert document["files"][0]["rows"] == len(rows_of(tmp_path / "out/bookings.csv")) - 1
     looked.ok("export", "marts", "--to", tmp_path / "marts/", "--format", "parquet")
     marts = {t["name"] for t in looked.json("tables")["tables"] if t["schema"] == "marts"}
@@ -274,6 +274,25 @@ def test_the_sources_of_dbt_describe_everything_and_their_tests_hold(looked, tmp
                     unique += test == "unique"
     assert unique >= 5
     assert "data_tests" in next(c for c in found["marts", "fct_bookings"]["columns"] if c["name"] == "booking_key")
+
+
+def test_a_dbt_project_has_sources_models_tests_and_what_shows_them(looked, tmp_path):
+    looked.ok("export", "dbt", "--to", tmp_path / "dbt")
+    read = {path.relative_to(tmp_path / "dbt").as_posix(): path.read_text() for path in (tmp_path / "dbt").rglob("*.*")}
+    documents = {name: yaml.safe_load(text) for name, text in read.items() if name.endswith(".yml")}
+
+    core = {t["name"] for t in looked.json("tables")["tables"] if t["schema"] == "core"}
+    models = {model["name"] for model in documents["models/staging.yml"]["models"]}
+    assert models == {f"stg_octo__{name}" for name in core}
+    assert {f"models/staging/{name}.sql" for name in models} == {name for name in read if "/staging/" in name}
+    assert read["models/staging/stg_octo__bookings.sql"].endswith(
+        "from {{ source('octo_core', 'bookings') }}\nwhere not is_deleted\n"
+    )
+    (attached,) = documents["profiles.yml"]["octo"]["outputs"]["dev"]["attach"]
+    assert attached == {"path": str(looked.directory / "octo.read.duckdb"), "alias": "octo", "read_only": True}
+    assert "source('octo_marts', 'fct_bookings')" in documents["models/exposures.yml"]["exposures"][0]["depends_on"]
+    again = looked("export", "dbt", "--to", tmp_path / "dbt")
+    assert (again.returncode, "--force" in again.stderr) == (2, True)
 
 
 @pytest.mark.deep(2)

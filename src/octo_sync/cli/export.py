@@ -12,7 +12,9 @@ from octo_sync.cli import ask as asking
 from octo_sync.cli import console, options
 from octo_sync.flows import ask
 from octo_sync.flows.export import files as export
+from octo_sync.flows.export.dbt import project as dbt_project
 from octo_sync.flows.export.dbt import sources
+from octo_sync.flows.publish import sql_files
 
 if TYPE_CHECKING:
     from octo_sync.app.reading import Copy, Query
@@ -22,7 +24,7 @@ _FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
 
 
 class _Item(NamedTuple):
-    """Something to write: what its file and sheet are called, and its rows; no rows = the sources of dbt."""
+    """Something to write: what its file and sheet are called, and its rows; no rows = what dbt reads."""
 
     name: str
     query: "Query | None"
@@ -65,8 +67,8 @@ def command(
 ) -> int:
     """Write tables, marts, questions or a query into files.
 
-    WHAT is a table, a mart, a schema, a question's name, or dbt (a sources.yml of all tables). Files appear only when they
-    are complete, and only their owner may read them.
+    WHAT is a table, a mart, a schema, a question's name, or dbt: a dbt project, or the file sources.yml alone. Files appear
+    only when they are complete, and only their owner may read them.
     """
     if bool(what) == (query is not None):
         raise click.UsageError("Say what: names of tables, marts or questions, or --sql QUERY.")
@@ -78,7 +80,7 @@ def command(
             items = [item for name in what for item in _found(copy, project.directory, name, given, timeout or None)]
         files = _files(items, target, form)
         written = [
-            _write(copy, item, path, kind, raw=raw, force=force)
+            _write(copy, project, item, path, kind, raw=raw, force=force)
             for item, (path, kind) in zip(items, files, strict=True)
         ]
     if json_:
@@ -94,7 +96,7 @@ def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeo
     """What a name means: dbt, a schema, a table or mart, a question, in this order."""
     tables = copy.tables()
     if name == "dbt":
-        return [_Item("sources", None)]
+        return [_Item("dbt", None)]
     wanted = name.lower()
     inside = [t for t in tables if t.schema == wanted]
     own = next((t for t in tables if wanted in (t.full_name, t.name)), None)
@@ -126,15 +128,24 @@ def _files(items: Sequence[_Item], where: str, form: str | None) -> list[tuple[P
         raise click.UsageError(f"Which format? Say --format {'|'.join(_FORMATS)}, or give a file with such an ending.")
     if not many:
         return [(target, kind)]
-    return [(target / f"{item.name}.{'yml' if item.query is None else kind}", kind) for item in items]
+    if not kind and len(items) == 1:
+        return [(target, "dbt")]
+    return [(target / (item.name if item.query is None else f"{item.name}.{kind}"), kind) for item in items]
 
 
-def _write(copy: "Copy", item: _Item, path: Path, form: str, *, raw: bool, force: bool) -> "Exported":
+def _write(
+    copy: "Copy", project: options.Places, item: _Item, path: Path, form: str, *, raw: bool, force: bool
+) -> "Exported":
     if item.query is None:
-        tables = copy.tables()
-        with export.writing(path, force=force) as fresh:
-            fresh.write_text(sources(tables), encoding="utf-8")
-        return export.Exported(path, len(tables), path.stat().st_size)
+        tables, where = copy.tables(), project.published
+        shown = [file.sql for file in sql_files(project.directory, "dashboard")]
+        files = {path / name: text for name, text in dbt_project(tables, where, shown).items()}
+        if path.suffix in (".yml", ".yaml"):
+            files = {path: sources(tables)}
+        for file, text in files.items():
+            with export.writing(file, force=force) as fresh:
+                fresh.write_text(text, encoding="utf-8")
+        return export.Exported(path, len(tables), sum(len(text.encode()) for text in files.values()))
     with _counting(item.name) as tell:
         return export.export(
             item.query.batches(),

@@ -1,21 +1,105 @@
-"""`sources.yml` for people who build on the copy with dbt: every table and column with what it means, and tests on keys.
+"""For people who build on the copy with dbt: its sources with meanings and tests, or a whole project on top of them.
 
-YAML is written by hand, because a document of this shape needs twenty lines and JSON's texts are YAML's. The same copy gives
-the same bytes.
+YAML is written by hand, because documents of this shape need few lines and JSON is YAML. The same copy gives the same bytes.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from octo_sync.destinations.reading import TableInfo
 from octo_sync.tables import all_tables
+from octo_sync.tables.schema import Table
 
-__all__ = ["sources"]
+__all__ = ["project", "sources"]
+
+_ATTACHED = "octo"
+"""What a DuckDB copy is attached as."""
+_NOT_STAGED = frozenset({"row_hash", "payload_digest", "is_deleted", "deleted_at_utc"})
+_UNIQUE = """\
+{% test unique_together(model, columns) %}
+select {{ columns | join(", ") }} from {{ model }} group by {{ columns | join(", ") }} having count(*) > 1
+{% endtest %}
+"""
 
 
-def sources(tables: Iterable[TableInfo], *, database: str = "octo") -> str:
-    """The file's text: one dbt source per schema. `database` is what the copy is attached as."""
+def project(tables: Sequence[TableInfo], published: Path | str, shown: Iterable[str]) -> dict[str, str]:
+    """The files of a dbt project, by path: sources, a model of each core table's live rows, tests, what shows them.
+
+    Args:
+        tables: Those of the copy.
+        published: Its file, or its PostgreSQL address; a password in it is not repeated.
+        shown: SQL of the dashboard.
+    """
+    database = _ATTACHED if isinstance(published, Path) else ""
+    core = [t for t in all_tables() if t.schema == "core" and not t.private]
+    known = {t.full_name for t in tables}
+    marts = sorted(set(re.findall(r"\bmarts\.(\w+)", "\n".join(shown))))
+    settings = {"name": "octo", "version": "1.0.0", "config-version": 2, "profile": "octo", "model-paths": ["models"]}
+    staged = [t for t in core if t.full_name in known]
+    models = [
+        {
+            "name": _staged(t.name),
+            "description": f"{t.description} One row: {t.grain}. Without rows that were proven gone.",
+            "data_tests": [{"unique_together": {"arguments": {"columns": list(t.key)}}}],
+        }
+        for t in staged
+    ]
+    exposure = {
+        "name": "octo_sync_dashboard",
+        "type": "dashboard",
+        "owner": {"name": "octo-sync"},
+        "description": "The pages of octo-sync serve.",
+        "depends_on": [f"source('octo_marts', '{name}')" for name in marts if f"marts.{name}" in known],
+    }
+    return {
+        "dbt_project.yml": _yaml(settings),
+        "profiles.yml": _yaml({"octo": {"target": "dev", "outputs": {"dev": _output(published)}}}),
+        "macros/unique_together.sql": _UNIQUE,
+        "models/sources.yml": sources(tables, database=database),
+        "models/staging.yml": _yaml({"version": 2, "models": models}),
+        "models/exposures.yml": _yaml({"version": 2, "exposures": [exposure]}),
+        **{f"models/staging/{_staged(t.name)}.sql": _model(t) for t in staged},
+    }
+
+
+def _staged(name: str) -> str:
+    return f"stg_octo__{name}"
+
+
+def _model(table: Table) -> str:
+    names = [c.name for c in table.all_columns]
+    columns = ",\n    ".join(name for name in names if name not in _NOT_STAGED)
+    where = "\nwhere not is_deleted" if "is_deleted" in names else ""
+    return f"select\n    {columns}\nfrom {{{{ source('octo_core', '{table.name}') }}}}{where}\n"
+
+
+def _output(published: Path | str) -> dict[str, object]:
+    """Where dbt writes, and how it finds the copy."""
+    if isinstance(published, Path):
+        copy = {"path": str(published.resolve()), "alias": _ATTACHED, "read_only": True}
+        return {"type": "duckdb", "path": "octo_dbt.duckdb", "attach": [copy]}
+    parts = urlsplit(published)
+    return {
+        "type": "postgres",
+        "host": parts.hostname or "",
+        "port": parts.port or 5432,
+        "user": parts.username or "",
+        "password": "{{ env_var('PGPASSWORD', '') }}",
+        "dbname": parts.path.lstrip("/"),
+        "schema": "octo_dbt",
+    }
+
+
+def _yaml(document: object) -> str:
+    return f"# Written by octo-sync export dbt.\n{json.dumps(document, ensure_ascii=False, indent=2)}\n"
+
+
+def sources(tables: Iterable[TableInfo], *, database: str = _ATTACHED) -> str:
+    """The file's text: one dbt source per schema. `database` is what the copy is attached as; empty: where dbt writes."""
     return "\n".join(_lines(sorted(tables, key=lambda t: (t.schema, t.name)), database)) + "\n"
 
 
@@ -28,7 +112,8 @@ def _lines(tables: Sequence[TableInfo], database: str) -> Iterator[str]:
     for schema, found in groupby(tables, key=lambda t: t.schema):
         yield f"  - name: {_text('octo_' + schema)}"
         yield f"    description: {_text(_ABOUT.get(schema, schema))}"
-        yield f"    database: {_text(database)}"
+        if database:
+            yield f"    database: {_text(database)}"
         yield f"    schema: {_text(schema)}"
         yield "    tables:"
         for table in found:
