@@ -4,12 +4,20 @@ from collections.abc import Iterable
 
 from octo_sync.tables.schema import Merge, Table
 
-__all__ = ["comments", "create_table", "quoted", "schemas", "script"]
+__all__ = ["MAIN", "PRIVATE", "comments", "create_table", "placed", "quoted", "schemas", "script"]
+
+MAIN, PRIVATE = "warehouse", "personal"
+"""What the two files of a warehouse, or what stands for them, are called in SQL on DuckDB."""
 
 
 def quoted(text: str) -> str:
     """A text as SQL spells it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def placed(table: Table) -> str:
+    """A table as SQL on DuckDB names it, with its file."""
+    return f"{PRIVATE if table.private else MAIN}.{table.full_name}"
 
 
 def create_table(table: Table, *, prefix: str = "") -> str:

@@ -1,12 +1,23 @@
-"""What the program knows as a relation of SQL, in the words that DuckDB and PostgreSQL share. Pure."""
+"""What goes into statements and comes out of them: rows of the program as a relation, and how many rows were touched."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["given"]
+import duckdb
+
+__all__ = ["given", "run"]
+
+
+def run(db: duckdb.DuckDBPyConnection, sql: str) -> int:
+    """Run a statement on DuckDB; how many rows it touched, or the number that it selects."""
+    row = db.execute(sql).fetchone()
+    return int(row[0]) if row and isinstance(row[0], int) else 0
 
 
 def given(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], *, after: int = 0) -> tuple[str, list[list[Any]]]:
-    """A select of these rows, whose columns have these types, and its parameters; `after` is how many come before them."""
+    """A select of these rows, whose columns have these types, in the words that both engines share, and its parameters.
+
+    `after` is how many parameters come before them.
+    """
     select = ", ".join(f"unnest(${i}::{kind}[]) as {c}" for i, (c, kind) in enumerate(columns.items(), start=after + 1))
     return f"select {select}", [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]

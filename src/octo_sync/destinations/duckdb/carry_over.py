@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from octo_sync.destinations.ddl import quoted
+from octo_sync.destinations.ddl import MAIN, placed, quoted
 from octo_sync.destinations.duckdb.transactions import transaction
 from octo_sync.destinations.landing import versions
 from octo_sync.tables.schema import Merge, Table
@@ -26,12 +26,12 @@ _PROOFS = frozenset({"answer_hash", "payload_digest", "row_hash"})
 """Columns that say that an answer is landed: without them the next one is read, and written whatever it says."""
 
 
-def carry_over(db: duckdb.DuckDBPyConnection, file: Path, into: str, tables: Sequence[Table]) -> tuple[int, list[str]]:
+def carry_over(db: duckdb.DuckDBPyConnection, file: Path, tables: Sequence[Table]) -> tuple[int, list[str]]:
     """Take the rows of these tables from a former file; how many, and the tables that cannot be read."""
     taken: dict[str, int | None] = dict.fromkeys(t.full_name for t in tables if t.full_name not in _OWN)
     with _attached(db, file) as there:
         if there:
-            taken = {t.full_name: _take(db, into, t) for t in tables if t.full_name in taken}
+            taken = {t.full_name: _take(db, t) for t in tables if t.full_name in taken}
     return sum(rows or 0 for rows in taken.values()), [name for name, rows in taken.items() if rows is None]
 
 
@@ -50,7 +50,7 @@ def _attached(db: duckdb.DuckDBPyConnection, file: Path) -> Iterator[bool]:
             db.execute("detach former")
 
 
-def _take(db: duckdb.DuckDBPyConnection, into: str, table: Table) -> int | None:
+def _take(db: duckdb.DuckDBPyConnection, table: Table) -> int | None:
     """Take rows by the columns that both have, the former file may be of an older schema; None when they cannot be read."""
     there = db.execute(
         "select column_name from duckdb_columns() where database_name = 'former' and schema_name = $1 and table_name = $2",
@@ -63,7 +63,7 @@ def _take(db: duckdb.DuckDBPyConnection, into: str, table: Table) -> int | None:
     try:
         with transaction(db):
             taken = db.execute(
-                f"insert into {into}.{table.full_name} ({names}) select {names} from {source} {_one_a_key(table, source)}"
+                f"insert into {placed(table)} ({names}) select {names} from {source} {_one_a_key(table, source)}"
             ).fetchone() or (0,)
     except duckdb.Error as error:
         try:
@@ -84,17 +84,17 @@ def _one_a_key(table: Table, source: str) -> str:
     return f"where rowid in (select arg_max(rowid, {last}) from {source} group by {', '.join(table.key)})"
 
 
-def make_up(db: duckdb.DuckDBPyConnection, into: str, tables: Sequence[Table], unread: Collection[str]) -> None:
+def make_up(db: duckdb.DuckDBPyConnection, tables: Sequence[Table], unread: Collection[str]) -> None:
     """Let nothing claim to be complete, and make rows from their histories, or histories from their rows.
 
     A history begins anew with the rows as they are. A row is what its newest version says, and is said to be older as a
     whole, until an answer writes it.
     """
     with transaction(db):
-        db.execute(f"update {into}.ops.coverage set is_complete = false")
+        db.execute(f"update {MAIN}.ops.coverage set is_complete = false")
         for history in (t for t in tables if t.merge is Merge.HISTORY):
-            table, run = history.history_of, lambda sql: len(db.execute(sql).fetchall())
-            if history.full_name in unread and table not in unread:
-                versions.begin_anew(run, history, f"{into}.{history.full_name}", f"{into}.{table}")
-            elif table in unread and history.full_name not in unread:
-                versions.make_rows(run, history, f"{into}.{history.full_name}", f"{into}.{table}")
+            are_lost = history.full_name in unread, history.history_of in unread
+            if are_lost == (True, False):
+                versions.begin_anew(db, history)
+            elif are_lost == (False, True):
+                versions.make_rows(db, history)

@@ -9,17 +9,15 @@ from pathlib import Path
 
 import duckdb
 
-from octo_sync.destinations.ddl import quoted
+from octo_sync.destinations.ddl import MAIN, PRIVATE, quoted
 from octo_sync.destinations.duckdb import compaction as caring
 from octo_sync.destinations.duckdb.transactions import stopping_after
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
 
-__all__ = ["MAIN", "PRIVATE", "STORAGE", "Files"]
+__all__ = ["STORAGE", "Files"]
 
 STORAGE = "v1.2.0"
-MAIN, PRIVATE = "warehouse", "personal"
-"""What the two files are called in SQL."""
 
 
 @dataclass(frozen=True, slots=True)

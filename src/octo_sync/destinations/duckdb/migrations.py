@@ -33,9 +33,7 @@ def version_of(db: duckdb.DuckDBPyConnection, catalog: str) -> int | None:
     return int(found[0]) if found and found[0] is not None else None
 
 
-def migrate(
-    db: duckdb.DuckDBPyConnection, tables: Sequence[Table], *, main: str, private: str, now: datetime, name: str
-) -> tuple[Step, ...]:
+def migrate(db: duckdb.DuckDBPyConnection, tables: Sequence[Table], *, now: datetime, name: str) -> tuple[Step, ...]:
     """Make what is missing; the steps that were taken, none for a file that was current or is new.
 
     A private file that was lost alone is made anew, and its answers are asked for again.
@@ -43,19 +41,19 @@ def migrate(
     Raises:
         WarehouseError: The file was written by a newer program.
     """
-    found = version_of(db, main)
+    found = version_of(db, ddl.MAIN)
     taken = migrations.steps_after(found, name)
-    lost = _shape_private(db, [t for t in tables if t.private], private)
+    lost = _shape_private(db, [t for t in tables if t.private])
     if found is None:
         with transaction(db):
-            _shape(db, [t for t in tables if not t.private], main)
-            db.execute(f"create schema if not exists {main}.marts")
+            _shape(db, [t for t in tables if not t.private], ddl.MAIN)
+            db.execute(f"create schema if not exists {ddl.MAIN}.marts")
             _note(db, migrations.SCHEMA_VERSION, now)
         return ()
     for step in taken:
         with transaction(db):
             # With the first step, so that no older program can take a file of the new shape for its own.
-            _shape(db, [t for t in tables if not t.private], main)
+            _shape(db, [t for t in tables if not t.private], ddl.MAIN)
             for statement in step.statements:
                 db.execute(statement)
             _note(db, step.version, now)
@@ -63,7 +61,7 @@ def migrate(
         # Its rows came from answers that count as landed: an equal answer must be read again to fill it. Should it die
         # before this, the number that a new private file lacks tells the same.
         with transaction(db):
-            look_anew(db, private)
+            look_anew(db)
     return taken
 
 
@@ -71,13 +69,13 @@ def _note(db: duckdb.DuckDBPyConnection, version: int, now: datetime) -> None:
     db.execute("insert into ops.schema_migrations values ($1, $2, $3)", [version, now, __version__])
 
 
-def _shape_private(db: duckdb.DuckDBPyConnection, tables: Sequence[Table], private: str) -> bool:
+def _shape_private(db: duckdb.DuckDBPyConnection, tables: Sequence[Table]) -> bool:
     """Bring the private file into shape; whether a table was not there at all."""
-    there = {t.full_name: _names(db, f"{private}.{t.full_name}") for t in tables}
+    there = {t.full_name: _names(db, ddl.placed(t)) for t in tables}
     if all([c.name for c in t.all_columns] == there[t.full_name] for t in tables):
         return False
     with transaction(db):
-        _shape(db, tables, private)
+        _shape(db, tables, ddl.PRIVATE)
     return any(not names for names in there.values())
 
 

@@ -9,37 +9,39 @@ import logging
 
 import duckdb
 
+from octo_sync.destinations.ddl import PRIVATE
+from octo_sync.destinations.relations import run
+
 __all__ = ["is_torn", "look_anew", "note", "number"]
 
 log = logging.getLogger("octo_sync")
 
 
-def number(db: duckdb.DuckDBPyConnection, private: str) -> None:
+def number(db: duckdb.DuckDBPyConnection) -> None:
     """Count up. Runs inside the private file's transaction."""
-    updated = db.execute(f"update {private}.private.landed set number = number + 1").fetchone()
-    if not updated or not updated[0]:
-        db.execute(f"insert into {private}.private.landed values (1)")
+    if not run(db, f"update {PRIVATE}.private.landed set number = number + 1"):
+        db.execute(f"insert into {PRIVATE}.private.landed values (1)")
 
 
-def note(db: duckdb.DuckDBPyConnection, private: str) -> None:
+def note(db: duckdb.DuckDBPyConnection) -> None:
     """Take the private file's number over. Runs inside the warehouse's transaction."""
-    db.execute(f"update ops.writer set landed = (select max(number) from {private}.private.landed)")
+    db.execute(f"update ops.writer set landed = (select max(number) from {PRIVATE}.private.landed)")
 
 
-def is_torn(db: duckdb.DuckDBPyConnection, private: str) -> bool:
+def is_torn(db: duckdb.DuckDBPyConnection) -> bool:
     """Whether the private file was written by a landing that the warehouse knows nothing of, or was replaced."""
     found = db.execute(
-        f"select (select max(number) from {private}.private.landed) is distinct from (select max(landed) from ops.writer)"
+        f"select (select max(number) from {PRIVATE}.private.landed) is distinct from (select max(landed) from ops.writer)"
     ).fetchone()
     return bool(found and found[0])
 
 
-def look_anew(db: duckdb.DuckDBPyConnection, private: str) -> None:
+def look_anew(db: duckdb.DuckDBPyConnection) -> None:
     """Trust no answer that feeds the private file to be landed already. Runs inside the warehouse's transaction."""
     db.execute(
         "update ops.coverage set answer_hash = null where answer_hash is not null and (resource <> 'availability' "
-        f"or exists (select 1 from {private}.raw.records r where r.resource = 'availability'))"
+        f"or exists (select 1 from {PRIVATE}.raw.records r where r.resource = 'availability'))"
     )
     db.execute("update core.bookings set payload_digest = null where payload_digest is not null")
-    note(db, private)
+    note(db)
     log.warning("action=look_anew reason=private_file_differs")

@@ -23,6 +23,7 @@ from octo_sync.destinations.base import (
     LandingReport,
     Rows,
 )
+from octo_sync.destinations.ddl import MAIN, PRIVATE
 from octo_sync.destinations.duckdb import compaction as caring
 from octo_sync.destinations.duckdb import files as duckdb_files
 from octo_sync.destinations.duckdb.carry_over import carry_over, make_up
@@ -40,7 +41,6 @@ __all__ = ["DuckDBWarehouse"]
 
 T = TypeVar("T")
 
-_MAIN, _PRIVATE = duckdb_files.MAIN, duckdb_files.PRIVATE
 _PATIENCE = 0.05
 """Seconds until checks are told, again, that the warehouse is to be closed."""
 _SHED_WITHIN = 3600.0
@@ -59,7 +59,7 @@ class DuckDBWarehouse(SharedWarehouse):
         memory: DuckDB's memory limit, e.g. `192MB`; beyond it spills to disk. The checks of a copy may have as much again.
     """
 
-    private = f"{_PRIVATE}."
+    private = f"{PRIVATE}."
     _spelling = digests.DUCKDB
 
     def __init__(
@@ -106,16 +106,16 @@ class DuckDBWarehouse(SharedWarehouse):
             left_over.unlink(missing_ok=True)
         for file in (self.path, self.private_path):
             caring.sweep(file)
-        self._db.execute(f"use {_MAIN}")
+        self._db.execute(f"use {MAIN}")
         self._db.execute("set timezone = 'UTC'")
         # Reading what is committed must not wait for a landing that is under way.
         self._reader = self._db.cursor()
-        self._reader.execute(f"use {_MAIN}")
+        self._reader.execute(f"use {MAIN}")
         self._reader.execute("set timezone = 'UTC'")
         self._reader_lock = threading.Lock()
         self._db.execute("set checkpoint_threshold = '64MB'")
         self._db.execute("create or replace temp macro landing_now() as getvariable('landing_now')::timestamptz")
-        self.migrated = migrate(self._db, self._tables, main=_MAIN, private=_PRIVATE, now=now, name=self.path.name)
+        self.migrated = migrate(self._db, self._tables, now=now, name=self.path.name)
         """The steps of the schema that were taken when it was opened."""
         self._mend()
 
@@ -162,8 +162,6 @@ class DuckDBWarehouse(SharedWarehouse):
                 tables=self._tables,
                 nouns=self._nouns,
                 spool=self._spool,
-                private=_PRIVATE,
-                main=_MAIN,
                 filled=self._filled,
             )
             self._use_threads(1 if work.is_small else self._threads)
@@ -175,7 +173,7 @@ class DuckDBWarehouse(SharedWarehouse):
                 self._check_fence(landing.fence)
                 work.land()
                 if work.has_private:
-                    note(self._db, _PRIVATE)
+                    note(self._db)
             self._half_landed = False
             work.clean_up()
         return work.report
@@ -187,13 +185,13 @@ class DuckDBWarehouse(SharedWarehouse):
         with transaction(self._db):
             self._check_fence(fence)
             yield
-            number(self._db, _PRIVATE)
+            number(self._db)
 
     def _mend(self) -> None:
         """If a landing ended between the two files, have everything that feeds the private one looked at anew."""
-        if self._half_landed and is_torn(self._db, _PRIVATE):
+        if self._half_landed and is_torn(self._db):
             with transaction(self._db):
-                look_anew(self._db, _PRIVATE)
+                look_anew(self._db)
         self._half_landed = False
 
     def _use_threads(self, count: int) -> None:
@@ -209,11 +207,11 @@ class DuckDBWarehouse(SharedWarehouse):
             self._mend()
             self._db.execute("set variable landing_now = $1::timestamptz", [now])
             with self._private_transaction(fence):
-                bury_private(self._db, tables, absences, catalog=_PRIVATE)
+                bury_private(self._db, tables, absences)
             with transaction(self._db):
                 self._check_fence(fence)
                 marked = bury(self._db, tables, absences)
-                note(self._db, _PRIVATE)
+                note(self._db)
             self._half_landed = False
         return marked
 
@@ -228,7 +226,7 @@ class DuckDBWarehouse(SharedWarehouse):
     # -- care ---------------------------------------------------------------------------------------------------
 
     def _tables_of(self, name: str) -> list[Table]:
-        return [t for t in self._tables if t.private is (name == _PRIVATE)]
+        return [t for t in self._tables if t.private is (name == PRIVATE)]
 
     def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:
         """Both files, or those that are large; see `Destination`."""
@@ -252,9 +250,9 @@ class DuckDBWarehouse(SharedWarehouse):
         """Write the files anew, and let go of the last landing's work tables; see `Destination`."""
         with self._lock:
             self._forget_work_tables()
-            self.rewrite(_PRIVATE, within=_SHED_WITHIN)
+            self.rewrite(PRIVATE, within=_SHED_WITHIN)
             if core:
-                self.rewrite(_MAIN, within=_SHED_WITHIN)
+                self.rewrite(MAIN, within=_SHED_WITHIN)
 
     def shed_published(self) -> None:
         """Nothing: a publish puts a new file in the former one's place."""
@@ -271,10 +269,10 @@ class DuckDBWarehouse(SharedWarehouse):
         Those are named by table, or by file where nothing of it can be read. Every answer is written anew from then on.
         """
         with self._lock, translated(self.path):
-            rows, lost = carry_over(self._db, warehouse, _MAIN, self._tables_of(_MAIN))
-            more, private_lost = carry_over(self._db, private, _PRIVATE, self._tables_of(_PRIVATE))
+            rows, lost = carry_over(self._db, warehouse, self._tables_of(MAIN))
+            more, private_lost = carry_over(self._db, private, self._tables_of(PRIVATE))
             if lost or private_lost:
-                make_up(self._db, _MAIN, self._tables_of(_MAIN), lost)
+                make_up(self._db, self._tables_of(MAIN), lost)
         return rows + more, [
             *([warehouse.name] if lost and not rows else lost),
             *([private.name] if private_lost and not more else private_lost),
@@ -305,7 +303,7 @@ class DuckDBWarehouse(SharedWarehouse):
         target.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack, translated(self.path), self._lock:
             fresh: list[tuple[Path, Path]] = []
-            for name, file, place in ((_MAIN, self.path, target), (_PRIVATE, self.private_path, contacts)):
+            for name, file, place in ((MAIN, self.path, target), (PRIVATE, self.private_path, contacts)):
                 if place is not None:
                     self._db.execute(f"checkpoint {name}")
                     fresh.append((copy_beside(file, place), place))

@@ -5,13 +5,15 @@ will be (`decided`), before they are written.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import duckdb
 
-from octo_sync.destinations.ddl import quoted
+from octo_sync.destinations.ddl import MAIN, placed, quoted
 from octo_sync.destinations.landing.losses import Group, Losses, within
 from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
 from octo_sync.destinations.landing.staging import Facts
+from octo_sync.destinations.relations import run
 from octo_sync.tables.schema import Column, Merge, Noun, Table
 
 __all__ = ["GONE", "Keeping", "decided", "equal"]
@@ -62,24 +64,22 @@ def _kept(
     return kept | ({name: f"{_lost(name)} and ({some})" for name in price} if some else {})
 
 
+@dataclass
 class Keeping:
-    """What a merge of one noun's staged rows does before it takes anything away."""
+    """What a merge of one noun's staged rows does before it takes anything away.
 
-    connection: duckdb.DuckDBPyConnection
-    catalog: str
+    `filled` are the tables that are known to have rows, `histories` those that keep versions by the table they follow,
+    `absences` the tables of which rows are missed.
+    """
+
+    db: duckdb.DuckDBPyConnection
     noun: Noun
-    _facts: Facts
-    _losses: Losses
-    _had_rows: set[str]
-    _histories: Mapping[str, Table]
-
-    def _run(self, sql: str) -> int:
-        """Run a statement; rows it touched."""
-        row = self.connection.execute(sql).fetchone()
-        return int(row[0]) if row and isinstance(row[0], int) else 0
-
-    def _target(self, table: Table) -> str:
-        return f"{self.catalog}.{table.full_name}"
+    facts: Facts
+    losses: Losses
+    filled: set[str]
+    histories: Mapping[str, Table]
+    absences: set[str]
+    had_rows: set[str] = field(default_factory=set, init=False)
 
     def _incoming(self, table: Table) -> str:
         """The rows as they came, with the flags of the capabilities that the answer really had (R10)."""
@@ -87,14 +87,14 @@ class Keeping:
         flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
         own = [_FLAGS[table.capability]] if table.capability else []
         extra = "".join(f", {f}" for f in sorted({*flags, *own}))
-        extra += ", source as _source" if table.full_name in self._histories else ""
+        extra += ", source as _source" if table.full_name in self.histories else ""
         content = f", {table.content} as _content" if table.content else ""
         where = f" where {own[0]}" if own else ""
         return f"select {columns}{extra}{content} from {table.source}{where}"
 
     def _may_lack(self, table: Table, column: Column) -> bool:
         """Whether some answer of this landing may lack the column's capability."""
-        return column.capability not in ("", table.capability) and _FLAGS[column.capability] not in self._facts.flags
+        return column.capability not in ("", table.capability) and _FLAGS[column.capability] not in self.facts.flags
 
     def _judged(self, table: Table) -> list[Column]:
         """The columns whose values an answer may take away."""
@@ -102,7 +102,7 @@ class Keeping:
 
     def _losing(self, table: Table) -> str:
         """What the merge selects beside each row: columns that would lose their value, and those that no answer is about."""
-        if table.full_name not in self._had_rows:
+        if table.full_name not in self.had_rows:
             return "'' as lost, null::varchar as stale"
         lost, stale = [], []
         for c in self._judged(table):
@@ -120,10 +120,10 @@ class Keeping:
 
     def _keep_values(self, table: Table) -> None:
         """Put back into the rows what the gate does not let go."""
-        target, work, columns = self._target(table), decided(table), self._judged(table)
+        target, work, columns = placed(table), decided(table), self._judged(table)
         marks = table.merge is Merge.MERGE
         seen = (self._seen if marks else self._seen_details)(table, target, columns)
-        verdicts = self._losses.columns(table, columns, losing=work, shown=self._incoming(table), seen=seen)
+        verdicts = self.losses.columns(table, columns, losing=work, shown=self._incoming(table), seen=seen)
         kept = _kept(table, columns, verdicts)
         if not kept:
             return
@@ -142,17 +142,17 @@ class Keeping:
             # A list decides, so it must not take the row for landed.
             values.append(f"payload_digest = case when {doubtful} then null else d.payload_digest end")
         lost = " or ".join(f"({is_lost})" for is_lost in kept.values())
-        self._run(f"update {work} d set {', '.join(values)} from {target} t where t.rowid = d.old_row and ({lost})")
+        run(self.db, f"update {work} d set {', '.join(values)} from {target} t where t.rowid = d.old_row and ({lost})")
 
     def _seen(self, table: Table, target: str, columns: Sequence[Column]) -> str:
         """The rows of bookings that were in the answers and not read, as far as they are as verified."""
-        if not self._facts.seen:
+        if not self.facts.seen:
             return ""
         return f"{self._seen_details(table, target, columns)} where not t.is_deleted and t.stale_columns is null"
 
     def _seen_details(self, table: Table, target: str, columns: Sequence[Column]) -> str:
         """Rows of bookings that were in the answers and not read, with these columns; '' where there are none."""
-        if not self._facts.seen:
+        if not self.facts.seen:
             return ""
         names = [*filter(None, [table.at_own[0]]), *(c.name for c in columns)]
         return (
@@ -167,59 +167,65 @@ class Keeping:
         `came` a relation of those that came.
         """
         names = ", ".join(c for c in ("connection_id", table.at_own[0]) if c)
-        seen = self._seen_details(table, self._target(table), ())
+        seen = self._seen_details(table, placed(table), ())
         shown = f"select {names} from {came}{f' union all {seen}' if seen else ''}"
-        probe = self.connection.execute(f"select * from ({table.unsaid}) limit 1") if table.unsaid else None
+        probe = self.db.execute(f"select * from ({table.unsaid}) limit 1") if table.unsaid else None
         if probe is None or probe.fetchone() is None:
             return ""
         columns = [column[0] for column in probe.description or ()]
         same = equal(columns, "u", "t")
-        found = self._run(
+        found = run(
+            self.db,
             f"create or replace temp table spared as select distinct {', '.join(f't.{k}' for k in table.key)} "
-            f"from ({going}) t where exists (select 1 from ({table.unsaid}) u where {same})"
+            f"from ({going}) t where exists (select 1 from ({table.unsaid}) u where {same})",
         )
-        verdicts = self._losses.details(table, "spared", shown) if found else {}
+        verdicts = self.losses.details(table, "spared", shown) if found else {}
         if doubtful := [group for group, v in verdicts.items() if v == "doubtful"]:
             self._doubt("spared", within(table, doubtful, "d."))
         kept = [group for group, v in verdicts.items() if v != "real"]
         if not kept:
             return ""
-        self._run(f"delete from spared where not ({within(table, kept, '')})")
+        run(self.db, f"delete from spared where not ({within(table, kept, '')})")
         return f"exists (select 1 from spared s where {equal(table.key, 's', 't')})"
 
     def _doubt(self, relation: str, doubtful: str) -> None:
         """Bookings of which details stay until a list decides: rows `d` of the relation."""
         if self.noun.name == "bookings":
-            found = self.connection.execute(
+            found = self.db.execute(
                 f"select distinct connection_id, booking_uuid from {relation} d where {doubtful}"
             ).fetchall()
-            self._losses.doubtful.update((str(c), str(u)) for c, u in found)
+            self.losses.doubtful.update((str(c), str(u)) for c, u in found)
 
     def _note_older(self, table: Table) -> None:
         """Say of the rows that were spared that they are older as a whole; without a hash, so that the same again is news."""
-        self._run(
-            f"update {self._target(table)} t set stale_columns = '*', row_hash = null from spared s "
-            f"where {equal(table.key, 's', 't')}"
+        run(
+            self.db,
+            f"update {placed(table)} t set stale_columns = '*', row_hash = null from spared s "
+            f"where {equal(table.key, 's', 't')}",
         )
 
     def _note_stale(self, table: Table, rows: str, entry: str) -> None:
         """Say in the rows that own these details that they are older: `rows` is a relation with the owner's key."""
-        owner = f"{self.catalog}.{table.parent or 'core.products'}"
+        owner = f"{MAIN}.{table.parent or 'core.products'}"
         same = equal(table.parent_key or table.scope, "t", "s")
         keys = ", ".join(table.parent_key or table.scope)
-        self._run(
+        run(
+            self.db,
             f"update {owner} t set row_hash = null, stale_columns = concat_ws(',', t.stale_columns, {entry}) "
             f"from (select distinct {keys} from {rows}) s where {same} and not list_contains("
-            f"string_split(coalesce(t.stale_columns, ''), ','), {entry})"
+            f"string_split(coalesce(t.stale_columns, ''), ','), {entry})",
         )
 
     def _keep_versions(self, table: Table, columns: Sequence[Column], target: str, differs: str) -> None:
         """Put back into versions what the gate does not let go; what is then as it was is left out."""
         work = decided(table)
-        verdicts = self._losses.columns(table, columns, losing=work, shown=self._incoming(table))
+        verdicts = self.losses.columns(table, columns, losing=work, shown=self._incoming(table))
         if not verdicts:
             return
         for name, is_lost in _kept(table, columns, verdicts).items():
-            self._run(f"update {work} d set {name} = t.{name} from {target} t where t.rowid = d.old_row and {is_lost}")
+            run(
+                self.db,
+                f"update {work} d set {name} = t.{name} from {target} t where t.rowid = d.old_row and {is_lost}",
+            )
             self._note_stale(table, f"(select * from {work} d where {is_lost})", quoted(f"{table.name}.{name}"))
-        self._run(f"delete from {work} i using {target} t where t.rowid = i.old_row and not ({differs})")
+        run(self.db, f"delete from {work} i using {target} t where t.rowid = i.old_row and not ({differs})")

@@ -11,7 +11,7 @@ from datetime import date, datetime
 
 import duckdb
 
-from octo_sync.destinations.ddl import quoted
+from octo_sync.destinations.ddl import MAIN, quoted
 from octo_sync.destinations.gate import Guard, Loss, Lost, Verdict, judge
 from octo_sync.destinations.landing.lists import speaks_for
 from octo_sync.tables.schema import Column, Merge, Table
@@ -141,7 +141,6 @@ class Losses:
     """What one noun's answers of one landing would take away. `found` is for `ops.schema_drift`."""
 
     db: duckdb.DuckDBPyConnection
-    main: str
     noun: str
     guard: Guard
     lately: Callable[[], Lost]
@@ -158,7 +157,7 @@ class Losses:
         """Fields that are known to be missing: (connection, path) → whether a person let it through."""
         if self._drift is None:
             rows = self.db.execute(
-                f"select connection_id, name, accepted_at_utc is not null from {self.main}.ops.schema_drift "
+                f"select connection_id, name, accepted_at_utc is not null from {MAIN}.ops.schema_drift "
                 f"where kind = '{MISSING}' and resource = $1",
                 [self.noun],
             ).fetchall()

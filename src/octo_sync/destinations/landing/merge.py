@@ -8,18 +8,15 @@ Longer than most modules, so that the rules and what they share stand together.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-import duckdb
-
-from octo_sync.destinations.ddl import quoted
+from octo_sync.destinations.ddl import MAIN, placed, quoted
 from octo_sync.destinations.landing import moved_departures as moving
 from octo_sync.destinations.landing import versions
 from octo_sync.destinations.landing.kept_values import GONE, Keeping, decided, equal
-from octo_sync.destinations.landing.losses import Losses
 from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
-from octo_sync.destinations.landing.staging import Facts
-from octo_sync.tables.schema import Merge, Noun, Table
+from octo_sync.destinations.relations import run
+from octo_sync.tables.schema import Merge, Table
 
 __all__ = ["Merger", "key_json"]
 
@@ -59,42 +56,22 @@ class Changes:
         return self.came - self.new
 
 
+@dataclass
 class Merger(Keeping):
     """Merges one noun's staged rows into its tables. `written` counts rows inserted, changed or marked, per table."""
 
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        *,
-        catalog: str,
-        noun: Noun,
-        facts: Facts,
-        filled: set[str],
-        histories: Mapping[str, Table],
-        losses: Losses,
-        absences: set[str],
-    ) -> None:
-        self.connection = connection
-        self._histories = histories
-        self.catalog = catalog
-        self.noun = noun
-        self._facts = facts
-        self._changes: dict[str, Changes] = {}
-        self.written: dict[str, int] = {}
-        self.absent = 0
-        self.contradicted: dict[str, int] = {}
-        """Per connection the rows that a list shows although their own id was not found before."""
-        self._filled = filled
-        self._losses = losses
-        self._absences = absences
-        self._had_rows: set[str] = set()
-        self._moved: set[str] = set()
+    written: dict[str, int] = field(default_factory=dict, init=False)
+    absent: int = field(default=0, init=False)
+    contradicted: dict[str, int] = field(default_factory=dict, init=False)
+    """Per connection the rows that a list shows although their own id was not found before."""
+    _changes: dict[str, Changes] = field(default_factory=dict, init=False)
+    _moved: set[str] = field(default_factory=set, init=False)
 
     def merge(self, table: Table) -> None:
         """Bring the table up to date with what is staged."""
-        if not self._facts.rows:
+        if not self.facts.rows:
             if table.merge is Merge.MERGE and self._has_rows(table):
-                self._had_rows.add(table.full_name)
+                self.had_rows.add(table.full_name)
         elif table.merge is Merge.MERGE:
             self._merge(table)
         elif table.merge is Merge.REPLACE:
@@ -104,7 +81,7 @@ class Merger(Keeping):
 
     def unchanged(self, table: Table) -> bool:
         """Whether some of the records left their row in the table as it was."""
-        return self._changes.get(table.full_name, Changes()).came < self._facts.rows
+        return self._changes.get(table.full_name, Changes()).came < self.facts.rows
 
     def _count(self, table: Table, rows: int) -> None:
         if rows:
@@ -115,27 +92,27 @@ class Merger(Keeping):
         parts = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in table.key)
         where = f" where {_FLAGS[table.capability]}" if table.capability else ""
         keys = f"select {parts} from {table.source}{where}"
-        if table.full_name != "core.bookings" or not self._facts.seen:
+        if table.full_name != "core.bookings" or not self.facts.seen:
             return keys
         return f"{keys} union all by name select connection_id, booking_uuid from seen_bookings"
 
     def _has_rows(self, table: Table) -> bool:
         """Whether the table had rows before this landing. One that had some keeps some: rows are only marked."""
-        target = self._target(table)
-        if target in self._filled:
+        target = placed(table)
+        if target in self.filled:
             return True
-        found = self._run(f"select count(*) from (select 1 from {target} limit 1)") > 0
+        found = run(self.db, f"select count(*) from (select 1 from {target} limit 1)") > 0
         if found:
-            self._filled.add(target)
+            self.filled.add(target)
         return found
 
     def _merge(self, table: Table) -> None:
-        target, same = self._target(table), equal(table.key, "t", "i")
+        target, same = placed(table), equal(table.key, "t", "i")
         # On a first load nothing can be missed, and looking for it costs as much as the load.
         had_rows = self._has_rows(table)
         if had_rows:
-            self._had_rows.add(table.full_name)
-        history = self._histories.get(table.full_name)
+            self.had_rows.add(table.full_name)
+        history = self.histories.get(table.full_name)
         # Which capabilities count decides what becomes of a value that was sent unasked, so it is part of the hash.
         flags = sorted({_FLAGS[c.capability] for c in table.columns if c.capability})
         hashed = ", ".join([*(c.name for c in table.tracked), *flags, *(["_content"] if table.content else [])])
@@ -161,33 +138,31 @@ class Merger(Keeping):
         )
         changes = self._decide(table, f"{decision}{prune} where {differs}")
         if prune and changes.rows and had_rows:
-            if changes.new and moving.are_elsewhere(self._run, table, target, prune, changes.new):
+            if changes.new and moving.are_elsewhere(self.db, table, prune, changes.new):
                 prune = ""  # their versions are on other days as well
                 changes = self._decide(table, f"{decision} where {differs}")
-            if moving.carry(self._run, table):
+            if moving.carry(self.db, table):
                 self._moved.add(table.full_name)
-                moving.leave(self._run, table)
+                moving.leave(self.db, table)
         changes = self._let_go(table, changes)
         self._write(table, changes, _AUDIT)
         if history and changes.new and not history.from_first_change:
-            self._count(history, versions.insert_first(self._run, history, self._target(history), decided(table)))
+            self._count(history, versions.insert_first(self.db, history, decided(table)))
         if history and changes.updates:
-            self._count(
-                history, versions.insert_changed(self._run, history, self._target(history), decided(table), prune)
-            )
+            self._count(history, versions.insert_changed(self.db, history, decided(table), prune))
 
     def _details(self, table: Table) -> None:
         """Details are compared only where their parent changed; those that differ are written anew."""
         parent = self._changes[table.parent]
         if not parent.came:
             return
-        target, owner = self._target(table), decided(table.parent)
-        self._had_rows.add(table.full_name)
+        target, owner = placed(table), decided(table.parent)
+        self.had_rows.add(table.full_name)
         same = equal(table.parent_key, "t", "p")
         if table.parent in self._moved and any(c.name == "local_date" for c in table.columns):
             # What the answer says nothing of stays, on the day that its parent is on now.
-            self._run(f"update {target} t set local_date = p.local_date from moved p where {same}")
-        present = not table.present or table.full_name in self._facts.present
+            run(self.db, f"update {target} t set local_date = p.local_date from moved p where {same}")
+        present = not table.present or table.full_name in self.facts.present
         # The check leaves each price of a departure once; for the others a key that comes twice is cut here.
         once = (
             ""
@@ -199,7 +174,7 @@ class Merger(Keeping):
             if present:
                 names = ", ".join(c.name for c in table.columns)
                 self._count(
-                    table, self._run(f"insert into {target} ({names}) select {self._values(table)} from {came}")
+                    table, run(self.db, f"insert into {target} ({names}) select {self._values(table)} from {came}")
                 )
             return
         keys = ", ".join(f"{c.sql} as {c.name}" for c in table.columns if c.name in table.parent_key)
@@ -231,10 +206,10 @@ class Merger(Keeping):
 
     def _decide(self, table: Table, decision: str) -> Changes:
         """Put down which rows come, change and go, in the work table `decided(table)`; how many."""
-        rows = self._run(f"create or replace temp table {decided(table)} as {decision}")
+        rows = run(self.db, f"create or replace temp table {decided(table)} as {decision}")
         if not rows:
             return Changes()
-        new, gone, losing = self.connection.execute(
+        new, gone, losing = self.db.execute(
             f"select count(*) filter (old_row is null), count(*) filter (gone), count(*) filter (lost <> '') "
             f"from {decided(table)}"
         ).fetchone() or (0, 0, 0)
@@ -256,34 +231,37 @@ class Merger(Keeping):
             elif spared:
                 self._note_stale(table, "spared", quoted(table.name))
             if spared:
-                stay = self._run(f"delete from {work} t where gone and {spared}")
+                stay = run(self.db, f"delete from {work} t where gone and {spared}")
                 changes = replace(changes, rows=changes.rows - stay, gone=changes.gone - stay)
         self._changes[table.full_name] = changes
         return changes
 
     def _write(self, table: Table, changes: Changes, audit: Mapping[str, str]) -> None:
         """Carry out what was decided. `audit` are columns of tables in which what goes is marked; of others it is removed."""
-        target, work = self._target(table), decided(table)
+        target, work = placed(table), decided(table)
         names = ", ".join(c.name for c in table.columns)
         if changes.gone and audit:
             marked = f"update {target} t set is_deleted = true, deleted_at_utc = landing_now()"
-            self._count(table, self._run(f"{marked} where t.rowid in (select old_row from {work} where gone)"))
+            self._count(table, run(self.db, f"{marked} where t.rowid in (select old_row from {work} where gone)"))
         if changes.updates or (changes.gone and not audit):
             kept = " and not gone" if audit else ""
-            self._run(
-                f"delete from {target} where rowid in (select old_row from {work} where old_row is not null{kept})"
+            run(
+                self.db,
+                f"delete from {target} where rowid in (select old_row from {work} where old_row is not null{kept})",
             )
         if changes.came:
             into, values = (", ".join([names, *part]) for part in (audit, audit.values()))
-            self._count(table, self._run(f"insert into {target} ({into}) select {values} from {work} where not gone"))
+            self._count(
+                table, run(self.db, f"insert into {target} ({into}) select {values} from {work} where not gone")
+            )
 
     def _prune(self) -> str:
         """Bounds that let DuckDB skip row groups; what moved to these days from others is found by `moving`."""
-        days = self._facts.days
+        days = self.facts.days
         return f" and t.local_date between date '{days.start}' and date '{days.end}'" if days else ""
 
     def _versions(self, table: Table) -> None:
-        target, work = self._target(table), decided(table)
+        target, work = placed(table), decided(table)
         key = [k for k in table.key if k != "valid_from_utc"]
         differs = " or ".join(f"t.{c.name} is distinct from i.{c.name}" for c in table.tracked if c.name not in key)
         names = ", ".join(c.name for c in table.columns)
@@ -291,17 +269,19 @@ class Merger(Keeping):
         losing = ", ".join(
             f"case when t.{c.name} is not null and i.{c.name} is null then '{c.name}' end" for c in judged
         )
-        self._run(
+        run(
+            self.db,
             f"create or replace temp table {work} as "
             f"with incoming as (select distinct on ({', '.join(key)}) * from ({self._incoming(table)})) "
             f"select {', '.join('i.' + c.name for c in table.columns)}, t.rowid as old_row, concat_ws(',', {losing}) as lost "
             f"from incoming i left join {target} t on {equal(key, 't', 'i')} and t.is_current "
-            f"where t.is_current is null or {differs}"
+            f"where t.is_current is null or {differs}",
         )
         self._keep_versions(table, judged, target, differs)
         closed = "set valid_to_utc = greatest(landing_now(), t.valid_from_utc), is_current = false"
-        rows = self._run(
-            f"update {target} t {closed} where t.rowid in (select old_row from {work} where old_row is not null)"
+        rows = run(
+            self.db,
+            f"update {target} t {closed} where t.rowid in (select old_row from {work} where old_row is not null)",
         )
         flag = f" and p.{_FLAGS[table.capability]}" if table.capability else ""
         gone = f"t.is_current and not exists (select 1 from ({self._incoming(table)}) i where {equal(key, 't', 'i')})"
@@ -313,18 +293,19 @@ class Merger(Keeping):
         )
         if spared:
             self._note_stale(table, "spared", quoted(table.name))
-        rows += self._run(
+        rows += run(
+            self.db,
             f"update {target} t {closed} from ({self.noun.scope}) p "
-            f"where {equal(table.scope, 't', 'p')}{flag} and {gone}{f' and not {spared}' if spared else ''}"
+            f"where {equal(table.scope, 't', 'p')}{flag} and {gone}{f' and not {spared}' if spared else ''}",
         )
-        rows += self._run(f"insert into {target} ({names}) select {names} from {work}")
+        rows += run(self.db, f"insert into {target} ({names}) select {names} from {work}")
         self._count(table, rows)
 
     def forget_absences(self, table: Table) -> None:
         """Rows that are in an answer again are missed no longer."""
-        absences = f"{self.catalog}.ops.absences"
-        if table.full_name in self._absences:
-            found = self.connection.execute(
+        absences = f"{MAIN}.ops.absences"
+        if table.full_name in self.absences:
+            found = self.db.execute(
                 f"delete from {absences} a where table_name = '{table.full_name}' and exists "
                 f"(select 1 from ({self._shown(table)}) t "
                 f"where t.connection_id = a.connection_id and {key_json(table, 't')} = a.key) "
@@ -342,10 +323,10 @@ class Merger(Keeping):
         again, of departures and bookings also of `window_start`, `window_end` and `date_meaning`. A miss counts once per
         request (R7).
         """
-        target = f"{self.catalog}.{table.full_name}"
-        if table.full_name not in self._had_rows:
+        target = f"{MAIN}.{table.full_name}"
+        if table.full_name not in self.had_rows:
             return
-        absences = f"{self.catalog}.ops.absences"
+        absences = f"{MAIN}.ops.absences"
         key = key_json(table, "t")
         incoming = f"({self._shown(table)})"
         if table.own_subject:
@@ -357,7 +338,7 @@ class Merger(Keeping):
                 else ""
             )
             newer = (
-                f" and not exists (select 1 from {self.catalog}.ops.coverage c where c.connection_id = t.connection_id "
+                f" and not exists (select 1 from {MAIN}.ops.coverage c where c.connection_id = t.connection_id "
                 f"and c.resource = '{table.own_subject}' and c.key = {key} and (c.request_seq > p.request_seq{said}))"
             )
         else:
@@ -372,33 +353,37 @@ class Merger(Keeping):
             if spared:
                 self._note_older(table)
                 newer += f" and not {spared}"
-        missed = self._run(
+        missed = run(
+            self.db,
             f"create or replace temp table missed as select t.connection_id, {key} as key, {ask} as resource, "
             f"{subject_key} as subject_key, {misses} as misses, max(p.request_seq) as request_seq "
             f"from {target} t join ({scope}) p on {equal(table.scope, 't', 'p')}{self._within(table)} "
-            f"where {going}{newer} group by all"
+            f"where {going}{newer} group by all",
         )
         self.absent += missed
         if missed:
-            self._run(
+            run(
+                self.db,
                 f"update {absences} a set misses = a.misses + m.misses, request_seq = m.request_seq, "
                 f"resource = m.resource, subject_key = m.subject_key from missed m "
                 f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key "
-                f"and m.request_seq > a.request_seq"
+                f"and m.request_seq > a.request_seq",
             )
-            self._run(
+            run(
+                self.db,
                 f"insert into {absences} select connection_id, '{table.full_name}', key, resource, subject_key, misses, "
                 f"request_seq, landing_now() from missed m where not exists (select 1 from {absences} a "
-                f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key)"
+                f"where a.table_name = '{table.full_name}' and a.connection_id = m.connection_id and a.key = m.key)",
             )
-            self._absences.add(table.full_name)
-        if not table.own_subject and table.full_name in self._absences:
+            self.absences.add(table.full_name)
+        if not table.own_subject and table.full_name in self.absences:
             # Neither shown nor missed this time: it lies outside the days that are asked for now, such as yesterday. No
             # answer will ever prove anything about it.
-            self._run(
+            run(
+                self.db,
                 f"delete from {absences} a using ({scope}) p where a.table_name = '{table.full_name}' "
                 f"and a.connection_id = p.connection_id and a.resource = p.resource and a.subject_key = p.subject_key "
-                f"and a.request_seq < p.request_seq"
+                f"and a.request_seq < p.request_seq",
             )
 
     @staticmethod

@@ -5,17 +5,14 @@ not find there is either new or was on another day: only that is looked for in t
 merge decides anew without regard to days.
 """
 
-from collections.abc import Callable
-
 import duckdb
 
+from octo_sync.destinations.ddl import placed
 from octo_sync.destinations.landing.kept_values import decided
+from octo_sync.destinations.relations import run
 from octo_sync.tables.schema import Table
 
 __all__ = ["FEW", "are_elsewhere", "carry", "leave", "new_keys"]
-
-Run = Callable[[str], int]
-"""Run a statement; rows it touched."""
 
 FEW = 2_000
 """New departures in one landing that are looked for on other days, whatever was landed before."""
@@ -33,10 +30,10 @@ def new_keys(db: duckdb.DuckDBPyConnection) -> list[tuple[str, ...]]:
     ).fetchall()
 
 
-def are_elsewhere(run: Run, table: Table, target: str, prune: str, new: int) -> bool:
+def are_elsewhere(db: duckdb.DuckDBPyConnection, table: Table, prune: str, new: int) -> bool:
     """Whether decided rows that are new on the landing's days are there on another day.
 
-    `prune` is the condition by which rows of `target`, alias `t`, are on the landing's days, `new` how many are not there.
+    `prune` is the condition by which rows of the table, alias `t`, are on the landing's days, `new` how many are not there.
     """
     where = f"d.old_row is null and not (true{prune})"
     if new > FEW:
@@ -47,25 +44,27 @@ def are_elsewhere(run: Run, table: Table, target: str, prune: str, new: int) -> 
             f"and c.run_id <> getvariable('landing_run'))"
         )
     same = " and ".join(f"t.{key} = d.{key}" for key in table.key)
-    return run(f"select count(*) from {decided(table)} d join {target} t on {same} where {where}") > 0
+    return run(db, f"select count(*) from {decided(table)} d join {placed(table)} t on {same} where {where}") > 0
 
 
-def carry(run: Run, table: Table) -> int:
+def carry(db: duckdb.DuckDBPyConnection, table: Table) -> int:
     """Make `moved`: the keys of decided rows whose day is another one now, with that day; how many."""
     return run(
+        db,
         f"create or replace temp table moved as select {', '.join(table.key)}, local_date from {decided(table)} "
-        "where old_row is not null and old_local_date <> local_date"
+        "where old_row is not null and old_local_date <> local_date",
     )
 
 
-def leave(run: Run, table: Table) -> None:
+def leave(db: duckdb.DuckDBPyConnection, table: Table) -> None:
     """A month that a departure has left is no longer what its last answer said: an equal one is read again."""
     moved = "old_row is not null and date_trunc('month', old_local_date) <> date_trunc('month', local_date)"
     same = " and ".join(f"c.{column} = d.{column}" for column in _OPTION)
     run(
+        db,
         f"update ops.coverage t set answer_hash = null, row_count = greatest(0, t.row_count - m.live) from "
         f"(select c.connection_id, c.key, count(*) filter (not d.old_is_deleted) as live from {decided(table)} d "
         f"join ops.coverage c on c.resource = 'availability' and {same} "
         f"and d.old_local_date between c.window_start and c.window_end where {moved} group by all) m "
-        f"where t.resource = 'availability' and t.connection_id = m.connection_id and t.key = m.key"
+        f"where t.resource = 'availability' and t.connection_id = m.connection_id and t.key = m.key",
     )

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from octo_sync.destinations.base import Answered, Covered, Landing, LandingReport, Payload
+from octo_sync.destinations.ddl import PRIVATE
 from octo_sync.destinations.landing.coverage import answers_as, cover, cover_open_dated
 from octo_sync.destinations.landing.lists import speaks_for
 from octo_sync.destinations.landing.losses import MISSING, Losses, holds
@@ -52,15 +53,13 @@ class LandingWork:
         tables: Sequence[Table],
         nouns: Mapping[str, Noun],
         spool: Path,
-        main: str,
-        private: str,
         filled: set[str],
         bring: Callable[[Sequence[Answered]], None] = lambda _: None,
     ) -> None:
         self._db, self._landing, self._bring = db, landing, bring
         self._filled = filled
         self._tables, self._nouns = tables, nouns
-        self._spool, self._main, self._private = spool, main, private
+        self._spool = spool
         self._stages: list[Stage] = []
         self._losses: dict[str, Losses] = {}
         self._lost_lately = functools.cache(landing.lost_lately)
@@ -112,7 +111,7 @@ class LandingWork:
     def land_private(self) -> None:
         """Contacts and payloads: first and idempotently, because two files cannot share a transaction."""
         for stage in self._stages:
-            merger = self._merger(stage, self._private)
+            merger = self._merger(stage)
             for table in self._tables:
                 if table.private and table.noun == stage.noun.name:
                     merger.merge(table)
@@ -143,22 +142,14 @@ class LandingWork:
             for (name,) in tables:
                 self._db.execute(f"drop table if exists temp.{name}")
 
-    def _merger(self, stage: Stage, catalog: str) -> Merger:
-        return Merger(
-            self._db,
-            catalog=catalog,
-            noun=stage.noun,
-            facts=stage.facts,
-            filled=self._filled,
-            histories={t.history_of: t for t in self._tables if t.history_of},
-            losses=self._losses.setdefault(
-                stage.noun.name, Losses(self._db, self._main, stage.noun.name, self._landing.guard, self._lost_lately)
-            ),
-            absences=self._absences,
-        )
+    def _merger(self, stage: Stage) -> Merger:
+        name = stage.noun.name
+        losses = self._losses.setdefault(name, Losses(self._db, name, self._landing.guard, self._lost_lately))
+        histories = {t.history_of: t for t in self._tables if t.history_of}
+        return Merger(self._db, stage.noun, stage.facts, losses, self._filled, histories, self._absences)
 
     def _land_noun(self, stage: Stage) -> None:
-        merger = self._merger(stage, self._main)
+        merger = self._merger(stage)
         tables = [t for t in self._tables if t.noun == stage.noun.name and not t.private]
         if stage.facts.rows:
             stage.forget_other_answers()
@@ -203,7 +194,7 @@ class LandingWork:
         found = self._db.execute(
             f"select n.number from ({select}) n "
             f"left join (select connection_id, resource, key, arg_max(payload_hash, fetched_at_utc) as latest "
-            f"from {self._private}.raw.records where key in (select unnest($3::varchar[])) group by all) o "
+            f"from {PRIVATE}.raw.records where key in (select unnest($3::varchar[])) group by all) o "
             f"using (connection_id, resource, key) "
             "where o.latest is distinct from n.payload_hash",
             values,
@@ -213,7 +204,7 @@ class LandingWork:
         return len(changed)
 
     def _has_payloads(self) -> bool:
-        return self._db.execute(f"select 1 from {self._private}.raw.records limit 1").fetchone() is not None
+        return self._db.execute(f"select 1 from {PRIVATE}.raw.records limit 1").fetchone() is not None
 
     def _insert_in_slices(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
         start, size = 0, 0
@@ -244,7 +235,7 @@ class LandingWork:
         )
         try:
             self._db.execute(
-                f"insert into {self._private}.raw.records select connection_id, resource, key, payload, payload_hash, "
+                f"insert into {PRIVATE}.raw.records select connection_id, resource, key, payload, payload_hash, "
                 f"fetched_at::timestamptz, source from changed_payloads"
             )
         finally:

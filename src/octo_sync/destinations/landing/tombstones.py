@@ -1,14 +1,14 @@
 """Mark proven deletions on DuckDB, with what hangs on them. Runs inside a transaction that the caller opened."""
 
-import functools
 from collections.abc import Mapping, Sequence
 
 import duckdb
 
 from octo_sync.destinations.base import Absence
+from octo_sync.destinations.ddl import placed
 from octo_sync.destinations.landing import versions
 from octo_sync.destinations.landing.merge import key_json
-from octo_sync.destinations.relations import given
+from octo_sync.destinations.relations import given, run
 from octo_sync.tables.schema import Merge, Table
 
 __all__ = ["bury", "bury_private"]
@@ -32,11 +32,6 @@ def _stage(db: duckdb.DuckDBPyConnection, table: Table, absences: Sequence[Absen
     )
 
 
-def _run(db: duckdb.DuckDBPyConnection, sql: str) -> int:
-    row = db.execute(sql).fetchone()
-    return int(row[0]) if row else 0
-
-
 def bury(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], absences: Sequence[Absence]) -> int:
     """Mark the rows and those that go with them; how many were marked.
 
@@ -50,7 +45,7 @@ def bury(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], absences: S
         for target in (table, *(tables[c] for c in table.cascade)):
             # What was offered in the past stays as it was seen.
             future = target.full_name == "core.availability" and target is not table
-            marked += _run(
+            marked += run(
                 db,
                 f"update {target.full_name} t set is_deleted = true, deleted_at_utc = landing_now() "
                 f"from buried b where {_same(table.key)} and not t.is_deleted"
@@ -58,7 +53,7 @@ def bury(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], absences: S
             )
             for history in tables.values():
                 if history.history_of == target.full_name:
-                    versions.close(functools.partial(_run, db), history, target.full_name, _same(table.key))
+                    versions.close(db, history, target.full_name, _same(table.key))
             if future:
                 _doubt_answers(db, table)
         _bury_details(db, tables, table)
@@ -111,15 +106,13 @@ def _doubt_answers(db: duckdb.DuckDBPyConnection, table: Table) -> None:
     )
 
 
-def bury_private(
-    db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], absences: Sequence[Absence], *, catalog: str
-) -> None:
+def bury_private(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], absences: Sequence[Absence]) -> None:
     """The same for what the private file holds of the rows."""
     for name in sorted({a.table for a in absences}):
         for target in tables.values():
             if target.private and target.merge is Merge.MERGE and set(tables[name].key) < set(target.key):
                 _stage(db, tables[name], [a for a in absences if a.table == name])
                 db.execute(
-                    f"update {catalog}.{target.full_name} t set is_deleted = true, deleted_at_utc = landing_now() "
+                    f"update {placed(target)} t set is_deleted = true, deleted_at_utc = landing_now() "
                     f"from buried b where {_same(tables[name].key)} and not t.is_deleted"
                 )

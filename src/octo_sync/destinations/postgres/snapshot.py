@@ -5,9 +5,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from octo_sync.destinations.ddl import MAIN
 from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
 from octo_sync.destinations.postgres.session import asking
-from octo_sync.destinations.postgres.workbench import MAIN, Workbench
+from octo_sync.destinations.postgres.workbench import Workbench
 from octo_sync.tables.schema import Table
 
 __all__ = ["snapshot"]

@@ -30,7 +30,7 @@ from octo_sync.destinations.postgres.rows import numbered, rows_of, run_in
 from octo_sync.destinations.postgres.schema import migrate
 from octo_sync.destinations.postgres.scope import Conditions, of_absences, of_answers, of_months, of_moved
 from octo_sync.destinations.postgres.sessions import Sessions, lock_out
-from octo_sync.destinations.postgres.workbench import MAIN, PRIVATE, Workbench
+from octo_sync.destinations.postgres.workbench import Workbench
 from octo_sync.destinations.state import Run, SharedWarehouse, covered
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Noun, Table
@@ -135,8 +135,6 @@ class PostgresWarehouse(SharedWarehouse):
                 tables=self._tables,
                 nouns=self._nouns,
                 spool=self._spool,
-                main=MAIN,
-                private=PRIVATE,
                 filled=set(),
                 bring=lambda answered: self._bring(session, answered, landing.run_id),
             )
@@ -235,7 +233,7 @@ class PostgresWarehouse(SharedWarehouse):
             if absences:
                 self._bench.renew(session, of_absences(absences, keys, self._tables))
             self._bench.db.execute("set variable landing_now = $1::timestamptz", [now])
-            bury_private(self._bench.db, tables, absences, catalog=PRIVATE)
+            bury_private(self._bench.db, tables, absences)
             return bury(self._bench.db, tables, absences)
 
         return self._numbered(fence, work)

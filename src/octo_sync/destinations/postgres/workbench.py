@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from octo_sync.destinations import ddl
+from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
 from octo_sync.destinations.postgres.landed import meant
 from octo_sync.destinations.relations import given
 from octo_sync.tables.schema import Table
@@ -21,9 +22,8 @@ from octo_sync.tables.schema import Table
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["MAIN", "PRIVATE", "Workbench"]
+__all__ = ["Workbench"]
 
-MAIN, PRIVATE = "warehouse", "personal"
 _CHUNK = 1 << 20
 _LONGEST_ROW = 64 << 20
 """Bytes of one row at most; DuckDB's default of two million would refuse a long description."""
@@ -51,7 +51,7 @@ class Workbench:
             for schema in ddl.schemas(tables):
                 self.db.execute(f"create schema {catalog}.{schema}")
         for table in self._tables:
-            for catalog in (_catalog(table), "before"):
+            for catalog in (PRIVATE if table.private else MAIN, "before"):
                 self.db.execute(ddl.create_table(table, prefix=f"{catalog}."))
         self.db.execute(f"use {MAIN}")
         self.db.execute("set timezone = 'UTC'")
@@ -87,9 +87,9 @@ class Workbench:
             if size:
                 self._read(name, table, f"before.{table.full_name}")
                 if table in self._brought:
-                    self._read(name, table, f"{_catalog(table)}.{table.full_name}")
+                    self._read(name, table, f"{placed(table)}")
                 else:
-                    self.db.execute(f"insert into {_catalog(table)}.{table.full_name} from before.{table.full_name}")
+                    self.db.execute(f"insert into {placed(table)} from before.{table.full_name}")
             self._brought.append(table)
         finally:
             Path(name).unlink(missing_ok=True)
@@ -131,12 +131,12 @@ class Workbench:
     def _filled(self) -> frozenset[str]:
         """The relations that have rows; all are looked at in one statement, for sixty cost as much as a landing."""
         used = [table for table in self._tables if table.full_name in self._used]
-        relations = [f"{place}.{t.full_name}" for t in used for place in (_catalog(t), "before")]
+        relations = [place for t in used for place in (placed(t), f"before.{t.full_name}")]
         looks = " union all ".join(f"(select {i} from {r} limit 1)" for i, r in enumerate(relations))
         return frozenset(relations[i] for (i,) in self.db.execute(looks).fetchall()) if looks else frozenset()
 
     def _send(self, session: "psycopg.Connection[Any]", table: Table, filled: frozenset[str]) -> int:
-        now, before = f"{_catalog(table)}.{table.full_name}", f"before.{table.full_name}"
+        now, before = f"{placed(table)}", f"before.{table.full_name}"
         if before not in filled:
             return self._copy(session, table, f"from {now}") if now in filled else 0
         if table.full_name == "raw.records":
@@ -204,10 +204,6 @@ class Workbench:
         for table in self._tables:
             if table.full_name in conditions:
                 self.bring(session, table, *conditions[table.full_name])
-
-
-def _catalog(table: Table) -> str:
-    return PRIVATE if table.private else MAIN
 
 
 def _by_day(table: Table) -> bool:
