@@ -348,8 +348,8 @@ def watermark_in_a_transaction_of_its_own():
         stage(self)
         from octo_sync.destinations.duckdb import warehouse as duckdb
 
-        with duckdb.transaction(self._db):
-            cover(self._db, self._fresh, self._landing.run_id, missed=True)
+        with duckdb.transaction(self.db):
+            cover(self.db, self._fresh, self.landing.run_id, missed=True)
 
     assert transaction
     landing.LandingWork.stage = first_the_watermark

@@ -48,29 +48,20 @@ class Facts:
     """From the first to the last day of departures that the answers are about."""
 
 
+@dataclass
 class Stage:
     """One noun's answers of one landing. `tables` are those made from the noun."""
 
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        noun: Noun,
-        answered: Sequence[Answered],
-        *,
-        spool: Path,
-        tables: Sequence[Table],
-    ) -> None:
-        self._db = connection
-        self.noun = noun
-        self._tables = tables
-        self._answered = answered
-        self._spool = spool
-        self._has_seen = any(a.seen for a in answered)
+    db: duckdb.DuckDBPyConnection
+    noun: Noun
+    answered: Sequence[Answered]
+    spool: Path
+    tables: Sequence[Table]
 
     def read(self) -> None:
         """Read the spool into `staged_<noun>`."""
         # By travel month, product and option, so that what is asked for together lies together on disk.
-        ordered = sorted(self._answered, key=lambda a: (a.subject.parts[-1:], a.subject.parts))
+        ordered = sorted(self.answered, key=lambda a: (a.subject.parts[-1:], a.subject.parts))
         staged = f"staged_{self.noun.name}"
         begin = f"create or replace temp table {staged} as"
         lines: list[bytes] = []
@@ -86,32 +77,31 @@ class Stage:
 
     def settle(self) -> None:
         """Leave out what later requests have shown. From here on the rows that are there count."""
-        if self._has_seen:
-            self._stage_seen()
+        self._stage_seen()
         self._leave_out()
         self.facts = self._look()
 
     def _look(self) -> Facts:
-        details = [t for t in self._tables if t.present]
+        details = [t for t in self.tables if t.present]
         asked = [f"bool_and({flag})" for flag in FLAGS.values()] + [f"bool_or({t.present})" for t in details]
         asked.append(f"bool_or({' or '.join(f'len({enum.unknown}) > 0' for enum in self.noun.enums) or 'false'})")
         sql = f"select count(*), {', '.join(asked)} from staged_{self.noun.name} r"
-        rows, *found, unknown = self._db.execute(sql).fetchone() or (0, None)
-        windows = [a.window for a in self._answered if a.window] if self.noun.name == "availability" else []
+        rows, *found, unknown = self.db.execute(sql).fetchone() or (0, None)
+        windows = [a.window for a in self.answered if a.window] if self.noun.name == "availability" else []
         names = [*FLAGS.values(), *(t.full_name for t in details)]
         true = frozenset(name for name, value in zip(names, found, strict=True) if value)
         return Facts(
             flags=true & set(FLAGS.values()),
             present=true - set(FLAGS.values()),
             rows=rows,
-            seen=self._has_seen,
+            seen=any(a.seen for a in self.answered),
             unknown=bool(unknown),
             days=Window(min(w.start for w in windows), max(w.end for w in windows)) if windows else None,
         )
 
     def _read(self, lines: Sequence[bytes], begin: str) -> None:
         """Read some lines. DuckDB holds two thousand lines of a file at once, whatever their length: so the file is short."""
-        handle, name = tempfile.mkstemp(suffix=".ndjson", dir=self._spool)  # made with mode 0600
+        handle, name = tempfile.mkstemp(suffix=".ndjson", dir=self.spool)  # made with mode 0600
         try:
             with os.fdopen(handle, "wb") as out:
                 out.writelines(line + b"\n" for line in lines)
@@ -121,7 +111,7 @@ class Stage:
             record = self.noun.record.replace("'", "''")
             lists = ", ".join(column for column, _ in (*self.noun.beside, ("records", "")))
             beside = "".join(f"unnest({column}) as {column}, " for column, _ in self.noun.beside)
-            self._db.execute(
+            self.db.execute(
                 f"{begin} select * exclude (r), unnest(r) from (select * exclude ({lists}), {beside}"
                 f"unnest(records) as r from read_json($1, format = 'newline_delimited', records = 'true', "
                 f"columns = {{{', '.join(columns)}, records: '{record}[]'}}, "
@@ -132,10 +122,10 @@ class Stage:
             Path(name).unlink(missing_ok=True)
 
     def _leave_out(self) -> None:
-        left_out = [pair for a in self._answered for pair in a.left_out]
+        left_out = [pair for a in self.answered for pair in a.left_out]
         if left_out:
             key = "uuid" if self.noun.name == "bookings" else "id"
-            self._db.execute(
+            self.db.execute(
                 f"delete from staged_{self.noun.name} s where (s.request_seq, s.{key}) in "
                 "(select unnest($1::bigint[]), unnest($2::varchar[]))",
                 [list(column) for column in zip(*left_out, strict=True)],
@@ -143,13 +133,15 @@ class Stage:
 
     def _stage_seen(self) -> None:
         """What was in the answers and not read becomes `seen_bookings`."""
-        seen = [(a.subject.connection, a.subject.key, s.uuid) for a in self._answered for s in a.seen]
+        seen = [(a.subject.connection, a.subject.key, s.uuid) for a in self.answered for s in a.seen]
+        if not seen:
+            return
         select, values = given(dict.fromkeys(("connection_id", "subject_key", "booking_uuid"), "varchar"), seen)
-        self._db.execute(f"create or replace temp table seen_bookings as {select}", values)
+        self.db.execute(f"create or replace temp table seen_bookings as {select}", values)
 
     def note_digests(self) -> None:
         """Rows that stayed as they were may come from other bytes now: contacts are not in them, and texts are left alone."""
-        self._db.execute(
+        self.db.execute(
             "update core.bookings t set payload_digest = s.payload_digest, contact_key = s.contact_key "
             "from staged_bookings s where t.connection_id = s.connection_id and t.booking_uuid = s.uuid "
             "and t.row_hash is not null "
@@ -159,7 +151,7 @@ class Stage:
     def absence_scope(self, table: Table) -> str | None:
         """Which rows of the table the complete answers speak for: a relation for `Merger.note_absences`, or None."""
         name = table.full_name
-        complete = [a for a in self._answered if a.complete]
+        complete = [a for a in self.answered if a.complete]
         if name == "core.products":
             complete = [a for a in complete if a.subject.kind is SubjectKind.PRODUCTS]
         elif name == "core.bookings":
@@ -174,7 +166,7 @@ class Stage:
                 f"max(request_seq) as request_seq from ({self.noun.scope}){flag} group by all"
             )
         select, values = answers_as(complete, (*_SUBJECT, "window_start", "window_end", "date_meaning"))
-        self._db.execute(f"create or replace temp table answered_scope as {select}", values)
+        self.db.execute(f"create or replace temp table answered_scope as {select}", values)
         return "select * from answered_scope"
 
     def forget_other_answers(self) -> None:
@@ -182,9 +174,9 @@ class Stage:
 
         Without this, an answer whose bytes go back to what they were would be taken for unchanged. Before the merge.
         """
-        kinds = {a.subject.kind for a in self._answered}
+        kinds = {a.subject.kind for a in self.answered}
         if self.noun.name == "products":
-            self._db.execute(
+            self.db.execute(
                 "update ops.coverage c set answer_hash = null from "
                 "(select distinct connection_id, resource from staged_products) s "
                 "where c.connection_id = s.connection_id and c.answer_hash is not null and "
@@ -192,13 +184,13 @@ class Stage:
             )
         elif self.noun.name == "bookings":
             if SubjectKind.BOOKINGS in kinds:
-                self._db.execute(
+                self.db.execute(
                     "update ops.coverage c set answer_hash = null from staged_bookings s "
                     "where s.resource = 'bookings' and c.connection_id = s.connection_id and c.resource = 'booking' "
                     "and c.answer_hash is not null and c.key = to_json([s.uuid])::varchar"
                 )
             if SubjectKind.BOOKING in kinds:
-                self._db.execute(
+                self.db.execute(
                     "update ops.coverage c set answer_hash = null from (select s.connection_id, t.local_date, "
                     'left(s.availability."localDateTimeStart", 10)::date as new_date, '
                     'coalesce(t.utc_created_at, s."utcCreatedAt"::timestamptz)::date as created_date, '

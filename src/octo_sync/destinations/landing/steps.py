@@ -8,6 +8,7 @@ import contextlib
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ CONTRADICTION = "listed, but not found by its own id"
 HIDDEN = "not listed, but found by its own id"
 
 
+@dataclass
 class LandingWork:
     """What one landing has to do. `report` grows as it goes.
 
@@ -44,32 +46,26 @@ class LandingWork:
     those that the answers can touch into the tables here.
     """
 
-    def __init__(
-        self,
-        db: duckdb.DuckDBPyConnection,
-        landing: Landing,
-        *,
-        covered: Mapping[Subject, Covered],
-        tables: Sequence[Table],
-        nouns: Mapping[str, Noun],
-        spool: Path,
-        filled: set[str],
-        bring: Callable[[Sequence[Answered]], None] = lambda _: None,
-    ) -> None:
-        self._db, self._landing, self._bring = db, landing, bring
-        self._filled = filled
-        self._tables, self._nouns = tables, nouns
-        self._spool = spool
+    db: duckdb.DuckDBPyConnection
+    landing: Landing
+    covered: InitVar[Mapping[Subject, Covered]]
+    tables: Sequence[Table]
+    nouns: Mapping[str, Noun]
+    spool: Path
+    filled: set[str] = field(default_factory=set)
+    bring: Callable[[Sequence[Answered]], None] = lambda _: None
+    report: LandingReport = field(default_factory=LandingReport, init=False)
+
+    def __post_init__(self, covered: Mapping[Subject, Covered]) -> None:
         self._stages: list[Stage] = []
         self._losses: dict[str, Losses] = {}
-        self._lost_lately = functools.cache(landing.lost_lately)
+        self._lost_lately = functools.cache(self.landing.lost_lately)
         self._absences: set[str] = set()
         """Tables of which rows are missed."""
         self._fresh: list[Answered] = []
         self._found: Counter[tuple[str, str, str, str]] = Counter()
         """Drift: connection, resource, kind, name → how often."""
-        self.report = LandingReport()
-        for a in landing.answered:
+        for a in self.landing.answered:
             # R6: an answer whose request started before that of what is landed is left out.
             if a.subject in covered and covered[a.subject].request_seq > a.request_seq:
                 self.report.stale.append(a.subject)
@@ -89,22 +85,17 @@ class LandingWork:
 
     def stage(self) -> None:
         """Make the checked records temporary relations."""
-        self._db.execute("set variable landing_now = $1::timestamptz", [self._landing.now])
+        self.db.execute("set variable landing_now = $1::timestamptz", [self.landing.now])
         for name in _NOUNS:
             chosen = [a for a in self._fresh if a.noun == name and not a.unchanged and not a.not_found]
             if chosen:
-                stage = Stage(
-                    self._db,
-                    self._nouns[name],
-                    chosen,
-                    spool=self._spool,
-                    tables=[t for t in self._tables if t.noun == name],
-                )
+                own = [t for t in self.tables if t.noun == name]
+                stage = Stage(self.db, self.nouns[name], chosen, self.spool, own)
                 stage.read()
                 self._stages.append(stage)
         if any(stage.noun.name == "availability" for stage in self._stages):
-            self._db.execute("set variable landing_run = $1::varchar", [self._landing.run_id])
-        self._bring(self._fresh)
+            self.db.execute("set variable landing_run = $1::varchar", [self.landing.run_id])
+        self.bring(self._fresh)
         for stage in self._stages:
             stage.settle()
 
@@ -112,7 +103,7 @@ class LandingWork:
         """Contacts and payloads: first and idempotently, because two files cannot share a transaction."""
         for stage in self._stages:
             merger = self._merger(stage)
-            for table in self._tables:
+            for table in self.tables:
                 if table.private and table.noun == stage.noun.name:
                     merger.merge(table)
             self.report.written.update(merger.written)
@@ -121,15 +112,15 @@ class LandingWork:
 
     def land(self) -> None:
         """Rows, absences, watermark and drift: one transaction (R8)."""
-        missed = self._db.execute("select distinct table_name from ops.absences").fetchall()
+        missed = self.db.execute("select distinct table_name from ops.absences").fetchall()
         self._absences |= {name for (name,) in missed}
         self._find_own()
         for stage in self._stages:
             self._land_noun(stage)
         self._miss_own()
         self._miss_nothing_unasked()
-        self.report.differing += cover(self._db, self._fresh, self._landing.run_id, missed=bool(self._absences))
-        cover_open_dated(self._db, self._fresh, self._landing.run_id)
+        self.report.differing += cover(self.db, self._fresh, self.landing.run_id, missed=bool(self._absences))
+        cover_open_dated(self.db, self._fresh, self.landing.run_id)
         self._drift()
 
     def clean_up(self) -> None:
@@ -138,19 +129,19 @@ class LandingWork:
             return
         # The landing is committed: nothing that goes wrong here may make it look as if it were not.
         with contextlib.suppress(duckdb.Error):
-            tables = self._db.execute("select table_name from duckdb_tables() where temporary").fetchall()
+            tables = self.db.execute("select table_name from duckdb_tables() where temporary").fetchall()
             for (name,) in tables:
-                self._db.execute(f"drop table if exists temp.{name}")
+                self.db.execute(f"drop table if exists temp.{name}")
 
     def _merger(self, stage: Stage) -> Merger:
         name = stage.noun.name
-        losses = self._losses.setdefault(name, Losses(self._db, name, self._landing.guard, self._lost_lately))
-        histories = {t.history_of: t for t in self._tables if t.history_of}
-        return Merger(self._db, stage.noun, stage.facts, losses, self._filled, histories, self._absences)
+        losses = self._losses.setdefault(name, Losses(self.db, name, self.landing.guard, self._lost_lately))
+        histories = {t.history_of: t for t in self.tables if t.history_of}
+        return Merger(self.db, stage.noun, stage.facts, losses, self.filled, histories, self._absences)
 
     def _land_noun(self, stage: Stage) -> None:
         merger = self._merger(stage)
-        tables = [t for t in self._tables if t.noun == stage.noun.name and not t.private]
+        tables = [t for t in self.tables if t.noun == stage.noun.name and not t.private]
         if stage.facts.rows:
             stage.forget_other_answers()
         for table in tables:
@@ -174,7 +165,7 @@ class LandingWork:
         """Bookings of which a list has to decide: it must not take them for landed."""
         if doubtful:
             select, values = given({"connection_id": "varchar", "booking_uuid": "varchar"}, sorted(doubtful))
-            self._db.execute(
+            self.db.execute(
                 f"update core.bookings t set payload_digest = null, row_hash = null from ({select}) d "
                 "where t.connection_id = d.connection_id and t.booking_uuid = d.booking_uuid",
                 values,
@@ -191,7 +182,7 @@ class LandingWork:
         }
         came = [(a.subject.connection, p.resource, p.key, p.digest, i) for i, (a, p) in enumerate(payloads)]
         select, values = given(columns, came)
-        found = self._db.execute(
+        found = self.db.execute(
             f"select n.number from ({select}) n "
             f"left join (select connection_id, resource, key, arg_max(payload_hash, fetched_at_utc) as latest "
             f"from {PRIVATE}.raw.records where key in (select unnest($3::varchar[])) group by all) o "
@@ -204,7 +195,7 @@ class LandingWork:
         return len(changed)
 
     def _has_payloads(self) -> bool:
-        return self._db.execute(f"select 1 from {PRIVATE}.raw.records limit 1").fetchone() is not None
+        return self.db.execute(f"select 1 from {PRIVATE}.raw.records limit 1").fetchone() is not None
 
     def _insert_in_slices(self, payloads: Sequence[tuple[Answered, Payload]]) -> None:
         start, size = 0, 0
@@ -221,7 +212,7 @@ class LandingWork:
             return numpy.array(list(values), dtype=object)
 
         # DuckDB reads such arrays in place, fifteen times faster than the same texts as parameters.
-        self._db.register(
+        self.db.register(
             "changed_payloads",
             {
                 "connection_id": texts(a.subject.connection for a, _ in payloads),
@@ -234,16 +225,16 @@ class LandingWork:
             },
         )
         try:
-            self._db.execute(
+            self.db.execute(
                 f"insert into {PRIVATE}.raw.records select connection_id, resource, key, payload, payload_hash, "
                 f"fetched_at::timestamptz, source from changed_payloads"
             )
         finally:
-            self._db.unregister("changed_payloads")
+            self.db.unregister("changed_payloads")
 
     def _own(self) -> list[tuple[Answered, Table]]:
         """Answers about one row's own id, with the row's table."""
-        tables = {t.own_subject: t for t in self._tables if t.own_subject}
+        tables = {t.own_subject: t for t in self.tables if t.own_subject}
         return [(a, table) for a in self._fresh if (table := tables.get(str(a.subject.kind)))]
 
     def _find_own(self) -> None:
@@ -252,7 +243,7 @@ class LandingWork:
         if there and self._absences:
             keys = [(subject.connection, table.full_name, subject.key) for subject, table in there]
             select, values = given(dict.fromkeys(("connection_id", "table_name", "key"), "varchar"), keys)
-            found = self._db.execute(
+            found = self.db.execute(
                 f"delete from ops.absences a using ({select}) n "
                 "where a.connection_id = n.connection_id and a.table_name = n.table_name and a.key = n.key "
                 "returning a.connection_id, a.table_name, a.misses",
@@ -273,7 +264,7 @@ class LandingWork:
         for table in dict.fromkeys(table for _, table in gone):
             select, values = answers_as([a for a, own in gone if own is table], ("connection_id", "key", "request_seq"))
             (column,) = (c for c in table.key if c != "connection_id")
-            missed = self._db.execute(
+            missed = self.db.execute(
                 "create or replace temp table refused as select n.connection_id, n.key, n.request_seq, "
                 "coalesce(c.resource, $4) as resource, coalesce(c.key, n.key) as subject_key, "
                 "a.key is null and not (c.key is not null and exists (select 1 from ops.schema_drift d where d.connection_id = "
@@ -290,17 +281,17 @@ class LandingWork:
                 continue
             self.report.absent += int(missed[0])
             self._absences.add(table.full_name)
-            self._db.execute(
+            self.db.execute(
                 "update ops.absences a set misses = misses + 1, request_seq = r.request_seq from refused r "
                 f"where a.connection_id = r.connection_id and a.table_name = '{table.full_name}' and a.key = r.key "
                 "and r.request_seq > a.request_seq"
             )
-            self._db.execute(
+            self.db.execute(
                 f"insert into ops.absences select connection_id, '{table.full_name}', key, resource, subject_key, 1, "
                 "request_seq, landing_now() from refused where is_new"
             )
             # An equal list says what these rows are about, so its bytes must be read.
-            self._db.execute(
+            self.db.execute(
                 "update ops.coverage c set answer_hash = null from refused r where r.is_new "
                 "and c.connection_id = r.connection_id and c.resource = r.resource and c.key = r.subject_key"
             )
@@ -309,68 +300,56 @@ class LandingWork:
         """A month that has left the horizon is asked for no more: what is missed in it cannot be proven gone."""
         for a in self._fresh:
             if a.unasked and a.subject.kind in (SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS):
-                self._db.execute(
+                self.db.execute(
                     "delete from ops.absences where connection_id = $1 and resource = $2 and subject_key = $3",
                     [a.subject.connection, str(a.subject.kind), a.subject.key],
                 )
 
-    def _unknown_values(self) -> dict[tuple[str, str, str, str], int]:
+    def _unknown_values(self) -> None:
         """Values outside the lists that are known: kept as they are, and counted."""
-        found: dict[tuple[str, str, str, str], int] = {}
-        for stage in self._stages:
-            if not stage.facts.unknown:
-                continue
-            enums = stage.noun.enums
-            unknown = ", ".join(enum.unknown for enum in enums)
-            rows = self._db.execute(f"select connection_id, {unknown} from staged_{stage.noun.name} r").fetchall()
-            for connection, *lists in rows:
-                for enum, values in zip(enums, lists, strict=True):
+        for noun in (stage.noun for stage in self._stages if stage.facts.unknown):
+            unknown = ", ".join(enum.unknown for enum in noun.enums)
+            for connection, *lists in self.db.execute(
+                f"select connection_id, {unknown} from staged_{noun.name} r"
+            ).fetchall():
+                for enum, values in zip(noun.enums, lists, strict=True):
                     for value in values or ():
-                        key = (connection, stage.noun.name, "value", f"{enum.field}={value}")
-                        found[key] = found.get(key, 0) + 1
-        return found
+                        self._found[connection, noun.name, "value", f"{enum.field}={value}"] += 1
 
     def _missing(self) -> None:
         """Fields that are gone from answers; of an ignored capability, where it brought any. `losses.ending` ends it."""
         for a in self._fresh:
             if not a.unchanged and a.noun in self._losses:
-                self._capabilities(a, self._losses[a.noun])
+                for name in a.missing_capabilities:
+                    looks = holds(self.tables, a.noun, name)
+                    if looks and self.db.execute(looks, [a.subject.connection]).fetchone():
+                        self._losses[a.noun].found[a.subject.connection, name] = max(1, a.row_count)
         for noun, losses in self._losses.items():
             for (connection, path), count in losses.found.items():
                 self._found[connection, noun, MISSING, path] += count
             self.report.lost |= {(connection, noun, path): rows for (connection, path), rows in losses.lost.items()}
 
-    def _capabilities(self, a: Answered, losses: Losses) -> None:
-        connection = a.subject.connection
-        for name in a.missing_capabilities:
-            looks = holds(self._tables, a.noun, name)
-            if looks and self._db.execute(looks, [connection]).fetchone():
-                losses.found[connection, name] = max(1, a.row_count)
-
     def _drift(self) -> None:
         self._missing()
         lists = [a for a in self._fresh if a.subject.kind is SubjectKind.BOOKINGS and not a.unchanged]
         if by_travel := sorted({a.subject.connection for a in lists if a.date_meaning == "travel"}):
-            self._db.execute(
+            self.db.execute(
                 "delete from ops.schema_drift where resource = 'bookings' and kind = 'meaning' "
                 "and connection_id in (select unnest($1::varchar[]))",
                 [by_travel],
             )
-        found = self._found
-        for key, count in self._unknown_values().items():
-            found[key] += count
+        self._unknown_values()
         for a in self._fresh:
             for d in a.drift:
-                key = (d.connection, d.resource, d.kind, d.name)
-                found[key] += d.count
-        for key, count in found.items():
-            updated = self._db.execute(
+                self._found[d.connection, d.resource, d.kind, d.name] += d.count
+        for key, count in self._found.items():
+            updated = self.db.execute(
                 "update ops.schema_drift set seen_count = seen_count + $5, last_seen_at_utc = landing_now() "
                 "where connection_id = $1 and resource = $2 and kind = $3 and name = $4",
                 [*key, count],
             ).fetchone()
             if not updated or not updated[0]:
-                self._db.execute(
+                self.db.execute(
                     "insert into ops.schema_drift values ($1, $2, $3, $4, $5, landing_now(), landing_now(), null)",
                     [*key, count],
                 )

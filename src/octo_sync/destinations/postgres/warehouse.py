@@ -135,7 +135,6 @@ class PostgresWarehouse(SharedWarehouse):
                 tables=self._tables,
                 nouns=self._nouns,
                 spool=self._spool,
-                filled=set(),
                 bring=lambda answered: self._bring(session, answered, landing.run_id),
             )
             self._bench.use_threads(1 if work.is_small else self._threads)
