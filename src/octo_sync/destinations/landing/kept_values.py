@@ -215,17 +215,3 @@ class Keeping:
             f"from (select distinct {keys} from {rows}) s where {same} and not list_contains("
             f"string_split(coalesce(t.stale_columns, ''), ','), {entry})",
         )
-
-    def _keep_versions(self, table: Table, columns: Sequence[Column], target: str, differs: str) -> None:
-        """Put back into versions what the gate does not let go; what is then as it was is left out."""
-        work = decided(table)
-        verdicts = self.losses.columns(table, columns, losing=work, shown=self._incoming(table))
-        if not verdicts:
-            return
-        for name, is_lost in _kept(table, columns, verdicts).items():
-            run(
-                self.db,
-                f"update {work} d set {name} = t.{name} from {target} t where t.rowid = d.old_row and {is_lost}",
-            )
-            self._note_stale(table, f"(select * from {work} d where {is_lost})", quoted(f"{table.name}.{name}"))
-        run(self.db, f"delete from {work} i using {target} t where t.rowid = i.old_row and not ({differs})")

@@ -36,6 +36,12 @@ def key_json(table: Table, alias: str) -> str:
     return f"to_json([{', '.join(f'{alias}.{c}' for c in table.key if c != 'connection_id')}])::varchar"
 
 
+def _differ(table: Table, came: str) -> str:
+    """Whether the row `t` that is there has something else than the one that came."""
+    columns = (c.name for c in table.tracked if c.name not in table.key)
+    return " or ".join(f"t.{c} is distinct from {came}.{c}" for c in columns)
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """How many rows a decision is about, how many of them are new or go, and in how many a value would be lost."""
@@ -220,6 +226,11 @@ class Merger(Keeping):
         work, marks = decided(table), table.merge is Merge.MERGE
         if changes.losing:
             self._keep_values(table)
+        if changes.losing and table.merge is Merge.VERSIONS:
+            # What is then as it was makes no version.
+            same = f"t.rowid = d.old_row and not d.gone and not ({_differ(table, 'd')})"
+            stay = run(self.db, f"delete from {work} d using {placed(table)} t where {same}")
+            changes = replace(changes, rows=changes.rows - stay)
         if changes.gone:
             shown = f"({self._incoming(table)})"
             if marks:
@@ -243,7 +254,10 @@ class Merger(Keeping):
         if changes.gone and audit:
             marked = f"update {target} t set is_deleted = true, deleted_at_utc = landing_now()"
             self._count(table, run(self.db, f"{marked} where t.rowid in (select old_row from {work} where gone)"))
-        if changes.updates or (changes.gone and not audit):
+        if table.merge is Merge.VERSIONS and changes.rows > changes.new:
+            closed = f"update {target} set valid_to_utc = greatest(landing_now(), valid_from_utc), is_current = false"
+            self._count(table, run(self.db, f"{closed} where rowid in (select old_row from {work})"))
+        elif changes.updates or (changes.gone and not audit):
             kept = " and not gone" if audit else ""
             run(
                 self.db,
@@ -261,45 +275,20 @@ class Merger(Keeping):
         return f" and t.local_date between date '{days.start}' and date '{days.end}'" if days else ""
 
     def _versions(self, table: Table) -> None:
-        target, work = placed(table), decided(table)
+        """What differs, or is there no more, ends the current version; what came begins the next one."""
+        self.had_rows.add(table.full_name)
         key = [k for k in table.key if k != "valid_from_utc"]
-        differs = " or ".join(f"t.{c.name} is distinct from i.{c.name}" for c in table.tracked if c.name not in key)
-        names = ", ".join(c.name for c in table.columns)
-        judged = [c for c in self._judged(table) if c.name not in key]
-        losing = ", ".join(
-            f"case when t.{c.name} is not null and i.{c.name} is null then '{c.name}' end" for c in judged
-        )
-        run(
-            self.db,
-            f"create or replace temp table {work} as "
-            f"with incoming as (select distinct on ({', '.join(key)}) * from ({self._incoming(table)})) "
-            f"select {', '.join('i.' + c.name for c in table.columns)}, t.rowid as old_row, concat_ws(',', {losing}) as lost "
-            f"from incoming i left join {target} t on {equal(key, 't', 'i')} and t.is_current "
-            f"where t.is_current is null or {differs}",
-        )
-        self._keep_versions(table, judged, target, differs)
-        closed = "set valid_to_utc = greatest(landing_now(), t.valid_from_utc), is_current = false"
-        rows = run(
-            self.db,
-            f"update {target} t {closed} where t.rowid in (select old_row from {work} where old_row is not null)",
-        )
         flag = f" and p.{_FLAGS[table.capability]}" if table.capability else ""
-        gone = f"t.is_current and not exists (select 1 from ({self._incoming(table)}) i where {equal(key, 't', 'i')})"
-        spared = self._spare(
-            table,
-            f"select t.* from {target} t semi join ({self.noun.scope}) p on {equal(table.scope, 't', 'p')}{flag} "
-            f"where {gone}",
-            f"({self._incoming(table)})",
+        there = (
+            f"(select t.rowid, t.* from {placed(table)} t semi join ({self.noun.scope}) p "
+            f"on {equal(table.scope, 't', 'p')}{flag} where t.is_current) t"
         )
-        if spared:
-            self._note_stale(table, "spared", quoted(table.name))
-        rows += run(
-            self.db,
-            f"update {target} t {closed} from ({self.noun.scope}) p "
-            f"where {equal(table.scope, 't', 'p')}{flag} and {gone}{f' and not {spared}' if spared else ''}",
+        decision = (
+            f"select {self._values(table, 't')}, t.rowid as old_row, {self._losing(table)}, {GONE} as gone "
+            f"from (select distinct on ({', '.join(key)}) * from ({self._incoming(table)})) i "
+            f"full join {there} on {equal(key, 't', 'i')} where {GONE} or t.connection_id is null or {_differ(table, 'i')}"
         )
-        rows += run(self.db, f"insert into {target} ({names}) select {names} from {work}")
-        self._count(table, rows)
+        self._write(table, self._let_go(table, self._decide(table, decision)), {})
 
     def forget_absences(self, table: Table) -> None:
         """Rows that are in an answer again are missed no longer."""
