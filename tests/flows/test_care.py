@@ -24,7 +24,7 @@ from tests.destinations.contract import (
 from tests.flows.harness import NOON, QUICK, Project, Service, keeping, settled, small
 
 from octo_sync.destinations.base import FileSize
-from octo_sync.destinations.duckdb import compaction as caring
+from octo_sync.destinations.duckdb import files as caring
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.errors import WarehouseError
 from octo_sync.flows.sync.compaction import care, is_worth_it
@@ -194,7 +194,7 @@ def test_what_takes_too_long_or_has_no_room_leaves_the_file_as_it_was(directory,
 KILL = """
 import datetime as dt, os, sys
 from pathlib import Path
-from octo_sync.destinations.duckdb import compaction as caring
+from octo_sync.destinations.duckdb import files as caring
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.tables import all_tables, nouns
 

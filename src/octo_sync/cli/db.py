@@ -9,7 +9,7 @@ from octo_sync import __version__
 from octo_sync.app.places import files
 from octo_sync.app.project import open_files, rebuild_files, restore_files
 from octo_sync.cli import console, options
-from octo_sync.destinations.duckdb.compaction import about_file
+from octo_sync.destinations.duckdb.files import about_file
 from octo_sync.destinations.migrations import SCHEMA_VERSION
 from octo_sync.flows.backup.save import back_up
 from octo_sync.journal import newest_schema

@@ -1,95 +1,212 @@
-"""The warehouse's two DuckDB files, attached to one connection, and how one of them is written anew while it is held.
+"""The two DuckDB files of a warehouse: attached to one connection, sized, and written anew when much is needed no more.
 
-The storage version is pinned, so that BI drivers on an older DuckDB can open the read copy.
+DuckDB reuses what deleted rows leave, but never gives it back, VACUUM or not, and rows that were replaced lie in the order
+of their landings, which compresses badly and scans slowly. So the live rows are copied, ordered, into a file beside, and
+that one takes the place. A kill at any moment leaves the old file or the new one, both whole; what is left beside is swept
+when the warehouse is opened the next time.
 """
 
-from collections.abc import Mapping, Sequence
+import glob
+import os
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
+from octo_sync.destinations.base import FileSize
 from octo_sync.destinations.ddl import MAIN, PRIVATE, quoted
-from octo_sync.destinations.duckdb import compaction as caring
-from octo_sync.destinations.duckdb.transactions import stopping_after
+from octo_sync.destinations.duckdb.migrations import version_of
+from octo_sync.destinations.duckdb.transactions import stopping_after, translated
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
 
-__all__ = ["STORAGE", "Files"]
+__all__ = ["STORAGE", "About", "about_file", "attach", "bytes_of", "rename", "size_of", "sweep", "write_anew"]
 
 STORAGE = "v1.2.0"
+"""The storage version is pinned, so that BI drivers on an older DuckDB can open the read copy."""
+_MARGIN = 64 * 1024 * 1024
+_ORDER = ("product_id", "option_id", "local_start_at")
+"""Within a month of travel: the order in which departures are looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Both files: `main`, and `private` for personal data and payloads."""
-
-    main: Path
-    private: Path
-
-    @property
-    def by_name(self) -> Mapping[str, Path]:
-        """Name in SQL → file."""
-        return {MAIN: self.main, PRIVATE: self.private}
-
-    def attach_both(self, db: duckdb.DuckDBPyConnection) -> None:
-        """Open both, made when they are not there."""
-        for name, file in self.by_name.items():
-            _attach(db, file, name, is_private=name == PRIVATE)
-
-    def write_anew(
-        self,
-        db: duckdb.DuckDBPyConnection,
-        reader: duckdb.DuckDBPyConnection,
-        name: str,
-        tables: Sequence[Table],
-        *,
-        within: float,
-    ) -> int:
-        """Write one file anew with the live rows of its `tables` and put it in place; its size in bytes.
-
-        Nobody may use the two connections meanwhile.
-
-        Raises:
-            WarehouseError: It took longer than `within` seconds, or there is no room; the file is as it was.
-        """
-        path = self.by_name[name]
-        fresh = caring.fresh_path(path)
-        caring.room_for(path, path.stat().st_size)
-        caring.sweep(path)
-        try:
-            _attach(db, fresh, "anew", is_private=name == PRIVATE)
-            try:
-                with stopping_after(db, within):
-                    caring.copy_rows(db, name, "anew", tables)
-                    db.execute("checkpoint anew")
-            finally:
-                db.execute(f"use {MAIN}")
-                db.execute("detach anew")
-            self._swap(db, reader, name, fresh)
-        except duckdb.InterruptException as error:
-            raise WarehouseError(
-                f"Writing {path.name} anew takes longer than {within:g} s; it is as it was."
-            ) from error
-        finally:
-            caring.sweep(path)
-        return path.stat().st_size
-
-    def _swap(self, db: duckdb.DuckDBPyConnection, reader: duckdb.DuckDBPyConnection, name: str, fresh: Path) -> None:
-        path = self.by_name[name]
-        db.execute(f"checkpoint {name}")
-        for connection in (db, reader):
-            connection.execute("use memory").fetchall()  # also lets go of a result that was not read to its end
-        try:
-            db.execute(f"detach {name}")
-            caring.put_in_place(fresh, path)
-        finally:
-            _attach(db, path, name, is_private=name == PRIVATE)
-            for connection in (db, reader):
-                connection.execute(f"use {MAIN}")
-
-
-def _attach(db: duckdb.DuckDBPyConnection, file: Path, name: str, *, is_private: bool) -> None:
+def attach(db: duckdb.DuckDBPyConnection, file: Path, name: str, *, is_private: bool) -> None:
+    """Open a file under this name; it is made when it is not there."""
     # Payloads are long and few: in small row groups they go straight to the file instead of through its log.
     options = ", row_group_size 2048" if is_private else ""
     db.execute(f"attach {quoted(str(file))} as {name} (storage_version '{STORAGE}'{options})")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Versions of a warehouse file: its schema, None when it has none; its storage; and that of DuckDB here."""
+
+    schema: int | None
+    storage: str | None
+    duckdb: str
+
+
+def about_file(path: Path) -> About:
+    """Look at a warehouse file that nobody has open.
+
+    Raises:
+        WarehouseLocked: Another process has it open.
+        WarehouseError: It is no DuckDB file.
+    """
+    with translated(path), duckdb.connect(":memory:", config={"threads": 1}) as db:
+        program = str(duckdb.__version__)
+        if not path.exists():
+            return About(None, None, program)
+        db.execute(f"attach {quoted(str(path))} as file (read_only)")
+        found = db.execute(
+            "select tags['storage_version'] from duckdb_databases() where database_name = 'file'"
+        ).fetchone()
+        return About(version_of(db, "file"), str(found[0]) if found and found[0] else None, program)
+
+
+def bytes_of(path: Path) -> int:
+    """Bytes of a file and of what is not folded into it yet."""
+    return sum(file.stat().st_size for file in (path, path.with_name(f"{path.name}.wal")) if file.exists())
+
+
+def size_of(db: duckdb.DuckDBPyConnection, catalog: str, path: Path, tables: Sequence[Table]) -> FileSize:
+    """Bytes of a file and values in it, after a checkpoint; `needed` are the bytes that its live rows take by themselves.
+
+    `needed` leaves out free blocks and the share of deleted rows, not what a bad order costs: it is at most too large.
+    """
+    db.execute(f"checkpoint {catalog}")
+    live = slots = 0
+    for table in tables:
+        row = db.execute(f"select count(*), coalesce(max(rowid) + 1, 0) from {catalog}.{table.full_name}").fetchone()
+        if row:
+            width = len(table.all_columns)
+            live, slots = live + int(row[0]) * width, slots + max(int(row[0]), int(row[1])) * width
+    used = db.execute(
+        "select used_blocks * block_size from pragma_database_size() where database_name = $1", [catalog]
+    ).fetchone()
+    size = path.stat().st_size
+    needed = int(used[0]) * live // slots if used and slots else size
+    return FileSize(bytes=size, values=live, needed=min(size, needed))
+
+
+def _fresh_path(path: Path) -> Path:
+    """Where a file is written anew."""
+    return path.with_name(f".{path.name}.anew")
+
+
+def sweep(path: Path) -> None:
+    """Remove what a killed rewrite left beside the file. Only the file's owner may call it."""
+    for left_over in path.parent.glob(f"{glob.escape(_fresh_path(path).name)}*"):
+        left_over.unlink(missing_ok=True)
+
+
+def write_anew(
+    db: duckdb.DuckDBPyConnection,
+    reader: duckdb.DuckDBPyConnection,
+    name: str,
+    path: Path,
+    tables: Sequence[Table],
+    *,
+    within: float,
+) -> int:
+    """Write a file that is attached as `name` anew with the live rows of its `tables` and put it in place; its size in bytes.
+
+    Nobody may use the two connections meanwhile.
+
+    Raises:
+        WarehouseError: It took longer than `within` seconds, or there is no room; the file is as it was.
+    """
+    fresh, size, free = _fresh_path(path), path.stat().st_size, shutil.disk_usage(path.parent).free
+    if free < size + _MARGIN:
+        raise WarehouseError(
+            f"{path.name} holds much that could be given back, but to write it anew takes {size >> 20} MB beside it, and "
+            f"{free >> 20} MB are free; free some. Nothing is wrong with it."
+        )
+    sweep(path)
+    try:
+        attach(db, fresh, "anew", is_private=name == PRIVATE)
+        try:
+            with stopping_after(db, within):
+                copy_rows(db, name, "anew", tables)
+                db.execute("checkpoint anew")
+        finally:
+            db.execute(f"use {MAIN}")
+            db.execute("detach anew")
+        _swap(db, reader, name, path, fresh)
+    except duckdb.InterruptException as error:
+        raise WarehouseError(f"Writing {path.name} anew takes longer than {within:g} s; it is as it was.") from error
+    finally:
+        sweep(path)
+    return path.stat().st_size
+
+
+def _swap(db: duckdb.DuckDBPyConnection, reader: duckdb.DuckDBPyConnection, name: str, path: Path, fresh: Path) -> None:
+    """Give the finished file the name of the one that is attached.
+
+    A write-ahead log beside the old file would be applied to the new one: there must be none.
+    """
+    db.execute(f"checkpoint {name}")
+    for connection in (db, reader):
+        connection.execute("use memory").fetchall()  # also lets go of a result that was not read to its end
+    try:
+        db.execute(f"detach {name}")
+        log = path.with_name(f"{path.name}.wal")
+        if log.exists():
+            raise WarehouseError(f"{log.name} was not folded into {path.name}; it was not written anew.")
+        with fresh.open("rb") as file:
+            os.fsync(file.fileno())
+        fresh.chmod(0o600)
+        rename(fresh, path)
+    finally:
+        attach(db, path, name, is_private=name == PRIVATE)
+        for connection in (db, reader):
+            connection.execute(f"use {MAIN}")
+
+
+def copy_rows(db: duckdb.DuckDBPyConnection, source: str, target: str, tables: Sequence[Table]) -> None:
+    """Copy everything in one attached file into another that is empty: tables, what a user has added, comments.
+
+    Departures and bookings are ordered by month of travel, product, option and start; the others keep their order.
+    """
+    db.execute(f"copy from database {source} to {target} (schema)")
+    known = {table.full_name: table for table in tables}
+    for schema, name in db.execute(
+        "select schema_name, table_name from duckdb_tables() where database_name = $1 and not temporary", [source]
+    ).fetchall():
+        table, relation = known.get(f"{schema}.{name}"), f'"{schema}"."{name}"'
+        for condition, order in _slices(db, source, table) if table else (("", ""),):
+            db.execute(f"insert into {target}.{relation} select * from {source}.{relation} {condition} {order}")
+        here, there = (
+            db.execute(f"select count(*) from {catalog}.{relation}").fetchone() for catalog in (source, target)
+        )
+        if here != there:
+            raise WarehouseError(f"Writing {schema}.{name} anew gave {there} rows of {here}; it was left alone.")
+
+
+def _slices(db: duckdb.DuckDBPyConnection, source: str, table: Table) -> Iterator[tuple[str, str]]:
+    """Conditions that cut the table into months, so that sorting needs little memory; with the order within each."""
+    names = [c.name for c in table.all_columns]
+    if "local_date" not in names:
+        yield "", ""
+        return
+    order = "order by " + ", ".join([*(n for n in _ORDER if n in names), *(k for k in table.key if k not in _ORDER)])
+    months = db.execute(
+        f"select distinct year(local_date) * 12 + month(local_date) as m from {source}.{table.full_name} order by m"
+    ).fetchall()
+    for (month,) in months:
+        if month is None:
+            yield "where local_date is null", order
+            continue
+        first, following = (f"make_date({(m - 1) // 12}, {(m - 1) % 12 + 1}, 1)" for m in (month, month + 1))
+        yield f"where local_date >= {first} and local_date < {following}", order
+
+
+def rename(fresh: Path, path: Path) -> None:
+    """Give a file another one's name, for good: the directory is on the disk, too."""
+    fresh.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -17,7 +17,7 @@ import duckdb
 
 from octo_sync.destinations.base import Rows
 from octo_sync.destinations.ddl import quoted
-from octo_sync.destinations.duckdb.compaction import rename
+from octo_sync.destinations.duckdb.files import rename
 from octo_sync.destinations.duckdb.transactions import transaction, translated
 from octo_sync.errors import WarehouseError
 

@@ -24,9 +24,8 @@ from octo_sync.destinations.base import (
     Rows,
 )
 from octo_sync.destinations.ddl import MAIN, PRIVATE
-from octo_sync.destinations.duckdb import compaction as caring
-from octo_sync.destinations.duckdb import files as duckdb_files
 from octo_sync.destinations.duckdb.carry_over import carry_over, make_up
+from octo_sync.destinations.duckdb.files import attach, bytes_of, size_of, sweep, write_anew
 from octo_sync.destinations.duckdb.migrations import migrate
 from octo_sync.destinations.duckdb.pair import is_torn, look_anew, note, number
 from octo_sync.destinations.duckdb.publish import DuckDBDraft, copy_beside, discard, rows_of
@@ -84,7 +83,7 @@ class DuckDBWarehouse(SharedWarehouse):
         """Whether the private file may have been written by a landing that then failed."""
         self._threads = self._threads_now = threads
         self._memory = memory
-        self._files = duckdb_files.Files(path, private_path)
+        self._files = {MAIN: path, PRIVATE: private_path}
         self._spool = path.parent / f".{path.stem}.spool"
         with translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,13 +98,14 @@ class DuckDBWarehouse(SharedWarehouse):
                 raise
 
     def _open(self, now: datetime) -> None:
-        self._files.attach_both(self._db)
+        for name, file in self._files.items():
+            attach(self._db, file, name, is_private=name == PRIVATE)
         # Only now is it sure that the spool is nobody else's: what lies there is a killed run's working storage.
         self._spool.mkdir(mode=0o700, exist_ok=True)
         for left_over in (*self._spool.glob("*.ndjson"), *self._spool.glob("tmp/*"), *self._spool.glob("checks/*")):
             left_over.unlink(missing_ok=True)
         for file in (self.path, self.private_path):
-            caring.sweep(file)
+            sweep(file)
         self._db.execute(f"use {MAIN}")
         self._db.execute("set timezone = 'UTC'")
         # Reading what is committed must not wait for a landing that is under way.
@@ -231,13 +231,14 @@ class DuckDBWarehouse(SharedWarehouse):
     def sizes(self, *, least: int = 0) -> Mapping[str, FileSize]:
         """Both files, or those that are large; see `Destination`."""
         with self._lock, translated(self.path):  # a landing may fold a log into its file and remove it
-            large = {name: file for name, file in self._files.by_name.items() if caring.bytes_of(file) >= least}
-            return {name: caring.size_of(self._db, name, file, self._tables_of(name)) for name, file in large.items()}
+            large = {name: file for name, file in self._files.items() if bytes_of(file) >= least}
+            return {name: size_of(self._db, name, file, self._tables_of(name)) for name, file in large.items()}
 
     def rewrite(self, file: str, *, within: float) -> int:
         """Write one file anew; see `Destination`. The lock on the old file is given up before the new one is in place."""
-        with self._lock, self._reader_lock, translated(self._files.by_name[file]):
-            return self._files.write_anew(self._db, self._reader, file, self._tables_of(file), within=within)
+        path = self._files[file]
+        with self._lock, self._reader_lock, translated(path):
+            return write_anew(self._db, self._reader, file, path, self._tables_of(file), within=within)
 
     @contextlib.contextmanager
     def scrubbing(self, fence: int) -> Iterator[Scrubber]:
