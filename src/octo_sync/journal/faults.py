@@ -1,7 +1,7 @@
 """Every driver error becomes one `JournalError` with a sentence: what, where, what to do."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -67,27 +67,23 @@ def is_damage(error: BaseException) -> bool:
     return str(getattr(error, "sqlite_errorname", "")).startswith(_DAMAGE)
 
 
-def _sentence(path: Path | str, error: BaseException) -> str:
-    if hasattr(error, "sqlstate"):
-        return _servers_sentence(str(path), error)
-    name = str(getattr(error, "sqlite_errorname", ""))
-    for beginning, sentence in _SENTENCES.items():
-        if name.startswith(beginning):
-            return f"The journal {path} {sentence.format(seconds=BUSY_TIMEOUT_MS // 1000)} ({name}: {error})."
-    return f"The journal {path} cannot be used: {name or type(error).__name__}: {error}."
+def _sentence(path: Path | str, error: Any) -> str:  # noqa: ANN401 - psycopg's errors are not imported here
+    kind = type(error).__name__
+    if not hasattr(error, "sqlstate"):
+        return _told(
+            path, _SENTENCES, str(getattr(error, "sqlite_errorname", "")), f"{error}", otherwise=f"{kind}: {error}"
+        )
+    if not error.sqlstate and kind in {"OperationalError", "InterfaceError", "ConnectionTimeout"}:
+        return f"The journal {path} {_UNREACHABLE}."
+    # The server's primary message only: its details repeat the values of the row.
+    return _told(path, _SERVERS_SENTENCES, str(error.sqlstate or ""), error.diag.message_primary, otherwise=kind)
 
 
-def _servers_sentence(name: str, error: Any) -> str:  # noqa: ANN401 - psycopg's error, which is not imported here
-    """The server's primary message only: its details repeat the values of the row."""
-    state, said = str(error.sqlstate or ""), error.diag.message_primary
-    for beginning, sentence in _SERVERS_SENTENCES.items():
-        if state.startswith(beginning):
-            return f"The journal {name} {sentence.format(seconds=BUSY_TIMEOUT_MS // 1000)} ({state}: {said})."
-    if state:
-        return f"The journal {name} cannot be used: {state}: {said}."
-    if type(error).__name__ in {"OperationalError", "InterfaceError", "ConnectionTimeout"}:
-        return f"The journal {name} {_UNREACHABLE}."
-    return f"The journal {name} cannot be used: {type(error).__name__}."
+def _told(path: Path | str, sentences: Mapping[str, str], code: str, said: str, *, otherwise: str) -> str:
+    for beginning, sentence in sentences.items():
+        if code.startswith(beginning):
+            return f"The journal {path} {sentence.format(seconds=BUSY_TIMEOUT_MS // 1000)} ({code}: {said})."
+    return f"The journal {path} cannot be used: {f'{code}: {said}' if code else otherwise}."
 
 
 @contextmanager

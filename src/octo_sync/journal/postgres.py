@@ -7,7 +7,7 @@ the order of the numbers that they give out), and the lease is a lock of a sessi
 import select
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -81,12 +81,9 @@ class PostgresServer(Database):
 
     def exists(self) -> bool:
         """Whether a journal was ever made there."""
-        driver = self.connect()
-        try:
+        with closing(self.connect()) as driver:
             found = driver.execute(_HAS_TABLES).fetchone()
             return bool(found and found[0])
-        finally:
-            driver.close()
 
     def engine(self, connect: Callable[[], Any]) -> Engine:
         """What runs statements over the connections that `connect` opens; SQLite's spelling is translated on the way."""
@@ -227,14 +224,11 @@ class SessionLease:
             session = self._server.connect()
             try:
                 row = session.execute(f"SELECT pg_try_advisory_lock({_OURS}, {_LEASE})").fetchone()
-                if not row or not row[0]:
+                self._session = session if row and row[0] else None
+            finally:
+                if self._session is not session:
                     session.close()
-                    return False
-            except BaseException:
-                session.close()
-                raise
-            self._session = session
-            return True
+            return self._session is not None
 
     def release(self) -> None:
         """Give it back."""
@@ -268,12 +262,11 @@ def _translated(
 ) -> tuple[str, Any]:
     """A statement of ours has its values in a row; what SQLAlchemy composed has them by name and is right already."""
     del connection, cursor, context
-    if executemany:
-        if parameters and not isinstance(parameters[0], dict):
-            return translation.statement(statement), [translation.named(values) for values in parameters]
-    elif not isinstance(parameters, dict):
-        return translation.statement(statement), translation.named(parameters)
-    return statement, parameters
+    rows = parameters if executemany else [parameters]
+    if not rows or isinstance(rows[0], dict):
+        return statement, parameters
+    named = [translation.named(values) for values in rows]
+    return translation.statement(statement), named if executemany else named[0]
 
 
 def _setting(driver: "psycopg.Connection[Any]", name: str) -> str:

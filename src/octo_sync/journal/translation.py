@@ -5,20 +5,14 @@ hints. Whatever is not named here means the same on both engines.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
+from itertools import count
 from typing import Any
 
 __all__ = ["named", "statement"]
 
-_Rule = tuple[re.Pattern[str], str]
-
-
-def _rules(*pairs: tuple[str, str]) -> tuple[_Rule, ...]:
-    return tuple((re.compile(pattern), replacement) for pattern, replacement in pairs)
-
-
-_STATEMENT = _rules(
+_RULES = (
     (r"%", "%%"),
     (r" INDEXED BY \w+", ""),
     # A list of values, then a list of rows: JSON arrays both.
@@ -26,44 +20,23 @@ _STATEMENT = _rules(
         r"SELECT (value|CAST\(value AS BIGINT\)) FROM json_each\((\?\d+)\)",
         r"SELECT \1 FROM json_array_elements_text(CAST(\2 AS json)) AS listed (value)",
     ),
-    (
-        r"json_each\((\?\d+)\) AS (\w+)",
-        r"json_array_elements(CAST(\1 AS json)) WITH ORDINALITY AS \2 (value, id)",
-    ),
+    (r"json_each\((\?\d+)\) AS (\w+)", r"json_array_elements(CAST(\1 AS json)) WITH ORDINALITY AS \2 (value, id)"),
     (r"json_each\((\?\d+)\)", r"json_array_elements(CAST(\1 AS json)) WITH ORDINALITY AS json_each (value, id)"),
     (r'wanted\."key"', "(wanted.id - 1)"),  # SQLite calls an element's place its key and begins at 0
     (r"json_extract\(([\w.\"]+), '\$\[(\d+)\]'\)", r"(CAST(\1 AS json) ->> \2)"),
-    (
-        r"json_group_array\(json_array\(([^()]*)\)\)",
-        r"CAST(coalesce(json_agg(json_build_array(\1)), '[]') AS text)",
-    ),
+    (r"json_group_array\(json_array\(([^()]*)\)\)", r"CAST(coalesce(json_agg(json_build_array(\1)), '[]') AS text)"),
     (r"\bx''", r"CAST('' AS bytea)"),
 )
-
-
-def _applied(rules: Sequence[_Rule], text: str) -> str:
-    for pattern, replacement in rules:
-        text = pattern.sub(replacement, text)
-    return text
 
 
 @cache
 def statement(text: str) -> str:
     """A statement with parameters called `p1`, `p2` …, for psycopg."""
-    return re.sub(r"\?(\d*)", _numbering(), _applied(_STATEMENT, text))
-
-
-def _numbering() -> Callable[[re.Match[str]], str]:
-    """`?3` is the third parameter; each bare `?` the next one."""
-    bare = 0
-
-    def name(found: re.Match[str]) -> str:
-        nonlocal bare
-        if not found[1]:
-            bare += 1
-        return f"%(p{found[1] or bare})s"
-
-    return name
+    for pattern, replacement in _RULES:
+        text = re.sub(pattern, replacement, text)
+    bare = count(1)
+    # `?3` is the third parameter; each bare `?` the next one.
+    return re.sub(r"\?(\d*)", lambda found: f"%(p{found[1] or next(bare)})s", text)
 
 
 def named(values: Sequence[Any]) -> dict[str, Any]:
