@@ -10,8 +10,6 @@ from octo_sync.errors import LeaseHeld
 from octo_sync.journal.faults import translated
 from octo_sync.journal.sqlite import FileLease
 
-__all__ = ["copy_journal", "is_in_use", "locked"]
-
 _PATIENCE = 0.2
 """Seconds to wait for a lock that another process holds for a moment."""
 

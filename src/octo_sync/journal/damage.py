@@ -19,8 +19,6 @@ from pathlib import Path
 from octo_sync.errors import JournalError
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS, is_damage
 
-__all__ = ["APPLICATION_ID", "find_damage", "move_aside", "sync_directory", "wal_of"]
-
 APPLICATION_ID = 0x4F43_544A
 """`OCTJ`, written into the file's header, so that another program's database is never taken for a journal."""
 

@@ -9,8 +9,6 @@ from sqlalchemy import Connection, Engine
 
 from octo_sync.model import Clock
 
-__all__ = ["Database", "WriterLock"]
-
 
 class WriterLock(Protocol):
     """A lock that ends with its owner, however that dies."""

@@ -8,8 +8,6 @@ from sqlalchemy import insert, select
 from octo_sync.journal.models import EndpointRow, columns, to_text
 from octo_sync.journal.store import Table
 
-__all__ = ["Endpoints"]
-
 _REMEMBERED = timedelta(days=400)
 """How long a retired row still tells that a subscription that turns up again was ours."""
 

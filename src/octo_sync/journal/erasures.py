@@ -26,8 +26,6 @@ from octo_sync.journal.numbers import Numbers
 from octo_sync.journal.settings import Settings
 from octo_sync.journal.store import Store
 
-__all__ = ["GONE", "Erased", "Erasure", "Erasures"]
-
 _PREFIX = "erasure "
 _SECRET = "privacy secret"  # noqa: S105 - the setting's name
 GONE = "(erased)"

@@ -10,8 +10,6 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from octo_sync.errors import JournalError
 
-__all__ = ["BUSY_TIMEOUT_MS", "is_damage", "translated"]
-
 BUSY_TIMEOUT_MS = 5_000
 """How long one waits for another process's lock: less than a sender waits for an answer (`webhooks.request_timeout`), so
 that a receiver says 503, which is tried again, before it is cut off."""

@@ -17,8 +17,6 @@ from octo_sync.journal.rows import DeliveryCount, Months, Received
 from octo_sync.journal.store import Table
 from octo_sync.model import Source, SubjectKind
 
-__all__ = ["NOTIFIED", "Inbox"]
-
 NOTIFIED = 10
 """Priority: what a service has just told us goes before what a timer recalls (`timers.py`), and both before a pull."""
 _PAGE = 1000

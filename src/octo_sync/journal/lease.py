@@ -13,8 +13,6 @@ from octo_sync.journal.faults import translated
 from octo_sync.journal.models import LeaseRow, Run, columns, to_text
 from octo_sync.journal.store import Table
 
-__all__ = ["Lease", "Leases"]
-
 _KILLED = "The process ended without closing the run (killed, or the machine stopped); what it owed is still marked."
 
 

@@ -33,33 +33,6 @@ from sqlmodel import Field, SQLModel
 
 from octo_sync.model import Source, Subject, SubjectKind, Window
 
-__all__ = [
-    "AcceptanceRow",
-    "AgedDifference",
-    "Counter",
-    "Delivery",
-    "DifferenceRow",
-    "EndpointRow",
-    "FoundDifference",
-    "LeaseRow",
-    "QuarantinedRecord",
-    "ReconciliationRun",
-    "Run",
-    "RunStatus",
-    "SchemaVersion",
-    "Setting",
-    "StoredDifference",
-    "SubjectRow",
-    "TimerRow",
-    "Verdict",
-    "as_json",
-    "columns",
-    "from_text",
-    "key_of",
-    "metadata",
-    "to_text",
-]
-
 RunStatus = Literal["running", "ok", "partial", "failed", "interrupted", "killed"]
 EndpointState = Literal["pending", "active", "retired"]
 Verdict = Literal["ok", "over", "failed"]

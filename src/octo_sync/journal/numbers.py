@@ -2,8 +2,6 @@
 
 from octo_sync.journal.store import Table
 
-__all__ = ["Numbers"]
-
 
 class Numbers(Table):
     """The row `seq` of the table `counters`."""

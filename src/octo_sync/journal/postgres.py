@@ -23,8 +23,6 @@ from octo_sync.journal.faults import BUSY_TIMEOUT_MS
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresServer"]
-
 _OLDEST = 14
 _OURS = 0x4F43_544A
 """`OCTJ`: the first half of the journal's advisory locks, so that other programs' locks of the database are not ours."""

@@ -13,8 +13,6 @@ from octo_sync.journal.store import Store
 from octo_sync.journal.subjects import Subjects
 from octo_sync.model import Source, Subject
 
-__all__ = ["Quarantine"]
-
 _LONGEST_REASON = 2000
 _SAME = ("connection", "resource", "key", "path", "reason", "count", "first_at", "last_at", "run_id", "payload_digest")
 """What an entry says of a record as the table has it."""

@@ -33,8 +33,6 @@ from octo_sync.journal.settings import Settings
 from octo_sync.journal.store import Store
 from octo_sync.model import Window
 
-__all__ = ["MOST_DIFFERENCES", "Reconciliations"]
-
 MOST_DIFFERENCES = 100_000
 """Open differences of one reconciliation. More are nobody's work list but a wrong file, and their transaction would keep the
 receivers of webhooks waiting."""

@@ -28,8 +28,6 @@ from octo_sync.journal.subjects import Subjects
 from octo_sync.journal.timers import Timers
 from octo_sync.model import Clock
 
-__all__ = ["Journal"]
-
 
 class Journal(Store):
     """An open journal; `Journal.open(path, clock=clock)`. Synchronous and thread-safe, a context manager.

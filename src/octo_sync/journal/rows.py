@@ -6,19 +6,6 @@ from typing import Literal
 
 from octo_sync.model import Source, Subject, SubjectKind
 
-__all__ = [
-    "Backlog",
-    "DeliveryCount",
-    "DifferenceCount",
-    "EndStatus",
-    "KindCount",
-    "Months",
-    "QuarantineCount",
-    "QuarantineEntry",
-    "Received",
-    "Timer",
-]
-
 EndStatus = Literal["ok", "partial", "failed", "interrupted"]
 
 

@@ -11,8 +11,6 @@ from octo_sync.journal.rows import EndStatus
 from octo_sync.journal.store import Store
 from octo_sync.journal.subjects import Subjects
 
-__all__ = ["Runs"]
-
 
 class Runs:
     """The table `runs`."""

@@ -5,8 +5,6 @@ from sqlalchemy import Connection
 from octo_sync.journal.models import to_text
 from octo_sync.journal.store import Table
 
-__all__ = ["Settings"]
-
 
 class Settings(Table):
     """The table `settings`."""

@@ -10,33 +10,6 @@ So what both understand is preferred: columns of the row that is there are quali
 may be null and is only compared is cast, counts are `count(*) FILTER`, and no statement touches a row twice.
 """
 
-__all__ = [
-    "BACKLOG",
-    "CLAIM",
-    "DELIVERY_COUNTS",
-    "DIFFERENCE_COUNTS",
-    "DIRTY_COUNT",
-    "DROP_TIMERS",
-    "FAILED",
-    "FIRE_TIMERS",
-    "FORGET",
-    "FORGET_FIRED_TIMERS",
-    "KIND_COUNTS",
-    "KNOWN_OPTIONS",
-    "LANDED",
-    "MARK",
-    "NEXT_DUE_AT",
-    "NEXT_NUMBERS",
-    "POSTPONE_TIMERS",
-    "PRUNE_DELIVERIES",
-    "QUARANTINE_COUNTS",
-    "QUARANTINE_RECORD",
-    "RECEIVE",
-    "RENEW_DIFFERENCES",
-    "RESOLVE_DIFFERENCES",
-    "STORE_DIFFERENCES",
-]
-
 # Which of several unanswered marks names the subject's source. A notification outranks all, because it alone asks for
 # confirming fetches (R5) and must not be hidden by a nightly schedule that marks the same subject a second later.
 SOURCE_RANK = (

@@ -17,8 +17,6 @@ from octo_sync.journal.database import Database
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS
 from octo_sync.model import Clock
 
-__all__ = ["SQLiteFile"]
-
 _PAGE_SIZE = 2048
 """Of new journals. A commit writes every page that it touched, and marks touch pages all over the indexes: half of SQLite's
 usual page is half of the bytes to sync (32 deliveries: 5.7 → 4.0 ms), a quarter is too small for long ids."""

@@ -24,8 +24,6 @@ from octo_sync.journal.postgres import PostgresServer
 from octo_sync.journal.sqlite import SQLiteFile
 from octo_sync.model import Clock
 
-__all__ = ["MIGRATIONS", "Store", "Table", "newest_schema"]
-
 T = TypeVar("T")
 _Row = TypeVar("_Row", bound=SQLModel)
 

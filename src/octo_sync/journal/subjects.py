@@ -13,8 +13,6 @@ from octo_sync.journal.rows import Backlog, KindCount
 from octo_sync.journal.store import Store
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
-__all__ = ["Subjects"]
-
 _PAGE = 1000
 _LONGEST_MESSAGE = 2000
 _NO_MONTHS = ("", "")

@@ -11,8 +11,6 @@ from octo_sync.journal.rows import Timer
 from octo_sync.journal.store import Table
 from octo_sync.model import Source, Subject
 
-__all__ = ["Timers"]
-
 _TIMED = 5
 """Priority; see `inbox.py`."""
 _FIRED_AT_ONCE = 5000

@@ -10,8 +10,6 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-__all__ = ["named", "statement"]
-
 _RULES = (
     (r"%", "%%"),
     (r" INDEXED BY \w+", ""),

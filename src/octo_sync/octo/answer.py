@@ -9,8 +9,6 @@ import msgspec
 from octo_sync.errors import AnswerInvalid
 from octo_sync.octo.endpoints import Call
 
-__all__ = ["Answer", "Reply"]
-
 T = TypeVar("T")
 
 

@@ -2,8 +2,6 @@
 
 import zlib
 
-__all__ = ["Body", "BodyBroken", "BodyInvalid", "BodyTooLarge"]
-
 STEP = 256 * 1024
 INNOCENT = 1024 * 1024
 """Below this size the ratio says nothing: a short list of equal rows compresses very well."""

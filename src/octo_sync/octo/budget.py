@@ -13,8 +13,6 @@ from math import ceil, inf
 from octo_sync.model import Limits
 from octo_sync.octo.pace import Pace, Stated
 
-__all__ = ["Budget", "Gate"]
-
 MINUTE = 60.0
 MOMENT = 1e-6
 """Seconds that are not worth waiting for: sums of floats leave as much."""

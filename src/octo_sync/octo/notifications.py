@@ -17,8 +17,6 @@ from enum import StrEnum
 
 import msgspec
 
-__all__ = ["About", "Notification", "parted", "read"]
-
 _LONGEST = 255
 _TWICE = "a key twice"
 _BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))

@@ -23,8 +23,6 @@ from octo_sync.octo.records import (
     Unit,
 )
 
-__all__ = ["Oddities", "mend_booking", "mend_departures", "mend_product", "noted"]
-
 T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
 

@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import inf, isfinite
 
-__all__ = ["Pace", "Stated", "retry_after", "stated"]
-
 _HEADER = re.compile(
     r"(x-|octo-)?rate-?limit(?:-(limit|remaining|reset|retryafter|policy))?(?:-(second|minute|hour|day))?"
 )

@@ -19,8 +19,6 @@ from msgspec import UNSET, Struct, UnsetType
 from octo_sync.errors import AnswerInvalid
 from octo_sync.octo.records import HydratedProduct, HydratedUnit, Id, NotKept
 
-__all__ = ["INVALID", "BadRecord", "Raw", "Reader"]
-
 T = TypeVar("T", bound=Struct)
 M = TypeVar("M")
 Raw = bytes | msgspec.Raw

@@ -17,35 +17,6 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-__all__ = [
-    "Availability",
-    "AvailabilityCalendar",
-    "BookedAvailability",
-    "Booking",
-    "Cancellation",
-    "Capability",
-    "Contact",
-    "Extra",
-    "ExtraItem",
-    "HydratedProduct",
-    "HydratedUnit",
-    "Id",
-    "Named",
-    "NotKept",
-    "Number",
-    "OpeningHours",
-    "Option",
-    "Precision",
-    "Price",
-    "Pricing",
-    "Product",
-    "Subscription",
-    "Supplier",
-    "Tax",
-    "Unit",
-    "UnitItem",
-]
-
 Id = str | int
 Named = Annotated[str, Meta(min_length=1)]
 Text = str | UnsetType | None

@@ -7,8 +7,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 from octo_sync.octo.records import Subscription
 
-__all__ = ["SubscriptionList", "next_page", "normalise", "normalise_list"]
-
 LISTS = ("data", "subscriptions", "items", "results", "notificationSubscriptions")
 MORE = ("next", "nextPage", "next_page", "nextCursor", "next_cursor", "cursor", "hasMore", "has_more")
 _NEXT_LINK = re.compile(r"""<([^>]*)>\s*(?:;[^,<]*)?;\s*rel\s*=\s*"?next\b""", re.IGNORECASE)

@@ -18,8 +18,6 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
-__all__ = ["AiohttpTransport"]
-
 BUFFER = 256 * 1024
 """Bytes of a body that wait to be taken; the service is held back beyond twice that."""
 

@@ -14,8 +14,6 @@ from octo_sync.octo.endpoints import Call
 from octo_sync.octo.quirks import other_path_spelling
 from octo_sync.octo.subscriptions import SubscriptionList, next_page, normalise, normalise_list
 
-__all__ = ["Typed"]
-
 T = TypeVar("T")
 
 PAGES = 50

@@ -25,8 +25,6 @@ from octo_sync.errors import (
 from octo_sync.model import Connection, Secret
 from octo_sync.octo.endpoints import Call
 
-__all__ = ["RETRIED", "Voice", "judge"]
-
 RETRIED = frozenset({429, 500, 502, 503, 504, 506, 507, 508, 510, 511})
 """The statuses worth trying again: the list of OCTO Cloud's own code."""
 

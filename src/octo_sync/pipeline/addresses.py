@@ -10,8 +10,6 @@ from octo_sync.pipeline.layers import Layers
 from octo_sync.pipeline.settings import PipelineFile
 from octo_sync.pipeline.values import variable_name
 
-__all__ = ["filled"]
-
 _PART = re.compile(r"\$\{([^{}]*)\}")
 _FILES: Mapping[str, str] = {"destination": "octo.duckdb", "journal": "octo.journal.sqlite"}
 """Keys that may hold an address, and what they hold else."""

@@ -17,20 +17,6 @@ from octo_sync.pipeline.layers import Layers
 from octo_sync.pipeline.settings import DashboardSettings, NotifySettings, PipelineFile, SyncSettings, Target
 from octo_sync.pipeline.tokens import resolve
 
-__all__ = [
-    "beside",
-    "connections",
-    "dashboard",
-    "destination",
-    "notify",
-    "paths",
-    "read_path",
-    "reconciliations",
-    "schedule",
-    "spans",
-    "webhooks",
-]
-
 _SOME_TIME = datetime(2024, 1, 1, tzinfo=UTC)
 """Before a leap day, so that a schedule for it is found to come."""
 

@@ -11,8 +11,6 @@ from octo_sync.pipeline import values
 from octo_sync.pipeline.values import variable_name
 from octo_sync.pipeline.vocabulary import FORBID, Count, Hosts, Says, Seconds, Text, Type, Zone, number
 
-__all__ = ["CAPABILITIES", "OPERATIONS", "ConnectionTable", "ProductFilter", "TokenTable", "token_table"]
-
 CAPABILITIES = frozenset(
     {
         "adjustments",

@@ -15,8 +15,6 @@ from octo_sync.model import Horizon
 from octo_sync.pipeline.settings import PipelineFile
 from octo_sync.pipeline.vocabulary import Says, Type
 
-__all__ = ["KEYS", "Key", "known_below", "pattern", "removed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Key:

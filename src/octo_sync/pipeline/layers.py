@@ -11,8 +11,6 @@ from octo_sync.errors import ConfigError
 from octo_sync.pipeline.keys import KEYS, Key, pattern, removed
 from octo_sync.pipeline.mistakes import dotted, unknown_key
 
-__all__ = ["Layers", "Merged", "dotenv", "merge"]
-
 PREFIX = "OCTO_SYNC_"
 _LARGEST = 256 * 1024
 _DEEPEST = 16

@@ -34,17 +34,6 @@ from octo_sync.pipeline.shipped import local_or_shipped
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = [
-    "STOP_WITHIN",
-    "Pipeline",
-    "PublishSettings",
-    "Setting",
-    "find",
-    "load",
-    "names",
-    "parse",
-]
-
 _LARGEST_FILE = 1024 * 1024
 _AS_WRITTEN = ("pii", "sync", "schedule", "webhooks", "dashboard", "notify", "log_format", "retention")
 _AS_WRITTEN_OF_A_CONNECTION = (

@@ -8,8 +8,6 @@ from pydantic import ValidationError
 from octo_sync.pipeline.keys import KEYS, known_below, pattern, removed
 from octo_sync.pipeline.values import suggest
 
-__all__ = ["dotted", "found", "mistakes", "unknown_key"]
-
 _NOUNS = {
     "string_type": "a text",
     "bool_type": "true or false",

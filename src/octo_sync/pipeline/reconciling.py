@@ -12,8 +12,6 @@ from octo_sync.model import Horizon
 from octo_sync.pipeline import values
 from octo_sync.pipeline.vocabulary import FORBID, Count, Days, Says, Seconds, Switch, Text, Type, Zone
 
-__all__ = ["MEASURES", "ReconcileTable", "ThereTable"]
-
 MEASURES = (
     "mismatched",
     "missing_here",

@@ -21,8 +21,6 @@ from octo_sync.pipeline.weekdays import WEEKDAYS, weekdays
 if TYPE_CHECKING:
     from apscheduler.schedulers.base import BaseScheduler
 
-__all__ = ["Schedules", "missed", "next_time"]
-
 log = logging.getLogger("octo_sync")
 
 Call = Callable[[], Awaitable[object]]

@@ -32,20 +32,6 @@ from octo_sync.pipeline.vocabulary import (
     Zone,
 )
 
-__all__ = [
-    "CareSettings",
-    "DashboardSettings",
-    "Horizons",
-    "NotifySettings",
-    "PipelineFile",
-    "PublishTable",
-    "RetentionSettings",
-    "Schedule",
-    "SyncSettings",
-    "Target",
-    "WebhookSettings",
-]
-
 _BOOKINGS, _AVAILABILITY, _NEAR = Horizon(-90, 365), Horizon(0, 365), Horizon(0, 30)
 
 

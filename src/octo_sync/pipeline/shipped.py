@@ -9,8 +9,6 @@ from typing import Literal
 
 from octo_sync.errors import ConfigError
 
-__all__ = ["Kind", "local_or_shipped", "shipped"]
-
 Kind = Literal["pipelines", "warehouse", "deploy"]
 
 

@@ -8,8 +8,6 @@ from octo_sync.model import Secret
 from octo_sync.pipeline.layers import Layers
 from octo_sync.pipeline.values import header_text, variable_name
 
-__all__ = ["resolve"]
-
 _LARGEST = 64 * 1024
 _MANAGED = "$CREDENTIALS_DIRECTORY/"
 

@@ -14,25 +14,6 @@ from urllib.parse import urlsplit
 
 from octo_sync.model import Horizon, zone_of
 
-__all__ = [
-    "cron",
-    "duration",
-    "header_name",
-    "header_text",
-    "horizon",
-    "host_and_port",
-    "is_loopback",
-    "language",
-    "name",
-    "plain_text",
-    "receiver_url",
-    "refuse_address",
-    "service_url",
-    "suggest",
-    "time_zone",
-    "variable_name",
-]
-
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LONGEST = 366 * 86400.0
 _FURTHEST = 3660

@@ -11,25 +11,6 @@ from pydantic import BeforeValidator, ConfigDict, StrictBool, StrictInt
 from octo_sync.model import Horizon
 from octo_sync.pipeline import values
 
-__all__ = [
-    "FORBID",
-    "Age",
-    "Count",
-    "Cron",
-    "Days",
-    "Hosts",
-    "Listen",
-    "Name",
-    "Number",
-    "Says",
-    "Seconds",
-    "Switch",
-    "Text",
-    "Type",
-    "Zone",
-    "number",
-]
-
 FORBID = ConfigDict(extra="forbid")
 
 

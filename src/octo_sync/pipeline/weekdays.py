@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["WEEKDAYS", "weekdays"]
-
 WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _PART = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>[1-6]))?", re.ASCII)
 

@@ -10,8 +10,6 @@ from octo_sync.errors import JournalError
 from octo_sync.flows.webhooks.plan import HEADER, looks_like_endpoint
 from octo_sync.journal import EndpointRow, Journal
 
-__all__ = ["SECRET_HEADER", "EndpointCache"]
-
 log = logging.getLogger("octo_sync")
 
 SECRET_HEADER = HEADER.lower().encode()

@@ -17,8 +17,6 @@ from prometheus_client.registry import Collector
 
 from octo_sync.errors import OctoSyncError
 
-__all__ = ["CATALOGUE", "Described", "Metrics", "Read"]
-
 log = logging.getLogger("octo_sync")
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

@@ -20,8 +20,6 @@ from octo_sync.pipeline import WebhookSettings
 from octo_sync.receiver.endpoints import SECRET_HEADER, EndpointCache
 from octo_sync.receiver.metrics import Metrics
 
-__all__ = ["Receiver"]
-
 _PROBED_FOR = 1.0
 """Seconds that an answer of /readyz is good for: each look costs a sync of the disk, and anybody may ask."""
 _RETRY_AFTER = b"5"

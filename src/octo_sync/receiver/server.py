@@ -18,8 +18,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from octo_sync.errors import ConfigError
 from octo_sync.pipeline import WebhookSettings
 
-__all__ = ["WebServer"]
-
 _KEEP_ALIVE = 15
 """Seconds that a connection may wait for its next request. Only those who were answered 2xx or 3xx may wait at all."""
 _LOOKS_PER_TIMEOUT = 10
