@@ -5,12 +5,12 @@ import socket
 from pathlib import Path
 from typing import Self
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from octo_sync.errors import LeaseHeld
 from octo_sync.journal.database import WriterLock
 from octo_sync.journal.faults import translated
-from octo_sync.journal.models import LeaseRow, Run, columns, to_text
+from octo_sync.journal.models import LeaseRow, columns, to_text
 from octo_sync.journal.store import Table
 
 _KILLED = "The process ended without closing the run (killed, or the machine stopped); what it owed is still marked."
@@ -88,17 +88,15 @@ class Leases(Table):
 
     def take(self, *, owner: str, pid: int, host: str) -> int:
         """For `acquire`, which holds the lock: the next fence; runs left open by a killed process are closed."""
-        lease, run = columns(LeaseRow), columns(Run)
-        now = self._store.clock.now()
+        now = to_text(self._store.clock.now())
         with self._store.writing() as connection:
-            fence = connection.execute(
-                update(LeaseRow)
-                .where(lease.name == "writer")
-                .values(fence=lease.fence + 1, owner=owner, pid=pid, host=host, acquired_at=now, released_at=None)
-                .returning(lease.fence)
+            fence = connection.exec_driver_sql(
+                "UPDATE leases SET fence = fence + 1, owner = ?, pid = ?, host = ?, acquired_at = ?, released_at = NULL "
+                "WHERE name = 'writer' RETURNING fence",
+                (owner, pid, host, now),
             ).scalar_one()
-            connection.execute(
-                update(Run).where(run.status == "running").values(status="killed", ended_at=now, error=_KILLED)
+            connection.exec_driver_sql(
+                "UPDATE runs SET status = 'killed', ended_at = ?, error = ? WHERE status = 'running'", (now, _KILLED)
             )
         self._store.fence = int(fence)
         return self._store.fence

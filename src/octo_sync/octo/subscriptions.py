@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
+from msgspec import UNSET
+
 from octo_sync.octo.records import Subscription
 
 LISTS = ("data", "subscriptions", "items", "results", "notificationSubscriptions")
@@ -33,19 +35,10 @@ def normalise(record: object) -> Subscription | None:
         return None
     types = record.get("notificationTypes") or record.get("notificationType") or ()
     types = (types,) if isinstance(types, str) else types
+    kinds = {str(each).upper() for each in types} if isinstance(types, list | tuple) else ()
     headers = record.get("headers")
-    return Subscription(
-        id=str(name),
-        url=url,
-        notification_types=tuple(sorted({str(each).upper() for each in types}))
-        if isinstance(types, list | tuple)
-        else (),
-        **(
-            {"headers": {str(key): str(value) for key, value in headers.items()}}
-            if isinstance(headers, Mapping)
-            else {}
-        ),
-    )
+    shown = {str(key): str(value) for key, value in headers.items()} if isinstance(headers, Mapping) else UNSET
+    return Subscription(id=str(name), url=url, notification_types=tuple(sorted(kinds)), headers=shown)
 
 
 def normalise_list(body: object) -> SubscriptionList | None:

@@ -264,7 +264,7 @@ def destination(file: PipelineFile, directory: Path) -> Path | str:
 
 def read_path(file: PipelineFile, directory: Path) -> Path:
     """Where the read copy goes."""
-    if file.publish.path:
+    if file.publish.path != Path():
         return directory / file.publish.path
     warehouse = destination(file, directory)
     return beside(warehouse, "read") if isinstance(warehouse, Path) else directory / "octo.read.duckdb"

@@ -176,7 +176,7 @@ def _typed(key: Key, path: tuple[str, ...], text: str) -> object:
     base = key.base
     if isinstance(base, type) and is_dataclass(base) and len(path) > len(key.path):
         base = typing.get_type_hints(base)[path[-1]]  # a part of a small table such as { include }
-    if base is str or typing.get_origin(base) is typing.Literal:
+    if base in (str, Path) or typing.get_origin(base) is typing.Literal:
         return text
     parsed: dict[str, object]
     try:

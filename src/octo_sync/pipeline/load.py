@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +23,7 @@ from octo_sync.pipeline.settings import (
     Horizons,
     NotifySettings,
     PipelineFile,
+    PublishSettings,
     RetentionSettings,
     Schedule,
     SyncSettings,
@@ -43,21 +44,6 @@ _AS_WRITTEN_OF_A_CONNECTION = (
 """Keys of the file that a pipeline, or a connection, has under the same name."""
 STOP_WITHIN = 5.0
 """Seconds that a stop waits for the landing in hand and for answers: service managers kill after ten."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishSettings:
-    """The read copy: what BI tools open."""
-
-    enabled: bool
-    contacts: bool
-    every: float
-    path: Path
-
-    @property
-    def contacts_path(self) -> Path:
-        """The copy with personal data, which is made when `contacts` is set."""
-        return self.path.with_suffix(".private.duckdb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +218,7 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         horizons=file.horizon,
         connections=tuple(_connection(each, table, tokens[each]) for each, table in file.connections.items()),
         products={each: table.products for each, table in file.connections.items()},
-        publish=PublishSettings(
-            enabled=file.publish.enabled, contacts=file.publish.contacts, every=file.publish.every, path=read_path
-        ),
+        publish=replace(file.publish, path=read_path),
         dashboard_token=shown_to,
         told=told,
         reconciliations=file.reconcile,

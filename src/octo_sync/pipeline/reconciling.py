@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, with_config
@@ -72,15 +73,11 @@ def _meanings(value: object) -> tuple[str, ...]:
     return tuple(str(item) for item in listed)
 
 
-def _file(value: object) -> str:
-    return _ending(value, (".csv", ".xlsx", ".parquet"))
+def _ending(*endings: str) -> BeforeValidator:
+    return BeforeValidator(partial(_ends, endings=endings))
 
 
-def _report(value: object) -> str:
-    return _ending(value, (".html", ".xlsx", ".csv"))
-
-
-def _ending(value: object, endings: tuple[str, ...]) -> str:
+def _ends(value: object, endings: tuple[str, ...]) -> str:
     text = values.plain_text(value)
     if not text.lower().endswith(endings):
         raise ValueError(f"expected a file whose name ends in {', '.join(endings[:-1])} or {endings[-1]}")
@@ -115,7 +112,7 @@ class ThereTable:
 
     file: Annotated[
         str,
-        BeforeValidator(_file),
+        _ending(".csv", ".xlsx", ".parquet"),
         Type("text"),
         Says(
             "Files that end in .csv, .xlsx or .parquet, relative to the project; `*` stands for anything.",
@@ -193,7 +190,7 @@ class ReconcileTable:
         Says("Limits for exit code 3, such as `mismatched>0, abs_amount_eur>100`."),
     ] = "differences>0"
     write: Annotated[
-        tuple[Annotated[str, BeforeValidator(_report)], ...],
+        tuple[Annotated[str, _ending(".html", ".xlsx", ".csv")], ...],
         Type("list of files"),
         Says("Reports that every run writes: .html, .xlsx, .csv."),
     ] = ()
@@ -223,11 +220,8 @@ class ReconcileTable:
 
     def key_columns(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
         """`keys` as columns here and there."""
-        found = []
-        for text in self.keys:
-            here, _, there = text.partition("=")
-            found.append((_columns(here), _columns(there or here)))
-        return found
+        sides = [text.partition("=") for text in self.keys]
+        return [(_columns(here), _columns(there or here)) for here, _, there in sides]
 
 
 def _columns(text: str) -> tuple[str, ...]:

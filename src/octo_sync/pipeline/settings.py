@@ -5,6 +5,7 @@ A field without `Says` is not a key: one value fits every service, with its reas
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, with_config
@@ -123,15 +124,23 @@ class SyncSettings:
 
 @with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishTable:
+class PublishSettings:
     """The read copy: what BI tools open."""
 
     enabled: Annotated[Switch, Says("Publish after each landing run.")] = True
     contacts: Annotated[Switch, Says("Also publish a copy of the file with names and contact data.")] = False
     every: Annotated[Seconds, Says("`serve` publishes after landings, at most this often.")] = 60.0
     path: Annotated[
-        Text, Says("The read copy, relative to the project.", default="`octo.read.duckdb` for `octo.duckdb`")
-    ] = ""
+        Path,
+        BeforeValidator(values.plain_text),
+        Type("text"),
+        Says("The read copy, relative to the project.", default="`octo.read.duckdb` for `octo.duckdb`"),
+    ] = Path()
+
+    @property
+    def contacts_path(self) -> Path:
+        """The copy with personal data, which is made when `contacts` is set."""
+        return self.path.with_suffix(".private.duckdb")
 
 
 @with_config(FORBID)
@@ -308,7 +317,7 @@ class PipelineFile:
         dict[Name, ConnectionTable], Field(min_length=1), Says("One table per token: `[connections.NAME]`.")
     ]
     sync: Annotated[SyncSettings, Says("Retries, deletions, payloads.")] = field(default_factory=SyncSettings)
-    publish: Annotated[PublishTable, Says("The read copy.")] = field(default_factory=PublishTable)
+    publish: Annotated[PublishSettings, Says("The read copy.")] = field(default_factory=PublishSettings)
     schedule: Annotated[Schedule, Says("When `serve` pulls.")] = field(default_factory=Schedule)
     webhooks: Annotated[WebhookSettings, Says("The receiver of notifications.")] = field(
         default_factory=WebhookSettings

@@ -164,17 +164,13 @@ def header_text(value: object) -> str:
     return value
 
 
-def service_url(value: object) -> str:
-    """The base URL of an OCTO service without a trailing slash: scheme, host, optional port and path, nothing else."""
-    return _url(value, "https://api.example.com/octo/v1")
-
-
 def receiver_url(value: object) -> str:
-    """The same for the public address of our receiver."""
-    return _url(value, "https://hooks.example.com/octo")
+    """The public address of our receiver; see `service_url`."""
+    return service_url(value, example="https://hooks.example.com/octo")
 
 
-def _url(value: object, example: str) -> str:
+def service_url(value: object, *, example: str = "https://api.example.com/octo/v1") -> str:
+    """The base URL of an OCTO service without a trailing slash: scheme, host, optional port and path, nothing else."""
     text = plain_text(value)
     wanted = f'expected an address such as "{example}"'
     try:
