@@ -135,9 +135,8 @@ class JournalMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def forget(self, data: st.DataObject) -> None:
         if claim := self.taken(data):
-            self.journal.subjects.forget([claim])
-            if self.model.known[claim.subject].wanted == claim.wanted_seq:
-                del self.model.known[claim.subject]
+            self.journal.subjects.forget([claim.subject])
+            del self.model.known[claim.subject]
 
     @rule(seconds=st.sampled_from([1, 5, 60]))
     def wait(self, seconds: int) -> None:

@@ -308,7 +308,7 @@ def test_an_owner_whose_session_was_killed_is_stopped_by_the_next_owner_and_not_
             with pytest.raises(LeaseHeld):
                 journal.subjects.failed(third, error_code="X", message="", retry_at=None, quarantine=True, run_id="r")
             with pytest.raises(LeaseHeld):
-                journal.subjects.forget([third])
+                journal.subjects.forget([third.subject])
             with pytest.raises(LeaseHeld):
                 journal.subjects.claim(1, run_id="r")
             assert other.subjects.dirty_count() == 2

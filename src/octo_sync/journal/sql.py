@@ -160,12 +160,8 @@ UPDATE subjects SET
 WHERE connection = ?1 AND kind = ?2 AND "key" = ?3 AND landed_seq < ?4
 """
 
-# The subject does not exist any more: ?1 connection, ?2 kind, ?3 key, ?4 the wanted_seq that this conclusion answers,
-# or null. Marked again since: it stays, and the next fetch concludes anew (R2).
-FORGET = """
-DELETE FROM subjects
-WHERE connection = ?1 AND kind = ?2 AND "key" = ?3 AND (CAST(?4 AS BIGINT) IS NULL OR wanted_seq <= ?4)
-"""
+# The subject does not exist any more: ?1 connection, ?2 kind, ?3 key.
+FORGET = 'DELETE FROM subjects WHERE connection = ?1 AND kind = ?2 AND "key" = ?3'
 
 # How much can still be worked on, now or later: ?1 kinds, ?2 connections.
 DIRTY_COUNT = """

@@ -140,24 +140,15 @@ class Subjects:
                 if self._held_of(claim) is not None:
                     del self._held[claim.subject]
 
-    def forget(self, subjects: Iterable[Subject | Claim]) -> None:
-        """These do not exist any more: their rows go. A claim's row stays when it was marked again meanwhile (R2)."""
+    def forget(self, subjects: Collection[Subject]) -> None:
+        """These do not exist any more: their rows go, and whoever works on them has nothing to hand back."""
+        if not subjects:
+            return
         with self._store.lock:
-            wanted = list(subjects)
-            rows = [
-                (*key_of(one.subject), one.wanted_seq) if isinstance(one, Claim) else (*key_of(one), None)
-                for one in wanted
-            ]
-            if not rows:
-                return
             with self._store.writing() as connection:
                 self._store.check_fence(connection)
-                connection.exec_driver_sql(sql.FORGET, rows)
-            for one in wanted:
-                if isinstance(one, Claim):
-                    self.release([one])
-                else:
-                    self.let_go([one])
+                connection.exec_driver_sql(sql.FORGET, [key_of(subject) for subject in subjects])
+            self.let_go(subjects)
 
     # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────
 

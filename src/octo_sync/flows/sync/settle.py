@@ -229,5 +229,4 @@ def _forget(ports: Ports, gone: Sequence[Absence]) -> None:
         for row in ports.journal.subjects.rows(connection, SubjectKind.AVAILABILITY)
         if (connection, row.subject.parts[0]) in products or (connection, *row.subject.parts[:2]) in options
     ]
-    if stale:
-        ports.journal.subjects.forget(stale)
+    ports.journal.subjects.forget(stale)
