@@ -13,12 +13,11 @@ from octo_sync.octo.quirks import (
     ignored_capabilities,
     languages_offered,
     looks_capped,
-    normalise,
-    normalise_list,
     other_path_spelling,
     shrink,
     spell_capability,
 )
+from octo_sync.octo.subscriptions import normalise, normalise_list
 
 NOVEMBER = Window(date(2026, 11, 1), date(2026, 11, 30))
 ALL = ("octo/pricing", "content", "octo/extras")

@@ -20,21 +20,6 @@ from octo_sync.octo.oddities import mend_booking, mend_departures, mend_product,
 from octo_sync.octo.reading import INVALID, BadRecord, Raw, Reader
 from octo_sync.octo.records import Availability, Booking, Product, Supplier
 
-__all__ = [
-    "LINE",
-    "BadRecord",
-    "Checked",
-    "CheckedBookings",
-    "CheckedProducts",
-    "Known",
-    "Screen",
-    "Screened",
-    "check_availability",
-    "check_bookings",
-    "check_products",
-    "check_supplier",
-]
-
 T = TypeVar("T")
 
 

@@ -7,22 +7,6 @@ from typing import Literal
 
 from octo_sync.model import Connection, Window
 from octo_sync.octo.answer import Answer
-from octo_sync.octo.subscriptions import SubscriptionList, normalise, normalise_list
-
-__all__ = [
-    "SubscriptionList",
-    "booking_dates_mean",
-    "capability_header",
-    "ignored_capabilities",
-    "languages_offered",
-    "looks_capped",
-    "normalise",
-    "normalise_list",
-    "other_path_spelling",
-    "other_spelling",
-    "shrink",
-    "spell_capability",
-]
 
 CAP = 100
 CREATION_SLACK = timedelta(days=1)

@@ -11,6 +11,7 @@ from octo_sync.flows.doctor.seen import Check, Kept, Seen, rows_of
 from octo_sync.model import Connection
 from octo_sync.octo import quirks
 from octo_sync.octo.answer import Answer
+from octo_sync.octo.subscriptions import normalise_list
 
 __all__ = ["NO_SUCH_PATH", "authentication", "capabilities", "echo", "fruitful_spelling", "ignored", "notifications"]
 
@@ -143,7 +144,7 @@ def notifications(seen: Seen, kept: Kept) -> Iterable[Check]:
     if seen.subscriptions is not None:
         readable = False
         with contextlib.suppress(OctoSyncError):
-            readable = quirks.normalise_list(seen.subscriptions.json()) is not None
+            readable = normalise_list(seen.subscriptions.json()) is not None
         if readable:
             yield Check(name, "passed", "subscriptions can be read")
         else:

@@ -21,6 +21,7 @@ from octo_sync.model import Claim, Subject, SubjectKind, Window
 from octo_sync.octo import checking, endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.endpoints import Call
+from octo_sync.octo.reading import BadRecord
 from octo_sync.tables import form
 
 __all__ = ["BadRecords", "Fetched", "Fetcher"]
@@ -44,7 +45,7 @@ class BadRecords:
     """Records of one answer that did not fit, and those that did and may leave quarantine."""
 
     resource: str
-    bad: tuple[checking.BadRecord, ...]
+    bad: tuple[BadRecord, ...]
     good: tuple[str, ...]
 
 
