@@ -37,7 +37,7 @@ def moved(found: FoundDifference, **changes: object) -> FoundDifference:
 
 
 def store(journal: Journal, *found: FoundDifference, day: int = 0, window: Window = JULY, seen=(), **changes):
-    """A run on a day after the first."""
+    """A run on a day after the first; since when each that it found is known, if it is open."""
     now = NOON + day * DAY
     said = {
         "name": "ledger",
@@ -52,7 +52,11 @@ def store(journal: Journal, *found: FoundDifference, day: int = 0, window: Windo
         "totals": [{"side": "here", "currency": "EUR", "rows": 9, "amounts": {"gross": "80.00"}}],
         "verdict": "over" if found else "ok",
     }
-    return journal.reconciliations.store(ReconciliationRun(**{**said, **changes}), found, seen)
+    run = ReconciliationRun(**{**said, **changes})
+    journal.reconciliations.store(run, found, seen)
+    since = {(d.key, d.bucket, d.field): d.first_seen_at for d in journal.reconciliations.open_differences(run.name)}
+    told = {(one.key.replace("\0", "\N{REPLACEMENT CHARACTER}"), one.bucket, one.field): one.key for one in found}
+    return {(key, *identity[1:]): since[identity] for identity, key in told.items() if identity in since}
 
 
 def open_keys(journal: Journal, name: str | None = "ledger") -> list[str]:

@@ -57,10 +57,8 @@ class Reconciliations:
         self._settings = settings
         self._erasures = erasures
 
-    def store(
-        self, run: ReconciliationRun, found: Sequence[FoundDifference], seen: Collection[_Identity] = ()
-    ) -> Mapping[_Identity, datetime]:
-        """Store a comparison and age its differences; when each that was found was first seen, by key, bucket and field.
+    def store(self, run: ReconciliationRun, found: Sequence[FoundDifference], seen: Collection[_Identity] = ()) -> None:
+        """Store a comparison and age its differences.
 
         Found again: its values are renewed and `first_seen_at` stays; after it had been resolved, it is new. Not found any
         more: resolved, if its day lies in the run's window, or it has none and that window is as long as that of the run that
@@ -89,13 +87,6 @@ class Reconciliations:
                 counted["open_differences"] = _count(opened, _open(name))
                 opened.execute(insert(ReconciliationRun).values(**run.model_dump(exclude_unset=True), **counted))
                 self._changed(opened)
-        difference = columns(DifferenceRow)
-        identity_and_age = select(difference.key, difference.bucket, difference.field, difference.first_seen_at)
-        stored = self._store.ask(identity_and_age.where(_open(name)))
-        first_seen = {(key, bucket, field): moment for key, bucket, field, moment in stored}
-        # Said again after other runs, some may have been resolved since.
-        told = {(one.key, one.bucket, one.field): identity for identity, one in zip(rows, found, strict=True)}
-        return {own: first_seen[identity] for own, identity in told.items() if identity in first_seen}
 
     @staticmethod
     def _age(
