@@ -13,16 +13,19 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from random import Random
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from octo_sync.destinations.erasing import ContactKey
+from octo_sync.destinations.erasing import ContactKey, ContactRow
 from octo_sync.journal import Erasure, Journal
+from octo_sync.octo import records
 from octo_sync.octo.checking import Screen, Screened
 from octo_sync.octo.records import Booking
 
 __all__ = ["Contact", "Mode", "Privacy", "name_of", "normal_email", "normal_phone", "texts_of"]
 
 Mode = Literal["keep", "hash", "drop"]
+Contact = ContactRow | records.Contact
+"""As landed or as received; a text may be absent, null or empty."""
 
 _HASHED_FIELDS = ("first_name", "last_name", "email_address", "phone_number", "country", "postal_code")
 _HASH = re.compile(r"[0-9a-f]{32}")
@@ -31,25 +34,6 @@ _FEWEST_DIGITS = 5
 _SHORTEST_TEXT = 5
 """Characters that a person's text must have to be looked for in other texts: shorter ones are in everybody's."""
 _SECRET_BYTES = 32
-
-
-class Contact(Protocol):
-    """A contact, as received or as landed; a text may be absent, null or empty."""
-
-    @property
-    def full_name(self) -> object: ...  # noqa: D102 - as it says
-
-    @property
-    def first_name(self) -> object: ...  # noqa: D102 - as it says
-
-    @property
-    def last_name(self) -> object: ...  # noqa: D102 - as it says
-
-    @property
-    def email_address(self) -> object: ...  # noqa: D102 - as it says
-
-    @property
-    def phone_number(self) -> object: ...  # noqa: D102 - as it says
 
 
 def _text(value: object) -> str:

@@ -91,27 +91,17 @@ def _reason(error: Exception) -> str:
 
 def webhook_findings(url: str, reached: Reached, *, serves: bool) -> list[Finding]:
     """What that means, purely. `serves`: `octo-sync serve` runs on this project now."""
-    host = urlsplit(url).hostname or ""
-    start = advise("proxy" if serves else "serve")
-    if reached.problem:
-        text = f"{host} cannot be reached from here: {reached.problem}"
-        consequence = "Services cannot deliver; the copy is as fresh as its pulls."
-        return [
-            Finding(
-                _AREA,
-                "address",
-                "fail",
-                text,
-                advise("unreachable", start=start),
-                consequence=consequence,
-            )
-        ]
-    status = reached.status
+    host, status = urlsplit(url).hostname or "", reached.status
     is_ours = status == 401 and not reached.body and "www-authenticate" not in reached.headers  # noqa: PLR2004 - HTTP's
     if is_ours:
         return [Finding(_AREA, "address", "ok", f"{host} reaches the receiver: a wrong secret is refused with 401")]
-    consequence, fix = "Deliveries are refused, and the service repeats them in vain.", start
-    if 200 <= status < 300:  # noqa: PLR2004 - HTTP's own numbers
+    fix = advise("proxy" if serves else "serve")
+    consequence = "Deliveries are refused, and the service repeats them in vain."
+    if reached.problem:
+        text = f"{host} cannot be reached from here: {reached.problem}"
+        consequence = "Services cannot deliver; the copy is as fresh as its pulls."
+        fix = advise("unreachable", start=fix)
+    elif 200 <= status < 300:  # noqa: PLR2004 - HTTP's own numbers
         text = f"{host} answered {status} to a wrong secret: that is not our receiver"
         consequence = "Deliveries are acknowledged by somebody who does not keep them, so they are lost."
         fix = advise("proxy answers")

@@ -15,11 +15,9 @@ _SHOWN = 3
 def closed_days(seen: Seen) -> Iterable[Check]:
     """Whether closed days have a row."""
     name, looked = "closed days", 0
-    for answer, _ in seen.availability:
-        rows = rows_of(answer)
-        if any(row.get("status") == "CLOSED" for row in rows):
-            yield Check(name, "passed", "availability contains them")
-            return
+    if any(row.get("status") == "CLOSED" for row in seen.departures):
+        yield Check(name, "passed", "availability contains them")
+        return
     for answer, window in seen.availability:
         days = {
             day for row in rows_of(answer) if (day := day_of(row)) is not None and window.start <= day <= window.end
@@ -63,7 +61,7 @@ def days_shown(seen: Seen, kept: Kept) -> Iterable[Check]:
 
 def seats(seen: Seen) -> Iterable[Check]:
     """Whether seats are told."""
-    rows = [row for answer, _ in seen.availability for row in rows_of(answer) if row.get("status") != "FREESALE"]
+    rows = [row for row in seen.departures if row.get("status") != "FREESALE"]
     if not rows:
         yield Check("seats", "unknown", "no departure with limited seats was seen")
     elif any(isinstance(row.get("capacity"), int) for row in rows):

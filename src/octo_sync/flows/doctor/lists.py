@@ -8,7 +8,7 @@ from octo_sync.flows.doctor.advice import advise
 from octo_sync.flows.doctor.capabilities import ignored
 from octo_sync.flows.doctor.seen import Check, Kept, Seen, objects, rows_of
 from octo_sync.model import Connection, Horizon
-from octo_sync.octo import checking, quirks
+from octo_sync.octo import quirks
 from octo_sync.octo.answer import Answer
 
 __all__ = ["cancelled", "dates", "lapsed", "lengths", "prices"]
@@ -22,7 +22,7 @@ _MEANS = {"travel": "travel date", "creation": "day of booking"}
 def cancelled(seen: Seen) -> Iterable[Check]:
     """Whether lists contain cancelled bookings."""
     name = "cancelled bookings"
-    rows = [row for answer, _ in seen.bookings for row in rows_of(answer)]
+    rows = seen.listed
     if any(row.get("status") == "CANCELLED" for row in rows):
         yield Check(name, "passed", "lists contain them")
         return
@@ -67,13 +67,8 @@ def dates(seen: Seen, connection: Connection, kept: Kept) -> Iterable[Check]:
     """What `localDate` means in lists of bookings."""
     name, fits = "dates of lists", {"travel": False, "creation": False}
     ahead: list[int] = []
-    for answer, window in seen.bookings:
-        try:
-            checked = checking.check_bookings(answer.body)
-        except OctoSyncError:
-            continue
-        ahead += [(travel - made).days for travel, made in checked.dates if travel and made]
-        means = quirks.booking_dates_mean(checked.dates, window)
+    for means, dates in seen.dates():
+        ahead += [(travel - made).days for travel, made in dates if travel and made]
         if means in fits:
             fits[means] = True
     configured = connection.booking_date_means
@@ -148,8 +143,7 @@ def prices(seen: Seen, connection: Connection) -> Iterable[Check]:
     name, priced = "prices of bookings", _priced_options(seen.products)
     rows = {
         row.get("uuid"): row
-        for answer, _ in seen.bookings
-        for row in rows_of(answer)
+        for row in seen.listed
         if _amount(row) is not None and row.get("status") not in ("CANCELLED", "EXPIRED")
     }
     free = [row for row in rows.values() if not _amount(row)]

@@ -6,6 +6,7 @@
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -42,24 +43,19 @@ class Finding:
 def machine(python: tuple[int, ...], versions: Mapping[str, str], *, zones: str = "") -> list[Finding]:
     """Python, libraries, time-zone data. `versions` by library, `zones` what is known of the time-zone data's version."""
     text = ".".join(map(str, python[:3]))
-    good = python >= (3, 11)
-    has_zones = zone_of("Europe/Lisbon") is not None
+    good, duckdb = python >= (3, 11), versions["duckdb"]
+    number = tuple(int(part) for part in duckdb.split(".")[:2] if part.isdigit())
     return [
         Finding("machine", "python", "ok" if good else "fail", text, NONE if good else advise("python")),
         Finding("machine", "octo-sync", "ok", versions["octo-sync"]),
-        _duckdb(versions["duckdb"]),
+        Finding("machine", "duckdb", "ok", duckdb)
+        if (1, 5) <= number < (3,)
+        else Finding("machine", "duckdb", "fail", f"{duckdb}; 1.5 to 2 are supported", advise("duckdb")),
         Finding("machine", "sqlite", "ok", versions["sqlite"]),
         Finding("machine", "time zones", "ok", zones or "time-zone data is there")
-        if has_zones
+        if zone_of("Europe/Lisbon")
         else Finding("machine", "time zones", "fail", "no time-zone data", advise("zones missing")),
     ]
-
-
-def _duckdb(version: str) -> Finding:
-    number = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    if (1, 5) <= number < (3,):
-        return Finding("machine", "duckdb", "ok", version)
-    return Finding("machine", "duckdb", "fail", f"{version}; 1.5 to 2 are supported", advise("duckdb"))
 
 
 # -- the copy ----------------------------------------------------------------------------------------------------------
@@ -123,16 +119,10 @@ def files(
     """
     found = [_directory(directory, writable), *_modes([*private, *secret])]
     if lease and lease.released_at is None and alive(lease.pid, lease.host):
-        found.append(
-            Finding(
-                "files",
-                "lock",
-                "ok",
-                f"{lease.owner} (pid {lease.pid} on {lease.host}) works here since {lease.acquired_at:%H:%M:%S} UTC",
-            )
-        )
+        held = f"{lease.owner} (pid {lease.pid} on {lease.host}) works here since {lease.acquired_at:%H:%M:%S} UTC"
     else:
-        found.append(Finding("files", "lock", "ok", "free"))
+        held = "free"
+    found.append(Finding("files", "lock", "ok", held))
     if storage:
         found.append(Finding("files", "storage", "ok", f"read copy in DuckDB storage version {storage}"))
     found.append(_room(directory, free, warehouse))
@@ -140,29 +130,17 @@ def files(
 
 
 def _directory(directory: Path, writable: Callable[[Path], bool]) -> Finding:
-    here = directory if directory.exists() else directory.absolute().parent
+    here = (directory if directory.exists() else directory.absolute().parent).absolute()
+    finding = partial(Finding, "files", "directory")
     if not here.is_dir():
-        return Finding(
-            "files", "directory", "fail", f"{directory} does not exist", advise("no directory", path=directory)
-        )
+        return finding("fail", f"{directory} does not exist", advise("no directory", path=directory))
     if not writable(here):
-        return Finding(
-            "files",
-            "directory",
-            "fail",
-            f"{here.absolute()} cannot be written",
-            advise("not writable", path=here.absolute()),
-        )
+        return finding("fail", f"{here} cannot be written", advise("not writable", path=here))
     mode = stat.S_IMODE(here.stat().st_mode)
     if mode & 0o022 and not mode & stat.S_ISVTX:
-        return Finding(
-            "files",
-            "directory",
-            "warn",
-            f"{here.absolute()} may be written by other users (mode {mode:04o})",
-            advise("open directory", path=here.absolute()),
-        )
-    return Finding("files", "directory", "ok", f"{here.absolute()} is writable")
+        text = f"{here} may be written by other users (mode {mode:04o})"
+        return finding("warn", text, advise("open directory", path=here))
+    return finding("ok", f"{here} is writable")
 
 
 def _modes(paths: Iterable[Path]) -> list[Finding]:

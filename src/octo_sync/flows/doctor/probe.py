@@ -11,7 +11,7 @@ from typing import Any
 from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows.doctor.seen import Seen, days_ahead, options_of, rows_of
 from octo_sync.model import Horizon, Window
-from octo_sync.octo import checking, endpoints, quirks
+from octo_sync.octo import endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.endpoints import Call
 
@@ -87,7 +87,7 @@ class _Questions:
 
     async def is_it_there(self) -> None:
         """A hold that lapsed and is listed, by its own id."""
-        for row in (row for answer, _ in self._seen.bookings for row in rows_of(answer)):
+        for row in self._seen.listed:
             lapsed = row.get("status") == "EXPIRED" or (
                 row.get("status") == "ON_HOLD" and str(row.get("utcExpiresAt") or "9") < self._today.isoformat()
             )
@@ -129,7 +129,7 @@ class _Questions:
     async def another_option(self) -> None:
         """Another product's availability, where no closed day was met."""
         other = _another_option(self._seen)
-        if other is None or _has_closed(self._seen):
+        if other is None or any(row.get("status") == "CLOSED" for row in self._seen.departures):
             return
         window = days_ahead(self._today, _DAYS)
         answer = await self._take(endpoints.availability(*other, window.start, window.end))
@@ -138,16 +138,13 @@ class _Questions:
 
     async def whose_is_it(self) -> None:
         """What nobody has: how it is told decides whether a deletion can ever be proven."""
-        unknown: dict[str, ServiceError | None] = {}
-        calls: dict[str, Call[Any]] = {
-            "booking": endpoints.booking(NOBODYS_BOOKING),
-            "product": endpoints.product(NOBODYS_PRODUCT),
+        booking = await self._take(endpoints.booking(NOBODYS_BOOKING), reserved=0)
+        product = await self._take(endpoints.product(NOBODYS_PRODUCT), reserved=0)
+        self._seen.unknown = {
+            what: said if isinstance(said, ServiceError) else None
+            for what, said in (("booking", booking), ("product", product))
+            if said is not None
         }
-        for what, call in calls.items():
-            said = await self._take(call, reserved=0)
-            if said is not None:
-                unknown[what] = said if isinstance(said, ServiceError) else None
-        self._seen.unknown = unknown
 
 
 def _is_list(answer: Answer) -> bool:
@@ -158,23 +155,11 @@ def _is_list(answer: Answer) -> bool:
 
 
 def _has_cancelled(seen: Seen) -> bool:
-    return any(row.get("status") == "CANCELLED" for answer, _ in seen.bookings for row in rows_of(answer))
-
-
-def _has_closed(seen: Seen) -> bool:
-    return any(row.get("status") == "CLOSED" for answer, _ in seen.availability for row in rows_of(answer))
+    return any(row.get("status") == "CANCELLED" for row in seen.listed)
 
 
 def _means(seen: Seen) -> str:
-    for answer, window in seen.bookings:
-        try:
-            checked = checking.check_bookings(answer.body)
-        except OctoSyncError:
-            continue
-        means = quirks.booking_dates_mean(checked.dates, window)
-        if means in ("travel", "creation"):
-            return means
-    return "unknown"
+    return next((means for means, _ in seen.dates() if means in ("travel", "creation")), "unknown")
 
 
 def _another_option(seen: Seen) -> tuple[str, str] | None:

@@ -1,7 +1,8 @@
 """What was asked of a service and answered, and what a check of it says."""
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from typing import Any, Literal
 from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows.doctor.advice import NONE, Fix
 from octo_sync.model import Horizon, Window
+from octo_sync.octo import checking, quirks
 from octo_sync.octo.answer import Answer
 
 __all__ = ["Check", "Kept", "Result", "Seen", "day_of", "days_ahead", "objects", "options_of", "rows_of"]
@@ -64,6 +66,23 @@ class Seen:
     """What was said of a product and of a booking that nobody has; None: it was shown as if it were there."""
     subscriptions: Answer | None = None
     no_subscriptions: ServiceError | None = None
+
+    @property
+    def listed(self) -> list[dict[str, Any]]:
+        """The bookings of all lists."""
+        return [row for answer, _ in self.bookings for row in rows_of(answer)]
+
+    @property
+    def departures(self) -> list[dict[str, Any]]:
+        """The records of availability."""
+        return [row for answer, _ in self.availability for row in rows_of(answer)]
+
+    def dates(self) -> Iterator[tuple[str, Sequence[tuple[date | None, date | None]]]]:
+        """Of each list of bookings what its dates mean, as far as it shows, and the days of travel and of booking in it."""
+        for answer, window in self.bookings:
+            with contextlib.suppress(OctoSyncError):
+                checked = checking.check_bookings(answer.body)
+                yield quirks.booking_dates_mean(checked.dates, window), checked.dates
 
 
 def rows_of(answer: Answer | None) -> list[dict[str, Any]]:

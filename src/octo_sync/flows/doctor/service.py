@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from octo_sync.errors import AuthenticationRefused, OctoSyncError, ServiceError, ServiceUnavailable
@@ -31,6 +31,7 @@ from octo_sync.pipeline.values import is_loopback
 
 __all__ = ["MOST_CALLS", "Examined", "as_finding", "certificate_finding", "service", "with_little_patience"]
 
+T = TypeVar("T")
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Certificate = Callable[[str, int], Awaitable[datetime | str]]
 """When the certificate of a host ends, or a sentence that says why none was shown."""
@@ -179,6 +180,17 @@ class _Look:
             self._say(name, "fail", str(error))
         return None
 
+    async def _checked(
+        self, name: str, call: Call[Any], check: Callable[[bytes], T]
+    ) -> tuple[Answer, T] | tuple[None, None]:
+        """The answer and what it becomes, or a finding that says why there is none."""
+        if (answer := await self._send(name, call)) is not None:
+            try:
+                return answer, check(answer.body)
+            except OctoSyncError as error:
+                self._say(name, "fail", str(error))
+        return None, None
+
     async def _supplier(self) -> bool:
         before = self._clock.now()
         answer = await self._send("answer", endpoints.supplier())
@@ -210,19 +222,12 @@ class _Look:
             self._say("clock", "ok", "agrees with the service")
 
     async def _products(self) -> Answer | None:
-        answer = await self._send("products", endpoints.products())
-        if answer is None:
-            return None
-        try:
-            checked = checking.check_products(answer.body)
-        except OctoSyncError as error:
-            self._say("products", "fail", str(error))
+        answer, checked = await self._checked("products", endpoints.products(), checking.check_products)
+        if answer is None or checked is None:
             return None
         bad = f", {len(checked.bad)} that do not fit" if checked.bad else ""
         level: Level = "warn" if checked.bad or not checked.ids else "ok"
-        fix = advise("bad records") if checked.bad else NONE
-        if not checked.ids and not checked.bad:
-            fix = advise("no products")
+        fix = advise("bad records") if checked.bad else NONE if checked.ids else advise("no products")
         self._seen.products = answer
         self._cut("products", len(checked.ids))
         self._say("products", level, f"{len(checked.ids)} products{bad}", fix)
@@ -276,13 +281,9 @@ class _Look:
         product, option = first
         days = _QUICK_DAYS if self._quick else _WHOLE_DAYS
         window = days_ahead(self._clock.now().date(), days)
-        answer = await self._send("availability", endpoints.availability(product, option, window.start, window.end))
-        if answer is None:
-            return
-        try:
-            checked = checking.check_availability(answer.body)
-        except OctoSyncError as error:
-            self._say("availability", "fail", str(error))
+        call = endpoints.availability(product, option, window.start, window.end)
+        answer, checked = await self._checked("availability", call, checking.check_availability)
+        if answer is None or checked is None:
             return
         level: Level = "warn" if checked.bad else "ok"
         self._seen.availability.append((answer, window))
@@ -291,13 +292,9 @@ class _Look:
     async def _bookings(self) -> None:
         today = self._clock.now().date()
         window = Window(today - timedelta(days=7), today + timedelta(days=7))
-        answer = await self._send("bookings", endpoints.bookings(start=window.start, end=window.end))
-        if answer is None:
-            return
-        try:
-            checked = checking.check_bookings(answer.body)
-        except OctoSyncError as error:
-            self._say("bookings", "fail", str(error))
+        call = endpoints.bookings(start=window.start, end=window.end)
+        answer, checked = await self._checked("bookings", call, checking.check_bookings)
+        if answer is None or checked is None:
             return
         self._seen.bookings.append((answer, window))
         self._cut("bookings", len(checked.ids))

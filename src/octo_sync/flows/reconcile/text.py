@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from octo_sync.flows.export.files import formula_safe, writing
-from octo_sync.flows.reconcile.words import COLUMNS, age_days, cells, controls, pairs, proven
+from octo_sync.flows.reconcile.words import COLUMNS, cells, controls, difference_cells, pairs, proven
 from octo_sync.flows.wording import exact
 from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, ExplainedMoney, Item, Outcome, Side
 
@@ -108,19 +108,9 @@ def _sums(sums: ExplainedMoney, currency: str | None) -> dict[str, Any]:
 
 
 def _difference(outcome: Outcome, item: Item, difference: Difference) -> dict[str, Any]:
-    currency = difference.currency or item.currency
-    return {
-        "field": difference.field,
-        "here": difference.here_value,
-        "there": difference.there_value,
-        "difference": _plain(difference.delta_amount, currency),
-        "currency": currency,
-        "reason": difference.reason,
-        "code": difference.code,
-        "first_seen_at": _plain(difference.first_seen_at),
-        "age_days": age_days(difference, outcome.rules),
-        "new": difference.is_new,
-    }
+    found = difference_cells(outcome, item, difference)
+    names = {"first_seen": "first_seen_at"}
+    return {names.get(name, name): _plain(value, found["currency"]) for name, value in found.items()}
 
 
 def _plain(value: object, currency: str | None = None) -> Any:  # noqa: ANN401, PLR0911 - JSON; a line for each kind of value

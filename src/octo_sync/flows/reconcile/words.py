@@ -32,6 +32,7 @@ __all__ = [
     "by_importance",
     "cells",
     "controls",
+    "difference_cells",
     "facts",
     "items_by_importance",
     "main_amount",
@@ -248,19 +249,24 @@ def cells(outcome: Outcome, item: Item, difference: Difference | None) -> dict[s
         "acceptance": accepted_text(item.acceptance) if item.acceptance else None,
     }
     if difference is not None:
-        found |= {
-            "field": difference.field,
-            "here": difference.here_value,
-            "there": difference.there_value,
-            "difference": difference.delta_amount,
-            "currency": difference.currency or item.currency,
-            "reason": difference.reason,
-            "code": difference.code,
-            "first_seen": difference.first_seen_at,
-            "age_days": age_days(difference, outcome.rules),
-            "new": difference.is_new,
-        }
+        found |= difference_cells(outcome, item, difference)
     return {name: found.get(name) for name in COLUMNS}
+
+
+def difference_cells(outcome: Outcome, item: Item, difference: Difference) -> dict[str, Any]:
+    """Those that a difference has of its own."""
+    return {
+        "field": difference.field,
+        "here": difference.here_value,
+        "there": difference.there_value,
+        "difference": difference.delta_amount,
+        "currency": difference.currency or item.currency,
+        "reason": difference.reason,
+        "code": difference.code,
+        "first_seen": difference.first_seen_at,
+        "age_days": age_days(difference, outcome.rules),
+        "new": difference.is_new,
+    }
 
 
 def accepted_text(acceptance: Acceptance) -> str:

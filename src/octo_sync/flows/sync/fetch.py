@@ -6,7 +6,7 @@ answer (R6). Longer than most modules, so that each kind's way from request to c
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -111,11 +111,7 @@ class Fetcher:
             return same
         checked = checking.check_supplier(answer.body)
         lines = self._lines(claim, answer, "supplier", checked, None)
-        payloads = (
-            [Payload("supplier", checked.ids[0], memoryview(answer.body), answer.digest.hex())] if checked.ids else []
-        )
-        if "supplier" not in self._ports.pipeline.sync.raw:
-            payloads = []
+        payloads = (Payload("supplier", one, memoryview(answer.body), answer.digest.hex()) for one in checked.ids[:1])
         return self._fetched(claim, pieces, "supplier", [checked], lines, None, payloads)
 
     async def _products(self, claim: Claim, known: Covered | None) -> Fetched:
@@ -137,24 +133,23 @@ class Fetcher:
                 raise
         if same := self._unchanged(claim, known, pieces, "products", None):
             return same
-        checks, lines, payloads = [], [], []
-        served: set[str] = set()
+        checks, lines = [], []
+        served: list[str] = []
         for (_, answer), asked in zip(pieces.calls, languages, strict=False):
             told = (answer.headers.get("content-language") or asked).split(",")[0].strip()
             if told in served:
                 continue  # the service has no text in that language and fell back to one we have
-            served.add(told)
+            served.append(told)
             checked = checking.check_products(answer.body, single=one)
             if one:
                 _require_own(subject, checked)
             checks.append(checked)
             lines += self._lines(claim, answer, "products", checked, None, language=told, first=len(served) == 1)
-            if "products" not in self._ports.pipeline.sync.raw:
-                continue
-            payloads += [
-                Payload("product", f"{key}@{told}", body, _digest(body))
-                for key, body in zip(checked.ids, checked.payloads, strict=True)
-            ]
+        payloads = (
+            Payload("product", f"{key}@{told}", body, _digest(body))
+            for told, checked in zip(served, checks, strict=True)
+            for key, body in zip(checked.ids, checked.payloads, strict=True)
+        )
         return self._fetched(claim, pieces, "products", checks, lines, None, payloads)
 
     # -- windows ------------------------------------------------------------------------------------------------
@@ -182,12 +177,10 @@ class Fetcher:
             checked = checking.check_availability(answer.body, days=part)
             checks.append(checked)
             lines += self._lines(claim, answer, "availability", checked, part, time_zone=pieces.time_zone)
-        payloads = []
-        if "availability" in self._ports.pipeline.sync.raw:
-            payloads = [
-                Payload("availability", f"{product} {option} {part}", memoryview(answer.body), answer.digest.hex())
-                for part, answer in pieces.calls
-            ]
+        payloads = (
+            Payload("availability", f"{product} {option} {part}", memoryview(answer.body), answer.digest.hex())
+            for part, answer in pieces.calls
+        )
         return self._fetched(claim, pieces, "availability", checks, lines, window, payloads)
 
     async def _bookings(self, claim: Claim, known: Covered | None) -> Fetched:
@@ -229,27 +222,16 @@ class Fetcher:
         screened = self._ports.privacy.number
         checks = self._check_bookings(subject, pieces, rows)
         lines: list[bytes] = []
-        payloads: list[Payload] = []
         dates: list[tuple[date | None, date | None]] = []
         seen: list[Seen] = []
         for (part, answer), checked in zip(pieces.calls, checks, strict=True):
             lines += self._lines(claim, answer, "bookings", checked, part)
             dates += checked.dates
             seen += [Seen(uuid, answer.request_seq) for uuid, _ in checked.seen]
-            if "bookings" in self._ports.pipeline.sync.raw:
-                # A few records of many must not keep the whole answer in memory.
-                views = [memoryview(bytes(view)) for view in checked.payloads] if checked.seen else checked.payloads
-                payloads += [
-                    Payload("booking", key, body, hashed.hex())
-                    for key, body, hashed, is_screened in zip(
-                        checked.ids, views, checked.hashes, checked.screened, strict=True
-                    )
-                    if is_screened.keeps_payload
-                ]
-        # A booking that moved between the requests for two parts is in both: the later one has it as it is.
-        payloads = list({payload.key: payload for payload in payloads}.values())
         meaning = self._meaning(subject.connection, dates, window)
-        fetched = self._fetched(claim, pieces, "bookings", checks, lines, window, payloads, meaning=meaning, seen=seen)
+        fetched = self._fetched(
+            claim, pieces, "bookings", checks, lines, window, _payloads(checks), meaning=meaning, seen=seen
+        )
         return replace(fetched, screened=screened)
 
     def _check_bookings(self, subject: Subject, pieces: Pieces, known: KnownBookings) -> list[checking.CheckedBookings]:
@@ -379,7 +361,7 @@ class Fetcher:
         checks: Sequence[checking.Checked],
         lines: Sequence[bytes],
         window: Window | None,
-        payloads: Sequence[Payload],
+        payloads: Iterable[Payload],
         *,
         meaning: str = "travel",
         seen: Sequence[Seen] = (),
@@ -387,17 +369,16 @@ class Fetcher:
         subject = claim.subject
         bad = tuple(b for checked in checks for b in checked.bad)
         missing: set[str] = set()
-        drift: list[Drift] = []
         for (_, answer), checked in zip(pieces.calls, checks, strict=False):
             missing |= self._ignored(subject.connection, answer, noun, checked)
-        if missing:
-            drift += [Drift(subject.connection, noun, "capability", name) for name in sorted(missing)]
+        drift = [Drift(subject.connection, noun, "capability", name) for name in sorted(missing)]
         if pieces.capped:
             drift.append(Drift(subject.connection, noun, "count", "a list of exactly 100 records that cannot be split"))
         if meaning == "creation":
             drift.append(Drift(subject.connection, noun, "meaning", "creation"))
         unknown = {name for checked in checks for name in checked.unknown}
         drift += [Drift(subject.connection, noun, "field", name) for name in sorted(unknown)]
+        counts = [len(checked.ids) for checked in checks]
         answered = Answered(
             subject=subject,
             request_seq=pieces.request_seq,
@@ -407,21 +388,29 @@ class Fetcher:
             noun=noun,
             lines=tuple(lines),
             window=window,
-            row_count=len(seen)
-            + (
-                sum(len(checked.ids) for checked in checks[:1] if noun == "products")
-                or sum(len(checked.ids) for checked in checks)
-            ),
+            row_count=len(seen) + ((counts[0] if noun == "products" else 0) or sum(counts)),
             complete=not bad and not pieces.capped,
             missing_capabilities=tuple(sorted(missing)),
             date_meaning=meaning,
-            payloads=tuple(payloads),
+            payloads=tuple(payloads) if noun in self._ports.pipeline.sync.raw else (),
             drift=tuple(drift),
             seen=tuple(seen),
             shown=_shown(noun, pieces, checks),
         )
         good = (*(key for checked in checks for key in checked.ids), *(booking.uuid for booking in seen))
         return Fetched(claim, answered, BadRecords(noun, bad, good))
+
+
+def _payloads(checks: Sequence[checking.CheckedBookings]) -> Iterator[Payload]:
+    """The bookings as received. One that moved between the requests for two parts is in both: the later one has it as it is."""
+    found = {}
+    for checked in checks:
+        # A few records of many must not keep the whole answer in memory.
+        views = [memoryview(bytes(view)) for view in checked.payloads] if checked.seen else checked.payloads
+        for key, body, hashed, screened in zip(checked.ids, views, checked.hashes, checked.screened, strict=True):
+            if screened.keeps_payload:
+                found[key] = Payload("booking", key, body, hashed.hex())
+    yield from found.values()
 
 
 def _shown(noun: str, pieces: Pieces, checks: Sequence[checking.Checked]) -> tuple[Shown, ...]:

@@ -162,17 +162,7 @@ class Steps:
         if turn.tried["create", ""] >= (_TRIES if turn.complete else 1):
             raise turn.doubt or self.restless()
         turn.tried["create", ""] += 1
-        endpoint, secret = self._new_endpoint(turn)
-        try:
-            made = (await self.client.create_subscription(*self._body(endpoint, secret))).record
-        except ServiceError as caught:
-            error = _harmless(caught, secret)
-        else:
-            self.journal.endpoints.activate(endpoint, made.id)
-            turn.changed["created"] += 1
-            self._say("created", made.id)
-            return
-        self._refused_or_in_doubt(error, endpoint, turn)
+        error = await self._write(None, turn)
         if isinstance(error, RequestRefused):
             raise error
 
@@ -181,22 +171,30 @@ class Steps:
             turn.unwanted.add(subscription_id)
             return
         turn.tried["patch", subscription_id] += 1
+        if isinstance(await self._write(subscription_id, turn), RequestRefused):
+            turn.unwanted.add(subscription_id)
+
+    async def _write(self, subscription_id: str | None, turn: Turn) -> ServiceError | None:
+        """Give a subscription, or else a new one, an endpoint and a secret of its own; why it was not done, if it was not.
+
+        What was refused was not done, so nothing will ever come to its endpoint. Raises a refused token.
+        """
         endpoint, secret = self._new_endpoint(turn)
+        url, headers = planning.hook_url(self.address, endpoint), {planning.HEADER: secret.reveal()}
+        what = "created" if subscription_id is None else "changed"
         try:
-            await self.client.update_subscription(subscription_id, *self._body(endpoint, secret))
+            if subscription_id is None:
+                made = await self.client.create_subscription(url, planning.TYPES, headers)
+                subscription_id = made.record.id
+            else:
+                await self.client.update_subscription(subscription_id, url, planning.TYPES, headers)
         except ServiceError as caught:
             error = _harmless(caught, secret)
         else:
             self.journal.endpoints.activate(endpoint, subscription_id)
-            turn.changed["changed"] += 1
-            self._say("changed", subscription_id)
-            return
-        self._refused_or_in_doubt(error, endpoint, turn)
-        if isinstance(error, RequestRefused):
-            turn.unwanted.add(subscription_id)
-
-    def _refused_or_in_doubt(self, error: ServiceError, endpoint: str, turn: Turn) -> None:
-        """What was refused was not done, so nothing will ever come to its endpoint. Raises a refused token."""
+            turn.changed[what] += 1
+            self._say(what, subscription_id)
+            return None
         if isinstance(error, RequestRefused | AuthenticationRefused):
             self.journal.endpoints.retire([endpoint])
         else:
@@ -204,6 +202,7 @@ class Steps:
             log.warning("action=subscription_in_doubt connection=%s error=%s", self.connection, type(error).__name__)
         if isinstance(error, AuthenticationRefused):
             raise error
+        return error
 
     async def delete(self, subscription_id: str, turn: Turn) -> None:
         """End a subscription. One that the service does not let go is `stuck` after some tries."""
@@ -234,10 +233,6 @@ class Steps:
         self.journal.endpoints.add(endpoint, connection=self.connection, secret_hash=digest)
         turn.written.add(endpoint)
         return endpoint, secret
-
-    def _body(self, endpoint: str, secret: Secret) -> tuple[str, tuple[str, ...], dict[str, str]]:
-        url = planning.hook_url(self.address, endpoint)
-        return url, planning.TYPES, {planning.HEADER: secret.reveal()}
 
     def restless(self) -> ServiceUnavailable:
         """The error for a service that never shows what it was asked for."""

@@ -11,7 +11,7 @@ A secret lives in one step and in the request that hands it over, and nowhere el
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from octo_sync.errors import AuthenticationRefused, RequestRefused, ServiceError
@@ -215,25 +215,11 @@ class Subscriber:
         types = found.subscription.notification_types
         if types and (lacking := set(planning.TYPES) - set(types)):
             text += f"; the service leaves out {', '.join(sorted(lacking))}"
-        return self._ended("ok", text, turn, subscription_id=str(found.subscription.id), endpoint=row)
+        return replace(self._ended("ok", text, turn), subscription_id=str(found.subscription.id), endpoint=row)
 
-    def _ended(
-        self,
-        state: Literal["ok", "unavailable", "off"],
-        text: str,
-        turn: Turn,
-        *,
-        subscription_id: str | None = None,
-        endpoint: EndpointRow | None = None,
-    ) -> Ensured:
-        return Ensured(
-            connection=self._connection,
-            state=state,
-            text=text,
-            subscription_id=subscription_id,
-            endpoint=endpoint,
-            changed={name: count for name, count in turn.changed.items() if count},
-        )
+    def _ended(self, state: Literal["ok", "unavailable", "off"], text: str, turn: Turn) -> Ensured:
+        changed = {name: count for name, count in turn.changed.items() if count}
+        return Ensured(connection=self._connection, state=state, text=text, changed=changed)
 
     def _lacking(self, error: ServiceError) -> Ensured:
         """The error as an outcome, where it means that there are no subscriptions here; otherwise it is raised."""
