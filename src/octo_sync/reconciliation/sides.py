@@ -6,7 +6,6 @@ the currency, `day` the day that the window looks at. A user's column names neve
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
@@ -17,7 +16,7 @@ from octo_sync.reconciliation.model import FieldRule, Kind, Rules
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-__all__ = ["AMOUNT", "kind_of", "kinds", "load", "wall"]
+__all__ = ["kind_of", "kinds", "load", "wall"]
 
 AMOUNT = "decimal(38, 8)"
 """Exact, and wider than any amount in the copy, so that sums of a million rows fit too."""
@@ -90,10 +89,9 @@ def load(rules: Rules, types: Mapping[str, Kind], here: "pa.Table", there: "pa.T
         given = {"strip": f"^(?:{rules.strip})"} if rules.strip else {}
         if rules.strip:
             _check_strip(db, rules, given)
-        makers = _Columns(rules, types, here.schema, there.schema)
         for name, rows, is_here in (("h", here, True), ("t", there, False)):
             try:
-                _table(db, name, rows, [*makers.plain(is_here=is_here)], [*makers.keys(is_here=is_here)], given)
+                _Side(rules, types, here.schema, rows, is_here=is_here).create(db, name, given)
             except (duckdb.ConversionException, duckdb.OutOfRangeException):
                 # The error holds the value, which may be anybody's name.
                 raise ReconcileError(
@@ -135,94 +133,99 @@ def _rules_as_tables(db: duckdb.DuckDBPyConnection, rules: Rules) -> None:
         db.executemany("insert into tolerance values (upper(?), ?)", list(rules.tolerance.absolute.items()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column made of one of the rows, `{}` in `sql`; of none where `source` is None."""
+class _Side:
+    """One side on its way into its table: the columns of its rows that are needed, and what SQL makes of them."""
 
-    name: str
-    source: "str | _Translated | None"
-    sql: str = "{}"
+    def __init__(
+        self, rules: Rules, types: Mapping[str, Kind], here: "pa.Schema", rows: "pa.Table", *, is_here: bool
+    ) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
 
+        self._rules, self._types, self._here, self._rows, self._is_here = rules, types, here, rows, is_here
+        self._needed: dict[str, pa.ChunkedArray | pa.Array] = {"rid": pa.array(range(rows.num_rows), pa.int64())}
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A part of a key: `sql` makes text of it; whether that text is then normalised, or written one way only."""
+    def create(self, db: duckdb.DuckDBPyConnection, name: str, given: Mapping[str, str]) -> None:
+        """Make the table `name`."""
+        import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
 
-    source: "str | _Translated"
-    sql: str
-    is_free: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """A key: the name of what is left of it when it is normalised, and of itself, if that is wanted."""
-
-    normal: str
-    raw: str | None
-    parts: Sequence[_Part]
-
-
-@dataclass(frozen=True)
-class _Translated:
-    """A column whose values a `map` translates: `words` is upper-case value → the word that both sides share."""
-
-    column: str
-    words: Mapping[str, str]
-
-    def __hash__(self) -> int:
-        return hash(self.column)
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """Which columns of the two tables are made of which columns of the rows."""
-
-    rules: Rules
-    types: Mapping[str, Kind]
-    here: "pa.Schema"
-    there: "pa.Schema"
-
-    def keys(self, *, is_here: bool) -> Iterator[_Key]:
-        for i, key in enumerate(self.rules.keys):
-            pairs = zip(key.here, key.there, strict=True)
-            yield _Key(f"n{i}", f"k{i}", [self._part(*pair, is_here=is_here) for pair in pairs])
-        if is_here and _BOOKING in self.here.names:
-            yield _Key("id", None, [_Part(_BOOKING, "cast({} as varchar)", is_free=True)])
-
-    def plain(self, *, is_here: bool) -> Iterator[_Column]:
-        schema = self.here if is_here else self.there
-        if not is_here or _BOOKING not in schema.names:
-            yield _Column("id", None, "cast(null as varchar)")
-        currency: str | _Translated | None = None
-        for i, field in enumerate(self.rules.fields):
-            name = field.here if is_here else self._beside(field.here, field.there)
-            yield _Column(f"f{i}", name, _FORMS.get(self.types[field.here], "{}"))
-            if field.here == self.rules.currency:
-                words = {
-                    value.strip().upper(): here[0] for value, here in (field.mapping or {}).items() if len(here) == 1
-                }
-                currency = _Translated(name, words) if words and not is_here else name
-        yield _Column("cur", currency, f"upper({_TRIMMED})" if currency else "cast(null as varchar)")
-        day = self.rules.date if is_here else self.rules.date_there
-        yield _Column(
-            "day", day if day in schema.names else None, f"cast({'{}' if day in schema.names else 'null'} as date)"
+        made, texts, bares, joined = self._plain(), [], [], []
+        for key, raw, parts in self._keys():
+            # Composite keys are one text; null as soon as a part is blank.
+            of_raw, of_key = [], []
+            for j, (text, is_free) in enumerate(parts):
+                part = f"{key}_{j}"
+                texts.append(f"{text} as t_{part}")
+                bares.append(f"{_bare(f't_{part}')} as b_{part}")
+                of_raw.append(f"if(b_{part} = '', null, t_{part})")
+                of_key.append(_normal(f"b_{part}", strip=bool(given)) if is_free else f"t_{part}")
+            joined.append(f"{' || chr(31) || '.join(of_key)} as {key}")
+            if raw:
+                joined.append(f"{' || chr(31) || '.join(of_raw)} as {raw}")
+        plain = [f"{sql} as {column}" for column, sql in made.items()]
+        db.register("incoming", pa.table(self._needed))
+        db.execute(
+            f"create table {name} as select rid, {', '.join([*made, *joined])} from ("
+            f"select *, {', '.join(bares)} from (select rid, {', '.join([*plain, *texts])} from incoming))",
+            given or None,
         )
+        db.unregister("incoming")
 
-    def _part(self, here: str, there: str, *, is_here: bool) -> _Part:
-        kind = kind_of(self.rules, self.here, here)
-        name = here if is_here else self._beside(here, there)
-        field = next((f for f in self.rules.fields if (f.here, f.there) == (here, there) and f.mapping), None)
-        text = "cast({0} as varchar)"
+    def _keys(self) -> Iterator[tuple[str, str | None, list[tuple[str, bool]]]]:
+        """What is left of each key is called, itself, if it is wanted, and its parts."""
+        for i, key in enumerate(self._rules.keys):
+            yield f"n{i}", f"k{i}", [self._part(*pair) for pair in zip(key.here, key.there, strict=True)]
+        if self._is_here and _BOOKING in self._here.names:
+            yield "id", None, [(f"cast({self._column(_BOOKING)} as varchar)", True)]
+
+    def _part(self, here: str, there: str) -> tuple[str, bool]:
+        """The text of a part of a key, and whether that is then normalised, or written one way only."""
+        kind = kind_of(self._rules, self._here, here)
+        field = next((f for f in self._rules.fields if (f.here, f.there) == (here, there) and f.mapping), None)
+        column = self._column(self._name(here, there), _words(field, is_here=self._is_here) if field else {})
+        text = f"cast({column} as varchar)"
         if kind in _WRITTEN:
             # Both sides write an amount, a day and an instant the same way.
-            text = f"coalesce(cast(try_cast({{0}} as {_WRITTEN[kind]}) as varchar), {text})"
-        return _Part(_Translated(name, _words(field, is_here=is_here)) if field else name, text, kind not in _WRITTEN)
+            text = f"coalesce(cast(try_cast({column} as {_WRITTEN[kind]}) as varchar), {text})"
+        return text, kind not in _WRITTEN
 
-    def _beside(self, here: str, there: str) -> str:
-        """The column there: for a wall clock without a zone here, the wall clock there."""
-        type_ = self.here.field(here).type
+    def _plain(self) -> dict[str, str]:
+        """The other columns of the table, and the SQL of each."""
+        rules, columns, nothing = self._rules, self._rows.schema.names, "cast(null as varchar)"
+        made = {} if self._is_here and _BOOKING in columns else {"id": nothing}
+        currency = nothing
+        for i, field in enumerate(rules.fields):
+            name = self._name(field.here, field.there)
+            made[f"f{i}"] = _FORMS.get(self._types[field.here], "{}").format(self._column(name))
+            if field.here == rules.currency:
+                mapped = {} if self._is_here else field.mapping or {}
+                words = {value.strip().upper(): here[0] for value, here in mapped.items() if len(here) == 1}
+                currency = f"upper({_TRIMMED.format(self._column(name, words))})"
+        day = (rules.date if self._is_here else rules.date_there) or ""
+        of_day = self._column(day) if day in columns else "null"
+        return made | {"cur": currency, "day": f"cast({of_day} as date)"}
+
+    def _name(self, here: str, there: str) -> str:
+        """The column of this side. For a wall clock without a zone here it is the wall clock there."""
+        if self._is_here:
+            return here
+        type_ = self._here.field(here).type
         is_wall = getattr(type_, "unit", None) is not None and getattr(type_, "tz", "") is None
-        return wall(there) if is_wall and wall(there) in self.there.names else there
+        return wall(there) if is_wall and wall(there) in self._rows.schema.names else there
+
+    def _column(self, name: str, words: Mapping[str, str] | None = None) -> str:
+        """What a column is called in SQL, with its values translated: `words` is upper-case value → the word to share."""
+        import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
+        import pyarrow.compute as pc  # type: ignore[import-untyped] # noqa: PLC0415
+
+        values = self._rows.column(name)
+        if words:
+            values = values.cast(pa.string())
+            distinct = pc.unique(values)
+            shared = [None if v is None else words.get(v.strip().upper(), v) for v in distinct.to_pylist()]
+            values = pa.array(shared, pa.string()).take(pc.index_in(values, distinct))
+        short = f"c{len(self._needed)}"
+        self._needed[short] = values
+        return short
 
 
 # Trimming and regular expressions are slow, and most texts need neither.
@@ -263,54 +266,3 @@ def _words(field: FieldRule, *, is_here: bool) -> dict[str, str]:
             leaders[low] = high  # "t" is the higher one: a word there leads
     side = "h" if is_here else "t"
     return {value: f"\x1e{leader((of, value))[1]}" for of, value in list(leaders) if of == side}
-
-
-def _table(
-    db: duckdb.DuckDBPyConnection,
-    name: str,
-    rows: "pa.Table",
-    columns: Sequence[_Column],
-    keys: Sequence[_Key],
-    given: Mapping[str, str],
-) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
-
-    used = [column.source for column in columns] + [part.source for key in keys for part in key.parts]
-    short = {source: f"c{i}" for i, source in enumerate(dict.fromkeys(source for source in used if source is not None))}
-    arrow = pa.table(
-        [pa.array(range(rows.num_rows), pa.int64()), *(_array(rows, source) for source in short)],
-        names=["rid", *short.values()],
-    )
-    made = [f"{c.sql.format(short[c.source] if c.source else '')} as {c.name}" for c in columns]
-    parts = {(key.normal, j): f"{key.normal}_{j}" for key in keys for j in range(len(key.parts))}
-    texts = [f"{p.sql.format(short[p.source])} as t_{parts[k.normal, j]}" for k in keys for j, p in enumerate(k.parts)]
-    bares = [f"{_bare(f't_{part}')} as b_{part}" for part in parts.values()]
-    joined = []
-    for key in keys:
-        of_key = [(parts[key.normal, j], part) for j, part in enumerate(key.parts)]
-        # Composite keys are one text; null as soon as a part is blank.
-        raw = [f"if(b_{part} = '', null, t_{part})" for part, _ in of_key]
-        normal = [_normal(f"b_{part}", strip=bool(given)) if each.is_free else f"t_{part}" for part, each in of_key]
-        joined += [f"{' || chr(31) || '.join(normal)} as {key.normal}"]
-        joined += [f"{' || chr(31) || '.join(raw)} as {key.raw}"] if key.raw else []
-    db.register("incoming", arrow)
-    db.execute(
-        f"create table {name} as select rid, {', '.join([*(c.name for c in columns), *joined])} from ("
-        f"select *, {', '.join(bares)} from (select rid, {', '.join([*made, *texts])} from incoming))",
-        given or None,
-    )
-    db.unregister("incoming")
-
-
-def _array(rows: "pa.Table", source: "str | _Translated") -> "pa.ChunkedArray":
-    import pyarrow as pa  # noqa: PLC0415 - only a comparison needs it
-    import pyarrow.compute as pc  # type: ignore[import-untyped] # noqa: PLC0415
-
-    if isinstance(source, str):
-        return rows.column(source)
-    values = rows.column(source.column).cast(pa.string())
-    distinct = pc.unique(values)
-    words = pa.array(
-        [None if v is None else source.words.get(v.strip().upper(), v) for v in distinct.to_pylist()], pa.string()
-    )
-    return words.take(pc.index_in(values, distinct))

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 
 from octo_sync.destinations.base import Covered
 from octo_sync.errors import ServiceError
-from octo_sync.model import Claim, SubjectKind
+from octo_sync.model import Claim, Source, Subject, SubjectKind
 
-__all__ = ["Health", "Trouble"]
+__all__ = ["Health", "Throttle", "Trouble"]
 
 _HEAVY = 2
 """Lists of bookings fetched at a time per connection: memory is bounded by them (R12)."""
+_AT_ONCE = 2
+"""Fetches of one subject within a pause: the first sees the change, the second whatever came while it was under way."""
+_PRUNE = 4096
 
 
 @dataclass(slots=True)
@@ -58,3 +61,34 @@ class Health:
                 del self.claimed[index]
                 return claim, covered
         return None
+
+
+class Throttle:
+    """A subject that notifications asked for again and again is fetched twice at once, then only every so often.
+
+    Ten thousand deliveries about one booking must not become ten thousand requests, and the first of them must not wait. Who
+    starts anew may fetch once more. `rest` is in seconds, as times are, of any steady clock; 0 switches it off.
+    """
+
+    def __init__(self, rest: float) -> None:
+        self._rest = rest
+        self._begun: dict[Subject, deque[float]] = {}
+
+    def begun(self, claim: Claim, now: float) -> None:
+        """A fetch begins. Only those asked for by notifications and their confirmations count."""
+        if not self._rest or claim.source not in (Source.NOTIFICATION, Source.CONFIRM):
+            return
+        if len(self._begun) >= _PRUNE:
+            self._begun = {s: times for s, times in self._begun.items() if now - times[-1] < self._rest}
+        self._begun.setdefault(claim.subject, deque(maxlen=_AT_ONCE)).append(now)
+
+    def throttled(self, now: float) -> list[Subject]:
+        """The subjects not to be fetched now."""
+        return [s for s, times in self._begun.items() if self._left(times, now) > 0]
+
+    def first(self, now: float) -> float | None:
+        """Seconds until the first throttled subject may be fetched again; None when none is throttled."""
+        return min((left for times in self._begun.values() if (left := self._left(times, now)) > 0), default=None)
+
+    def _left(self, times: "deque[float]", now: float) -> float:
+        return times[0] + self._rest - now if len(times) == _AT_ONCE else 0.0

@@ -23,11 +23,10 @@ from octo_sync.errors import (
     ServiceUnavailable,
 )
 from octo_sync.flows.ports import Ports
-from octo_sync.flows.sync.breaker import Health, Trouble
+from octo_sync.flows.sync.breaker import Health, Throttle, Trouble
 from octo_sync.flows.sync.fetch import Fetched, Fetcher
 from octo_sync.flows.sync.land import Lander
 from octo_sync.flows.sync.paces import Paces
-from octo_sync.flows.sync.throttle import Throttle
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
 __all__ = ["Worker"]

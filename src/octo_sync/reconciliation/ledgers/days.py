@@ -5,18 +5,24 @@ month is first is found out over the whole column, by a part above 12; points be
 where dates are written so. What nothing decides is refused.
 
 A column has few days and few clocks, however many moments: both are read once each and added.
+
+Python's `zoneinfo` says what a zone's clocks show: a clock that comes twice or never, on the day when the clocks change, means
+what it means there (`fold=0`). It is asked once for a day, and for each moment alone on those days.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from octo_sync.reconciliation.ledgers.distinct import Unreadable, blank, converted, first, once, refuse, shown
 
-__all__ = ["DAY", "WALL", "Written", "of_serials", "of_texts"]
+__all__ = ["WALL", "Written", "of_serials", "of_texts", "to_utc", "to_wall"]
 
 WALL = pa.timestamp("us")
 DAY = 86_400_000_000
@@ -39,6 +45,9 @@ _NO_DAY = "{} is no day, such as 2026-11-05, 05.11.2026 or 2026-11-05 14:30."
 _NOT_IN_CALENDAR = "{} is no day of the calendar."
 _EPOCH = 25_569
 """1970-01-01 as spreadsheets count days."""
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST, _LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999, in microseconds since 1970."""
 _YEAR_ONE = -719_162
 """0001-01-01 in days since 1970."""
 
@@ -172,3 +181,50 @@ def _span(hours: pa.Array, minutes: pa.Array) -> pa.Array:
 def _number(digits: pa.Array) -> pa.Array:
     """Two digits, one, or none."""
     return pc.cast(pc.utf8_lpad(digits, 2, "0"), pa.int64())
+
+
+# ── clocks of a place, and instants ───────────────────────────────────────────────────────────────────────────────
+
+
+def to_utc(wall: pa.ChunkedArray, zone: ZoneInfo) -> pa.ChunkedArray:
+    """Clocks of `zone`, timestamp("us"), as microseconds of UTC."""
+
+    def east(moment: int) -> timedelta | None:
+        return (_START + timedelta(microseconds=moment)).replace(tzinfo=zone).utcoffset()
+
+    moments = pc.cast(wall, pa.int64())
+    return _inside(pc.subtract(moments, _east(moments, east)))
+
+
+def to_wall(moments: pa.ChunkedArray, zone: ZoneInfo) -> pa.ChunkedArray:
+    """Microseconds of UTC as clocks of `zone`, timestamp("us")."""
+
+    def east(moment: int) -> timedelta | None:
+        return (_START + timedelta(microseconds=moment)).astimezone(zone).utcoffset()
+
+    return pc.cast(_inside(pc.add(moments, _east(moments, east))), WALL)
+
+
+def _inside(moments: pa.ChunkedArray) -> pa.ChunkedArray:
+    outside = pc.or_(pc.less(moments, _EARLIEST), pc.greater(moments, _LATEST))
+    refuse(outside, moments, "the moment is outside of the years 1 to 9999.")
+    return moments
+
+
+def _east(moments: pa.ChunkedArray, east: Callable[[int], timedelta | None]) -> pa.ChunkedArray:
+    """How far east of UTC each of them is, in microseconds."""
+
+    def micros(moment: int) -> int:
+        try:
+            return (east(moment) or timedelta(0)) // timedelta(microseconds=1)
+        except OverflowError:  # on the first and the last day of the calendar
+            return 0
+
+    days = pc.cast(pc.floor_temporal(pc.cast(moments, WALL), unit="day"), pa.int64())
+    known = pc.unique(pc.drop_null(days))
+    bounds = [(micros(day), micros(day + DAY - 1)) for day in known.to_pylist()]
+    steady = pa.array([start if start == end else None for start, end in bounds], pa.int64())
+    found = pc.take(steady, pc.index_in(days, known))
+    odd = pc.unique(pc.drop_null(pc.if_else(pc.is_null(found), moments, None)))
+    each = pa.array([micros(moment) for moment in odd.to_pylist()], pa.int64())
+    return pc.coalesce(found, pc.take(each, pc.index_in(moments, odd)))

@@ -12,7 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from octo_sync.model import ValueKind
-from octo_sync.reconciliation.ledgers import amounts, days, zones
+from octo_sync.reconciliation.ledgers import amounts, days
 from octo_sync.reconciliation.ledgers.base import Format
 from octo_sync.reconciliation.ledgers.distinct import Unreadable, blank, converted, first, once, refuse, shown
 
@@ -148,10 +148,10 @@ def _moments(parts: Sequence[pa.ChunkedArray], kind: ValueKind, form: Format) ->
         exact = pc.subtract(pc.cast(written.wall, pa.int64()), written.offset)
         offset_free = pc.if_else(pc.is_valid(exact), None, written.wall)
         if kind == "date":  # with an offset it is an instant, and the day is the one at the place
-            walls.append(pc.coalesce(zones.to_wall(exact, zone), written.wall))
+            walls.append(pc.coalesce(days.to_wall(exact, zone), written.wall))
         else:
             walls.append(written.wall)
-            moments.append(pc.cast(pc.coalesce(exact, zones.to_utc(offset_free, zone)), INSTANT))
+            moments.append(pc.cast(pc.coalesce(exact, days.to_utc(offset_free, zone)), INSTANT))
     wall = _together(walls, days.WALL, parts)
     return [wall.cast(pa.date32(), safe=False)] if kind == "date" else [_together(moments, INSTANT, parts), wall]
 
@@ -179,6 +179,6 @@ def _written(part: pa.ChunkedArray, form: Format) -> days.Written:
         micros = part.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
         if kind.tz is None:
             return days.Written(micros.cast(days.WALL), nothing)
-        wall = zones.to_wall(micros, Format(time_zone=kind.tz).zone())
+        wall = days.to_wall(micros, Format(time_zone=kind.tz).zone())
         return days.Written(wall, pc.subtract(wall.cast(pa.int64()), micros))
     raise _refused(part, "day")
