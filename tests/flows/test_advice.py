@@ -317,16 +317,16 @@ def test_every_advice_has_a_case():
 
 def test_the_commands_keys_and_pages_that_an_advice_names_exist():
     for advice in ADVICE.values():
-        for words in re.findall(r"octo-sync ([a-z]+(?: [a-z]+)?)\b", advice.says):
+        for words in re.findall(r"octo-sync ([a-z]+(?: [a-z]+)?)\b", advice):
             known = cli
             for word in words.split():
                 known = known.get_command(click.Context(known), word)
-                assert known is not None, advice.says
-        keys = [f"{table}.{key}" for key, table in re.findall(r"(\w+) = .*? in \[([^]]+)\]", advice.says)]
-        for key in keys + re.findall(r"\b(?:connections|webhooks)\.[\w.{}]+\w", advice.says):
-            assert pattern(tuple(key.split("."))), (key, advice.says)
-        for page in re.findall(r"docs/[\w.]+md", advice.says):
-            assert (ROOT / page).exists(), advice.says
+                assert known is not None, advice
+        keys = [f"{table}.{key}" for key, table in re.findall(r"(\w+) = .*? in \[([^]]+)\]", advice)]
+        for key in keys + re.findall(r"\b(?:connections|webhooks)\.[\w.{}]+\w", advice):
+            assert pattern(tuple(key.split("."))), (key, advice)
+        for page in re.findall(r"docs/[\w.]+md", advice):
+            assert (ROOT / page).exists(), advice
 
 
 @pytest.mark.deep(3, everyday=["absent", "python"])

@@ -196,6 +196,10 @@ class Rows:
     types: tuple[str, ...] = ()
     truncated: bool = False
 
+    def records(self) -> list[dict[str, Any]]:
+        """The rows, each by the names of its columns."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
 
 @dataclass(frozen=True, slots=True)
 class TableDigest:

@@ -220,8 +220,7 @@ def _in_text(found: Found) -> Callable[[str], bool]:
 def _naming(ports: Ports, table: str, column: str, is_theirs: Callable[[str], bool]) -> list[dict[str, Any]]:
     """The rows of a log whose text names a person, as they are to be."""
     found = ports.warehouse.query(f"select * from {table} where {column} is not null")  # noqa: S608 - `_LOGS`
-    rows = (dict(zip(found.columns, row, strict=True)) for row in found.rows)
-    return [row | {column: GONE} for row in rows if is_theirs(row[column])]
+    return [row | {column: GONE} for row in found.records() if is_theirs(row[column])]
 
 
 def _in_body(found: Found) -> Callable[[bytes], bool]:

@@ -48,12 +48,11 @@ def _is_of_bookings(table: Table) -> bool:
 
 def _rows(ports: Ports, table: Table, keys: Collection[BookingKey]) -> list[dict[str, Any]]:
     given = "(select unnest($1::varchar[]) as connection_id, unnest($2::varchar[]) as booking_uuid) k"
-    rows = ports.warehouse.query(
+    return ports.warehouse.query(
         f"select t.* from {table.full_name} t join {given} on t.connection_id = k.connection_id "  # noqa: S608 - our names
         "and t.booking_uuid = k.booking_uuid order by 1, 2",
         [[c for c, _ in keys], [b for _, b in keys]],
-    )
-    return [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
+    ).records()
 
 
 def _judge(found: Found, privacy: Privacy, people: Collection[str], booking: BookingKey, record: object) -> Judge:

@@ -74,8 +74,7 @@ class Facts:
         """Bookings of the copy, wherever they travel, whose column has one of the values."""
         if not values:
             return ()
-        rows = self.reader.query(_BOOKINGS[column], {"wanted": list(values)})
-        found = [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
+        found = self.reader.query(_BOOKINGS[column], {"wanted": list(values)}).records()
         return [booking for booking in found if booking["connection_id"] != self.other]
 
     def versions(self, uuids: Collection[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -87,8 +86,7 @@ class Facts:
                 "order by connection_id, booking_uuid, version_no",
                 {"wanted": list(uuids)},
             )
-            for row in rows.rows:
-                version = dict(zip(rows.columns, row, strict=True))
+            for version in rows.records():
                 found.setdefault(str(version["booking_uuid"]), []).append(version)
         return found
 
@@ -154,8 +152,7 @@ def remembered(reader: Reader, journal: Journal | None, uuids: Collection[str]) 
             {"uuid": item.booking_uuid, "connection": item.connection},
             limit=_MOST,
         )
-        versions = [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
-        return {"Versions of the booking here": versions, "Notifications": list(told[item.booking_uuid.encode()])}
+        return {"Versions of the booking here": rows.records(), "Notifications": list(told[item.booking_uuid.encode()])}
 
     # Deliveries may be millions.
     told: dict[bytes, deque[Mapping[str, Any]]] = {uuid.encode(): deque(maxlen=_MOST) for uuid in uuids}

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from octo_sync.destinations.base import Covered
-from octo_sync.errors import ServiceError
+from octo_sync.errors import AuthenticationRefused, ServiceError
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
 __all__ = ["Health", "Throttle", "Trouble"]
@@ -22,7 +22,11 @@ class Trouble:
 
     connection: str
     error: ServiceError
-    refused: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether the token was."""
+        return isinstance(self.error, AuthenticationRefused)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from octo_sync.flows.sync.fetch import Fetched
 from octo_sync.flows.sync.losses import note_values_lost, values_lost
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
-__all__ = ["Landed", "Lander", "Totals"]
+__all__ = ["Lander", "Totals"]
 
 log = logging.getLogger("octo_sync")
 
@@ -34,17 +34,7 @@ class Totals:
     subjects: int = 0
     unchanged: int = 0
     rows: int = 0
-    stale: int = 0
     by_table: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Landed:
-    """What became of a batch: the report, what landed as it was read, and what could not be read."""
-
-    report: LandingReport
-    fetched: Sequence[Fetched]
-    broken: Sequence[tuple[Claim, Exception]]
 
 
 class Lander:
@@ -57,7 +47,8 @@ class Lander:
         self._ports, self._broke = ports, broke
         self._waiting: list[Fetched] = []
         self._size, self._since = 0, 0.0
-        self._landing: asyncio.Task[None] | None = None
+        self.landing: asyncio.Task[None] | None = None
+        """The batch being landed, to wait for."""
         self.totals = Totals()
         self.refused: dict[Subject, str] = {}
         """Subjects with a value that the warehouse cannot hold."""
@@ -74,34 +65,22 @@ class Lander:
     @property
     def worthwhile(self) -> bool:
         """Whether to land now if nothing else is being landed: enough for one transaction, waiting for long, or waited for."""
-        return (
-            self.full
-            or self._waits_for_long
-            or any(
-                f.claim.subject.kind is SubjectKind.PRODUCTS or f.claim.source is not Source.SCHEDULE
-                for f in self._waiting
-            )
+        # A service that permits little would fill a batch in hours, and who is stopped meanwhile asks for it all again.
+        waits_for_long = asyncio.get_running_loop().time() - self._since >= _LONG
+        return self.full or any(
+            waits_for_long or f.claim.subject.kind is SubjectKind.PRODUCTS or f.claim.source is not Source.SCHEDULE
+            for f in self._waiting
         )
-
-    @property
-    def _waits_for_long(self) -> bool:
-        """A service that permits little would fill a batch in hours, and who is stopped meanwhile asks for it all again."""
-        return bool(self._waiting) and asyncio.get_running_loop().time() - self._since >= _LONG
 
     @property
     def busy(self) -> bool:
         """Whether a batch is being landed right now."""
-        return self._landing is not None and not self._landing.done()
+        return self.landing is not None and not self.landing.done()
 
     @property
     def brings_products(self) -> bool:
         """Whether product documents land, or have landed of which `products_changed` still tells."""
         return bool(self.products_changed) or (self.busy and self._lands_products)
-
-    @property
-    def landing(self) -> "asyncio.Task[None] | None":
-        """The batch being landed, to wait for."""
-        return self._landing
 
     def add(self, fetched: Fetched) -> None:
         """Put a checked answer into the batch."""
@@ -116,12 +95,12 @@ class Lander:
         if self._waiting:
             batch, self._waiting, self._size = self._waiting, [], 0
             self._lands_products = any(f.claim.subject.kind in _PRODUCTS for f in batch)
-            self._landing = asyncio.create_task(self._land_to_the_end(batch))
+            self.landing = asyncio.create_task(self._land_to_the_end(batch))
 
     def check(self) -> None:
         """Raise what the last landing raised."""
-        if self._landing is not None and self._landing.done():
-            done, self._landing = self._landing, None
+        if self.landing is not None and self.landing.done():
+            done, self.landing = self.landing, None
             done.result()
 
     async def _land_to_the_end(self, batch: Sequence[Fetched]) -> None:
@@ -133,16 +112,14 @@ class Lander:
 
     async def _land(self, batch: Sequence[Fetched]) -> None:
         try:
-            landed = await asyncio.to_thread(land, self._ports, batch)
+            report, batch, broken = await asyncio.to_thread(land, self._ports, batch)
         except RowsRefused as error:
             await self._find_refused(batch, error)
             return
-        report, batch = landed.report, landed.fetched
-        for claim, why in landed.broken:
+        for claim, why in broken:
             self._broke(claim, why)
         self.totals.subjects += len(batch)
         self.totals.unchanged += sum(f.answered.unchanged for f in batch)
-        self.totals.stale += len(report.stale)
         self.totals.rows += report.rows
         for table, rows in report.written.items():
             self.totals.by_table[table] = self.totals.by_table.get(table, 0) + rows
@@ -171,16 +148,16 @@ class Lander:
         )
 
 
-def land(ports: Ports, batch: Sequence[Fetched]) -> Landed:
-    """Commit one batch: warehouse first, journal after. Blocking.
+def land(ports: Ports, batch: Sequence[Fetched]) -> tuple[LandingReport, list[Fetched], list[tuple[Claim, Exception]]]:
+    """Commit one batch: warehouse first, journal after; what landed as it was read, and what could not be read. Blocking.
 
     Raises:
         WriterFenced: A newer writer took over; the subjects stay dirty for it.
         WarehouseError: Nothing was kept; the subjects stay dirty.
     """
     with ports.privacy.lock:
-        batch, broken = _read(batch)
-        batch = _without_erased(ports, batch)
+        read, broken = _read(batch)
+        batch = _without_erased(ports, read)
         settings = ports.pipeline.sync
         landing = Landing(
             run_id=ports.run_id,
@@ -224,7 +201,7 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> Landed:
         len(report.stale),
         len(report.differing),
     )
-    return Landed(report, batch, broken)
+    return report, batch, broken
 
 
 def _read(batch: Sequence[Fetched]) -> tuple[list[Fetched], list[tuple[Claim, Exception]]]:

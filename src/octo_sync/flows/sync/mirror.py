@@ -25,10 +25,9 @@ def mirror_and_publish(ports: Ports) -> Published:
 def mirror(ports: Ports) -> None:
     """Copy what the journal knows about runs, quarantine, debts, connections and comparisons into `ops`, for SQL."""
     journal, warehouse = ports.journal, ports.warehouse
-    runs: list[dict[str, Any]] = []
-    for run in journal.runs.last(200):
-        counts = dict(run.counts)
-        runs.append(
+    warehouse.write_log(
+        "ops.runs",
+        [
             {
                 "run_id": run.run_id,
                 "command": run.command,
@@ -36,14 +35,12 @@ def mirror(ports: Ports) -> None:
                 "status": run.status,
                 "started_at_utc": run.started_at,
                 "ended_at_utc": run.ended_at,
-                "requests": counts.get("requests"),
-                "subjects": counts.get("subjects"),
-                "unchanged": counts.get("unchanged"),
-                "rows_written": counts.get("rows_written"),
+                **{name: run.counts.get(name) for name in ("requests", "subjects", "unchanged", "rows_written")},
                 "error": run.error,
             }
-        )
-    warehouse.write_log("ops.runs", runs)
+            for run in journal.runs.last(200)
+        ],
+    )
     warehouse.write_log(
         "ops.quarantine",
         [
@@ -67,26 +64,21 @@ def mirror(ports: Ports) -> None:
         "select connection_id, max(supplier_id) from core.suppliers where not is_deleted group by 1"
     )
     supplier = dict(suppliers.rows)
-    known = {row[0] for row in warehouse.query("select connection_id from core.connections").rows}
-    rows = []
-    for name, client in ports.clients.items():
-        c = client.connection
-        rows.append(
-            {
-                "connection_id": name,
-                "role": c.role,
-                "channel": c.channel or name,
-                "base_url": c.base_url,
-                "supplier_id": supplier.get(name),
-                "business_time_zone": c.business_time_zone,
-                "capabilities": ",".join(c.capabilities),
-                "is_active": True,
-            }
-        )
-    gone = known - set(ports.clients)
-    if gone:
-        old = warehouse.query("select * from core.connections")
-        rows += [{**dict(zip(old.columns, row, strict=True)), "is_active": False} for row in old.rows if row[0] in gone]
+    rows: list[dict[str, Any]] = [
+        {
+            "connection_id": name,
+            "role": client.connection.role,
+            "channel": client.connection.channel or name,
+            "base_url": client.connection.base_url,
+            "supplier_id": supplier.get(name),
+            "business_time_zone": client.connection.business_time_zone,
+            "capabilities": ",".join(client.connection.capabilities),
+            "is_active": True,
+        }
+        for name, client in ports.clients.items()
+    ]
+    former = warehouse.query("select * from core.connections").records()
+    rows += [row | {"is_active": False} for row in former if row["connection_id"] not in ports.clients]
     warehouse.write_log("core.connections", rows, replace=True)
 
 

@@ -260,10 +260,10 @@ class Worker:
                 health.stopped, health.failures, health.answered = None, max(0, health.failures - 1), False
                 self.ports.clients[name].readmit()
 
-    def _give_up(self, connection: str, error: ServiceError, *, refused: bool = False) -> None:
+    def _give_up(self, connection: str, error: ServiceError) -> None:
         health = self._health[connection]
         if not health.stopped:
-            health.stopped, health.unwell = Trouble(connection, error, refused=refused), error
+            health.stopped, health.unwell = Trouble(connection, error), error
             health.stopped_at = asyncio.get_running_loop().time()
 
     def _failed(self, claim: Claim, error: OctoSyncError) -> None:
@@ -279,7 +279,7 @@ class Worker:
         self.failed[subject] = str(error)
         if isinstance(error, AuthenticationRefused):
             ports.journal.subjects.release([claim])
-            self._give_up(subject.connection, error, refused=True)
+            self._give_up(subject.connection, error)
             return
         if isinstance(error, RequestRefused) and subject.kind is SubjectKind.PRODUCTS:
             self.without_products.add(subject.connection)
