@@ -1,0 +1,314 @@
+"""The day sheet, a departure and a booking: the dashboard's selects against the sandbox's own state, on both engines."""
+
+import datetime as dt
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.flows.harness import NOON
+from tests.warehouse.conftest import LATER
+from tests.warehouse.engines import planted
+from tests.warehouse.truth import grouped, instant, money, total
+
+from octo_sync.flows import ask
+
+NOW = NOON + LATER
+DAY = dt.timedelta(days=1)
+ALL = {q.file.path.stem: q for q in ask.questions(Path("nowhere"), "dashboard")}
+
+
+def rows(engine, name, **given):
+    assert {p.name for p in ALL[name].parameters} == set(given)
+    found = engine.query(ALL[name].sql, given)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def days_ahead(truth, product, day, now=NOW):
+    zone = ZoneInfo(truth.products[product]["time_zone"])
+    return None if day is None else (day - now.astimezone(zone).date()).days
+
+
+def bookings_of_the_days(truth, now=NOW):
+    """Sold, pending and unexpired held ones of today and tomorrow at the venue, by departure."""
+    found = []
+    for b in truth.bookings:
+        expires = instant(b["raw"]["utc_expires_at"])
+        is_held = b["status"] == "PENDING" or (b["status"] == "ON_HOLD" and (expires is None or expires > now))
+        if days_ahead(truth, b["slot"][:2], b["travel_date"], now) in (0, 1) and (b["sold"] or is_held):
+            found.append(b)
+    return found
+
+
+def key_of(b):
+    *ids, availability = b["slot"]
+    return "|".join((*ids, availability or str(b["start"] or "")))
+
+
+def by_type(truth, sold):
+    counts = Counter()
+    ids = {id(b) for b in sold}
+    for ticket in truth.tickets:
+        if id(ticket["booking"]) in ids:
+            counts[ticket["unit_type"].capitalize()] += ticket["pax"]
+    return counts
+
+
+def extras_of(truth, b):
+    option = truth.options[b["slot"][:3]]
+    titles = {e["id"]: e["title"]["en"] for e in option["extras"]}
+    for unit in option["units"]:
+        titles |= {e["id"]: e["title"]["en"] for e in unit.get("extras", ())}
+    bought = [*b["raw"]["extra_items"], *(e for item in b["raw"]["unit_items"] for e in item["extra_items"])]
+    return Counter(titles[e["extra_id"]] for e in bought)
+
+
+def told(counts):
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or None
+
+
+def test_each_departure_of_the_two_days_has_its_guests_and_places(engine, world):
+    truth = world.now
+    booked = grouped([b | {"key": key_of(b)} for b in bookings_of_the_days(truth)], "key")
+    departures = {
+        "|".join(d["slot"]): d for d in truth.departures if days_ahead(truth, d["product"], d["travel_date"]) in (0, 1)
+    }
+    found = {row["slot_key"]: row for row in rows(engine, "today", now=NOW)}
+
+    assert set(found) == set(departures) | {key for (key,) in booked}
+    for key, row in found.items():
+        of = booked.get((key,), [])
+        sold, held = [b for b in of if b["sold"]], [b for b in of if not b["sold"]]
+        same = [b for b in truth.bookings if key_of(b) == key and b["sold"]]
+        departure = departures.get(key)
+        about = departure or of[0]
+        assert row["days_ahead"] == days_ahead(truth, about["slot"][:2], about["travel_date"])
+        assert (row["local_start_at"], row["travel_date"]) == (about["start"], about["travel_date"])
+        assert (row["product_name"], row["option_name"]) == (about["product_name"], about["option_name"])
+        assert row["bookings"] == len(sold) == len(same)
+        assert row["sold"] == (total(sold, "pax") or 0)
+        assert row["on_hold"] == (total(held, "pax") or 0)
+        assert row["is_known"] is (departure is not None)
+        if departure:
+            assert {n: row[n] for n in ("status", "vacancies", "capacity")} == {
+                n: departure[n] for n in ("status", "vacancies", "capacity")
+            }
+        # A booking is a dictionary of the oracle's own: what it is made of is found by its uuid.
+        uuids = {b["booking_uuid"] for b in sold}
+        own = [b for b in truth.bookings if b["booking_uuid"] in uuids]
+        assert row["guests"] == told(by_type(truth, own))
+        assert row["extras"] == told(sum((extras_of(truth, b) for b in own), Counter()))
+    assert {row["days_ahead"] for row in found.values()} == {0, 1}
+    assert len({row["travel_date"] for row in found.values()}) == 3, "venues whose days differ"
+    assert any(row["extras"] for row in found.values())
+    assert any(row["on_hold"] for row in found.values())
+
+
+def test_guests_of_a_departure_that_the_service_offers_no_more_are_not_lost(engine, world):
+    whole = {row["slot_key"]: row for row in rows(engine, "today", now=NOW)}
+    key, row = max(whole.items(), key=lambda each: each[1]["sold"])
+    mark = "update core.availability set is_deleted = {} where '" + world.now.channels[0].seller
+    mark += f"' || '|' || product_id || '|' || option_id || '|' || availability_id = '{key}'"
+    with planted(engine, mark.format("true"), mark.format("false")):
+        found = {row["slot_key"]: row for row in rows(engine, "today", now=NOW)}
+    assert set(found) == set(whole)
+    assert found[key] == row | {"is_known": False, "status": None, "vacancies": None, "capacity": None}
+    assert row["sold"] > 0
+
+
+def test_a_hold_whose_time_is_over_is_on_hold_no_more(engine, world):
+    held = [b for b in bookings_of_the_days(world.now) if b["status"] == "ON_HOLD"]
+    later = max(instant(b["raw"]["utc_expires_at"]) for b in held)
+    before = sum(row["on_hold"] for row in rows(engine, "today", now=NOW))
+    lapsed = "update core.bookings set utc_expires_at = '{}' where booking_uuid = '{}'"
+    (one, *_) = held
+    undo = lapsed.format(one["raw"]["utc_expires_at"], one["booking_uuid"])
+    with planted(engine, lapsed.format((NOW - DAY).isoformat(), one["booking_uuid"]), undo):
+        after = sum(row["on_hold"] for row in rows(engine, "today", now=NOW))
+    assert before - after == one["pax"] > 0
+    assert later > NOW
+
+
+def test_holds_about_to_lapse_come_with_the_next_one_first(engine, world):
+    until = NOW + 2 * DAY
+    wanted = sorted(
+        (instant(b["raw"]["utc_expires_at"]), f"{b['connection']}|{b['booking_uuid']}", b["pax"])
+        for b in world.now.bookings
+        if b["status"] == "ON_HOLD" and NOW <= instant(b["raw"]["utc_expires_at"]) <= until
+    )
+    found = rows(engine, "today_holds", now=NOW, until=until)
+    assert [(row["utc_expires_at"], row["booking_key"], row["pax_count"]) for row in found] == wanted != []
+    zones = {f"{b['connection']}|{b['booking_uuid']}": b["raw"]["time_zone"] for b in world.now.bookings}
+    for row in found:
+        at = row["utc_expires_at"].astimezone(ZoneInfo(zones[row["booking_key"]]))
+        assert row["lapses_at"] == at.replace(tzinfo=None)
+
+
+def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, world):
+    before = {b["booking_uuid"]: b for b in world.before.bookings}
+    told_of = ("status", "travel_date", "retail", "net", "pax", "product_name", "option_name")
+    wanted = {}
+    for b in world.now.bookings:
+        was = before.get(b["booking_uuid"])
+        if was is None:
+            made = instant(b["raw"]["utc_created_at"]) >= NOON
+            kind = "read" if not made else "cancelled" if b["cancelled"] else "new"
+        elif all(was[name] == b[name] for name in told_of):
+            continue
+        else:
+            kind = "cancelled" if b["cancelled"] and not was["cancelled"] else "changed"
+        wanted[f"{b['connection']}|{b['booking_uuid']}"] = (kind, was and was["status"], b["status"])
+    found = rows(engine, "today_changes", since=NOON + dt.timedelta(hours=1))
+
+    assert {row["booking_key"]: (row["kind"], row["status_before"], row["status"]) for row in found} == wanted
+    assert Counter(kind for kind, *_ in wanted.values()).keys() >= {"new", "changed", "cancelled"}
+    changed = {row["booking_key"]: row["changed"] for row in found if row["kind"] == "changed"}
+    assert all(changed.values())
+
+
+def test_what_was_only_read_for_the_first_time_is_no_change(engine, world):
+    since = NOON - dt.timedelta(hours=1)
+    made = {b["booking_uuid"]: instant(b["raw"]["utc_created_at"]) for b in world.now.bookings}
+    old = {uuid for uuid, at in made.items() if at < since}
+    kinds = grouped(rows(engine, "today_changes", since=since), "kind")
+    read = {row["booking_key"].partition("|")[2] for row in kinds["read",]}
+    new = {row["booking_key"].partition("|")[2] for row in kinds["new",]}
+    assert read <= old
+    assert len(read) > len(old) / 2
+    assert not new & old
+
+
+def test_the_days_ahead_name_sold_out_and_weak_departures(engine, world):
+    wanted = {
+        "|".join(d["slot"]): ("sold out" if d["sold_out"] else "weak", d["taken"], d["our_pax"])
+        for d in world.now.departures
+        if 1 <= days_ahead(world.now, d["product"], d["travel_date"]) <= 7
+        and (d["sold_out"] or (d["rate"] is not None and d["rate"] < 0.2))
+    }
+    found = rows(engine, "today_ahead", now=NOW)
+    assert {row["slot_key"]: (row["state"], row["taken"], row["our_pax"]) for row in found} == wanted
+    assert {state for state, *_ in wanted.values()} == {"sold out", "weak"}
+    starts = [row["local_start_at"] for row in found]
+    assert starts == sorted(starts)
+
+
+def test_a_day_is_known_where_each_connection_answered_for_it(engine, world):
+    today = rows(engine, "today_days", now=NOW)
+    assert {(row["days_ahead"], row["bookings_complete"], row["departures_complete"]) for row in today} == {
+        (0, True, True),
+        (1, True, True),
+    }
+    for row in today:
+        product = tuple(row["product_key"].split("|"))
+        assert days_ahead(world.now, product, row["travel_date"]) == row["days_ahead"]
+    month = "connection_id = 'agents' and resource = 'bookings' and travel_month = '2026-11'"
+    told_until = "update ops.coverage set {} where " + month
+    doubts = (
+        (told_until.format("is_complete = false"), told_until.format("is_complete = true")),
+        (
+            told_until.format("window_end = window_end - 30"),
+            told_until.format("window_end = window_end + 30"),
+        ),
+    )
+    for plant, undo in doubts:
+        with planted(engine, plant, undo):
+            assert {row["bookings_complete"] for row in rows(engine, "today_days", now=NOW)} == {False}
+    product = min(p["id"] for p in world.now.channels[0].state["products"])
+    one = f"where resource = 'availability' and product_id = '{product}' and travel_month = '2026-11'"
+    with planted(
+        engine,
+        f"update ops.coverage set is_complete = false {one}",
+        f"update ops.coverage set is_complete = true {one}",
+    ):
+        of = grouped(rows(engine, "today_days", now=NOW), "departures_complete")
+        assert {row["product_key"].partition("|")[2] for row in of[False,]} == {product}
+        assert len(of[True,]) > len(of[False,])
+
+
+def test_a_departure_has_all_its_bookings(engine, world):
+    truth = world.now
+    first = NOW.date() + 2 * DAY
+    ahead = [b | {"key": key_of(b)} for b in truth.bookings if b["travel_date"] and b["travel_date"] >= first]
+    by_key = grouped(ahead, "key")
+    keys = sorted(by_key, key=lambda key: (-len({b["status"] for b in by_key[key]}), key))[:3]
+    keys += [key for key in by_key if by_key[key][0]["slot"][3] is None][:1]
+    offered = {"|".join(d["slot"]): d for d in truth.departures}
+    for (key,) in keys:
+        day = by_key[key,][0]["travel_date"]
+        found = rows(engine, "departure_bookings", key=key, day=day)
+        assert {
+            row["booking_key"]: (row["status"], row["pax_count"], row["retail_amount"], row["is_sold"]) for row in found
+        } == {
+            f"{b['connection']}|{b['booking_uuid']}": (b["status"], b["pax"], b["retail"], b["sold"])
+            for b in by_key[key,]
+        }
+        assert [row["is_sold"] for row in found] == sorted((row["is_sold"] for row in found), reverse=True)
+        about = rows(engine, "departure", key=key, day=day)
+        wanted = [offered[key]] if key in offered else []
+        assert [(row["vacancies"], row["status"]) for row in about] == [(d["vacancies"], d["status"]) for d in wanted]
+
+
+@pytest.mark.parametrize("chosen", ["with extras and taxes", "held", "cancelled"])
+def test_a_booking_is_found_and_has_all_its_parts(engine, world, chosen):
+    raws = {(c.connection, raw["uuid"]): raw for c in world.now.channels for raw in c.state["bookings"]}
+
+    def fits(b):
+        if chosen == "with extras and taxes":
+            return extras_of(world.now, b) and b["raw"]["taxes"]
+        return b["status"] == {"held": "ON_HOLD", "cancelled": "CANCELLED"}[chosen]
+
+    b = min((b for b in world.now.bookings if fits(b)), key=lambda b: b["booking_uuid"])
+    raw = raws[b["connection"], b["booking_uuid"]]
+    one = {"connection": b["connection"], "booking": b["booking_uuid"]}
+    for find in ("|".join(one.values()), raw["uuid"], raw["id"], raw["supplier_reference"]):
+        if find:
+            assert (b["connection"], raw["uuid"]) in {
+                (row["connection_id"], row["booking_uuid"]) for row in rows(engine, "booking_found", find=find)
+            }
+    (row,) = rows(engine, "booking", **one)
+    amounts = {f"{part}_amount": b[part] for part in ("original", "retail", "net", "tax")}
+    same = {name: raw[name] for name in ("status", "supplier_reference", "reseller_reference")}
+    moments = {f"utc_{n}_at": instant(raw[f"utc_{n}_at"]) for n in ("created", "confirmed", "expires", "cancelled")}
+    wanted = amounts | same | moments | {"local_start_at": b["start"], "slot_key": key_of(b), "pax_count": b["pax"]}
+    assert {name: row[name] for name in wanted} == wanted
+
+    tickets = {row["unit_item_uuid"]: row for row in rows(engine, "booking_tickets", **one)}
+    assert {uuid: (t["unit_type"], t["pax_count"]) for uuid, t in tickets.items()} == {
+        t["raw"]["uuid"]: (t["unit_type"], t["pax"])
+        for t in world.now.tickets
+        if (t["booking"]["connection"], t["booking"]["booking_uuid"]) == tuple(one.values())
+    }
+    parts = grouped(rows(engine, "booking_parts", **one), "part")
+    bought = Counter()
+    for part in parts.get(("extra",), []):
+        bought[part["part_name"]] += part["quantity"]
+    assert bought == extras_of(world.now, b)
+    taxes = Counter()
+    for tax in raw["taxes"]:
+        taxes[tax["name"]] += money(tax["retail"], raw["precision"])
+    assert {part["part_name"]: part["retail_amount"] for part in parts.get(("tax",), [])} == taxes
+
+    versions = rows(engine, "booking_versions", **one)
+    was = {x["booking_uuid"]: x for x in world.before.bookings}.get(b["booking_uuid"])
+    assert versions[0]["status"] == b["status"]
+    assert versions[0]["retail_amount"] == b["retail"]
+    if was:
+        assert (versions[-1]["status"], versions[-1]["retail_amount"]) == (was["status"], was["retail"])
+    assert [v["version_no"] for v in versions] == list(range(len(versions), 0, -1))
+
+
+def test_what_comparisons_found_of_a_booking_is_open_accepted_or_settled(engine, world):
+    b = world.now.bookings[0]
+    seen = "'2026-11-20 12:00:00+00'"
+    values = [
+        f"('ledger', 'k{n}', 'mismatched', 'retail_amount', null, '{b['connection']}', '{b['booking_uuid']}', '10', '12', "
+        f"2.0, 'EUR', 'more', null, date '2026-11-20', {seen}, {seen}, {settled}, {note}, null, null)"
+        for n, settled, note in ((1, "null", "null"), (2, seen, "null"), (3, "null", "'agreed'"))
+    ]
+    with planted(engine, f"insert into ops.recon_results values {', '.join(values)}", "delete from ops.recon_results"):
+        found = rows(engine, "booking_differences", connection=b["connection"], booking=b["booking_uuid"])
+        other = rows(engine, "booking_differences", connection=b["connection"], booking="another")
+    assert [row["state"] for row in found] == ["open", "no longer found", "accepted"]
+    assert {row["delta_amount"] for row in found} == {Decimal(2)}
+    assert other == []
