@@ -312,3 +312,21 @@ def test_what_comparisons_found_of_a_booking_is_open_accepted_or_settled(engine,
     assert [row["state"] for row in found] == ["open", "no longer found", "accepted"]
     assert {row["delta_amount"] for row in found} == {Decimal(2)}
     assert other == []
+
+
+def test_a_booking_that_two_connections_see_counts_once(duck):
+    tables = ("bookings", "booking_unit_items", "booking_extra_items")
+    twin = (
+        "insert into core.{} select * replace ('agents' as connection_id) from core.{} where connection_id = 'direct'"
+    )
+    seen = "select booking_uuid from core.bookings where connection_id = 'direct'"
+    gone = f"delete from core.{{}} where connection_id = 'agents' and booking_uuid in ({seen})"
+    asked = {"today": {"now": NOW}, "today_holds": {"now": NOW, "until": NOW + 2 * DAY}}
+    before = {name: rows(duck, name, **given) for name, given in asked.items()}
+    add = "; ".join(twin.format(table, table) for table in tables)
+    with planted(duck, add, "; ".join(gone.format(table) for table in tables)):
+        after = {name: rows(duck, name, **given) for name, given in asked.items()}
+        ((seen_twice,),) = duck.query("select count(*) - count(distinct booking_uuid) from core.bookings").rows
+    assert seen_twice > 100
+    assert after["today"] == before["today"]
+    assert len(after["today_holds"]) == len(before["today_holds"])

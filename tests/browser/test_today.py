@@ -1,0 +1,98 @@
+"""The way from the day sheet to a booking and back, in a browser: narrow and wide, light and dark, hostile, and on paper."""
+
+import re
+from urllib.parse import urlencode
+
+import pytest
+from tests.browser import copies
+from tests.browser.conftest import THEMES, WIDTHS
+from tests.browser.test_pages import ask, audited
+
+
+def looked_at(window, pictured, name):
+    for theme in THEMES:
+        window.page.emulate_media(color_scheme=theme)
+        audited(window)
+        pictured(window, f"{name}-{theme}")
+
+
+def follow(window, selector):
+    """Clicks the first link of that kind in the page's content."""
+    window.page.locator(f"main {selector}").first.click()
+    window.page.wait_for_load_state()
+
+
+@pytest.mark.deep(3, everyday=["narrow"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_four_clicks_lead_from_a_tile_to_a_booking_and_back(look, base, pictured, width):
+    window = look(base, width=WIDTHS[width])
+    page = window.page
+    window.open("today")
+    looked_at(window, pictured, f"today-{width}")
+    with_guests = page.locator("#today tbody tr").filter(has=page.locator("td:nth-child(6):not(:empty)")).first
+    name = with_guests.locator("a").inner_text()
+
+    page.locator("[data-tile=guests-today] a").click()
+    assert page.url.endswith("/today#today")
+    with_guests.locator("a").click()
+    page.wait_for_load_state()
+    assert page.inner_text("h1").startswith(name.partition(" · ")[0])
+    looked_at(window, pictured, f"departure-{width}")
+    reference = page.locator("main tbody th a").first.inner_text()
+    follow(window, "tbody th a")
+    assert reference in page.inner_text("h1")
+    looked_at(window, pictured, f"booking-{width}")
+    page.get_by_role("navigation").get_by_role("link", name="Today").click()
+    assert page.inner_text("h1") == "Today"
+    assert window.said() == []
+
+
+@pytest.mark.deep(3)
+def test_an_open_difference_leads_to_its_booking(look, base):
+    window = look(base, width=390)
+    window.open("reconcile")
+    follow(window, "a[href*='booking?']")
+    assert window.page.inner_text("h1").startswith("Booking ")
+    assert "open" in window.page.inner_text("#differences tbody")
+    audited(window)
+
+
+@pytest.mark.deep(4)
+def test_hostile_texts_on_the_way_are_texts_and_nothing_else(look, demo, serving, tmp_path, pictured):
+    folder = copies.hostile(demo, tmp_path / "hostile")
+    ((key, departure, day),) = ask(
+        folder, "select b.booking_key, b.departure_key, b.travel_date from marts.fct_bookings b "
+        "join core.booking_extra_items x using (connection_id, booking_uuid) where b.departure_key is not null "
+        "and exists (select 1 from core.booking_taxes t where t.booking_uuid = b.booking_uuid) order by 1 limit 1"
+    )  # fmt: skip
+    window = look(serving(folder), width=390)
+    for name, path in (
+        ("today", "today?since=7d"),
+        ("departure", f"departure?{urlencode({'key': departure, 'day': day})}"),
+        ("booking", f"booking?{urlencode({'find': key})}"),
+    ):
+        assert window.open(path).status == 200
+        audited(window)
+        page = window.page
+        assert page.title() != "taken"
+        assert copies.HOSTILE["script"] in page.text_content("main")
+        found = "[...document.images].length + document.querySelectorAll('main script, iframe, main h1 + h1').length"
+        assert page.evaluate(found) == 0
+        assert "10587703" not in page.locator("main").inner_text()
+        pictured(window, f"{name}-hostile-way")
+
+
+@pytest.mark.deep(2)
+def test_the_day_sheet_on_paper_is_a_table_a_day_and_nothing_else(look, base, tmp_path):
+    window = look(base, theme="dark")
+    window.open("today")
+    window.page.emulate_media(media="print")
+    tables = [each for each in window.page.locator("main table").all() if each.is_visible()]
+
+    assert len(tables) == 2
+    assert not window.page.locator("nav").is_visible()
+    assert not window.page.locator(".tiles").is_visible()
+    window.page.pdf(path=tmp_path / "today.pdf", prefer_css_page_size=True)
+    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", (tmp_path / "today.pdf").read_bytes())
+    assert boxes
+    assert all(float(width) > float(height) for width, height in boxes), "its pages lie on their side"

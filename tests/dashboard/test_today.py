@@ -1,0 +1,189 @@
+"""From the day sheet to a departure, to a booking and back; what is not known is said, and no text of a service is trusted."""
+
+import datetime as dt
+import html
+import re
+
+import duckdb
+import pytest
+from tests.dashboard.test_pages import HOSTILE, ask, plain, table, tiles
+from tests.flows.harness import NOON
+
+NOW = NOON + dt.timedelta(hours=1)
+
+
+def links(page, start):
+    """Addresses within the page's content that begin so, without what the navigation has."""
+    main = page[page.index("<main") : page.index("</main>")]
+    return [html.unescape(found) for found in re.findall(rf'href="\./({start}[^"]*)"', main)]
+
+
+async def test_the_tiles_are_sums_of_the_sheet_and_the_sheet_of_the_copy(shown, published):
+    page = await shown().text("/today")
+    sheet = table(page, "Departures today")
+    ((guests, bookings),) = ask(
+        published,
+        "select sum(b.pax_count), count(*) from core.bookings b join core.products p using (product_id) "
+        "where not b.is_test and not b.is_deleted and b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW') "
+        "and b.local_date = cast($1 at time zone p.time_zone as date)",
+        NOW,
+    )
+    assert tiles(page)["guests-today"][0] == str(guests)
+    assert sum(int(row[2]) for row in sheet) == guests > 0
+    assert sum(int(row[7]) for row in sheet) == bookings
+    counted = [int(n) for row in sheet for n in re.findall(r" (\d+)(?:,|$)", row[5])]
+    assert sum(counted) == guests
+    assert "is incomplete" not in page
+
+
+async def test_two_clicks_lead_from_today_to_a_booking_and_two_back(shown, published):
+    dashboard = shown()
+    today = await dashboard.text("/today")
+    departures = links(today, r"departure\?")
+    assert len(departures) > 10
+    for address in departures:
+        departure = await dashboard.text(f"/{address}")
+        if found := links(departure, r"booking\?"):
+            break
+    assert "today" in links(departure, "today")
+    assert 'aria-current="page">Today<' in departure
+    booking = await dashboard.text(f"/{found[0]}")
+    assert address in links(booking, "departure"), "a booking leads to its departure"
+    key = ask(
+        published, "select booking_key, supplier_reference, booking_uuid from marts.fct_bookings where booking_key = $1",
+        html.unescape(found[0]).partition("find=")[2].replace("%7C", "|"),
+    )  # fmt: skip
+    assert any(text and text in plain(booking) for text in key[0][1:])
+
+
+async def test_changes_holds_and_weak_departures_lead_to_their_rows(shown):
+    dashboard = shown()
+    page = await dashboard.text("/today?since=7d")
+    for caption in ("Bookings that changed in the last 7 days", "Sold-out and weak departures of the next seven days"):
+        assert table(page, caption)
+    for address in {*links(page, r"booking\?")[:3], *links(page, r"departure\?")[-3:]}:
+        answer = await dashboard.get(f"/{address}")
+        assert answer.status_code == 200
+        assert "no such" not in plain(answer.text)
+
+
+async def test_the_choice_of_time_is_in_the_address(shown):
+    dashboard = shown()
+    hour, week = [await dashboard.text(f"/today?since={each}") for each in ("1h", "7d")]
+    assert 'aria-current="true">hour<' in hour
+    assert 'aria-current="true">7 days<' in week
+    assert int(tiles(week)["changes"][0]) > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("today?since=yesterday", "expected one of 1h, 24h, 7d"),
+        ("today?find=x", "has no filter 'find'"),
+        ("departure?key=x&day=tomorrow", "expected a day such as"),
+        (f"booking?find={'x' * 2001}", "at most 2,000 characters"),
+        ("booking?find=%00", "no text"),
+    ],
+)
+async def test_nonsense_is_refused_with_a_sentence(shown, path, said):
+    answer = await shown().get(f"/{path}")
+    assert answer.status_code == 400
+    assert said in html.unescape(answer.text)
+
+
+async def test_what_does_not_exist_is_said(shown):
+    dashboard = shown()
+    assert "has no such booking" in await dashboard.text("/booking?find=nothing")
+    assert "no such departure" in await dashboard.text("/departure?key=nothing&day=2026-11-20")
+
+
+async def test_a_day_that_was_not_read_completely_says_so(shown, variant):
+    folder = variant(
+        "partly",
+        "update ops.coverage set is_complete = false where resource = 'bookings' and travel_month = '2026-11'",
+        "update ops.coverage set is_complete = false where resource = 'availability' and product_id = 'prod_sushi'",
+    )
+    ((title,),) = ask(folder, "select title from core.products where product_id = 'prod_sushi'")
+    page = plain(await shown(folder).text("/today"))
+    for day in ("Today", "Tomorrow"):
+        assert (
+            f"{day} is incomplete: the bookings of all products and the departures of {title} are not all known" in page
+        )
+
+
+async def test_a_copy_of_yesterday_shows_the_departures_of_the_day_that_it_is(shown):
+    page = await shown(now=lambda: NOW + dt.timedelta(days=1)).text("/today")
+    assert re.search(r"<h2><bdi>Today, Sat 21 Nov", page)
+    assert "<h1><bdi>Today</bdi></h1>" in page
+
+
+async def test_a_reference_that_several_bookings_share_lists_them(shown, variant):
+    folder = variant("shared", "update core.bookings set reseller_reference = 'GROUP-7' where booking_uuid < '2'")
+    ((number,),) = ask(folder, "select count(*) from core.bookings where booking_uuid < '2'")
+    page = await shown(folder).text("/booking?find=GROUP-7")
+    assert len(table(page, "Bookings that go by this")) == min(number, 50) > 1
+    assert len(links(page, r"booking\?")) == min(number, 50)
+
+
+async def test_an_open_difference_leads_to_its_booking(shown, variant, published):
+    ((connection, uuid),) = ask(published, "select connection_id, min(booking_uuid) from core.bookings group by 1")
+    at = "timestamptz '2026-11-20 12:00:00+00'"
+    folder = variant(
+        "compared",
+        f"insert into ops.recon_runs (recon_name, run_id, verdict, started_at_utc, ended_at_utc, window_start, window_end, "
+        f"control_totals) values ('ledger', 'r1', 'ok', {at}, {at}, '2026-11-01', '2026-11-30', '[]')",
+        f"insert into ops.recon_results values ('ledger', 'k1', 'mismatched', 'retail_amount', null, '{connection}', '{uuid}', "
+        f"'10', '12', 2, 'EUR', 'The ledger has more.', null, date '2026-11-20', {at}, {at}, null, null, null, null)",
+    )
+    dashboard = shown(folder)
+    (address,) = links(await dashboard.text("/reconcile"), r"booking\?")
+    booking = await dashboard.text(f"/{address}")
+    (row,) = table(booking, "What comparisons say of this booking")
+    assert (row[:2], row[7]) == (["ledger", "open"], "The ledger has more.")
+
+
+async def test_every_text_of_a_service_is_a_text(shown, variant):
+    said = HOSTILE.replace("'", "''")
+    folder = variant(
+        "hostile-life",
+        f"update core.products set title = '{said}'",
+        f"update core.options set title = '{said}'",
+        f"update core.units set title = '{said}', unit_type = '{said}'",
+        f"update core.extras set title = '{said}'",
+        f"update core.connections set channel = '{said}'",
+        f"update core.booking_unit_items set unit_type = '{said}', status = '{said}', supplier_reference = '{said}'",
+        f"update core.booking_taxes set name = '{said}'",
+        f"update core.bookings set supplier_reference = '{said}' || booking_uuid, reseller_reference = '{said}', "
+        f"booking_id = '{said}', cancellation_reason = '{said}', cancellation_refund = '{said}'",
+        f"update core.booking_history set changed_fields = '{said}', source = '{said}', status = '{said}'",
+        f"update core.availability set availability_id = '{said}' || availability_id",
+        f"update core.bookings set availability_id = '{said}' || availability_id where availability_id is not null",
+        remake=True,
+    )
+    dashboard = shown(folder)
+    today = await dashboard.text("/today?since=7d")
+    departure = links(today, r"departure\?")[3]
+    ((key,),) = ask(
+        folder, "select booking_key from marts.fct_bookings b join core.booking_extra_items x using (connection_id, "
+        "booking_uuid) join core.booking_taxes t using (connection_id, booking_uuid) order by 1 limit 1"
+    )  # fmt: skip
+    pages = [today, await dashboard.text(f"/{departure}"), await dashboard.text(f"/booking?find={key}")]
+    pages.append(await dashboard.text(f"/booking?find={html.unescape('%3Cscript%3Ealert(1)%3C/script%3E')}"))
+    for page in pages:
+        assert "<script>alert" not in page
+        assert "alert(1)</script>" not in page
+        assert "&lt;script&gt;alert(1)" in page
+
+
+async def test_no_name_of_a_person_is_on_a_page(shown, published):
+    with duckdb.connect(published / "octo.private.duckdb", read_only=True) as private:
+        people = private.execute(
+            "select distinct unnest([full_name, email_address, phone_number]) from private.booking_contacts"
+        ).fetchall()
+    names = {name for (name,) in people if name and len(name) > 5}
+    assert len(names) > 20
+    dashboard = shown()
+    ((key,),) = ask(published, "select min(booking_key) from marts.fct_bookings where is_sold")
+    for path in ("/today?since=7d", f"/booking?find={key}"):
+        page = plain(await dashboard.text(path))
+        assert [name for name in names if name in page] == []
