@@ -1,13 +1,13 @@
 """What pages say of a booking and a departure in a row, and the addresses of their own pages."""
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.flows import wording
 
-__all__ = ["booking_page", "departure_page", "fields_text", "start_text", "status_text"]
+__all__ = ["booking_page", "departure_page", "fields_text", "free_text", "start_text", "status_text"]
 
 _FIELDS = {
     "status": "status",
@@ -42,14 +42,21 @@ def status_text(status: str | None) -> str:
     return (status or wording.UNKNOWN).replace("_", " ").lower()
 
 
-def start_text(at: datetime | None, *, dated: bool = True) -> str:
-    """When a departure starts, by the venue's clock: `Fri 20 Nov, 09:30`, or `09:30`; midnight is what whole days have."""
+def start_text(at: datetime | None, day: Callable[[date], str] | None = wording.short_day) -> str:
+    """When a departure starts, by the venue's clock: `Fri 20 Nov, 09:30`; without `day` `09:30`. Midnight: the whole day."""
     if at is None:
         return "any time"
     time = f"{at:%H:%M}" if at.time() != at.min.time() else ""
-    if not dated:
-        return time or "all day"
-    return ", ".join(filter(None, (wording.short_day(at.date()), time)))
+    return ", ".join(filter(None, (day(at.date()), time))) if day else time or "all day"
+
+
+def free_text(status: str | None, vacancies: int | None, capacity: int | None) -> str:
+    """Free places in words: what the service says of them comes before a number."""
+    if status in ("SOLD_OUT", "CLOSED"):
+        return status_text(status)
+    if vacancies is None:
+        return "not limited" if status == "FREESALE" else wording.UNKNOWN
+    return f"{vacancies:,}" + (f" of {capacity:,}" if capacity is not None else "")
 
 
 def fields_text(changed: str | None, *, but: str = "") -> str:

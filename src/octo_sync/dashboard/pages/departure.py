@@ -3,7 +3,7 @@
 from typing import Any
 
 from octo_sync.dashboard.filters import day_of
-from octo_sync.dashboard.links import booking_page, start_text, status_text
+from octo_sync.dashboard.links import booking_page, free_text, start_text, status_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Link, Page, Section, View, listed
 from octo_sync.flows import wording
@@ -21,9 +21,10 @@ def build(source: Source, filters: Filters) -> View:
     about = offered[0] if offered else bookings[0] if bookings else None
     if about is None:
         return View("Departure", "This copy has no such departure and no booking of it.", [])
-    title = f"{about['product_name']}, {start_text(about['local_start_at']) if about['local_start_at'] else day}"
+    at = about["local_start_at"]
+    starts = start_text(at, wording.day) if at else wording.day(day)
     return View(
-        title,
+        f"{about['product_name']}, {starts}",
         about["option_name"],
         [Section("", [Block("facts.html.j2", {"facts": _facts(offered)})]), _bookings(bookings)],
         filters,
@@ -39,8 +40,7 @@ def _facts(offered: list[dict[str, Any]]) -> list[tuple[str, object]]:
     return [
         back,
         ("State", status_text(row["status"])),
-        ("Free places", wording.count(row["vacancies"])),
-        ("Capacity", wording.count(row["capacity"])),
+        ("Free places", free_text(row["status"], row["vacancies"], row["capacity"])),
         ("Time zone", row["time_zone"] or wording.UNKNOWN),
         ("Departure verified", f"{verified}{'' if row['is_covered'] else ', incompletely'}"),
     ]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from octo_sync.dashboard.links import booking_page, departure_page, fields_text, start_text, status_text
+from octo_sync.dashboard.links import booking_page, departure_page, fields_text, free_text, start_text, status_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Tile, Tiles, View, listed
 from octo_sync.errors import QueryError
@@ -112,6 +112,7 @@ def _sum(rows: _Rows, name: str) -> int | None:
 def _day(ahead: int, rows: _Rows, known: _Rows) -> Section:
     name = _DAYS[ahead]
     dates = sorted({row["travel_date"] for row in (*known, *rows)})
+    shown_day = wording.short_day if len(dates) > 1 else None
     title = f"{name}, {' or '.join(wording.short_day(each) for each in dates)}" if dates else name
     items: list[Item] = []
     if doubt := _doubt(name, known):
@@ -120,7 +121,11 @@ def _day(ahead: int, rows: _Rows, known: _Rows) -> Section:
         listed(
             f"Departures {name.lower()}",
             rows,
-            Column("Start", "text", lambda row: start_text(row["local_start_at"], dated=len(dates) > 1)),
+            Column(
+                "Start",
+                "text",
+                lambda row: start_text(row["local_start_at"], shown_day),
+            ),
             Column("Departure", "text", _named, href=departure_page),
             Column("Sold", "number", "sold", none="unknown"),
             Column("On hold", "number", "on_hold", none="unknown"),
@@ -163,14 +168,7 @@ def _named(row: Mapping[str, Any]) -> str:
 
 
 def _free(row: Mapping[str, Any]) -> str:
-    """Free places in words: what the service says of them comes before a number."""
-    if not row["is_known"]:
-        return "departure not known"
-    if row["status"] in ("SOLD_OUT", "CLOSED"):
-        return status_text(row["status"])
-    if row["vacancies"] is None:
-        return "not limited" if row["status"] == "FREESALE" else wording.UNKNOWN
-    return f"{row['vacancies']:,}" + (f" of {row['capacity']:,}" if row["capacity"] is not None else "")
+    return free_text(row["status"], row["vacancies"], row["capacity"]) if row["is_known"] else "departure not known"
 
 
 def _more(number: int) -> str:
