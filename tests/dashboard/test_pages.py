@@ -23,7 +23,7 @@ from octo_sync.dashboard.downloads import FORMATS
 from octo_sync.flows import wording
 
 PAGES = [f"/{page.path}" for page in all_pages()]
-OURS = ["/", "/occupancy", "/pickup", "/cancellations", "/revenue", "/availability"]
+OURS = ["/", "/occupancy", "/pickup", "/cancellations", "/revenue", "/channels", "/availability"]
 HOSTILE = "</script><script>alert(1)</script> {b|x} \u2028 '\"& \u202egnp"
 
 

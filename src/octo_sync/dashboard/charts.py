@@ -40,8 +40,12 @@ def bars(
     *,
     colors: Mapping[str, str] = _NO_COLORS,
     faint_from: int | None = None,
+    percent: bool = False,
 ) -> dict[str, Any]:
-    """Upright stacked bars, one for each of `names`; `colors` are those of series; from `faint_from` on they are fainter."""
+    """Upright stacked bars, one for each of `names`; `colors` are those of series; from `faint_from` on they are fainter.
+
+    With `percent`, values are shares of a whole, 0 to 1.
+    """
     made = []
     for number, (label, values) in enumerate(series.items()):
         data: list[Any] = list(values)
@@ -60,7 +64,10 @@ def bars(
                 "stack": "all",
             }
         )
-    return _framed(names, made, percent=False)
+    framed = _framed(names, made, percent=percent)
+    if percent:
+        framed["yAxis"]["max"] = 1  # parts of a whole; their sum may be a hair above it
+    return framed
 
 
 def lines(

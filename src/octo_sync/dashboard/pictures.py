@@ -12,7 +12,21 @@ from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Chart, Column, Table, listed
 from octo_sync.flows import wording
 
-__all__ = ["ahead", "bookings_by_channel", "fill_map", "in_part", "pick_up", "revenue", "share_of", "undated"]
+__all__ = [
+    "CHANNELS",
+    "ahead",
+    "bookings_by_channel",
+    "by_channel",
+    "channel_colors",
+    "fill_map",
+    "fill_of",
+    "identifier",
+    "in_part",
+    "pick_up",
+    "revenue",
+    "share_of",
+    "undated",
+]
 
 CHANNELS = 6
 """Colours that can be told apart; the other channels are one."""
@@ -45,7 +59,7 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     """Bookings made per day, stacked by channel."""
     rows = source.rows("bookings_by_channel", first=first, last=last)
     days = sorted({row["booking_date"] for row in rows})
-    series = _by_channel(rows, days, "booking_date", "bookings")
+    series = by_channel(rows, days, "booking_date", "bookings")
     doubtful = sorted({row["booking_date"] for row in rows if not row["is_complete"]})
     return Chart(
         id="bookings-by-channel",
@@ -68,7 +82,7 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
     )
 
 
-def _by_channel(
+def by_channel(
     rows: Sequence[Mapping[str, Any]], across: Sequence[object], place: str, amount: str
 ) -> dict[str, list[float | None]]:
     """A series for each of the largest channels, and one for the others; `place` and `amount` are columns."""
@@ -116,7 +130,7 @@ def fill_map(source: Source, first: date, last: date, product: str | None = None
     cells = []
     table = [[names[key], *[""] * len(days)] for key in keys]
     for row in rows:
-        value, said, short = _fill(row)
+        value, said, short = fill_of(row)
         x, y = across[row["travel_date"]], down[row["product_key"]]
         cells.append((x, y, value, f"{names[row['product_key']]} · {labels[x]}: {said}"))
         table[y][x + 1] = short
@@ -144,7 +158,7 @@ def fill_map(source: Source, first: date, last: date, product: str | None = None
     )
 
 
-def _fill(row: Mapping[str, Any]) -> tuple[float, str, str]:
+def fill_of(row: Mapping[str, Any]) -> tuple[float, str, str]:
     """A day of a product as a value of the map, in words, and in few."""
     open_departures = row["departures"] - row["closed_departures"]
     if open_departures == 0:
@@ -234,6 +248,11 @@ def revenue(
     return made, " ".join(said for said in (f"Not drawn: {', '.join(left)}." if left else "", open_dated) if said)
 
 
+def identifier(currency: str) -> str:
+    """A currency as a part of an id."""
+    return "".join(c for c in currency.lower() if c.isascii() and c.isalnum()) or "other"
+
+
 def undated(rows: Sequence[Mapping[str, Any]]) -> str:
     """What no month of travel can show, as a sentence."""
     told = [
@@ -256,11 +275,11 @@ def _revenue_of(
     without = sum(row["without_retail"] for row in rows)
     count = sum(row["bookings"] for row in rows)
     return Chart(
-        id=f"revenue-{''.join(c for c in currency.lower() if c.isascii() and c.isalnum()) or 'other'}",
+        id=f"revenue-{identifier(currency)}",
         title=f"Revenue in {wording.plain(currency)}, by month of travel",
         option=charts.bars(
             [wording.month(month) for month in across],
-            _by_channel(rows, across, "travel_month", "retail_amount"),
+            by_channel(rows, across, "travel_month", "retail_amount"),
             colors=colors,
             faint_from=next((n for n, month in enumerate(across) if month > f"{today:%Y-%m}"), None),
         ),

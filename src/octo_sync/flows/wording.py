@@ -21,6 +21,7 @@ __all__ = [
     "month",
     "plain",
     "plural",
+    "rounded",
     "share",
     "short_day",
 ]
@@ -70,6 +71,11 @@ def exact(amount: Decimal, currency: str | None) -> str:
     whole, _, fraction = f"{amount.copy_abs():f}".partition(".")
     fraction = fraction.rstrip("0").ljust(_DECIMALS.get(currency or "", 2), "0")
     return f"{'-' if amount < 0 else ''}{whole}{'.' + fraction if fraction else ''}"
+
+
+def rounded(amount: Decimal, currency: str | None) -> Decimal:
+    """To the currency's decimals: for what was divided, never for what was charged."""
+    return round(amount, _DECIMALS.get(currency or "", 2))
 
 
 def money(amount: Decimal, currency: str | None, *, sign: bool = False) -> str:

@@ -30,7 +30,7 @@ def build(source: Source, filters: Filters) -> View:
         f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours.",
         [
             Section("", [pictures.fill_map(source, first, last, filters.product)]),
-            Section("", [_days(days)]),
+            Section("", [_days(days), _hours(source.rows("occupancy_hours", **asked))]),
             Section("Products", [_products(source.rows("occupancy_products", **asked))]),
         ],
         Filters(first=first, last=last, product=filters.product),
@@ -63,6 +63,45 @@ def _days(rows: list[dict[str, Any]]) -> Chart:
         height=240,
         note="Places taken, of those of open departures with a known capacity. Gaps are days without such a departure.",
     )
+
+
+def _hours(rows: list[dict[str, Any]]) -> Chart:
+    """How full the week is: a row for each weekday, a column for each hour of a start."""
+    at = sorted({row["start_hour"] for row in rows}, key=lambda hour: -1 if hour is None else hour)
+    weekdays = sorted({(row["weekday"], row["weekday_name"]) for row in rows})
+    names = [name for _, name in weekdays]
+    labels = ["all day" if hour is None else f"{hour:02d}" for hour in at]
+    cells = []
+    for row in rows:
+        value, said, _ = pictures.fill_of(row)
+        x, y = at.index(row["start_hour"]), names.index(row["weekday_name"])
+        cells.append((x, y, value, f"{names[y]} · {_hour(row['start_hour'])}: {said}"))
+    return Chart(
+        id="fill-by-hour",
+        title="Occupancy by weekday and hour of departure",
+        option=charts.heat_map(labels, names, cells),
+        table=listed(
+            "Occupancy by weekday and hour of departure",
+            rows,
+            Column("Weekday", "text", "weekday_name"),
+            Column("Hour", "text", lambda row: _hour(row["start_hour"])),
+            Column("Occupancy", "share", "fill_rate", none="unknown"),
+            Column("Taken", "number", "taken", none="unknown"),
+            Column("Capacity", "number", "capacity", none="unknown"),
+            Column("Departures", "number", "departures"),
+            Column("Sold out", "number", "sold_out_departures"),
+            Column("Closed", "number", "closed_departures"),
+            empty="No departure is known in this time.",
+        ),
+        download="fct_departures",
+        height=240,
+        legend=charts.FILL_LEGEND,
+        note="Hours at the venue. Counts all sellers' bookings. Excludes closed departures and those of unknown capacity.",
+    )
+
+
+def _hour(hour: int | None) -> str:
+    return "all day" if hour is None else f"{hour:02d}:00"
 
 
 def _products(rows: list[dict[str, Any]]) -> Table:

@@ -1,6 +1,8 @@
 """Revenue: what was sold, by month of travel; currencies are never added up."""
 
+from collections.abc import Callable
 from datetime import date
+from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
@@ -36,8 +38,45 @@ def build(source: Source, filters: Filters) -> View:
             Section(
                 "Products and channels", _tables(source.rows("revenue_products", first=first, last=last, **chosen))
             ),
+            Section(
+                "Per guest and per seat offered",
+                [_per_seat(source, first, last, filters)],
+                "Our sales, all channels together, by all places of open departures with a known capacity, whoever sold them. "
+                "Departures are known from the first pull on.",
+            ),
         ],
         Filters(first=first, last=last, **chosen),
+    )
+
+
+def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Table | str:
+    """What a guest and a place that was offered bring in; of one channel alone nobody knows which places were offered."""
+    if filters.channel:
+        return "Counted for all channels together: choose all channels to see it."
+    rows = source.rows("revenue_per_seat", first=first, last=last, product=filters.product, currency=filters.currency)
+    left = len(rows) - _ROWS
+
+    def per(amount: str, number: str) -> Callable[[dict[str, Any]], Decimal | None]:
+        def of(row: dict[str, Any]) -> Decimal | None:
+            known = row[amount] is not None and row[number]
+            return wording.rounded(row[amount] / row[number], row["currency"]) if known else None
+
+        return of
+
+    return listed(
+        "Revenue per guest and per seat offered, by month of travel and product; all channels together",
+        rows[:_ROWS],
+        Column("Travel month", "month", "travel_month"),
+        Column("Product", "text", "product_name"),
+        Column("Per guest", "money", per("guest_amount", "pax"), none="unknown"),
+        Column("Per seat offered", "money", per("seat_amount", "seats_offered"), none="unknown"),
+        Column("Guests", "number", "pax", none="unknown"),
+        Column("Seats offered", "number", "seats_offered", none="unknown"),
+        Column("Seats known from", "date", "first_day_offered"),
+        Column("to", "date", "last_day_offered"),
+        Column("Complete", "yes", "is_complete"),
+        empty="No sold booking travels in this time.",
+        more=f"{left:,} more are not on this page; agg_revenue_monthly has all of them." if left > 0 else "",
     )
 
 

@@ -1,0 +1,112 @@
+"""Channels: what share of the revenue each channel has, month by month, and the margin it leaves."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from itertools import groupby
+from typing import Any
+
+from octo_sync.dashboard import charts, pictures
+from octo_sync.dashboard.days import month_end, month_start, months
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.standing import known_from, standing
+from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, View, listed
+from octo_sync.flows import wording
+
+__all__ = ["PAGE", "build"]
+
+_BACK, _AHEAD = 5, 2
+_CURRENCIES = 4
+
+
+def build(source: Source, filters: Filters) -> View:
+    """The page; whole months of travel: without dates that of the copy's today, the five before and the two after."""
+    now = standing(source)
+    today, begins = now.today or date.min, now.begins
+    first = month_start(filters.first) if filters.first else month_start(filters.last or today, -_BACK)
+    if begins and not filters.first and not filters.last:
+        first = max(first, month_start(begins))
+    last = month_end(filters.last) if filters.last else month_end(max(first, today), _AHEAD)
+    asked: dict[str, Any] = {"product": filters.product, "currency": filters.currency}
+    drawn, left_out = _mixes(source, source.rows("channel_mix", first=first, last=last, **asked), months(first, last))
+    undated = pictures.undated(source.rows("revenue_undated", channel=None, **asked))
+    return View(
+        "Channels",
+        f"Sold bookings that travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}, each currency "
+        "for itself." + pictures.in_part(first, known_from(source)),
+        [
+            Section(
+                "", drawn or ["No sold booking travels in these months."], " ".join(filter(None, (left_out, undated)))
+            )
+        ],
+        Filters(first=first, last=last, **asked),
+    )
+
+
+def _mixes(source: Source, rows: Sequence[Mapping[str, Any]], across: list[str]) -> tuple[list[Chart], str]:
+    """A chart for each of the currencies with the most bookings, and which ones are not drawn."""
+    by_currency = {
+        currency: list(group)
+        for currency, group in groupby(
+            sorted(rows, key=lambda row: str(row["currency"] or "")), key=lambda row: row["currency"]
+        )
+    }
+    bookings = {currency: sum(row["bookings"] for row in group) for currency, group in by_currency.items()}
+    ordered = sorted((c for c in bookings if c), key=lambda c: (-bookings[c], c))
+    colors = pictures.channel_colors(source)
+    left = [f"{c} ({bookings[c]:,} bookings)" for c in ordered[_CURRENCIES:]]
+    if None in bookings:
+        left.append(f"no currency ({bookings[None]:,} bookings)")
+    made = [_mix(currency, by_currency[currency], across, colors) for currency in ordered[:_CURRENCIES]]
+    return made, f"Not drawn: {', '.join(left)}." if left else ""
+
+
+def _mix(currency: str, rows: Sequence[Mapping[str, Any]], across: list[str], colors: Mapping[str, str]) -> Chart:
+    amounts = pictures.by_channel(rows, across, "travel_month", "retail_amount")
+    totals = [sum(values[n] or 0 for values in amounts.values()) for n in range(len(across))]
+    shares: dict[str, list[float | None]] = {
+        name: [(value or 0) / whole if whole else None for value, whole in zip(values, totals, strict=True)]
+        for name, values in amounts.items()
+    }
+    return Chart(
+        id=f"mix-{pictures.identifier(currency)}",
+        title=f"Share of revenue in {wording.plain(currency)}, by month of travel and channel",
+        option=charts.bars([wording.month(month) for month in across], shares, colors=colors, percent=True),
+        table=listed(
+            f"Channels in {wording.plain(currency)}, by month of travel",
+            rows,
+            Column("Travel month", "month", "travel_month"),
+            Column("Channel", "text", "channel_name"),
+            Column("Share", "share", "retail_share", none="unknown"),
+            Column("Retail", "money", "retail_amount", none="unknown"),
+            Column("Net", "money", "net_amount", none="unknown"),
+            Column("Margin", "money", "margin_amount", none="unknown"),
+            Column("Margin rate", "share", "margin_rate", none="unknown"),
+            Column("Bookings", "number", "bookings"),
+            Column("Without net", "number", "without_net"),
+            Column("Complete", "yes", "is_complete"),
+        ),
+        download="fct_bookings",
+        height=260,
+        note=_margin(rows),
+    )
+
+
+def _margin(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the channels keep of all these months, those with the most revenue first."""
+    found = []
+    for name, group in groupby(
+        sorted(rows, key=lambda row: wording.plain(row["channel_name"])),
+        key=lambda row: wording.plain(row["channel_name"]),
+    ):
+        lines = [row for row in group if row["margin_amount"] is not None]
+        if lines:
+            base = sum(row["margin_base"] for row in lines)
+            margin = sum(row["margin_amount"] for row in lines)
+            found.append((base, f"{name} {wording.share(float(margin / base)) if base else 'unknown'}"))
+    if not found:
+        return "No net price is known, so no margin is."
+    said = ", ".join(text for _, text in sorted(found, key=lambda pair: -pair[0])[: pictures.CHANNELS])
+    return f"Margin where the net price is known (retail minus net): {said}."
+
+
+PAGE = Page("channels", "Channels", 52, build, frozenset({"dates", "product", "currency"}))

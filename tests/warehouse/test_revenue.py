@@ -1,0 +1,172 @@
+"""Revenue per guest and seat, occupancy by weekday and hour, channel mix: against the sandbox's bookings and departures."""
+
+import copy
+from pathlib import Path
+
+import pytest
+from tests.flows.harness import TODAY
+from tests.warehouse.engines import planted
+from tests.warehouse.test_questions import AHEAD, AROUND, answer, same
+from tests.warehouse.truth import DAY, WEEKDAYS, Truth, grouped, share, total
+
+from octo_sync.flows import ask
+
+ALL = {"first": TODAY - 400 * DAY, "last": TODAY + 400 * DAY}
+ANY = {"product": None, "channel": None, "currency": None}
+
+
+def page(engine, name, **given):
+    (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == name)
+    found = engine.query(query.sql, {p.name: (ALL | ANY | given)[p.name] for p in query.parameters})
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def knows(truth, connection, month):
+    return next(c for c in truth.channels if c.connection == connection).knows_month(month)
+
+
+def monthly(world, truth):
+    """Each product, month and currency; departures are as they were last seen."""
+    departures = {d["slot"]: d for d in (*world.before.departures, *truth.departures)}
+    measured = {slot: d for slot, d in departures.items() if d["taken"] is not None}
+    offered = grouped(
+        [{**d, "month": f"{d['travel_date']:%Y-%m}", "key": "|".join(d["product"])} for d in measured.values()],
+        "key",
+        "month",
+    )
+    sold = [b | {"month": f"{b['travel_date']:%Y-%m}", "key": "|".join(b["slot"][:2])} for b in truth.sold(**ALL)]
+    for (key, month, currency), rows in grouped(sold, "key", "month", "currency").items():
+        told = [b for b in rows if b["pax"] is not None]
+        on_seats = total([b for b in rows if b["slot"] in measured], "retail") or 0
+        seats = offered.get((key, month), [])
+        places = total(seats, "capacity")
+        yield {
+            "product_key": key,
+            "product_name": rows[0]["product_name"],
+            "travel_month": month,
+            "currency": currency,
+            "bookings": len(rows),
+            "pax": total(rows, "pax"),
+            "bookings_without_pax": len(rows) - len(told),
+            "retail_amount": total(rows, "retail"),
+            "guest_amount": total(told, "retail"),
+            "amount_per_guest": (told and float(total(told, "retail")) / total(rows, "pax")) or None,
+            "seats_offered": places,
+            "seat_amount": on_seats if seats else None,
+            "amount_per_seat": float(on_seats) / places if seats else None,
+            "first_day_offered": min((d["travel_date"] for d in seats), default=None),
+            "last_day_offered": max((d["travel_date"] for d in seats), default=None),
+            "is_complete": all(knows(truth, b["connection"], month) for b in rows),
+        }
+
+
+def mart(engine):
+    found = engine.query("select * from marts.agg_revenue_monthly")
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def test_what_a_guest_and_a_seat_bring_in(engine, world):
+    wanted = list(monthly(world, world.now))
+    same(mart(engine), wanted)
+    assert {row["seats_offered"] is None for row in wanted} == {True, False}
+    assert any(row["seat_amount"] and row["seat_amount"] < row["retail_amount"] for row in wanted)
+
+    asked = [n for n in wanted[0] if n not in ("product_key", "pax")]
+    same(answer(engine, 28, **ALL), [{**{n: row[n] for n in asked}, "guests": row["pax"]} for row in wanted])
+    shown = ("travel_month", "product_name", "currency", "pax", "guest_amount", "seats_offered", "seat_amount")
+    same(page(engine, "revenue_per_seat"), [{n: row[n] for n in shown} for row in wanted])
+    same(
+        page(engine, "revenue_per_seat", currency="EUR"),
+        [{n: row[n] for n in shown} for row in wanted if row["currency"] == "EUR"],
+    )
+
+
+def test_guests_that_nobody_counts_leave_their_price_out_and_closed_departures_their_seats(engine, world):
+    channels = copy.deepcopy(world.now.channels)
+    ahead = [b for b in world.now.sold(**AHEAD) if b["slot"][3]]
+    silent = {b["booking_uuid"]: b["pax"] for b in ahead[::3]}
+    for channel in channels:
+        for raw in channel.state["bookings"]:
+            raw["nobody_counts"] = raw["uuid"] in silent
+    of = "booking_uuid in ({})".format(", ".join(f"'{uuid}'" for uuid in silent))
+    again = "; ".join(f"update core.bookings set pax_count = {n} where booking_uuid = '{u}'" for u, n in silent.items())
+    with planted(
+        engine,
+        f"update core.bookings set pax_count = null where {of}; "
+        f"update core.booking_unit_items set is_deleted = true where {of} and not is_deleted",
+        f"{again}; update core.booking_unit_items set is_deleted = false where {of} and deleted_at_utc is null",
+    ):
+        same(mart(engine), list(monthly(world, Truth(channels))))
+    closed = {d["slot"] for d in world.now.departures if d["closed"] and d["capacity"]}
+    assert any(b["slot"] in closed for b in world.now.sold(**ALL)), "otherwise closed ones would not be told apart"
+
+
+def test_a_booking_that_two_connections_see_brings_in_its_price_once(engine, world):
+    chosen = next(b for b in world.now.sold(**AHEAD) if b["connection"] == "direct" and b["retail"])
+    columns = engine.query("select * from core.bookings limit 0").columns
+    seen = ", ".join("'agents'" if name == "connection_id" else name for name in columns)
+    of = f"where booking_uuid = '{chosen['booking_uuid']}'"
+    with planted(
+        engine,
+        f"insert into core.bookings ({', '.join(columns)}) select {seen} from core.bookings {of}",
+        f"delete from core.bookings {of} and connection_id = 'agents'",
+    ):
+        same(mart(engine), list(monthly(world, world.now)))
+
+
+@pytest.mark.parametrize("way", ["question", "page"])
+def test_how_full_the_hours_of_a_week_are(engine, world, way):
+    rows = []
+    for d in world.now.departures:
+        if AHEAD["first"] <= d["travel_date"] <= AHEAD["last"]:
+            whole_day = world.now.products[d["product"]]["availability_type"] == "OPENING_HOURS"
+            rows.append(d | {"day": d["travel_date"].isoweekday(), "hour": None if whole_day else d["start"].hour})
+    wanted = []
+    for (day, hour), at in grouped(rows, "day", "hour").items():
+        measured = [d for d in at if d["taken"] is not None]
+        wanted.append(
+            {
+                "weekday": day,
+                "weekday_name": WEEKDAYS[day - 1],
+                "start_hour": hour,
+                "departures": len(at),
+                "capacity": total(measured, "capacity"),
+                "taken": total(measured, "taken"),
+                "fill_rate": share(total(measured, "taken"), total(measured, "capacity")),
+                "sold_out_departures": sum(d["sold_out"] for d in at),
+                "closed_departures": sum(d["closed"] for d in at),
+            }
+        )
+    found = answer(engine, 29, **AHEAD) if way == "question" else page(engine, "occupancy_hours", **AHEAD)
+    same(found, wanted)
+    assert {row["start_hour"] is None for row in wanted} == {True, False}
+
+
+@pytest.mark.parametrize("way", ["question", "page"])
+def test_the_mix_of_channels_and_what_each_leaves(engine, world, way):
+    first, last = AROUND["first"].replace(day=1), AROUND["last"].replace(day=28) + 4 * DAY
+    sold = [b | {"month": f"{b['travel_date']:%Y-%m}"} for b in world.now.sold(first, last - last.day * DAY)]
+    whole = {key: total(rows, "retail") for key, rows in grouped(sold, "month", "currency").items()}
+    wanted = []
+    for (month, currency, connection), rows in grouped(sold, "month", "currency", "connection").items():
+        with_net = [b | {"margin": b["retail"] - b["net"]} for b in rows if b["net"] is not None]
+        margin = total(with_net, "margin")
+        wanted.append(
+            {
+                "travel_month": month,
+                "currency": currency,
+                "channel_name": rows[0]["channel_name"],
+                "bookings": len(rows),
+                "retail_amount": total(rows, "retail"),
+                "retail_share": float(total(rows, "retail")) / float(whole[month, currency]),
+                "net_amount": total(rows, "net"),
+                "margin_amount": margin,
+                "margin_rate": None if margin is None else float(margin) / float(total(with_net, "retail")),
+                "without_net": len(rows) - len(with_net),
+                "is_complete": knows(world.now, connection, month),
+            }
+        )
+    found = answer(engine, 30, **AROUND) if way == "question" else page(engine, "channel_mix", **AROUND)
+    same(found, wanted)
+    assert any(row["without_net"] and row["margin_rate"] for row in wanted)
+    assert len({row["channel_name"] for row in wanted}) > 1

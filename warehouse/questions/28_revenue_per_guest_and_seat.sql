@@ -1,0 +1,24 @@
+-- name: 28_revenue_per_guest_and_seat
+-- question: What is the revenue per guest and per seat offered?
+-- description: Retail price of sold bookings by travel month, product and currency, all channels together. Seats offered are the places of departures of known capacity that were not closed, from first_day_offered to last_day_offered; the revenue per seat is of the bookings on these departures.
+-- parameter: first: date: month-3: First travel month.
+-- parameter: last: date: month+2: Last travel month.
+select
+  travel_month,
+  product_name,
+  currency,
+  bookings,
+  pax as guests,
+  retail_amount,
+  amount_per_guest,
+  amount_per_seat,
+  seats_offered,
+  guest_amount,
+  seat_amount,
+  bookings_without_pax,
+  first_day_offered,
+  last_day_offered,
+  is_complete
+from marts.agg_revenue_monthly
+where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+order by travel_month, currency, retail_amount desc nulls last, product_name, product_key
