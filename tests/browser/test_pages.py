@@ -12,7 +12,7 @@ from octo_sync.dashboard.app import all_pages
 
 AUDIT = (Path(__file__).parent / "audit.js").read_text(encoding="utf-8")
 PAGES = {page.name: page.path for page in all_pages()}
-DRAWN = {"overview", "occupancy", "pickup", "cancellations", "revenue", "availability"}
+DRAWN = {"overview", "occupancy", "pickup", "cancellations", "revenue", "channels", "availability"}
 """Those that have pictures."""
 
 

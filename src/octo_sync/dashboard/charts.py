@@ -8,7 +8,18 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["CLOSED", "FILL_LEGEND", "SERIES", "SOLD_OUT", "UNKNOWN", "bars", "heat_map", "lines", "shares_across"]
+__all__ = [
+    "CLOSED",
+    "FILL_LEGEND",
+    "SERIES",
+    "SOLD_OUT",
+    "UNKNOWN",
+    "bars",
+    "heat_map",
+    "lines",
+    "part_of_id",
+    "shares_across",
+]
 
 SERIES = tuple(f"var(--series-{n})" for n in range(1, 9))
 _GRID = {"left": 8, "right": 8, "top": 36, "bottom": 8, "outerBoundsMode": "same", "outerBoundsContain": "all"}
@@ -32,6 +43,11 @@ FILL_LEGEND = (
     ("unknown", "? capacity unknown"),
 )
 """What the colours of the heat map mean: a class of the style sheet, and words."""
+
+
+def part_of_id(text: str) -> str:
+    """A text of the data, as a currency, as a part of a chart's id."""
+    return "".join(c for c in text.lower() if c.isascii() and c.isalnum()) or "other"
 
 
 def bars(

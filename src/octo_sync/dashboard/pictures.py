@@ -20,7 +20,6 @@ __all__ = [
     "channel_colors",
     "fill_map",
     "fill_of",
-    "identifier",
     "in_part",
     "pick_up",
     "revenue",
@@ -248,11 +247,6 @@ def revenue(
     return made, " ".join(said for said in (f"Not drawn: {', '.join(left)}." if left else "", open_dated) if said)
 
 
-def identifier(currency: str) -> str:
-    """A currency as a part of an id."""
-    return "".join(c for c in currency.lower() if c.isascii() and c.isalnum()) or "other"
-
-
 def undated(rows: Sequence[Mapping[str, Any]]) -> str:
     """What no month of travel can show, as a sentence."""
     told = [
@@ -275,7 +269,7 @@ def _revenue_of(
     without = sum(row["without_retail"] for row in rows)
     count = sum(row["bookings"] for row in rows)
     return Chart(
-        id=f"revenue-{identifier(currency)}",
+        id=f"revenue-{charts.part_of_id(currency)}",
         title=f"Revenue in {wording.plain(currency)}, by month of travel",
         option=charts.bars(
             [wording.month(month) for month in across],

@@ -68,7 +68,7 @@ def _mix(currency: str, rows: Sequence[Mapping[str, Any]], across: list[str], co
         for name, values in amounts.items()
     }
     return Chart(
-        id=f"mix-{pictures.identifier(currency)}",
+        id=f"mix-{charts.part_of_id(currency)}",
         title=f"Share of revenue in {wording.plain(currency)}, by month of travel and channel",
         option=charts.bars([wording.month(month) for month in across], shares, colors=colors, percent=True),
         table=listed(
