@@ -17,7 +17,7 @@ from octo_sync.destinations.digests import live
 from octo_sync.destinations.duckdb.attach import attach_published
 from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.landing.lists import booked_on, by_booking, speaks_for
-from octo_sync.destinations.relations import given
+from octo_sync.destinations.relations import given, run
 from octo_sync.tables.schema import Merge, Table
 
 __all__ = ["Comparison", "Difference", "Window", "bookings_in", "bookings_unlisted", "compare", "windows_asked"]
@@ -205,7 +205,6 @@ def _compare_table(
         f"(select t.*, {older} as older from here.{table.full_name} t where {live(table)} and {scope} and not ({kept}))"
     )
     fresh = f"(select * from fresh.{table.full_name} t where {live(table)} and {scope})"
-    sides = {"here": here, "fresh": fresh}
     differ = {c: f"(h.{c} is distinct from f.{c} and not list_contains(h.older, '{c}'))" for c in columns}
     for column in table.tracked:
         if column.name in differ and (lacks := _lacks(table, column.capability, lacking, "h")):
@@ -216,13 +215,11 @@ def _compare_table(
     db.execute(
         f"create or replace temp table found as select {text} as key, h.{key[0]} is null as not_here, "
         f"f.{key[0]} is null as not_there, list_filter({named}, lambda x: x is not null) as names "
-        f"from {sides['here']} h full join {sides['fresh']} f on {' and '.join(f'h.{k} = f.{k}' for k in key)} "
+        f"from {here} h full join {fresh} f on {' and '.join(f'h.{k} = f.{k}' for k in key)} "
         f"where h.{key[0]} is null or f.{key[0]} is null or {differs}"
     )
-    counts = [db.execute(f"select count(*) from {sides[side]}").fetchone() or (0,) for side in ("here", "fresh")]
-    result.rows[table.full_name] = (int(counts[0][0]), int(counts[1][0]))
-    number = db.execute("select count(*) from found").fetchone() or (0,)
-    result.differing[table.full_name] = int(number[0])
+    result.rows[table.full_name] = (run(db, f"select count(*) from {here}"), run(db, f"select count(*) from {fresh}"))
+    result.differing[table.full_name] = run(db, "select count(*) from found")
     for row_key, not_here, not_there, names in db.execute(f"from found order by key limit {_SHOWN}").fetchall():
         kind = "missing here" if not_here else "not at the service" if not_there else "differs"
         result.differences.append(Difference(table.full_name, row_key, kind, tuple(names) if kind == "differs" else ()))

@@ -8,9 +8,9 @@ import duckdb
 __all__ = ["given", "run"]
 
 
-def run(db: duckdb.DuckDBPyConnection, sql: str) -> int:
+def run(db: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any] | None = None) -> int:
     """Run a statement on DuckDB; how many rows it touched, or the number that it selects."""
-    row = db.execute(sql).fetchone()
+    row = db.execute(sql, parameters).fetchone()
     return int(row[0]) if row and isinstance(row[0], int) else 0
 
 

@@ -67,16 +67,6 @@ def _copy(source: Path, fresh: Path) -> None:
         )
 
 
-def _place(fresh: Path, target: Path) -> int:
-    """Rename it over the target, for good; its size in bytes."""
-    try:
-        size = fresh.stat().st_size
-        rename(fresh, target)
-        return size
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
 def rows_of(cursor: duckdb.DuckDBPyConnection, limit: int | None) -> Rows:
     """What was asked last, at most `limit` rows of it."""
     columns = tuple(d[0] for d in cursor.description or ())
@@ -148,7 +138,12 @@ class DuckDBDraft:
         sizes = []
         with translated(self._fresh[0][1]):
             while self._fresh:
-                sizes.append(_place(*self._fresh.pop(0)))
+                fresh, target = self._fresh.pop(0)
+                try:
+                    sizes.append(fresh.stat().st_size)
+                    rename(fresh, target)
+                finally:
+                    fresh.unlink(missing_ok=True)
         return sizes[0]
 
     def withdraw(self) -> None:

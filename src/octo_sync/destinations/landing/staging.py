@@ -4,7 +4,6 @@ The spool is newline-delimited JSON, mode 0600, working storage only: it is gone
 the shape check re-encoded, so that the loader cannot read anything else than what was checked.
 """
 
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,25 +100,22 @@ class Stage:
 
     def _read(self, lines: Sequence[bytes], begin: str) -> None:
         """Read some lines. DuckDB holds two thousand lines of a file at once, whatever their length: so the file is short."""
-        handle, name = tempfile.mkstemp(suffix=".ndjson", dir=self.spool)  # made with mode 0600
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.writelines(line + b"\n" for line in lines)
-            longest = max((len(line) + 2 for line in lines), default=0)
-            columns = [f"{column}: '{kind}'" for column, kind in STAGED]
-            columns += [f"{column}: '{kind}[]'" for column, kind in self.noun.beside]
-            record = self.noun.record.replace("'", "''")
-            lists = ", ".join(column for column, _ in (*self.noun.beside, ("records", "")))
-            beside = "".join(f"unnest({column}) as {column}, " for column, _ in self.noun.beside)
+        longest = max((len(line) + 2 for line in lines), default=0)
+        columns = [f"{column}: '{kind}'" for column, kind in STAGED]
+        columns += [f"{column}: '{kind}[]'" for column, kind in self.noun.beside]
+        record = self.noun.record.replace("'", "''")
+        lists = ", ".join(column for column, _ in (*self.noun.beside, ("records", "")))
+        beside = "".join(f"unnest({column}) as {column}, " for column, _ in self.noun.beside)
+        with tempfile.NamedTemporaryFile(suffix=".ndjson", dir=self.spool) as out:  # made with mode 0600
+            out.writelines(line + b"\n" for line in lines)
+            out.flush()
             self.db.execute(
                 f"{begin} select * exclude (r), unnest(r) from (select * exclude ({lists}), {beside}"
                 f"unnest(records) as r from read_json($1, format = 'newline_delimited', records = 'true', "
                 f"columns = {{{', '.join(columns)}, records: '{record}[]'}}, "
                 f"maximum_object_size = {max(_LEAST_LINE, longest)}))",
-                [name],
+                [out.name],
             )
-        finally:
-            Path(name).unlink(missing_ok=True)
 
     def _leave_out(self) -> None:
         left_out = [pair for a in self.answered for pair in a.left_out]

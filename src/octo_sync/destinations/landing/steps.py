@@ -21,7 +21,7 @@ from octo_sync.destinations.landing.lists import speaks_for
 from octo_sync.destinations.landing.losses import MISSING, Losses, holds
 from octo_sync.destinations.landing.merge import Merger
 from octo_sync.destinations.landing.staging import Stage
-from octo_sync.destinations.relations import given
+from octo_sync.destinations.relations import given, run
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.tables.schema import Merge, Noun, Table
 
@@ -264,7 +264,8 @@ class LandingWork:
         for table in dict.fromkeys(table for _, table in gone):
             select, values = answers_as([a for a, own in gone if own is table], ("connection_id", "key", "request_seq"))
             (column,) = (c for c in table.key if c != "connection_id")
-            missed = self.db.execute(
+            missed = run(
+                self.db,
                 "create or replace temp table refused as select n.connection_id, n.key, n.request_seq, "
                 "coalesce(c.resource, $4) as resource, coalesce(c.key, n.key) as subject_key, "
                 "a.key is null and not (c.key is not null and exists (select 1 from ops.schema_drift d where d.connection_id = "
@@ -276,10 +277,10 @@ class LandingWork:
                 f"and c.resource = '{table.noun}' and {_speaks_for(table)} qualify row_number() over "
                 "(partition by n.connection_id, n.key order by n.request_seq desc, c.request_seq desc nulls last) = 1",
                 [*values, table.own_subject],
-            ).fetchone()
-            if not missed or not missed[0]:
+            )
+            if not missed:
                 continue
-            self.report.absent += int(missed[0])
+            self.report.absent += missed
             self._absences.add(table.full_name)
             self.db.execute(
                 "update ops.absences a set misses = misses + 1, request_seq = r.request_seq from refused r "
@@ -343,12 +344,12 @@ class LandingWork:
             for d in a.drift:
                 self._found[d.connection, d.resource, d.kind, d.name] += d.count
         for key, count in self._found.items():
-            updated = self.db.execute(
+            if not run(
+                self.db,
                 "update ops.schema_drift set seen_count = seen_count + $5, last_seen_at_utc = landing_now() "
                 "where connection_id = $1 and resource = $2 and kind = $3 and name = $4",
                 [*key, count],
-            ).fetchone()
-            if not updated or not updated[0]:
+            ):
                 self.db.execute(
                     "insert into ops.schema_drift values ($1, $2, $3, $4, $5, landing_now(), landing_now(), null)",
                     [*key, count],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from octo_sync.destinations.base import Rows
 from octo_sync.destinations.postgres.landed import LANDING, group_of
 from octo_sync.destinations.postgres.rows import numbered, rows_of
-from octo_sync.destinations.postgres.session import at_once, bytes_of, connect, translated
+from octo_sync.destinations.postgres.session import at_once, bytes_of, connect, translated, value_of
 from octo_sync.destinations.postgres.sessions import lock_out
 from octo_sync.tables.schema import Table
 
@@ -62,9 +62,9 @@ class PostgresDraft:
         """Whether those that are there were made so; otherwise they are put aside; see `Draft`."""
         self._definition = definition
         with at_once(), translated(self._name):
-            said = self._session.execute("select obj_description(to_regnamespace('marts'), 'pg_namespace')").fetchone()
+            said = value_of(self._session, "select obj_description(to_regnamespace('marts'), 'pg_namespace')")
             there = {name for (name,) in self._session.execute(_NAMES).fetchall()}
-            self._keeps = bool(said and str(said[0]).endswith(definition)) and there == set(names)
+            self._keeps = str(said).endswith(definition) and there == set(names)
             if there and not self._keeps:
                 number = _free_number(self._session)
                 self._session.execute(f"alter schema marts rename to {_FORMER}{number}".encode())
@@ -75,10 +75,8 @@ class PostgresDraft:
         with at_once(), translated(self._name):
             if not self._keeps:
                 self._grants.give(self._session)
-            at = self._session.execute(
-                "select to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
-            ).fetchone()
-            said = _SAID.format(at=at[0] if at else "", definition=self._definition)
+            at = value_of(self._session, "select to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')")
+            said = _SAID.format(at=at, definition=self._definition)
             self._session.execute(f"comment on schema marts is '{said}'".encode())
             return bytes_of(self._session, ("core", "ops", "marts"))
 
@@ -128,10 +126,10 @@ def _bring_over(session: "psycopg.Connection[Any]", tables: Sequence[Table]) -> 
     for table in tables:
         if table.private or table.name not in wholly:
             continue
-        is_empty = session.execute(f"select not exists (select from {table.full_name})".encode()).fetchone()
-        came = _bring(session, table, wholly=wholly[table.name] or bool(is_empty and is_empty[0]))
-        known = session.execute("select reltuples from pg_class where oid = $1::regclass", [table.full_name]).fetchone()
-        if came * _MANY > (known[0] if known else 0):
+        is_empty = value_of(session, f"select not exists (select from {table.full_name})")
+        came = _bring(session, table, wholly=wholly[table.name] or is_empty)
+        known = value_of(session, "select reltuples from pg_class where oid = $1::regclass", [table.full_name])
+        if came * _MANY > known:
             session.execute(f"analyze {table.full_name}".encode())
     session.execute(f"delete from {LANDING}.changed".encode())
 

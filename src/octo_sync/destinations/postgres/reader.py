@@ -14,7 +14,7 @@ from octo_sync.destinations import digests
 from octo_sync.destinations.base import Rows, TableDigest
 from octo_sync.destinations.postgres.guard import guard
 from octo_sync.destinations.postgres.rows import columns_of, numbered, rows_of, run_in
-from octo_sync.destinations.postgres.session import Passing, at_once, connect, has_marts, place, translated
+from octo_sync.destinations.postgres.session import Passing, at_once, connect, has_marts, place, translated, value_of
 from octo_sync.destinations.reading import BATCH_ROWS, SCHEMAS, Parameters, TableInfo, tables_of
 from octo_sync.errors import QueryError, WarehouseError
 from octo_sync.tables.schema import Table
@@ -71,8 +71,7 @@ class PostgresReader:
         keeper = self._connect()
         keeper.execute("set idle_in_transaction_session_timeout = 0")
         keeper.execute(_WHOLE)
-        (name,) = keeper.execute("select pg_export_snapshot()").fetchone() or ("",)
-        return keeper, str(name)
+        return keeper, str(value_of(keeper, "select pg_export_snapshot()"))
 
     def query(
         self, sql: str, parameters: Parameters = (), *, limit: int | None = None, timeout: float | None = None

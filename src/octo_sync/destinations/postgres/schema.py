@@ -8,7 +8,7 @@ from octo_sync import __version__
 from octo_sync.destinations import ddl, migrations
 from octo_sync.destinations.migrations import Step
 from octo_sync.destinations.postgres.landed import LANDING, NOTES, group_of, in_landing, landed, noting
-from octo_sync.destinations.postgres.session import asking
+from octo_sync.destinations.postgres.session import asking, value_of
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -57,16 +57,14 @@ def about_server(address: str) -> tuple[int | None, str]:
         WarehouseError: It cannot be reached, or refuses us.
     """
     with asking(address) as session:
-        (server,) = session.execute("select current_setting('server_version')").fetchone() or ("unknown",)
-        return _found(session), str(server)
+        return _found(session), str(value_of(session, "select current_setting('server_version')"))
 
 
 def _found(db: "psycopg.Connection[Any]") -> int | None:
-    there = db.execute(f"select to_regclass('{LANDING}.schema_migrations')".encode()).fetchone()
-    if not there or there[0] is None:
+    if value_of(db, f"select to_regclass('{LANDING}.schema_migrations')") is None:
         return None
-    found = db.execute(f"select max(version) from {LANDING}.schema_migrations".encode()).fetchone()
-    return int(found[0]) if found and found[0] is not None else None
+    found = value_of(db, f"select max(version) from {LANDING}.schema_migrations")
+    return None if found is None else int(found)
 
 
 def _columns(db: "psycopg.Connection[Any]") -> dict[str, dict[str, str]]:
@@ -88,9 +86,9 @@ def _wanted(table: Table) -> dict[str, str]:
 
 def _is_shaped(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> bool:
     there = _columns(db)
-    marts = db.execute("select to_regnamespace('marts')").fetchone()
+    marts = value_of(db, "select to_regnamespace('marts')")
     every = [*tables, *landed(tables)]
-    return bool(marts and marts[0]) and all(_wanted(t).items() <= there.get(t.full_name, {}).items() for t in every)
+    return marts is not None and all(_wanted(t).items() <= there.get(t.full_name, {}).items() for t in every)
 
 
 def _shape_landing(db: "psycopg.Connection[Any]", tables: Sequence[Table]) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "place",
     "size_of",
     "translated",
+    "value_of",
 ]
 
 _SESSION = {
@@ -183,12 +184,15 @@ def examine(address: str) -> tuple[str, bool]:
     return str(version), bool(may_create)
 
 
+def value_of(session: "driver.Connection[Any]", sql: str, parameters: Sequence[Any] | None = None) -> Any:  # noqa: ANN401
+    """The first value of what a statement selects."""
+    row = session.execute(sql.encode(), parameters).fetchone()
+    return row[0] if row else None
+
+
 def has_marts(session: "driver.Connection[Any]") -> bool:
     """Whether anything was published; every role may ask."""
-    found = session.execute(
-        "select exists (select from pg_class where relnamespace = to_regnamespace('marts'))"
-    ).fetchone()
-    return bool(found and found[0])
+    return bool(value_of(session, "select exists (select from pg_class where relnamespace = to_regnamespace('marts'))"))
 
 
 def is_published(address: str) -> bool:
@@ -203,12 +207,11 @@ def is_published(address: str) -> bool:
 
 def bytes_of(session: "driver.Connection[Any]", schemas: Sequence[str]) -> int:
     """Bytes of the tables in these schemas, with their indexes."""
-    row = session.execute(
+    sizes = (
         "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_catalog.pg_class c "
-        "join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = any($1) and c.relkind in ('r', 'm')",
-        [list(schemas)],
-    ).fetchone() or (0,)
-    return int(row[0])
+        "join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = any($1) and c.relkind in ('r', 'm')"
+    )
+    return int(value_of(session, sizes, [list(schemas)]))
 
 
 def size_of(address: str) -> int:

@@ -39,16 +39,15 @@ class Sessions:
         self._reader_lock = threading.RLock()
         self._waits = tuple(waits)
         self._closing = threading.Event()
-        self._writing: psycopg.Connection[Any] | None = None
-        self._reading: psycopg.Connection[Any] | None = None
+        self._open: dict[bool, psycopg.Connection[Any]] = {}
+        """By whether they only read."""
 
     def close(self) -> None:
         """Let go of both; whoever waits for the server waits no longer."""
         self._closing.set()
-        for session in (self._writing, self._reading):
-            if session is not None:
-                with contextlib.suppress(Exception):
-                    session.close()
+        for session in tuple(self._open.values()):
+            with contextlib.suppress(Exception):
+                session.close()
 
     def opened(self, *, read_only: bool) -> "psycopg.Connection[Any]":
         """One of the sessions, made when it is not there.
@@ -59,14 +58,10 @@ class Sessions:
         """
         if self._closing.is_set():
             raise WarehouseError(f"{self.name} was closed; open it again.")
-        session = self._reading if read_only else self._writing
-        if session is None or session.closed:
+        if read_only not in self._open or self._open[read_only].closed:
             session = connect(self.address, lock_timeout=self.lock_timeout, read_only=read_only, landing=True)
-            if read_only:
-                self._reading = session
-            else:
-                self._writing = session
-        return session
+            self._open[read_only] = session
+        return self._open[read_only]
 
     def persist(
         self,
@@ -85,15 +80,12 @@ class Sessions:
                 with translated(self.name):
                     return work(session)
             except Passing as passing:
-                self._let_go_if_broken()
+                for session in tuple(self._open.values()):
+                    if session.broken:
+                        session.close()
                 if wait is None or self._closing.wait(wait):
                     raise passing.error from passing.__cause__
         raise AssertionError
-
-    def _let_go_if_broken(self) -> None:
-        for session in (self._writing, self._reading):
-            if session is not None and session.broken:
-                session.close()
 
     def read(self, work: "Callable[[psycopg.Connection[Any]], T]") -> T:
         """Statements that only read; what is committed, also while something lands."""

@@ -5,7 +5,6 @@ it runs, and the rows that are new, changed or gone are copied out. Rows travel 
 C; a text that is empty is quoted and null is not, which both keep apart.
 """
 
-import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ import duckdb
 from octo_sync.destinations import ddl
 from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
 from octo_sync.destinations.postgres.landed import meant
-from octo_sync.destinations.relations import given
+from octo_sync.destinations.relations import given, run
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -76,23 +75,19 @@ class Workbench:
             # Payloads are only ever added, and told apart by their hashes.
             chosen = names.replace("payload,", "'' as payload,")
         copy = meant(session, f"copy (select {chosen} from {table.full_name} t where {where}) to stdout (format csv)")
-        handle, name = tempfile.mkstemp(suffix=".csv", dir=self._spool)  # made with mode 0600
-        size = 0
-        try:
+        with tempfile.NamedTemporaryFile(suffix=".csv", dir=self._spool) as out:  # made with mode 0600
             # COPY takes no parameters, so the driver spells them; its own quoting, not ours.
-            with os.fdopen(handle, "wb") as out, _spelling(session) as cursor, cursor.copy(copy, parameters) as rows:
-                for block in rows:
-                    size += out.write(block)
+            with _spelling(session) as cursor, cursor.copy(copy, parameters) as rows:
+                out.writelines(rows)
+            out.flush()
             self._used.add(table.full_name)
-            if size:
-                self._read(name, table, f"before.{table.full_name}")
+            if out.tell():
+                self._read(out.name, table, f"before.{table.full_name}")
                 if table in self._brought:
-                    self._read(name, table, f"{placed(table)}")
+                    self._read(out.name, table, placed(table))
                 else:
                     self.db.execute(f"insert into {placed(table)} from before.{table.full_name}")
             self._brought.append(table)
-        finally:
-            Path(name).unlink(missing_ok=True)
 
     def _read(self, name: str, table: Table, target: str) -> None:
         # Everything is told, for what DuckDB finds out by itself it may take from inside a text, such as line ends.
@@ -113,7 +108,7 @@ class Workbench:
 
     def rows(self, table: str) -> int:
         """How many rows of a table are here."""
-        return int((self.db.execute(f"select count(*) from {table}").fetchone() or (0,))[0])
+        return run(self.db, f"select count(*) from {table}")
 
     def touched(self, tables: Iterable[str]) -> None:
         """Say that these tables may hold rows now, brought or not."""
@@ -170,25 +165,18 @@ class Workbench:
 
     def _copy(self, session: "psycopg.Connection[Any]", table: Table, select: str) -> int:
         names = ", ".join(c.name for c in table.all_columns)
-        handle, name = tempfile.mkstemp(suffix=".csv", dir=self._spool)
-        os.close(handle)
-        path = Path(name)
-        try:
-            count = self.db.execute(
-                f"copy ({select}) to '{name.replace(chr(39), chr(39) * 2)}' "
-                f"(format csv, header false, nullstr '', quote '\"', escape '\"', use_tmp_file false)"
-            ).fetchone() or (0,)
-            if count[0]:
-                with (
-                    path.open("rb") as rows,
-                    session.cursor() as cursor,
-                    cursor.copy(f"copy {table.full_name} ({names}) from stdin (format csv)".encode()) as copy,
-                ):
+        with tempfile.NamedTemporaryFile(suffix=".csv", dir=self._spool) as rows:
+            count = run(
+                self.db,
+                f"copy ({select}) to {ddl.quoted(rows.name)} "
+                f"(format csv, header false, nullstr '', quote '\"', escape '\"', use_tmp_file false)",
+            )
+            if count:
+                into = f"copy {table.full_name} ({names}) from stdin (format csv)".encode()
+                with session.cursor() as cursor, cursor.copy(into) as copy:
                     while block := rows.read(_CHUNK):
                         copy.write(block)
-        finally:
-            path.unlink(missing_ok=True)
-        return int(count[0])
+        return count
 
     def clear(self) -> None:
         """Empty it: every row, and the work tables of the last landing."""
