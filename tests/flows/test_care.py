@@ -69,6 +69,8 @@ def worn(directory):
             "create view mine.z_first as select * from core.bookings",
             "create view mine.a_second as select booking_uuid, status from mine.z_first",
             "create table mine.totals as select count(*) as bookings from mine.a_second",
+            "create macro mine.twice(x) as 2 * x",
+            "create view mine.b_third as select mine.twice(bookings) as double from mine.totals",
             "comment on view mine.a_second is 'it''s ours'",
             "comment on column mine.totals.bookings is 'how many'",
         ]

@@ -5,13 +5,19 @@ from typing import Any
 
 import duckdb
 
-__all__ = ["given", "run"]
+__all__ = ["drop_work_tables", "given", "run"]
 
 
 def run(db: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any] | None = None) -> int:
     """Run a statement on DuckDB; how many rows it touched, or the number that it selects."""
     row = db.execute(sql, parameters).fetchone()
     return int(row[0]) if row and isinstance(row[0], int) else 0
+
+
+def drop_work_tables(db: duckdb.DuckDBPyConnection) -> None:
+    """Let go of what landings have worked in: it holds memory, names persons, and may be spilled to the disk."""
+    for (name,) in db.execute("select table_name from duckdb_tables() where temporary").fetchall():
+        db.execute(f"drop table if exists temp.{name}")
 
 
 def given(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], *, after: int = 0) -> tuple[str, list[list[Any]]]:

@@ -33,6 +33,7 @@ from octo_sync.destinations.duckdb.transactions import transaction, translated
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing.steps import LandingWork
 from octo_sync.destinations.landing.tombstones import bury, bury_private
+from octo_sync.destinations.relations import drop_work_tables
 from octo_sync.destinations.state import Run, SharedWarehouse, check_fence
 from octo_sync.tables.schema import Noun, Table
 
@@ -250,19 +251,14 @@ class DuckDBWarehouse(SharedWarehouse):
     def shed(self, *, core: bool) -> None:
         """Write the files anew, and let go of the last landing's work tables; see `Destination`."""
         with self._lock:
-            self._forget_work_tables()
+            with translated(self.path):
+                drop_work_tables(self._db)
             self.rewrite(PRIVATE, within=_SHED_WITHIN)
             if core:
                 self.rewrite(MAIN, within=_SHED_WITHIN)
 
     def shed_published(self) -> None:
         """Nothing: a publish puts a new file in the former one's place."""
-
-    def _forget_work_tables(self) -> None:
-        """Staged records name persons, and work tables that are spilled lie on the disk."""
-        with translated(self.path):
-            for (name,) in self._db.execute("select table_name from duckdb_tables() where temporary").fetchall():
-                self._db.execute(f"drop table if exists temp.{name}")
 
     def take_over(self, warehouse: Path, private: Path) -> tuple[int, list[str]]:
         """Take every row that can be read from former files into these, which are new; how many, and what cannot be read.

@@ -21,7 +21,7 @@ from octo_sync.destinations.landing.lists import speaks_for
 from octo_sync.destinations.landing.losses import MISSING, Losses, holds
 from octo_sync.destinations.landing.merge import Merger
 from octo_sync.destinations.landing.staging import Stage
-from octo_sync.destinations.relations import given, run
+from octo_sync.destinations.relations import drop_work_tables, given, run
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.tables.schema import Merge, Noun, Table
 
@@ -129,9 +129,7 @@ class LandingWork:
             return
         # The landing is committed: nothing that goes wrong here may make it look as if it were not.
         with contextlib.suppress(duckdb.Error):
-            tables = self.db.execute("select table_name from duckdb_tables() where temporary").fetchall()
-            for (name,) in tables:
-                self.db.execute(f"drop table if exists temp.{name}")
+            drop_work_tables(self.db)
 
     def _merger(self, stage: Stage) -> Merger:
         name = stage.noun.name

@@ -15,7 +15,7 @@ import duckdb
 from octo_sync.destinations import ddl
 from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
 from octo_sync.destinations.postgres.landed import meant
-from octo_sync.destinations.relations import given, run
+from octo_sync.destinations.relations import drop_work_tables, given, run
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -182,8 +182,7 @@ class Workbench:
         """Empty it: every row, and the work tables of the last landing."""
         for relation in sorted(self._filled()):
             self.db.execute(f"truncate {relation}")
-        for (name,) in self.db.execute("select table_name from duckdb_tables() where temporary").fetchall():
-            self.db.execute(f"drop table if exists temp.{name}")
+        drop_work_tables(self.db)
         self._used.clear()
         self._brought.clear()
 
