@@ -63,7 +63,7 @@ def read_file(pipeline: Pipeline, scratch: Path) -> Path:
     """A DuckDB file with the published rows: the read copy, or `scratch`, made of those on the server."""
     if isinstance(pipeline.destination, Path):
         return pipeline.publish.path
-    from octo_sync.destinations.postgres.snapshot import snapshot  # noqa: PLC0415 - its driver is an extra
+    from octo_sync.destinations.postgres.workbench import snapshot  # noqa: PLC0415 - its driver is an extra
 
     snapshot(pipeline.destination, scratch, all_tables())
     return scratch

@@ -5,6 +5,7 @@ it runs, and the rows that are new, changed or gone are copied out. Rows travel 
 C; a text that is empty is quoted and null is not, which both keep apart.
 """
 
+import contextlib
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,15 +15,18 @@ import duckdb
 
 from octo_sync.destinations import ddl
 from octo_sync.destinations.ddl import MAIN, PRIVATE, placed
+from octo_sync.destinations.duckdb.transactions import translated
 from octo_sync.destinations.postgres.landed import meant
+from octo_sync.destinations.postgres.session import asking
 from octo_sync.destinations.relations import drop_work_tables, given, run
 from octo_sync.tables.schema import Table
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Workbench"]
+__all__ = ["Workbench", "snapshot"]
 
+_LOCK_TIMEOUT = 10.0
 _CHUNK = 1 << 20
 _LONGEST_ROW = 64 << 20
 """Bytes of one row at most; DuckDB's default of two million would refuse a long description."""
@@ -191,6 +195,26 @@ class Workbench:
         for table in self._tables:
             if table.full_name in conditions:
                 self.bring(session, table, *conditions[table.full_name])
+
+
+def snapshot(address: str, target: Path, tables: Sequence[Table]) -> None:
+    """Copy every table of `core` and `ops`, as they are at one instant, into a new DuckDB file to compare; nothing private.
+
+    Raises:
+        WarehouseError: The server cannot be read, or the file not be written.
+    """
+    chosen = [t for t in tables if not t.private]
+    with (
+        asking(address, lock_timeout=_LOCK_TIMEOUT) as session,
+        translated(target),
+        tempfile.TemporaryDirectory(prefix=f".{target.stem}.", dir=target.parent) as spool,
+        contextlib.closing(Workbench(chosen, spool=Path(spool), memory="512MB", threads=2, main=target)) as bench,
+    ):
+        session.execute("begin isolation level repeatable read read only")
+        for table in chosen:
+            bench.bring(session, table, "true", ())
+            bench.db.execute(f"truncate before.{table.full_name}")
+        bench.db.execute(f"checkpoint {MAIN}")
 
 
 def _by_day(table: Table) -> bool:
