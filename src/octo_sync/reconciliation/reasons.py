@@ -137,24 +137,21 @@ def minor_units(case: FieldCase) -> str:
 
 
 def commission_left_out(case: FieldCase) -> str:
-    net = exact(case.pair.here.get("net_amount"))
-    if case.field in ("retail_amount", "original_amount") and _amounts(case) and net is not None and case.t == net:
-        return f"The ledger has the net amount, {_money(case, net)}: the commission was left out."
+    if case.field in ("retail_amount", "original_amount") and _has_other(case, "net_amount"):
+        return f"The ledger has the net amount, {_money(case, case.t)}: the commission was left out."
     return ""
 
 
 def gross_for_net(case: FieldCase) -> str:
-    gross = exact(case.pair.here.get("retail_amount"))
-    if case.field == "net_amount" and _amounts(case) and gross is not None and case.t == gross:
-        return f"The ledger has the retail amount, {_money(case, gross)}, as net: the commission was not deducted."
+    if case.field == "net_amount" and _has_other(case, "retail_amount"):
+        return f"The ledger has the retail amount, {_money(case, case.t)}, as net: the commission was not deducted."
     return ""
 
 
 def price_changed(case: FieldCase) -> str:
-    if case.kind != "amount":
-        return ""
-    former = _former(case)
-    return f"The price here was {_money(case, case.t)} until {former}; it changed after booking." if former else ""
+    if case.kind == "amount" and (former := _former(case)):
+        return f"The price here was {_money(case, case.t)} until {former}; it changed after booking."
+    return ""
 
 
 def tax_added(case: FieldCase) -> str:
@@ -172,9 +169,8 @@ def tax_left_out(case: FieldCase) -> str:
 
 
 def rounded(case: FieldCase) -> str:
-    if not _amounts(case) or case.t % 1 != 0 or case.h % 1 == 0:
-        return ""
-    return "The ledger rounds to whole units." if abs(case.t - case.h) < 1 else ""
+    is_rounded = _amounts(case) and case.t % 1 == 0 and case.h % 1 != 0 and abs(case.t - case.h) < 1
+    return "The ledger rounds to whole units." if is_rounded else ""
 
 
 def off_by_a_little(case: FieldCase) -> str:
@@ -197,10 +193,9 @@ def wall_clock_as_utc(case: FieldCase) -> str:
 
 
 def moved_here(case: FieldCase) -> str:
-    if case.field not in ("travel_date", "utc_start_at", "local_start_at"):
-        return ""
-    former = _former(case)
-    return f"This copy had {case.t:%Y-%m-%d} until {former}; it was moved since." if former else ""
+    if case.field in ("travel_date", "utc_start_at", "local_start_at") and (former := _former(case)):
+        return f"This copy had {case.t:%Y-%m-%d} until {former}; it was moved since."
+    return ""
 
 
 def moved_day(case: FieldCase) -> str:
@@ -209,15 +204,10 @@ def moved_day(case: FieldCase) -> str:
     if case.kind != "instant":
         return ""
     apart, local = case.t - case.h, case.clocks[1]
-    if (
-        case.wall_t is not None
-        and local is not None
-        and case.wall_t.time() == local.time()
-        and case.wall_t.date() != local.date()
-    ):
-        return f"The ledger has it {_days((case.wall_t.date() - local.date()).days)} at the same time: moved to another day."
-    if apart % _DAY == timedelta(0):
-        return f"The ledger has it {_days(apart.days)} at the same time: moved to another day."
+    on_the_wall = case.wall_t - local if case.wall_t is not None and local is not None else timedelta(0)
+    for days in (on_the_wall, apart):
+        if days and days % _DAY == timedelta(0):
+            return f"The ledger has it {_days(days.days)} at the same time: moved to another day."
     if abs(apart) > _DAY:
         return f"The ledger has it {_days(round(apart / _DAY))} at another time: moved to another day."
     return ""
@@ -235,10 +225,9 @@ def tickets_not_people(case: FieldCase) -> str:
 
 
 def guests_changed(case: FieldCase) -> str:
-    if case.field != "pax_count":
-        return ""
-    former = _former(case)
-    return f"This copy had {case.t} guests until {former}; it changed after booking." if former else ""
+    if case.field == "pax_count" and (former := _former(case)):
+        return f"This copy had {case.t} guests until {former}; it changed after booking."
+    return ""
 
 
 def other_guests(case: FieldCase) -> str:
@@ -310,6 +299,11 @@ def _money(case: FieldCase, amount: Decimal) -> str:
 
 def _amounts(case: FieldCase) -> bool:
     return case.kind == "amount" and case.h is not None and case.t is not None
+
+
+def _has_other(case: FieldCase, name: str) -> bool:
+    """Whether the ledger has another amount of the booking in this one's place."""
+    return _amounts(case) and case.t == exact(case.pair.here.get(name))
 
 
 def _former(case: FieldCase) -> str:

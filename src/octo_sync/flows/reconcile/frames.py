@@ -1,6 +1,6 @@
 """What came of a comparison as pandas frames, for those who go on in a notebook."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from octo_sync.flows.reconcile.words import COLUMNS, cells, pairs
@@ -38,7 +38,7 @@ class Reconciled:
         The columns are those of the CSV.
         """
         found = pairs(item for item in self.outcome.items if item.differences)
-        return _frame(COLUMNS, [tuple(cells(self.outcome, *each).values()) for each in found])
+        return _frame(COLUMNS, [cells(self.outcome, *each) for each in found])
 
     def totals(self) -> "pd.DataFrame":
         """Rows and money on both sides, per currency and amount."""
@@ -53,29 +53,18 @@ class Reconciled:
 
     def explained(self) -> "pd.DataFrame":
         """What each bucket adds to the difference; per currency and amount its sum is the difference of the totals."""
-        return _frame(
-            _EXPLAINED,
-            [
-                (
-                    str(e.bucket),
-                    e.currency,
-                    e.field or None,
-                    e.rows_here,
-                    e.rows_there,
-                    e.amount_here,
-                    e.amount_there,
-                    e.difference,
-                )
-                for e in self.outcome.explained
-            ],
-        )  # fmt: skip
+        told = [
+            asdict(e) | {"bucket": str(e.bucket), "field": e.field or None, "difference": e.difference}
+            for e in self.outcome.explained
+        ]
+        return _frame(_EXPLAINED, told)
 
     def __repr__(self) -> str:
         outcome = self.outcome
         return f"Reconciled({outcome.rules.name!r}, {outcome.rules.window}, {outcome.differences} differences)"
 
 
-def _frame(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> "pd.DataFrame":
+def _frame(columns: tuple[str, ...], rows: list[Any]) -> "pd.DataFrame":
     import pandas as pd  # noqa: PLC0415 - most who reconcile need no pandas
 
     return pd.DataFrame(rows, columns=list(columns))

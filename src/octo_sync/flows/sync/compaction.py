@@ -7,7 +7,6 @@ time, from its free blocks and deleted rows. It is looked at in quiet moments, o
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
@@ -89,7 +88,7 @@ def care(ports: Ports, *, at_once: bool = False) -> list[Rewritten]:
                 per_value[file] = rewritten.after / max(1, size.values)
         elif file not in per_value:
             per_value[file] = size.needed / max(1, size.values)
-    _note(ports, now, per_value)
+    ports.journal.settings.set(_NOTE, json.dumps({"at": now.isoformat(), "bytes_per_value": per_value}))
     return done
 
 
@@ -103,10 +102,6 @@ def _rewrite(ports: Ports, file: str, size: FileSize) -> Rewritten | None:
         return None
     log.info("action=rewrite run=%s file=%s before=%d after=%d", ports.run_id, file, size.bytes, after)
     return Rewritten(file, size.bytes, after)
-
-
-def _note(ports: Ports, now: datetime, per_value: Mapping[str, float]) -> None:
-    ports.journal.settings.set(_NOTE, json.dumps({"at": now.isoformat(), "bytes_per_value": per_value}))
 
 
 class Compactor:

@@ -97,7 +97,6 @@ def settle(
     `waited` is the caller's, for who takes steps without an end: how long each second proof was waited for last. A look that
     proves nothing, because its answer is never whole, is then repeated ever more seldom.
     """
-    settings = ports.pipeline.sync
     let_through(ports)
     quarantined = ports.journal.quarantine.entries()
     tell_missing(ports, quarantined)
@@ -107,7 +106,7 @@ def settle(
     plan = decide(
         absences,
         ports.warehouse.live_rows() if absences else {},
-        guard=Guard(settings.deletion_rows, settings.deletion_share),
+        guard=_guard(ports),
         allow=ports.allow_deletions,
         lost=rows_lost(ports),
         replaced=_replaced(ports, absences),
@@ -127,7 +126,7 @@ def settle(
     now = _within_budget(ports, [s for s in plan.ask if s not in owed], plan.held)
     later = [s for s in plan.ask_again if s not in owed]
     ports.mark(now, Source.REPAIR)
-    waited = {} if waited is None else waited
+    settings, waited = ports.pipeline.sync, {} if waited is None else waited
     for subject in waited.keys() - set(plan.ask_again):
         del waited[subject]
     first = next(iter(settings.confirm_after), 0.0)
@@ -189,18 +188,19 @@ def _replaced(ports: Ports, absences: Sequence[Absence]) -> list[str]:
     return found
 
 
+def _guard(ports: Ports) -> Guard:
+    return Guard(ports.pipeline.sync.deletion_rows, ports.pipeline.sync.deletion_share)
+
+
 def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> None:
     """Say in quarantine what is held and why; `noted` is what it says already, and nothing is written again."""
-    settings = ports.pipeline.sync
+    guard = _guard(ports)
     for connection in ports.clients:
         over = [table for name, table in noted if name == connection and (name, table) not in plan.held]
         if over:
             ports.journal.quarantine.clear_records(connection, HELD, over)
     for (connection, table), (missed, lived) in plan.held.items():
-        few = table == _PRODUCTS and not is_too_much(
-            missed, lived, Guard(settings.deletion_rows, settings.deletion_share)
-        )
-        if few:
+        if table == _PRODUCTS and not is_too_much(missed, lived, guard):
             error = MassDeletionHeld(
                 f"All {missed} products that were there before are missing from the product list: the service may have given "
                 f"them other ids. Nothing was marked deleted. If they are gone, run `octo-sync sync --allow-deletions`"
@@ -208,7 +208,7 @@ def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> Non
         else:
             error = MassDeletionHeld(
                 f"{missed} of {lived} rows of {table} are missing from complete answers or were deleted within a day; more "
-                f"than max({settings.deletion_rows}, {settings.deletion_share:.0%}). No more were marked deleted. If it is "
+                f"than max({guard.rows}, {guard.share:.0%}). No more were marked deleted. If it is "
                 f"right, run `octo-sync sync --allow-deletions`"
             )
         if noted.get((connection, table)) != str(error):
