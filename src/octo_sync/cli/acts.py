@@ -87,9 +87,10 @@ async def be_told(loaded: "Pipeline", control: str) -> Told:
             await _until(program, lambda: not keeper.owes)
             before = keeper.landed
             await asyncio.to_thread(ask, f"{control}/faults", _FAULTS, "PUT")
+            only = loaded.connections[0].token.reveal()  # a booking is told to the token that made it
             for turn in range(_ROUNDS):
                 patience.reschedule(asyncio.get_running_loop().time() + _PATIENCE)
-                asked = {"changes": _CHANGES, "kinds": ["note"] if turn else _KINDS, "token": "all"}
+                asked = {"changes": _CHANGES, "kinds": ["note"] if turn else _KINDS, "token": only}
                 made = await asyncio.to_thread(ask, f"{control}/traffic", asked)
                 told.changes += len(made["changes"])
                 while not (sent := await asyncio.to_thread(ask, f"{control}/deliveries"))["idle"]:  # noqa: ASYNC110 - over HTTP

@@ -41,16 +41,35 @@ if TYPE_CHECKING:
     from octo_sync.pipeline import Pipeline
 
 _PIPELINE = """\
-# Written by `octo-sync demo`. The service is the built-in one: start it with `octo-sync sandbox serve`.
+# Written by `octo-sync demo`. The service is the built-in one: start it with `octo-sync sandbox serve --demo`.
 name = "demo"
 destination = "octo.duckdb"
 journal = "octo.journal.sqlite"
 
-[connections.sandbox]
+# One supplier, three channels: each has a token of its own, and sees its own bookings.
+[connections.website]
+channel = "Own website"
 base_url = "http://127.0.0.1:8808/octo/v1"
-token = { env = "OCTO_SANDBOX_TOKEN", default = "sandbox-token-all" }
-capabilities = ["pricing", "content", "extras"]
+token = { env = "OCTO_SANDBOX_WEBSITE", default = "sandbox-token-website" }
 languages = ["en", "pt"]
+
+[connections.citytrips]
+channel = "CityTrips"
+base_url = "http://127.0.0.1:8808/octo/v1"
+token = { env = "OCTO_SANDBOX_CITYTRIPS", default = "sandbox-token-citytrips" }
+products = { include = ["42"] }         # whose departures are looked at; the website's token shows all of them
+languages = ["en", "pt"]
+
+[connections.hotels]
+channel = "Hotel desks"
+base_url = "http://127.0.0.1:8808/octo/v1"
+token = { env = "OCTO_SANDBOX_HOTELS", default = "sandbox-token-hotels" }
+products = { include = ["8"] }
+languages = ["en", "pt"]
+
+[horizon]
+bookings = "-430d..+{reach}d"           # fourteen months: this year beside the last one
+availability = "0d..+{days}d"
 
 [webhooks]
 url = "http://127.0.0.1:8787"
@@ -82,15 +101,15 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
 
     Exit code 0 = the copy equals the service, 1 = it does not.
     """
-    project = _fresh(directory)
+    project = _fresh(directory, days)
     with _service(seed, bookings, products, days) as base_url:
         control = base_url.removesuffix("/octo/v1") + "/_sandbox"
         summary = acts.ask(f"{control}/state/summary")
         if not json_:
             console.label(
                 "Sandbox",
-                f"{base_url.removesuffix('/octo/v1')}   1 supplier · {summary['products']} products · "
-                f"{summary['bookings']:,} bookings (seed {seed})",
+                f"{base_url.removesuffix('/octo/v1')}   1 supplier · 3 channels · "
+                f"{summary['products']} products · {summary['bookings']:,} bookings (seed {seed})",
             )
         loaded = _loaded(project, base_url)
         result, told = _pull(loaded, control)
@@ -118,26 +137,39 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
         console.label("Report", str(report))
         _next(
             directory,
-            f"octo-sync sandbox serve --seed {seed} --bookings {bookings} --products {products} --days {days}",
+            f"octo-sync sandbox serve --demo --seed {seed} --bookings {bookings} --products {products} --days {days}",
         )
     return code
 
 
-def _fresh(directory: Path) -> Path:
+def _fresh(directory: Path, days: int) -> Path:
     """An empty project; only files that a demo made are removed."""
     (directory / "pipelines").mkdir(parents=True, exist_ok=True)
     for file in directory.glob("octo.*"):
         if file.is_file():
             file.unlink()
-
-    (directory / "pipelines" / "demo.toml").write_text(_PIPELINE + PIPELINE, encoding="utf-8")
+    # Bookings to the end of the last month that has departures.
+    text = _PIPELINE.replace("{days}", str(days)).replace("{reach}", str(days + 31)) + PIPELINE
+    (directory / "pipelines" / "demo.toml").write_text(text, encoding="utf-8")
     return directory
 
 
 @contextmanager
 def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[str]":
     """The sandbox in a process of its own, on a free port, for as long as the block runs."""
-    arguments = ["--port", "0", "--seed", seed, "--bookings", bookings, "--products", products, "--days", days]
+    arguments = [
+        "--demo",
+        "--port",
+        "0",
+        "--seed",
+        seed,
+        "--bookings",
+        bookings,
+        "--products",
+        products,
+        "--days",
+        days,
+    ]
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
         [sys.executable, "-m", "octo_sync.sandbox", *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -167,7 +199,7 @@ def _loaded(project: Path, base_url: str) -> "Pipeline":
         directory=project,
         environ=environ(),
         overrides={
-            "connections.sandbox.base_url": base_url,
+            **{f"connections.{name}.base_url": base_url for name in ("website", "citytrips", "hotels")},
             "webhooks.url": f"http://127.0.0.1:{port}",
             "webhooks.bind": f"127.0.0.1:{port}",
             "sync.confirm_after": ["0.2s", "0.5s"],
@@ -200,17 +232,20 @@ def _prove(loaded: "Pipeline", control: str) -> "Proof":
     today = date.fromisoformat(state["today"])
     ahead = loaded.horizons.availability
     slots: list[Any] = []
-
     for product in state["products"]:
         window = ahead.window(today_at(product["time_zone"]))
         where = f"product_id={product['id']}&from={window.start}&to={window.end}"
-        slots += acts.ask(f"{control}/state/availability?{where}")["slots"]
+        shown = acts.ask(f"{control}/state/availability?{where}")["slots"]
+        for connection in loaded.connections:
+            keeps = loaded.products.get(connection.name)
+            slots += shown if keeps is None or keeps.keeps(product["id"]) else []
     service = demo.of_state(
         state,
         slots,
         today=today,
         bookings=loaded.horizons.bookings,
         language_count=len(loaded.connections[0].languages),
+        connections=len(loaded.connections),
     )
     with open_read_only(loaded.publish.path) as copy:
         return demo.prove(service, demo.of_copy(lambda sql: copy.execute(sql).fetchall()))
@@ -280,9 +315,10 @@ def _compared(compared: _Compared) -> None:
 
 def _report(result: "SyncResult", told: "Told", loaded: "Pipeline", proof: "Proof", directory: Path) -> None:
     rows = proof.copy.rows
+    products = rows["products"] // len(loaded.connections)  # each channel is shown all of them
     console.label(
         "Full pull",
-        f"products {rows['products']} · availability {rows['availability']:,} · bookings {rows['bookings']:,} · "
+        f"products {products} · availability {rows['availability']:,} · bookings {rows['bookings']:,} · "
         f"travel dates {loaded.horizons.bookings} · {result.requests} requests    {result.seconds:.1f} s",
     )
     word = f"{told.received} received · {told.refreshed} subjects refreshed · {told.repeats} repeats"

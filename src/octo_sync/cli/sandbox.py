@@ -13,7 +13,7 @@ import click
 from octo_sync.cli import console, options
 from octo_sync.cli.acts import ask
 from octo_sync.pipeline.values import is_loopback
-from octo_sync.sandbox.config import DEFAULT_TOKENS, SandboxConfig
+from octo_sync.sandbox.config import SandboxConfig, demo_config
 from octo_sync.sandbox.server import Sandbox
 
 _LOOPBACK = ("127.", "localhost", "::1")
@@ -40,11 +40,10 @@ command.default = "serve"
 @click.option(
     "--public", is_flag=True, help="Permit an address that other machines can reach; its tokens are known to all."
 )
+@click.option("--demo", is_flag=True, help="Three channels and bookings of 14 months, as `octo-sync demo` has them.")
 @click.option("--seed", type=int, default=7, show_default=True, help="Seed of its data.")
 @click.option("--products", type=click.IntRange(1, 10_000), help="Number of products.  [default: 8]")
-@click.option(
-    "--bookings", type=click.IntRange(0), default=5000, show_default=True, help="Bookings of the past 90 days."
-)
+@click.option("--bookings", type=click.IntRange(0), default=5000, show_default=True, help="Bookings it holds.")
 @click.option("--days", type=click.IntRange(1, 3650), help="Days of availability ahead.  [default: 180]")
 @click.option(
     "--today", type=click.DateTime(["%Y-%m-%d"]), help="The clock starts at noon of this day.  [default: now]"
@@ -63,10 +62,11 @@ def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: A
 
     def ready(base_url: str) -> None:
         _remember(told)
-        _announce(base_url)
+        _announce(base_url, config)
 
+    config = _config(size)
     try:
-        Sandbox(_config(size), host=host, port=port, ready=ready).run()
+        Sandbox(config, host=host, port=port, ready=ready).run()
     except OSError as error:
         if told:
             raise
@@ -82,9 +82,10 @@ def serve(*, host: str, port: int, public: bool, **size: Any) -> int:  # noqa: A
 
 def _config(size: dict[str, Any]) -> "SandboxConfig":
     given = {name: value for name, value in size.items() if value is not None}
+    usual = demo_config() if given.pop("demo") else SandboxConfig()
     if "today" in given:
         given["today"] = given["today"].date()
-    return replace(SandboxConfig(), **given)
+    return replace(usual, **given)
 
 
 def _remember(told: list[int]) -> None:
@@ -104,10 +105,10 @@ def _remember(told: list[int]) -> None:
         noting(number)
 
 
-def _announce(base_url: str) -> None:
+def _announce(base_url: str, config: "SandboxConfig") -> None:
     origin = base_url.removesuffix("/octo/v1")
     console.label("Base URL", base_url)
-    console.label("Tokens", "  ".join(t.secret for t in DEFAULT_TOKENS))
+    console.label("Tokens", "  ".join(t.secret for t in config.tokens))
     console.label("Control", f"{origin}/_sandbox")
     usual = base_url == "http://127.0.0.1:8808/octo/v1"  # what pipelines/sandbox.toml says
     where = "" if usual else f"OCTO_SYNC_CONNECTIONS__SANDBOX__BASE_URL={base_url} "

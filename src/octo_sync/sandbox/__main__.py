@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 import sys
 
-from octo_sync.sandbox.config import SandboxConfig, benchmark_config
+from octo_sync.sandbox.config import SandboxConfig, benchmark_config, demo_config
 from octo_sync.sandbox.server import Sandbox
 
 
@@ -15,6 +15,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free port")
     parser.add_argument("--warm", action="store_true", help="encode every month before listening")
+    parser.add_argument("--demo", action="store_true", help="three channels and fourteen months of bookings")
     sizes = parser.add_argument_group("size, seed and behaviour", argument_default=argparse.SUPPRESS)
     sizes.add_argument("--slots", type=int, help="about this many availability slots from today on")
     sizes.add_argument("--today", type=dt.date.fromisoformat, help="YYYY-MM-DD; the clock starts at its noon")
@@ -24,8 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     for name in ("retry-base", "retry-max"):
         sizes.add_argument(f"--{name}", type=float)
     given = vars(parser.parse_args(arguments))
-    host, port = given.pop("host"), given.pop("port")
-    sized = benchmark_config(given["slots"]) if "slots" in given else SandboxConfig()
+    host, port, demo = given.pop("host"), given.pop("port"), given.pop("demo")
+    sized = benchmark_config(given["slots"]) if "slots" in given else demo_config() if demo else SandboxConfig()
     config = dataclasses.replace(sized, **given)
     Sandbox(config, host=host, port=port, ready=_announce).run()
     return 0

@@ -10,12 +10,13 @@ BASE_PATH = "/octo/v1"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Token:
-    """An API token: its secret, a printable name for state and logs, and what it may do."""
+    """An API token: its secret, a printable name for state and logs, what it may do, and how much it sells beside others."""
 
     secret: str
     name: str
     abilities: frozenset[str] = frozenset({READ_NOTIFICATIONS, WRITE_NOTIFICATIONS})
     sees_all: bool = False
+    share: int = 1
 
 
 DEFAULT_TOKENS = (
@@ -26,6 +27,13 @@ DEFAULT_TOKENS = (
     Token("sandbox-token-none", "none", frozenset()),
 )
 
+CHANNELS = (
+    Token("sandbox-token-website", "website", share=5),
+    Token("sandbox-token-citytrips", "citytrips", share=3),
+    Token("sandbox-token-hotels", "hotels", share=2),
+)
+"""Who sells for the supplier of the demo; each sees its own bookings."""
+
 
 @dataclasses.dataclass(slots=True)
 class SandboxConfig:
@@ -34,8 +42,10 @@ class SandboxConfig:
     Attributes:
         seed: everything random follows from it.
         products: number of products; the kinds of product take turns.
-        bookings: number of bookings made over the past 90 days.
-        days: availability exists from 90 days before today to this many days after it.
+        bookings: number of bookings.
+        past: availability and bookings begin so many days before today. Above 90 the bookings are those of a business
+            with a history: spread over its seasons, each made some time before its day of travel.
+        days: availability exists to this many days after today.
         today: the date the data is anchored to; the clock's UTC date when None.
         slots: when given, about this many availability slots between today and the horizon: sizes the products.
         start_times: start times per day and option of START_TIME products; the product's own when None.
@@ -51,6 +61,7 @@ class SandboxConfig:
     seed: int = 7
     products: int = 8
     bookings: int = 5_000
+    past: int = 90
     days: int = 180
     today: dt.date | None = None
     slots: int | None = None
@@ -69,6 +80,11 @@ class SandboxConfig:
     control_loopback_only: bool = True
     quirks: dict[str, object] = dataclasses.field(default_factory=dict)
     faults: list[dict[str, object]] = dataclasses.field(default_factory=list)
+
+
+def demo_config() -> SandboxConfig:
+    """Three channels, and bookings of fourteen months: this year beside the last one."""
+    return SandboxConfig(days=90, past=425, tokens=CHANNELS)
 
 
 def benchmark_config(slots: int = 2_000_000, bookings: int = 5_000, days: int = 365, seed: int = 7) -> SandboxConfig:

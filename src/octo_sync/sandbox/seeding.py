@@ -1,6 +1,7 @@
-"""The seeded bookings: who bought what over the past ninety days."""
+"""The seeded bookings: who bought what, when and through whom."""
 
 import dataclasses
+import math
 import random
 
 from octo_sync.sandbox import sales
@@ -21,7 +22,9 @@ from octo_sync.sandbox.nouns import (
 from octo_sync.sandbox.store import Store
 from octo_sync.sandbox.zones import local_ordinal, slot_times, utc_midnight
 
-PAST_DAYS = 90
+_SHORT_PAST = 90
+_LEAD = 35 * DAY  # seconds between booking and travel, on average
+_SUMMER, _SWING = 200, 0.3  # the best day of the year, and by how much it is above the average
 _FIRST_NAMES = (
     "Ana",
     "Bruno",
@@ -75,7 +78,9 @@ class Seeder:
         self._midnight = utc_midnight(today)
         self._rng = random.Random(f"{config.seed}/bookings")
         self._products = list(store.products.values())
-        self._owners = [one.name for one in tokens if WRITE_NOTIFICATIONS in one.abilities] or [tokens[0].name]
+        sellers = [one for one in tokens if WRITE_NOTIFICATIONS in one.abilities] or tokens[:1]
+        self._owners = [one.name for one in sellers for _ in range(one.share)]
+        self._long = config.past > _SHORT_PAST
 
     def run(self) -> None:
         """Make the bookings."""
@@ -101,13 +106,26 @@ class Seeder:
         product = self._products[int(len(self._products) * rng.random() ** 1.3)]
         option = product.options[0 if rng.random() < 0.7 else rng.randrange(len(product.options))]  # noqa: PLR2004
         if product.freesale and rng.random() < 0.5:  # noqa: PLR2004 - half of them open-dated
-            instant = self._midnight - rng.randrange(PAST_DAYS * DAY)
+            instant = self._midnight - rng.randrange(self._config.past * DAY)
             return _Trip(product, option, None, local_ordinal(product.time_zone, instant), instant)
-        # Most people travel within a few weeks of today.
-        reach = self._config.days if rng.random() < 0.75 else -PAST_DAYS  # noqa: PLR2004
-        ordinal = self._today + int(reach * rng.random() ** 1.4)
+        ordinal = self._today + (self._day() if self._long else self._near_day())
         slot = ordinal * SLOTS_PER_DAY + rng.randrange(max(1, len(option.start_times)))
         return _Trip(product, option, slot, ordinal, slot_times(product, option, slot).start_epoch)
+
+    def _near_day(self) -> int:
+        """A day of travel, counted from today: most people travel within a few weeks of it."""
+        reach = self._config.days if self._rng.random() < 0.75 else -self._config.past  # noqa: PLR2004
+        return int(reach * self._rng.random() ** 1.4)
+
+    def _day(self) -> int:
+        """The same of a business with seasons; of the days to come as much is sold as was booked by now."""
+        rng = self._rng
+        while True:
+            day = rng.randrange(-self._config.past, self._config.days + 1)
+            turn = math.cos(math.tau * (self._today + day - _SUMMER) / 365.25)
+            sold = math.exp(-max(0, day) * DAY / _LEAD)
+            if rng.random() * (1 + _SWING) < sold * (1 + _SWING * turn):
+                return day
 
     def _status(self, trip: _Trip) -> str:
         if trip.start < self._midnight:
@@ -186,7 +204,9 @@ class Seeder:
         if status in {"ON_HOLD", "PENDING"}:
             return self._midnight - rng.randrange(60, DAY)
         latest = min(self._midnight, trip.start) - 3_600
-        earliest = self._midnight - PAST_DAYS * DAY
+        if self._long:
+            return latest - int(rng.expovariate(1 / _LEAD))
+        earliest = self._midnight - self._config.past * DAY
         return rng.randrange(earliest, latest) if latest > earliest else latest - rng.randrange(DAY)
 
     def _cancellation(self, created: int, confirmed: int | None) -> Cancellation:

@@ -18,7 +18,7 @@ from octo_sync.sandbox.nouns import Booking, Product
 from octo_sync.sandbox.quirks import Quirks
 from octo_sync.sandbox.render_bookings import BookingWriter
 from octo_sync.sandbox.render_slots import SlotWriter
-from octo_sync.sandbox.seeding import PAST_DAYS, Seeder
+from octo_sync.sandbox.seeding import Seeder
 from octo_sync.sandbox.store import Store, with_status
 
 NOON = 12
@@ -64,7 +64,7 @@ class Service:
         config = self.config
         today = self.today.toordinal()
         self.rng = random.Random(f"{config.seed}/service")
-        self.store = Store(catalog.build(config), today - PAST_DAYS, today + config.days)
+        self.store = Store(catalog.build(config), today - config.past, today + config.days)
         Seeder(config, self.store, today, config.tokens).run()
         self.encoded = functools.lru_cache(maxsize=_ENCODED)(render_products.encoded)
         self.slots = SlotWriter(self.store, self.quirks, config.cache_bytes)

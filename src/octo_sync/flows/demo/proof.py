@@ -56,8 +56,12 @@ def of_state(
     today: date,
     bookings: Horizon,
     language_count: int,
+    connections: int,
 ) -> Figures:
-    """Count the sandbox's own state; `slots` are its departures inside the availability horizon."""
+    """Count the sandbox's own state; `slots` are its departures inside the availability horizon, as often as they are read.
+
+    Every connection reads all products; of the bookings each reads its own.
+    """
     products = state["products"]
     options = [o for p in products for o in p["options"]]
     units = [u for o in options for u in o["units"]]
@@ -69,10 +73,10 @@ def of_state(
             money[b["currency"]] = money.get(b["currency"], Decimal(0)) + Decimal(b["retail"]).scaleb(-b["precision"])
     return Figures(
         rows={
-            "products": len(products),
-            "options": len(options),
-            "units": len(units),
-            "product_content": language_count * (len(products) + len(options)),
+            "products": connections * len(products),
+            "options": connections * len(options),
+            "units": connections * len(units),
+            "product_content": connections * language_count * (len(products) + len(options)),
             "availability": len(slots),
             "availability_prices": sum(len(s["prices"]) + (s["price"] is not None) for s in slots),
             "bookings": len(chosen),
