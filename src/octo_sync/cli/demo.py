@@ -25,7 +25,7 @@ from octo_sync.destinations.duckdb.reader import open_read_only
 from octo_sync.errors import WarehouseError
 from octo_sync.flows.demo import ledger as demo_ledger
 from octo_sync.flows.demo import proof as demo
-from octo_sync.flows.demo.ledger import PIPELINE
+from octo_sync.flows.demo.file import pipeline_file
 from octo_sync.flows.ports import Progress
 from octo_sync.flows.sync.mirror import mirror_and_publish
 from octo_sync.flows.sync.pull import Scope
@@ -39,45 +39,6 @@ if TYPE_CHECKING:
     from octo_sync.flows.demo.proof import Proof
     from octo_sync.flows.sync.run import SyncResult
     from octo_sync.pipeline import Pipeline
-
-_PIPELINE = """\
-# Written by `octo-sync demo`. The service is the built-in one: start it with `octo-sync sandbox serve --demo`.
-name = "demo"
-destination = "octo.duckdb"
-journal = "octo.journal.sqlite"
-
-# One supplier, three channels: each has a token of its own, and sees its own bookings.
-[connections.website]
-channel = "Own website"
-base_url = "http://127.0.0.1:8808/octo/v1"
-token = { env = "OCTO_SANDBOX_WEBSITE", default = "sandbox-token-website" }
-languages = ["en", "pt"]
-
-[connections.citytrips]
-channel = "CityTrips"
-base_url = "http://127.0.0.1:8808/octo/v1"
-token = { env = "OCTO_SANDBOX_CITYTRIPS", default = "sandbox-token-citytrips" }
-products = { include = ["42"] }         # whose departures are looked at; the website's token shows all of them
-languages = ["en", "pt"]
-
-[connections.hotels]
-channel = "Hotel desks"
-base_url = "http://127.0.0.1:8808/octo/v1"
-token = { env = "OCTO_SANDBOX_HOTELS", default = "sandbox-token-hotels" }
-products = { include = ["8"] }
-languages = ["en", "pt"]
-
-[horizon]
-bookings = "-430d..+{reach}d"           # fourteen months: this year beside the last one
-availability = "0d..+{days}d"
-
-[webhooks]
-url = "http://127.0.0.1:8787"
-
-[schedule]
-full = "0 2 * * *"
-near = "0 * * * *"
-"""
 
 
 @click.command()
@@ -148,9 +109,7 @@ def _fresh(directory: Path, days: int) -> Path:
     for file in directory.glob("octo.*"):
         if file.is_file():
             file.unlink()
-    # Bookings to the end of the last month that has departures.
-    text = _PIPELINE.replace("{days}", str(days)).replace("{reach}", str(days + 31)) + PIPELINE
-    (directory / "pipelines" / "demo.toml").write_text(text, encoding="utf-8")
+    (directory / "pipelines" / "demo.toml").write_text(pipeline_file(days), encoding="utf-8")
     return directory
 
 
