@@ -70,17 +70,18 @@ def empty(demo, folder):
 def tiny(demo, folder):
     """One of one product with one departure and one booking of it."""
     with duckdb.connect(demo / READ, read_only=True) as copy:
-        product, departure, booking = copy.execute(
-            "select b.product_id, a.availability_id, b.booking_uuid from core.bookings b join core.availability a "
-            "using (product_id, availability_id) where b.status = 'CONFIRMED' and a.status = 'AVAILABLE' and not b.is_test "
-            "and not a.is_deleted and a.local_date between current_date + 1 and current_date + 28 order by 3 limit 1"
+        connection, product, departure, booking = copy.execute(
+            "select b.connection_id, b.product_id, a.availability_id, b.booking_uuid from core.bookings b "
+            "join core.availability a using (connection_id, product_id, availability_id) where b.status = 'CONFIRMED' and a.status = 'AVAILABLE' and not b.is_test "
+            "and not a.is_deleted and a.local_date between current_date + 1 and current_date + 28 order by 4 limit 1"
         ).fetchone()
     return changed(
         demo,
         folder,
-        ("delete from core.products where product_id <> $1", [product]),
-        ("delete from core.options where product_id <> $1", [product]),
+        ("delete from core.products where product_id <> $1 or connection_id <> $2", [product, connection]),
+        ("delete from core.options where product_id <> $1 or connection_id <> $2", [product, connection]),
         ("delete from core.availability where product_id <> $1 or availability_id <> $2", [product, departure]),
+        ("delete from core.availability where connection_id <> $1", [connection]),
         ("delete from core.bookings where booking_uuid <> $1", [booking]),
         ("delete from ops.coverage where resource = 'availability' and product_id <> $1", [product]),
         ("delete from ops.recon_results",),
@@ -102,7 +103,7 @@ def damaged(demo, folder):
 def hostile(demo, folder):
     """One whose supplier, products, channel, resellers and ledger say what would break a page that trusts them."""
     with duckdb.connect(demo / READ, read_only=True) as copy:
-        products = copy.execute("select product_id from core.products order by 1").fetchall()
+        products = copy.execute("select distinct product_id from core.products order by 1").fetchall()
     titles = [value.replace("\x00", "") for value in HOSTILE.values()]
     said = titles[0]
     return changed(
@@ -129,11 +130,11 @@ def hostile(demo, folder):
         ("update ops.recon_runs set there_origin = $1", [titles[4]]),
         ("update ops.runs set error = $1", [titles[1]]),
         (
-            "insert into ops.quarantine values ('sandbox', 'booking', $1, $2, $3, 3, now(), now())",
+            "insert into ops.quarantine values ('website', 'booking', $1, $2, $3, 3, now(), now())",
             [said, titles[5], titles[1]],
         ),
         (
-            "insert into ops.schema_drift values ('sandbox', 'booking', 'field', $1, 3, now(), now(), null)",
+            "insert into ops.schema_drift values ('website', 'booking', 'field', $1, 3, now(), now(), null)",
             [said],
         ),
     )

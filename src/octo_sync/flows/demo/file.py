@@ -47,4 +47,4 @@ near = "0 * * * *"
 def pipeline_file(days: int) -> str:
     """The text of the file, for a service that sells so many days ahead."""
     # Bookings to the end of the last month that has departures.
-    return _PIPELINE.replace("{days}", str(days)).replace("{reach}", str(days + 31)) + PIPELINE
+    return (_PIPELINE + PIPELINE).replace("{days}", str(days)).replace("{reach}", str(days + 31))

@@ -26,7 +26,7 @@ there      = { file = "exports/ledger.csv" }
 keys       = ["booking_uuid=octo_uuid", "supplier_reference=booking_no"]
 fields     = { status = "state", retail_amount = "gross", currency = "currency", travel_date = "day", unit_count = "tickets" }
 map.status = { OK = ["CONFIRMED", "REDEEMED", "NOSHOW"], XX = "CANCELLED" }
-window     = "-430d..+365d"
+window     = "-430d..+{reach}d"
 grace      = 0                          # the ledger is made a moment after the copy
 """
 
