@@ -20,6 +20,8 @@ ALL = {q.file.path.stem: q for q in ask.questions(Path("nowhere"), "dashboard")}
 
 
 def rows(engine, name, **given):
+    if name.startswith("today"):
+        given = {"product": None} | given
     assert {p.name for p in ALL[name].parameters} == set(given)
     found = engine.query(ALL[name].sql, given)
     return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
@@ -117,6 +119,24 @@ def test_guests_of_a_departure_that_the_service_offers_no_more_are_not_lost(engi
     assert row["sold"] > 0
 
 
+def test_a_product_alone_is_the_part_of_it(engine, world):
+    key = rows(engine, "today_ahead", now=NOW)[0]["slot_key"]
+    (ids,) = (ids for ids in world.now.products if key.startswith("|".join(ids) + "|"))
+    product, name = "|".join(ids), world.now.products[ids]["title"]["en"]
+    asked = {
+        "today": {"now": NOW},
+        "today_ahead": {"now": NOW},
+        "today_changes": {"since": NOON},
+        "today_days": {"now": NOW},
+    }
+    asked["today_holds"] = {"now": NOW, "until": NOW + 9 * DAY}
+    for select, given in asked.items():
+        whole = rows(engine, select, **given)
+        part = [row for row in whole if row["product_name"] == name]
+        assert rows(engine, select, **given, product=product) == part != whole
+        assert part or select == "today_holds", select
+
+
 def test_a_hold_whose_time_is_over_is_on_hold_no_more(engine, world):
     held = [b for b in bookings_of_the_days(world.now) if b["status"] == "ON_HOLD"]
     later = max(instant(b["raw"]["utc_expires_at"]) for b in held)
@@ -128,6 +148,21 @@ def test_a_hold_whose_time_is_over_is_on_hold_no_more(engine, world):
         after = sum(row["on_hold"] for row in rows(engine, "today", now=NOW))
     assert before - after == one["pax"] > 0
     assert later > NOW
+
+
+def test_who_has_not_bought_yet_is_on_hold_and_in_no_list_of_guests(engine, world):
+    truth = world.now
+    before = {row["slot_key"]: row for row in rows(engine, "today", now=NOW)}
+    one = next(b for b in bookings_of_the_days(truth) if b["sold"] and extras_of(truth, b))
+    status = f"update core.bookings set status = '{{}}' where booking_uuid = '{one['booking_uuid']}'"
+    with planted(engine, status.format("PENDING"), status.format(one["status"])):
+        found = {row["slot_key"]: row for row in rows(engine, "today", now=NOW)}
+    was, now = before[key_of(one)], found.pop(key_of(one))
+    assert (now["sold"], now["on_hold"]) == (was["sold"] - one["pax"], was["on_hold"] + one["pax"])
+    others = [b for b in truth.bookings if key_of(b) == key_of(one) and b["sold"] and b is not one]
+    assert now["guests"] == told(by_type(truth, others)) != was["guests"]
+    assert now["extras"] == told(sum((extras_of(truth, b) for b in others), Counter())) != was["extras"]
+    assert found == {key: row for key, row in before.items() if key != key_of(one)}
 
 
 def test_holds_about_to_lapse_come_with_the_next_one_first(engine, world):

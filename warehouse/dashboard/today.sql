@@ -1,6 +1,7 @@
 -- name: today
 -- description: Each departure of today and tomorrow at its venue, with our guests by unit type and their extras; bookings whose departure is not known stand by product, option and start.
 -- parameter: now: instant: now: What time it is.
+-- parameter: product: text: : One product alone (product_key); null: all.
 with slots as (
   select
     d.*,
@@ -8,6 +9,7 @@ with slots as (
   from marts.fct_departures d
   where d.is_followed
     and d.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 2
+    and (cast($product as text) is null or d.product_key = cast($product as text))
 ),
 seen as (
   -- A booking that several connections see is one.
@@ -20,6 +22,7 @@ seen as (
     ) as place
   from marts.fct_bookings b
   where b.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 2
+    and (cast($product as text) is null or b.product_key = cast($product as text))
 ),
 booked as (
   select *

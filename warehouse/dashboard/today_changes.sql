@@ -1,6 +1,7 @@
 -- name: today_changes
 -- description: Each booking that changed since then, with what it was before; the latest change first. A first version is new where the booking was made since then or since the copy began; else it was only read for the first time, and is kind `read`.
 -- parameter: since: instant: now-24h: Changes that the copy saw since then.
+-- parameter: product: text: : One product alone (product_key); null: all.
 with events as (
   select
     e.*,
@@ -8,6 +9,7 @@ with events as (
     row_number() over (partition by e.booking_key order by e.version_no desc, e.is_gone desc) as last_place
   from marts.fct_booking_events e
   where e.event_at_utc >= cast($since as timestamptz)
+    and (cast($product as text) is null or e.product_key = cast($product as text))
 ),
 changes as (
   select

@@ -1,6 +1,7 @@
 -- name: today_days
 -- description: Today and tomorrow at the venue of each product on sale, and whether its bookings and departures of that day are known completely: each active connection answered for the day, and all of the answer was stored.
 -- parameter: now: instant: now: What time it is.
+-- parameter: product: text: : One product alone (product_key); null: all.
 with days as (
   select
     p.supplier_key,
@@ -11,6 +12,7 @@ with days as (
   from marts.dim_product p
   cross join (select 0 as days_ahead union all select 1) as n
   where p.sold_through <> ''
+    and (cast($product as text) is null or p.product_key = cast($product as text))
 ),
 booked as (
   select

@@ -1,6 +1,7 @@
 -- name: today_holds
 -- description: Bookings on hold that lapse soon, the next one first; each once, through however many connections it is seen.
 -- parameter: now: instant: now: What time it is.
+-- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: until: instant: now+24h: The last time of lapsing that counts.
 select
   booking_key,
@@ -21,6 +22,7 @@ from (
   from marts.fct_bookings
   where status = 'ON_HOLD'
     and utc_expires_at between cast($now as timestamptz) and cast($until as timestamptz)
+    and (cast($product as text) is null or product_key = cast($product as text))
 ) as held
 where place = 1
 order by utc_expires_at, booking_key

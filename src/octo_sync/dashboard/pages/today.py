@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from octo_sync.dashboard.links import booking_page, departure_page, fields_text, free_text, start_text, status_text
 from octo_sync.dashboard.source import Source
@@ -23,22 +24,26 @@ _SINCE = {
     "24h": ("24 hours", timedelta(hours=24)),
     "7d": ("7 days", timedelta(days=7)),
 }
+_DEFAULT = "24h"
 _HOLDS = timedelta(hours=24)
-_SHOWN = 200
-"""Rows of a list below the days; the days are shown whole."""
+_SHOWN, _SHOWN_A_DAY = 200, 1_000
+"""Rows of a list below the days, and of a day."""
 _WHAT = {"new": "new", "changed": "changed", "cancelled": "cancelled", "gone": "deleted at the service"}
 
 
 def build(source: Source, filters: Filters) -> View:
     """The page."""
-    since = filters.more.get("since") or "24h"
+    since = filters.more.get("since") or _DEFAULT
     if since not in _SINCE:
         raise QueryError(f"since is {since[:40]!r}; expected one of {', '.join(_SINCE)}.")
-    now = source.now().replace(second=0, microsecond=0)
-    departures, known = source.rows("today", now=now), source.rows("today_days", now=now)
-    holds = source.rows("today_holds", now=now, until=now + _HOLDS)
-    changes = source.rows("today_changes", since=now - _SINCE[since][1])
-    ahead = source.rows("today_ahead", now=now)
+    now, product = source.now().replace(second=0, microsecond=0), filters.product
+    departures = source.rows("today", now=now, product=product)
+    known = source.rows("today_days", now=now, product=product)
+    holds = source.rows("today_holds", now=now, until=now + _HOLDS, product=product)
+    changes = source.rows("today_changes", since=now - _SINCE[since][1], product=product)
+    ahead = source.rows("today_ahead", now=now, product=product)
+    choices = [(said, _at("changes", key, product), key == since) for key, (said, _) in _SINCE.items()]
+    tiles = _tiles(departures, holds, changes, ahead, since, product)
     days = [
         _day(
             n,
@@ -51,17 +56,19 @@ def build(source: Source, filters: Filters) -> View:
         "Today",
         "Departures, guests and what needs attention, by each venue's own day and clock. No names of guests are shown.",
         [
-            Section("", [Tiles(_tiles(departures, holds, changes, ahead, since))], paper="none"),
+            Section("", [Tiles(tiles)], paper="none"),
             *days,
             _holds(holds, now),
-            _changes(changes, since),
+            _changes(changes, since, choices),
             _ahead(ahead),
         ],
         filters,
     )
 
 
-def _tiles(departures: _Rows, holds: _Rows, changes: _Rows, ahead: _Rows, since: str) -> list[Tile]:
+def _tiles(
+    departures: _Rows, holds: _Rows, changes: _Rows, ahead: _Rows, since: str, product: str | None
+) -> list[Tile]:
     kinds, states = Counter(row["kind"] for row in changes), Counter(row["state"] for row in ahead)
     told = [f"{kinds[kind]:,} {kind}" for kind in ("new", "changed", "cancelled")]
     days = []
@@ -73,7 +80,7 @@ def _tiles(departures: _Rows, holds: _Rows, changes: _Rows, ahead: _Rows, since:
                 f"Guests {name.lower()}",
                 wording.count(_sum(rows, "sold")),
                 f"on {with_guests:,} of {wording.plural(len(rows), 'departure')}",
-                href=f"today#{name.lower()}",
+                href=_at(name.lower(), since, product),
                 name=f"guests-{name.lower()}",
             )
         )
@@ -84,24 +91,31 @@ def _tiles(departures: _Rows, holds: _Rows, changes: _Rows, ahead: _Rows, since:
             wording.count(len(holds)),
             "in the next 24 hours",
             "mark" if holds else "",
-            href="today#holds",
+            href=_at("holds", since, product),
             name="holds",
         ),
         Tile(
             f"Bookings changed, last {_SINCE[since][0]}",
             wording.count(sum(kinds[kind] for kind in _WHAT)),
             ", ".join(told),
-            href=f"today?since={since}#changes",
+            href=_at("changes", since, product),
             name="changes",
         ),
         Tile(
             "Sold-out departures, next 7 days",
             wording.count(states["sold out"]),
             f"{states['weak']:,} others are less than 20 % full",
-            href="today#ahead",
+            href=_at("ahead", since, product),
             name="sold-out-ahead",
         ),
     ]
+
+
+def _at(place: str, since: str, product: str | None) -> str:
+    """The address of a part of this page; what is the default is left out, so that it need not be made anew."""
+    given = {"since": "" if since == _DEFAULT else since, "product": product}
+    fields = urlencode({name: value for name, value in given.items() if value})
+    return f"today{'?' if fields else ''}{fields}#{place}"
 
 
 def _sum(rows: _Rows, name: str) -> int | None:
@@ -120,7 +134,7 @@ def _day(ahead: int, rows: _Rows, known: _Rows) -> Section:
     items.append(
         listed(
             f"Departures {name.lower()}",
-            rows,
+            rows[:_SHOWN_A_DAY],
             Column(
                 "Start",
                 "text",
@@ -134,6 +148,7 @@ def _day(ahead: int, rows: _Rows, known: _Rows) -> Section:
             Column("Extras", "text", "extras", none=""),
             Column("Bookings", "number", "bookings"),
             empty=f"No departure and no booking is known for {name.lower()}.",
+            more=_more(len(rows), _SHOWN_A_DAY, "; choose a product to see all of its"),
         )
     )
     return Section(
@@ -171,8 +186,8 @@ def _free(row: Mapping[str, Any]) -> str:
     return free_text(row["status"], row["vacancies"], row["capacity"]) if row["is_known"] else "departure not known"
 
 
-def _more(number: int) -> str:
-    return f"{_SHOWN:,} of {number:,} are shown." if number > _SHOWN else ""
+def _more(number: int, most: int = _SHOWN, hint: str = "") -> str:
+    return f"{most:,} of {number:,} are shown{hint}." if number > most else ""
 
 
 def _holds(rows: _Rows, now: datetime) -> Section:
@@ -191,13 +206,12 @@ def _holds(rows: _Rows, now: datetime) -> Section:
     return Section("Holds about to lapse", [table], id="holds", paper="none")
 
 
-def _changes(rows: _Rows, since: str) -> Section:
+def _changes(rows: _Rows, since: str, choices: Sequence[tuple[str, str, bool]]) -> Section:
     told, read = [row for row in rows if row["kind"] in _WHAT], sum(row["kind"] == "read" for row in rows)
     words = _SINCE[since][0]
     note = "As this copy learnt of it, the latest first."
     if read:
         note += f" {wording.plural(read, 'older booking')} read for the first time since then are left out."
-    choices = [(said, f"today?since={key}#changes", key == since) for key, (said, _) in _SINCE.items()]
     table = listed(
         f"Bookings that changed in the last {words}",
         told[:_SHOWN],
@@ -242,4 +256,4 @@ def _ahead(rows: _Rows) -> Section:
     return Section("Sold out and weak", [table], note, "ahead", "none")
 
 
-PAGE = Page("today", "Today", 15, build, fields=frozenset({"since"}))
+PAGE = Page("today", "Today", 15, build, frozenset({"product"}), fields=frozenset({"since"}))
