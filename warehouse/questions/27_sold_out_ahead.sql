@@ -8,20 +8,32 @@ with departures as (
   from marts.agg_occupancy_daily
   where travel_date between cast($first as date) and cast($last as date)
   group by product_key
+),
+sold_out as (
+  select
+    product_key,
+    product_name,
+    count(*) as sold_out,
+    percentile_cont(0.5) within group (order by case when was_on_sale then days_ahead end) as median_days_ahead,
+    min(case when was_on_sale then days_ahead end) as shortest,
+    max(case when was_on_sale then days_ahead end) as longest,
+    count(case when not was_on_sale then 1 end) as already_sold_out,
+    count(reopened_at_utc) as opened_again
+  from marts.fct_sellouts
+  where not is_gone and travel_date between cast($first as date) and cast($last as date)
+  group by product_key, product_name
 )
 select
   s.product_name,
   d.departures,
-  count(*) as sold_out,
-  cast(count(*) as double precision) / d.departures as share_sold_out,
-  percentile_cont(0.5) within group (order by s.days_ahead) filter (where s.was_on_sale) as median_days_ahead,
-  min(s.days_ahead) filter (where s.was_on_sale) as shortest,
-  max(s.days_ahead) filter (where s.was_on_sale) as longest,
-  count(*) filter (where not s.was_on_sale) as already_sold_out,
-  count(s.reopened_at_utc) as opened_again,
+  s.sold_out,
+  cast(s.sold_out as double precision) / d.departures as share_sold_out,
+  s.median_days_ahead,
+  s.shortest,
+  s.longest,
+  s.already_sold_out,
+  s.opened_again,
   d.verified_at_utc
-from marts.fct_sellouts s
+from sold_out s
 join departures d on d.product_key = s.product_key
-where not s.is_gone and s.travel_date between cast($first as date) and cast($last as date)
-group by s.product_key, s.product_name, d.departures, d.verified_at_utc
-order by median_days_ahead desc nulls last, s.product_name, s.product_key
+order by s.median_days_ahead desc nulls last, s.product_name, s.product_key
