@@ -1,6 +1,7 @@
 """When departures sold out: the mart and the question against what the sandbox said at each pull, and against planted lives."""
 
 import contextlib
+import dataclasses
 import datetime as dt
 from statistics import median
 from zoneinfo import ZoneInfo
@@ -9,8 +10,8 @@ import pytest
 from tests.flows.harness import NOON, TODAY
 from tests.warehouse.conftest import CHANNELS, LATER
 from tests.warehouse.engines import planted
-from tests.warehouse.test_questions import answer
-from tests.warehouse.truth import DAY, grouped
+from tests.warehouse.test_questions import answer, separated
+from tests.warehouse.truth import DAY, Truth, grouped
 
 ON_SALE = ("AVAILABLE", "LIMITED", "FREESALE")
 PULL = dt.timedelta(minutes=10)
@@ -86,6 +87,15 @@ def test_what_was_sold_out_at_a_pull_is_a_sell_out(engine, world):
     same(sellouts(engine), wanted)
     assert {row["was_on_sale"] for row in wanted.values()} == {True, False}
     assert {row["is_gone"] for row in sellouts(engine).values()} == {False}
+
+
+def test_where_no_supplier_is_shared_each_connection_has_its_own(engine, world):
+    def alone(truth):
+        return Truth([dataclasses.replace(channel, supplier=None) for channel in truth.channels])
+
+    apart = dataclasses.replace(world, before=alone(world.before), now=alone(world.now))
+    with separated(engine, world.project.directory):
+        same(sellouts(engine), every(apart, lives(apart)))
 
 
 def hours(n):
