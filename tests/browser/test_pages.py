@@ -149,7 +149,9 @@ def test_the_coverage_map_has_a_cell_for_every_product_and_month(look, base, dem
 
 @pytest.mark.deep(1)
 def test_the_coverage_map_tells_old_incomplete_and_unanswered_apart(look, demo, serving, tmp_path, pictured):
-    first, second, third = (row[0] for row in ask(demo, "select distinct product_id from core.products order by 1 limit 3"))
+    first, second, third = (
+        row[0] for row in ask(demo, "select distinct product_id from core.products order by 1 limit 3")
+    )
     lost = (
         "insert into ops.unanswered select connection_id, resource, key, product_id, option_id, travel_month "
         "from ops.coverage where product_id = $1"

@@ -18,12 +18,16 @@ def test_a_query_is_typed_asked_and_taken_along(look, base, demo):
 
     rows = ask(demo, "select channel_name, count(*) from marts.fct_bookings group by 1 order by 1")
     assert len(rows) == 3
-    assert page.locator("#answer tbody th, #answer td").all_inner_texts() == [str(value) for row in rows for value in row]
+    assert page.locator("#answer tbody th, #answer td").all_inner_texts() == [
+        str(value) for row in rows for value in row
+    ]
     assert "q=select+channel_name" in page.url, "so it can be bookmarked"
     assert page.input_value("#q").startswith("select channel_name")
     with page.expect_download() as saved:
         page.get_by_role("link", name="csv").click()
-    assert Path(saved.value.path()).read_text() == "\n".join(["channel_name,n", *(f"{channel},{count}" for channel, count in rows), ""])
+    assert Path(saved.value.path()).read_text() == "\n".join(
+        ["channel_name,n", *(f"{channel},{count}" for channel, count in rows), ""]
+    )
     audited(window)
 
 

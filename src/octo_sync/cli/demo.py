@@ -33,7 +33,7 @@ from octo_sync.flows.sync.run import sync
 from octo_sync.reconciliation.model import Bucket
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from octo_sync.cli.acts import Told
     from octo_sync.flows.demo.proof import Proof
@@ -74,8 +74,9 @@ def command(*, seed: int, bookings: int, products: int, days: int, directory: Pa
             )
         loaded = _loaded(project, base_url)
         result, told = _pull(loaded, control)
-        proof = _prove(loaded, control)
-        compared = _reconcile(loaded, control)
+        state = acts.ask(f"{control}/state")
+        proof = _prove(loaded, control, state)
+    compared = _reconcile(loaded, state)
     report = _show(loaded)
     well = result.status == "ok" and result.published is not None and not result.published.failed
     code = 0 if well and told.complete and told.mixed and not proof.differences and compared.well else 1
@@ -185,9 +186,8 @@ def _pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told]":
         return run_until_done(run())
 
 
-def _prove(loaded: "Pipeline", control: str) -> "Proof":
+def _prove(loaded: "Pipeline", control: str, state: "Mapping[str, Any]") -> "Proof":
     """The copy against the sandbox's own state."""
-    state = acts.ask(f"{control}/state")
     today = date.fromisoformat(state["today"])
     ahead = loaded.horizons.availability
     slots: list[Any] = []
@@ -224,10 +224,10 @@ class _Compared:
         return not self.missed and not self.unplanted
 
 
-def _reconcile(loaded: "Pipeline", control: str) -> _Compared:
+def _reconcile(loaded: "Pipeline", state: "Mapping[str, Any]") -> _Compared:
     """Write a ledger of the sandbox's bookings with differences in it, and compare the copy with it."""
     window = loaded.reconciliations["ledger"].window.window(today_at(loaded.connections[0].business_time_zone))
-    rows, planted = demo_ledger.plant(acts.ask(f"{control}/state"), window)
+    rows, planted = demo_ledger.plant(state, window)
     demo_ledger.write(loaded.directory / "exports" / "ledger.csv", rows)
     outcome = make_and_keep(loaded, "ledger").outcome
     missed, unplanted = demo_ledger.found(outcome, planted)
