@@ -73,8 +73,8 @@ def tiny(demo, folder):
         connection, product, departure, booking = copy.execute(
             "select b.connection_id, b.product_id, a.availability_id, b.booking_uuid from core.bookings b "
             "join core.availability a using (connection_id, product_id, availability_id) "
-            "where b.status = 'CONFIRMED' and a.status = 'AVAILABLE' and not b.is_test "
-            "and not a.is_deleted and a.local_date between current_date + 1 and current_date + 28 order by 4 limit 1"
+            "where b.status = 'CONFIRMED' and a.status = 'AVAILABLE' and not b.is_test and not a.is_deleted "
+            "and a.local_date between current_date + 1 and current_date + 28 order by 4 limit 1"
         ).fetchone()
     return changed(
         demo,

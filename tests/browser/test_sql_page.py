@@ -25,8 +25,8 @@ def test_a_query_is_typed_asked_and_taken_along(look, base, demo):
     assert page.input_value("#q").startswith("select channel_name")
     with page.expect_download() as saved:
         page.get_by_role("link", name="csv").click()
-    assert Path(saved.value.path()).read_text() == "\n".join(
-        ["channel_name,n", *(f"{channel},{count}" for channel, count in rows), ""]
+    assert Path(saved.value.path()).read_text() == "".join(
+        f"{channel},{count}\n" for channel, count in [("channel_name", "n"), *rows]
     )
     audited(window)
 
