@@ -28,7 +28,7 @@ def test_four_clicks_lead_from_a_tile_to_a_booking_and_back(look, base, pictured
     window = look(base, width=WIDTHS[width])
     page = window.page
     window.open("today")
-    looked_at(window, pictured, f"today-{width}")
+    looked_at(window, pictured, f"way-1-today-{width}")
     with_guests = page.locator("#today tbody tr").filter(has=page.locator("td:nth-child(6):not(:empty)")).first
     name = with_guests.locator("a").inner_text()
 
@@ -37,11 +37,11 @@ def test_four_clicks_lead_from_a_tile_to_a_booking_and_back(look, base, pictured
     with_guests.locator("a").click()
     page.wait_for_load_state()
     assert page.inner_text("h1").startswith(name.partition(" · ")[0])
-    looked_at(window, pictured, f"departure-{width}")
+    looked_at(window, pictured, f"way-2-departure-{width}")
     reference = page.locator("main tbody th a").first.inner_text()
     follow(window, "tbody th a")
     assert reference in page.inner_text("h1")
-    looked_at(window, pictured, f"booking-{width}")
+    looked_at(window, pictured, f"way-3-booking-{width}")
     page.get_by_role("navigation").get_by_role("link", name="Today").click()
     assert page.inner_text("h1") == "Today"
     assert window.said() == []
