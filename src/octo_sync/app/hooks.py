@@ -18,8 +18,6 @@ from typing import Any
 
 from octo_sync.pipeline.hooks import hook, mail_addresses, mail_server
 
-__all__ = ["mail", "ping", "tell"]
-
 log = logging.getLogger("octo_sync")
 
 _WITHIN = 30.0

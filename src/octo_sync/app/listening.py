@@ -18,8 +18,6 @@ from octo_sync.receiver.endpoints import EndpointCache
 from octo_sync.receiver.metrics import Metrics
 from octo_sync.receiver.routes import Receiver
 
-__all__ = ["dashboard", "receiver"]
-
 _DOWNLOAD, _VISITORS = 900.0, 100
 """Seconds that an answer of the dashboard may take, downloads included, and connections to it at the same time."""
 _QUERY_IN_ADDRESS = 65_536

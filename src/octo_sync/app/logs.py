@@ -13,8 +13,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
-__all__ = ["Form", "JsonLines", "TextLines", "fields", "show"]
-
 Form = Literal["text", "json"]
 
 _FIELD = re.compile(r"([a-z_]+)=(\S+)")

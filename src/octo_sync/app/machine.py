@@ -15,17 +15,6 @@ from typing import Any, TypeVar
 
 from octo_sync.model import Clock, day_at
 
-__all__ = [
-    "SystemClock",
-    "alive",
-    "environ",
-    "new_run_id",
-    "new_token",
-    "run_until_done",
-    "stdin_is_terminal",
-    "today_at",
-]
-
 T = TypeVar("T")
 
 

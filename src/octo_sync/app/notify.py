@@ -25,8 +25,6 @@ from octo_sync.model import Clock
 from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.hooks import mail_addresses
 
-__all__ = ["Notifier", "send_report", "smtp_of"]
-
 log = logging.getLogger("octo_sync")
 
 _WAITING = 100

@@ -12,8 +12,6 @@ from octo_sync.model import Clock
 from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables, nouns
 
-__all__ = ["duckdb_warehouse", "files", "open_warehouse", "published", "read_file", "server_size"]
-
 
 def duckdb_warehouse(path: Path, private: Path, clock: Clock) -> DuckDBWarehouse:
     """A warehouse in two files, made when they are not there."""

@@ -14,8 +14,6 @@ from octo_sync.journal import Journal
 from octo_sync.model import day_at
 from octo_sync.pipeline import Pipeline
 
-__all__ = ["plan_without_asking"]
-
 
 def plan_without_asking(pipeline: Pipeline, scope: Scope) -> list[tuple[str, str, int]]:
     """What `sync` would mark, per connection and kind, from what is known now; nothing is written or asked."""

@@ -15,8 +15,6 @@ from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.schedule import Schedules
 from octo_sync.receiver.server import WebServer
 
-__all__ = ["Events", "Means", "Program"]
-
 _WATCH_EVERY = 0.2
 """Seconds between two looks at whether another process has marked something."""
 

@@ -32,17 +32,6 @@ from octo_sync.pipeline import Pipeline
 if TYPE_CHECKING:
     from octo_sync.dashboard.source import Source
 
-__all__ = [
-    "Project",
-    "dashboard_source",
-    "make_ports",
-    "open_clients",
-    "open_connections",
-    "open_files",
-    "open_journal",
-    "open_project",
-]
-
 T = TypeVar("T")
 
 log = logging.getLogger("octo_sync")

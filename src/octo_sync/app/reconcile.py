@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from octo_sync.reconciliation.model import Outcome
 
-__all__ = ["Made", "make", "make_and_keep", "reconcile", "show"]
-
 
 @dataclass(frozen=True, slots=True)
 class Made:

@@ -30,8 +30,6 @@ from octo_sync.tables import all_tables
 if TYPE_CHECKING:
     from octo_sync.destinations.base import Destination
 
-__all__ = ["check_next", "verify_against_service", "verify_claims"]
-
 
 def verify_claims(pipeline: Pipeline) -> Claims:
     """Check the copy's own claims; asks no service. Beside another process it is the copy that readers have."""

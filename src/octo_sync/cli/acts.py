@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from octo_sync.flows.sync.keep import Keeper
     from octo_sync.pipeline import Pipeline
 
-__all__ = ["Told", "ask", "be_told", "free_port"]
-
 _CHANGES = 18
 _KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
 """Changes that are told in full: a sale also takes places, and those nobody tells of."""

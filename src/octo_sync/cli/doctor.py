@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from octo_sync.model import Connection
     from octo_sync.pipeline import Pipeline
 
-__all__ = ["command", "exit_code", "look_at_services", "report"]
-
 
 @click.command()
 @options.project

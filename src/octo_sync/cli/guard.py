@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 import click
 
-__all__ = ["bounded"]
-
 _MEMORY = 4 * 1024**3
 """Bytes of this process: twice what DuckDB itself may take for a query."""
 _GRACE = 3.0

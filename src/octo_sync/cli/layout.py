@@ -4,8 +4,6 @@ import unicodedata
 
 import click
 
-__all__ = ["clean", "fit", "folded", "span"]
-
 
 def clean(text: str) -> str:
     """Data may hold escape bytes; a terminal must not obey them."""

@@ -21,32 +21,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-__all__ = [
-    "FORMATS",
-    "Group",
-    "Places",
-    "as_form",
-    "as_json",
-    "ask_journal",
-    "begin_logging",
-    "confirm",
-    "did_you_mean",
-    "kept_journal",
-    "limit",
-    "load_pipeline",
-    "log_format",
-    "open_copy",
-    "open_journal",
-    "places",
-    "project",
-    "show_logs",
-    "timeout",
-    "travel_window",
-    "with_pipeline",
-    "with_warehouse",
-    "without_tokens",
-]
-
 _ADDRESS = re.compile(r"(?:https?|smtps?)://[^\s'\"]+")
 FORMATS = ("table", "json", "jsonl", "csv", "md")
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from octo_sync.flows.ports import Progress
 
-__all__ = ["shown"]
-
 _ORDER = ("supplier", "products", "product", "availability", "bookings", "booking")
 
 

@@ -22,8 +22,6 @@ from octo_sync.flows.reconcile.words import (
 from octo_sync.flows.wording import currency_name, days_old, instant, money, money_text, plural
 from octo_sync.reconciliation.model import Difference, Item, Outcome, Side
 
-__all__ = ["print_summary"]
-
 _MOST = 10
 _UUID = re.compile(r"(\w+=)?([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 

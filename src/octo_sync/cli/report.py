@@ -15,8 +15,6 @@ from octo_sync.dashboard import Source, report_html
 from octo_sync.errors import ConfigError
 from octo_sync.flows.export.files import writing
 
-__all__ = ["command", "write"]
-
 _BROWSERS = (
     "chromium",
     "chromium-browser",

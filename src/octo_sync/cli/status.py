@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from octo_sync.flows.status.report import Running, Status
     from octo_sync.journal import DifferenceCount, Run
 
-__all__ = ["command"]
-
 _PUBLISHED_AT = (
     "select substring(obj_description(to_regnamespace('marts'), 'pg_namespace') from 'at (.+ UTC)')::timestamptz"
 )

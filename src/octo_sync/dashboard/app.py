@@ -38,8 +38,6 @@ from octo_sync.errors import OctoSyncError, QueryError
 from octo_sync.flows import wording
 from octo_sync.model import Secret
 
-__all__ = ["Dashboard", "all_pages", "dashboard_app", "nothing_yet"]
-
 log = logging.getLogger("octo_sync")
 
 T = TypeVar("T")

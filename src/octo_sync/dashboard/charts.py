@@ -8,19 +8,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-__all__ = [
-    "CLOSED",
-    "FILL_LEGEND",
-    "SERIES",
-    "SOLD_OUT",
-    "UNKNOWN",
-    "bars",
-    "heat_map",
-    "lines",
-    "part_of_id",
-    "shares_across",
-]
-
 SERIES = tuple(f"var(--series-{n})" for n in range(1, 9))
 _GRID = {"left": 8, "right": 8, "top": 36, "bottom": 8, "outerBoundsMode": "same", "outerBoundsContain": "all"}
 """Everything written beside the axes stays inside these bounds: also half a label below the first and the last place."""

@@ -14,8 +14,6 @@ from typing import Any
 from octo_sync.flows import wording
 from octo_sync.flows.wording import NOTHING
 
-__all__ = ["LEGEND", "ROWS", "Cell", "CoverageMap", "Line", "coverage_map"]
-
 ROWS = 40
 """At most so many products are in the map."""
 

@@ -2,8 +2,6 @@
 
 from datetime import date, timedelta
 
-__all__ = ["DAY", "month_end", "month_start", "months"]
-
 DAY = timedelta(days=1)
 
 

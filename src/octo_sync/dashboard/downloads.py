@@ -22,8 +22,6 @@ from octo_sync.destinations.reading import SCHEMAS, Parameters, Reader, TableInf
 from octo_sync.errors import OctoSyncError, QueryError
 from octo_sync.flows.export.files import pieces
 
-__all__ = ["FORMATS", "Downloads"]
-
 FORMATS = {
     "csv": "text/csv; charset=utf-8; header=present",
     "json": "application/json",

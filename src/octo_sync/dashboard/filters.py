@@ -6,8 +6,6 @@ from datetime import date
 from octo_sync.dashboard.view import Filters, Page, Shown
 from octo_sync.errors import QueryError
 
-__all__ = ["day_of", "filters_of"]
-
 _FIELDS: Mapping[str, Shown] = {
     "first": "dates",
     "last": "dates",

@@ -19,8 +19,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from octo_sync.model import Secret
 
-__all__ = ["Guard", "Refusal", "names_of"]
-
 log = logging.getLogger("octo_sync")
 
 _HEADERS = {

@@ -7,8 +7,6 @@ from urllib.parse import urlencode
 
 from octo_sync.flows import wording
 
-__all__ = ["booking_page", "departure_page", "fields_text", "free_text", "start_text", "status_text"]
-
 _FIELDS = {
     "status": "status",
     "local_date": "day",

@@ -12,21 +12,6 @@ from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Chart, Column, Table, listed
 from octo_sync.flows import wording
 
-__all__ = [
-    "CHANNELS",
-    "ahead",
-    "bookings_by_channel",
-    "by_channel",
-    "channel_colors",
-    "fill_map",
-    "fill_of",
-    "in_part",
-    "pick_up",
-    "revenue",
-    "share_of",
-    "undated",
-]
-
 CHANNELS = 6
 """Colours that can be told apart; the other channels are one."""
 _CURRENCIES = 4

@@ -13,8 +13,6 @@ from octo_sync.flows import ask
 from octo_sync.flows.ask import Parameter, Question, Value
 from octo_sync.model import zone_of
 
-__all__ = ["FIELD", "LONGEST", "Asked", "asked"]
-
 FIELD = "p."
 """What a field of a parameter begins with."""
 LONGEST = 6_000

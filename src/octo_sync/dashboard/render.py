@@ -21,8 +21,6 @@ from octo_sync.dashboard.standing import Standing
 from octo_sync.dashboard.view import Chart, Column, Item, Link, Money, Page, Section, Table, Tiles, View
 from octo_sync.flows import wording
 
-__all__ = ["STATIC", "Choices", "Frame", "page_html", "static_address"]
-
 _HERE = Path(__file__).parent
 STATIC: Mapping[str, str] = {
     "dashboard.css": "text/css; charset=utf-8",

@@ -7,8 +7,6 @@ from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Filters
 from octo_sync.flows import wording
 
-__all__ = ["report_html"]
-
 
 def report_html(source: Source) -> bytes:
     """The first page as one file. Blocking.

@@ -21,8 +21,6 @@ from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 from octo_sync.flows import ask
 from octo_sync.flows.status.report import Status
 
-__all__ = ["PAGE_SECONDS", "Source"]
-
 PAGE_SECONDS = 25.0
 """The longest time for one query of a page; less than the page itself may take, so that it can say what became of it."""
 _PATIENCE = 1.0

@@ -6,8 +6,6 @@ from datetime import date, datetime, timedelta
 from octo_sync.dashboard.source import Source
 from octo_sync.flows import wording
 
-__all__ = ["Standing", "known_from", "standing"]
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:

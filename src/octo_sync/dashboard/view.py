@@ -13,26 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from octo_sync.dashboard.source import Source
 
-__all__ = [
-    "Block",
-    "Chart",
-    "Column",
-    "Filters",
-    "Item",
-    "Kind",
-    "Link",
-    "Money",
-    "Page",
-    "Section",
-    "Shown",
-    "Table",
-    "Tile",
-    "Tiles",
-    "Tone",
-    "View",
-    "listed",
-]
-
 Tone = Literal["", "good", "bad", "mark"]
 Kind = Literal["text", "number", "share", "money", "date", "month", "instant", "yes"]
 """How a column's values are written; `number`, `share` and `money` stand to the right."""

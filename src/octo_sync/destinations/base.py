@@ -16,25 +16,6 @@ from octo_sync.destinations.gate import Guard, Lost
 from octo_sync.destinations.migrations import Step
 from octo_sync.model import Source, Subject, Window
 
-__all__ = [
-    "Absence",
-    "Answered",
-    "Covered",
-    "Destination",
-    "Draft",
-    "Drift",
-    "FileSize",
-    "KnownBookings",
-    "Landing",
-    "LandingReport",
-    "Payload",
-    "Rows",
-    "Scripted",
-    "Seen",
-    "Shown",
-    "TableDigest",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Payload:

@@ -20,8 +20,6 @@ from octo_sync.destinations.landing.lists import booked_on, by_booking, speaks_f
 from octo_sync.destinations.relations import given, run
 from octo_sync.tables.schema import Merge, Table
 
-__all__ = ["Comparison", "Difference", "Window", "bookings_in", "bookings_unlisted", "compare", "windows_asked"]
-
 _SHOWN = 1000
 """Differences listed per table; all are counted."""
 

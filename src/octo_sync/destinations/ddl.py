@@ -4,8 +4,6 @@ from collections.abc import Iterable
 
 from octo_sync.tables.schema import Merge, Table
 
-__all__ = ["MAIN", "PRIVATE", "comments", "create_table", "placed", "quoted", "schemas", "script"]
-
 MAIN, PRIVATE = "warehouse", "personal"
 """What the two files of a warehouse, or what stands for them, are called in SQL on DuckDB."""
 

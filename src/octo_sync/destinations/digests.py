@@ -14,8 +14,6 @@ from typing import Any
 from octo_sync.destinations.base import TableDigest
 from octo_sync.tables.schema import Column, Merge, Table
 
-__all__ = ["DUCKDB", "POSTGRES", "Spelling", "live", "of_all"]
-
 
 @dataclass(frozen=True, slots=True)
 class Spelling:

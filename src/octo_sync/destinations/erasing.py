@@ -14,16 +14,6 @@ from typing import Any
 
 from octo_sync.destinations.relations import given
 
-__all__ = [
-    "BookingKey",
-    "BookingScrub",
-    "ContactKey",
-    "ContactRow",
-    "ItemScrub",
-    "Scrubber",
-    "StoredPayload",
-]
-
 Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 BookingKey = tuple[str, str]
 """Connection and uuid of a booking."""

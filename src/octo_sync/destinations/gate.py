@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Guard", "Loss", "Lost", "Verdict", "is_too_much", "judge"]
-
 
 @dataclass(frozen=True, slots=True)
 class Guard:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from octo_sync.errors import WarehouseError
 
-__all__ = ["SCHEMA_VERSION", "STEPS", "Step", "steps_after"]
-
 
 @dataclass(frozen=True, slots=True)
 class Step:

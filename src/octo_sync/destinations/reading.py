@@ -13,8 +13,6 @@ from octo_sync.destinations.base import Rows, TableDigest
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-__all__ = ["BATCH_ROWS", "SCHEMAS", "ColumnInfo", "Parameters", "Reader", "TableInfo", "tables_of"]
-
 BATCH_ROWS = 50_000
 """Rows of one batch where nobody asks for another number: some 10 MB of bookings."""
 SCHEMAS = ("marts", "core", "ops")

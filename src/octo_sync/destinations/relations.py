@@ -5,8 +5,6 @@ from typing import Any
 
 import duckdb
 
-__all__ = ["drop_work_tables", "given", "run"]
-
 
 def run(db: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Any] | None = None) -> int:
     """Run a statement on DuckDB; how many rows it touched, or the number that it selects."""

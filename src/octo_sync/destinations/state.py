@@ -11,8 +11,6 @@ from octo_sync.errors import WriterFenced
 from octo_sync.model import Subject, Window
 from octo_sync.tables.schema import Column, Merge, Table
 
-__all__ = ["Run", "SharedWarehouse", "check_fence", "covered"]
-
 T = TypeVar("T")
 
 Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]

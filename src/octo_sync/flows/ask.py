@@ -24,8 +24,6 @@ from octo_sync.errors import QueryError
 from octo_sync.flows.publish import SqlFile, sql_files
 from octo_sync.model import day_at
 
-__all__ = ["TYPES", "Parameter", "Question", "Value", "filled", "find", "parameters_of", "questions", "values"]
-
 Value = date | datetime | int | Decimal | str
 TYPES = ("date", "instant", "integer", "number", "text")
 

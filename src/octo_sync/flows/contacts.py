@@ -21,8 +21,6 @@ from octo_sync.octo import records
 from octo_sync.octo.checking import Screen, Screened
 from octo_sync.octo.records import Booking
 
-__all__ = ["Contact", "Mode", "Privacy", "name_of", "normal_email", "normal_phone", "texts_of"]
-
 Mode = Literal["keep", "hash", "drop"]
 Contact = ContactRow | records.Contact
 """As landed or as received; a text may be absent, null or empty."""

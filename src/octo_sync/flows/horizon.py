@@ -6,17 +6,6 @@ from dataclasses import dataclass
 from octo_sync.flows.ports import Ports
 from octo_sync.model import Subject, SubjectKind, Window
 
-__all__ = [
-    "EVERYTHING",
-    "OFFERED",
-    "availability",
-    "booking_months",
-    "documents",
-    "missing_availability",
-    "offered_options",
-    "subjects",
-]
-
 EVERYTHING = frozenset({"products", "availability", "bookings"})
 """The parts that can be asked for apart: `products` are all documents, the supplier's too."""
 

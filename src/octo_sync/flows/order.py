@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from octo_sync.destinations.base import Answered, Shown
 from octo_sync.model import Subject
 
-__all__ = ["Order"]
-
 Family = tuple[str | None, ...]
 
 

@@ -17,8 +17,6 @@ from octo_sync.pipeline import Pipeline
 if TYPE_CHECKING:
     from octo_sync.octo.client import OctoClient
 
-__all__ = ["Numbers", "Ports", "Progress", "adopt_meanings", "booking_dates_mean", "booking_days"]
-
 _BLOCK = 4096
 """Request numbers reserved durably at a time; a kill wastes at most one block."""
 _HOUR = 3600.0

@@ -12,18 +12,6 @@ from octo_sync.errors import WarehouseError
 from octo_sync.pipeline.shipped import local_or_shipped
 from octo_sync.tables import all_tables
 
-__all__ = [
-    "Checked",
-    "Published",
-    "SqlFile",
-    "apply_marts",
-    "make_marts",
-    "publish",
-    "run_checks",
-    "sql_files",
-    "unpublished",
-]
-
 _COLUMN = re.compile(r"^--\s*column:\s*(\w+):\s*(.+?)\s*$", re.MULTILINE)
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _HEADER = re.compile(r"^--\s*(name|grain|description|materialize)\s*:\s*(.*?)\s*$", re.MULTILINE)

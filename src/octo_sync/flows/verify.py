@@ -25,8 +25,6 @@ from octo_sync.journal import Journal
 from octo_sync.model import Source, Subject, SubjectKind, Window
 from octo_sync.tables.schema import Table
 
-__all__ = ["Claims", "LiveResult", "claims", "incomplete", "verify_live"]
-
 
 @dataclass(slots=True)
 class LiveResult:

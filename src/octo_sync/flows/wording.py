@@ -6,26 +6,6 @@ Unknown is never 0. An amount is exact: it has the decimals of its currency, and
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-__all__ = [
-    "NOTHING",
-    "UNKNOWN",
-    "age",
-    "count",
-    "currency_name",
-    "day",
-    "days_old",
-    "exact",
-    "instant",
-    "money",
-    "money_text",
-    "month",
-    "plain",
-    "plural",
-    "rounded",
-    "share",
-    "short_day",
-]
-
 UNKNOWN = "unknown"
 NOTHING = "–"  # noqa: RUF001 - stands for nothing
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

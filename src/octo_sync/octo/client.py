@@ -38,14 +38,12 @@ from octo_sync.errors import (
 )
 from octo_sync.model import Clock, Connection, Secret
 from octo_sync.octo import pace, verdict
-from octo_sync.octo.answer import Answer, Reply
+from octo_sync.octo.answer import Answer
 from octo_sync.octo.body import Body, BodyBroken, BodyInvalid, BodyTooLarge
 from octo_sync.octo.budget import Budget, Gate
 from octo_sync.octo.endpoints import Call
 from octo_sync.octo.quirks import capability_header
 from octo_sync.octo.typed import Typed
-
-__all__ = ["Answer", "Call", "OctoClient", "Reply", "Stats", "trusted"]
 
 try:
     USER_AGENT = f"octo-sync/{version('octo-sync')}"

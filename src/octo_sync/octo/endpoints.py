@@ -16,28 +16,6 @@ from msgspec import UNSET, UnsetType
 from octo_sync.errors import RequestRefused
 from octo_sync.octo import records
 
-__all__ = [
-    "Call",
-    "availability",
-    "booking",
-    "bookings",
-    "calendar",
-    "cancel",
-    "capabilities",
-    "confirm",
-    "create_subscription",
-    "delete_subscription",
-    "extend",
-    "get_subscription",
-    "list_subscriptions",
-    "product",
-    "products",
-    "reserve",
-    "supplier",
-    "update",
-    "update_subscription",
-]
-
 T = TypeVar("T")
 Json = Mapping[str, object]
 Missing = dict[str, tuple[str, tuple[str, ...]]]

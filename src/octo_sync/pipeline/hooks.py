@@ -7,8 +7,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from octo_sync.pipeline import values
 
-__all__ = ["STAND_INS", "Hook", "MailServer", "hook", "mail_addresses", "mail_server", "wrong"]
-
 STAND_INS = {
     "to": "https://stand-in.invalid/",
     "ping": "https://stand-in.invalid/",

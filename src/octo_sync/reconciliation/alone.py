@@ -8,8 +8,6 @@ from octo_sync.model import Window
 from octo_sync.reconciliation.reasons import Reason, moment
 from octo_sync.reconciliation.rows import Row, exact
 
-__all__ = ["LoneCase", "why_alone", "why_extra"]
-
 _UNSOLD = ("ON_HOLD", "EXPIRED", "PENDING", "REJECTED")
 
 

@@ -11,8 +11,6 @@ import duckdb
 
 from octo_sync.reconciliation.model import Kind, Rules
 
-__all__ = ["DIFFERS", "EQUAL", "WITHIN", "compare"]
-
 EQUAL, WITHIN, DIFFERS, NOT_COMPARED = range(4)
 """Amounts in different currencies are not compared: the currency is the difference."""
 

@@ -20,8 +20,6 @@ from octo_sync.reconciliation.totals import explained, must_close, totals
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-__all__ = ["reconcile"]
-
 
 def reconcile(
     rules: Rules,

@@ -19,8 +19,6 @@ from octo_sync.reconciliation.sides import wall
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-__all__ = ["MOST_ITEMS", "MOST_SETTLED", "Facts", "Maker"]
-
 MOST_ITEMS = 100_000
 """More differences than this are no list for a person, but the wrong ledger or the wrong key."""
 MOST_SETTLED = 1_000

@@ -5,8 +5,6 @@ from decimal import Decimal
 from octo_sync.reconciliation.model import Bucket, Outcome
 from octo_sync.reconciliation.rows import plain
 
-__all__ = ["breaches"]
-
 
 def breaches(outcome: Outcome) -> tuple[str, ...]:
     """The limits that an outcome passes, each in words without a full stop."""

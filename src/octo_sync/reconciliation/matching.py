@@ -21,8 +21,6 @@ import duckdb
 
 from octo_sync.reconciliation.model import Rules
 
-__all__ = ["match", "telling"]
-
 
 def match(db: duckdb.DuckDBPyConnection, rules: Rules) -> None:
     """Make `pair`, `member` and `grouped` from `h` and `t`, as `sides.load` made them."""

@@ -9,8 +9,6 @@ import duckdb
 from octo_sync.reconciliation.model import Earlier, Rules
 from octo_sync.reconciliation.rows import Row, day_of, shown
 
-__all__ = ["keys"]
-
 _Rows = tuple[tuple[Row, ...], tuple[Row, ...]]
 
 

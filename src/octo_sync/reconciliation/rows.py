@@ -7,8 +7,6 @@ from typing import Any
 
 from octo_sync.reconciliation.model import Rules
 
-__all__ = ["Row", "currencies", "currency_of", "day_of", "exact", "instant", "meant", "plain", "shown", "total"]
-
 Row = Mapping[str, Any]
 
 

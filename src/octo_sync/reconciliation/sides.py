@@ -16,8 +16,6 @@ from octo_sync.reconciliation.model import FieldRule, Kind, Rules
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-__all__ = ["kind_of", "kinds", "load", "wall"]
-
 AMOUNT = "decimal(38, 8)"
 """Exact, and wider than any amount in the copy, so that sums of a million rows fit too."""
 _BOOKING = "booking_uuid"

@@ -10,8 +10,6 @@ import duckdb
 from octo_sync.errors import ReconcileError
 from octo_sync.reconciliation.model import Bucket, ExplainedMoney, Kind, Rules, SideTotal
 
-__all__ = ["explained", "must_close", "totals"]
-
 
 def _amounts(rules: Rules, types: Mapping[str, Kind]) -> dict[str, int]:
     return {field.here: i for i, field in enumerate(rules.fields) if types[field.here] == "amount"}

@@ -9,8 +9,6 @@ from msgspec import Struct, UnsetType
 
 from octo_sync.octo.records import Named, NotKept, Number, Precision
 
-__all__ = ["ODDITIES", "struct"]
-
 ODDITIES = "oddities VARCHAR[]"
 """What the check notes in a record, beside its fields."""
 

@@ -9,8 +9,6 @@ a database.
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["AUDIT", "STAGED", "VERSION", "Column", "Enum", "Merge", "Noun", "Table"]
-
 
 class Merge(StrEnum):
     """How rows of an answer meet the rows that are there."""

@@ -9,8 +9,6 @@ from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
 from octo_sync.flows import wording
 
-__all__ = ["PAGE", "build"]
-
 _DRAWN = 40
 _SOON = 30
 

@@ -9,8 +9,6 @@ from octo_sync.dashboard.view import Block, Column, Filters, Item, Link, Page, S
 from octo_sync.flows import wording
 from octo_sync.flows.reconcile.words import BUCKETS
 
-__all__ = ["PAGE", "build"]
-
 _Row = Mapping[str, Any]
 _LEAD = "Find a booking by its uuid, its id, or the supplier's or reseller's reference."
 _MOST = 50

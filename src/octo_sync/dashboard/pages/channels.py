@@ -12,8 +12,6 @@ from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, View, listed
 from octo_sync.flows import wording
 
-__all__ = ["PAGE", "build"]
-
 _BACK, _AHEAD = 5, 2
 _CURRENCIES = 4
 

@@ -8,8 +8,6 @@ from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Link, Page, Section, View, listed
 from octo_sync.flows import wording
 
-__all__ = ["PAGE", "build"]
-
 
 def build(source: Source, filters: Filters) -> View:
     """The page; without a key it says where to choose a departure."""

@@ -10,8 +10,6 @@ from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
 from octo_sync.flows import wording
 
-__all__ = ["PAGE", "build"]
-
 _BACK = 3
 _ROWS = 200
 

@@ -11,8 +11,6 @@ from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Tabl
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
-__all__ = ["PAGE", "build"]
-
 _DAYS, _MOST = 42, 190
 
 

@@ -11,8 +11,6 @@ from octo_sync.dashboard.standing import Standing, known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Tile, Tiles, View, listed
 from octo_sync.flows import wording
 
-__all__ = ["PAGE", "build"]
-
 _RECENT = 30
 """Days whose bookings tell about cancellations and lead times, and days ahead in which sold-out ones are counted."""
 _WEEKS, _MAP_DAYS = 8, 42

@@ -13,8 +13,6 @@ from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
-__all__ = ["PAGE", "build"]
-
 _BACK, _AHEAD, _MOST = 3, 4, 15
 """Months of travel before and after the current one, and at most."""
 _OUT = (60, 30, 14, 7)

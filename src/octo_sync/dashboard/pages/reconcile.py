@@ -28,8 +28,6 @@ from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS
 from octo_sync.flows.wording import NOTHING, currency_name, days_old, money, money_text
 from octo_sync.reconciliation.model import Bucket
 
-__all__ = ["PAGE"]
-
 _AGES = dict(zip(("0-1", "2-7", "8-30", ">30"), AGE_CLASSES, strict=True))
 """A class of `marts.recon_open` → how people read it."""
 _VERDICTS = {"ok": "within the limits", "over": "over the limits", "failed": "could not compare"}

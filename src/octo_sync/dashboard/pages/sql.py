@@ -16,8 +16,6 @@ from octo_sync.destinations.base import Rows
 from octo_sync.errors import OctoSyncError, QueryError
 from octo_sync.flows import ask
 
-__all__ = ["PAGE", "ROWS"]
-
 ROWS = 1_000
 """At most so many rows are shown; the download has all."""
 _WIDEST = 2_000

@@ -13,8 +13,6 @@ from octo_sync.errors import OctoSyncError
 from octo_sync.flows import wording
 from octo_sync.flows.status.report import ConnectionStatus, Status
 
-__all__ = ["PAGE"]
-
 _MONTHS_BACK = 3
 """Months before this one that are in the map: as far as bookings are looked at again."""
 

@@ -15,8 +15,6 @@ from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
-__all__ = ["PAGE", "build"]
-
 _Rows = Sequence[Mapping[str, Any]]
 _DAYS = ("Today", "Tomorrow")
 _SINCE = {

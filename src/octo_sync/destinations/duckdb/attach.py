@@ -7,8 +7,6 @@ import duckdb
 from octo_sync.destinations.ddl import quoted
 from octo_sync.errors import WarehouseError
 
-__all__ = ["attach_published"]
-
 _ATTEMPTS = 100
 """Publications that may come between; the next one takes as long as the file takes to be copied."""
 

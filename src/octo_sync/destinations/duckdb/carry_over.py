@@ -16,8 +16,6 @@ from octo_sync.destinations.duckdb.transactions import transaction
 from octo_sync.destinations.landing import versions
 from octo_sync.tables.schema import Merge, Table
 
-__all__ = ["carry_over", "make_up"]
-
 log = logging.getLogger("octo_sync")
 
 _OWN = frozenset({"ops.absences", "ops.writer", "ops.schema_migrations", "private.landed"})

@@ -22,8 +22,6 @@ from octo_sync.destinations.duckdb.transactions import stopping_after, translate
 from octo_sync.errors import WarehouseError
 from octo_sync.tables.schema import Table
 
-__all__ = ["STORAGE", "About", "about_file", "attach", "bytes_of", "rename", "size_of", "sweep", "write_anew"]
-
 STORAGE = "v1.2.0"
 """The storage version is pinned, so that BI drivers on an older DuckDB can open the read copy."""
 _MARGIN = 64 * 1024 * 1024

@@ -18,8 +18,6 @@ from octo_sync.destinations.duckdb.transactions import transaction
 from octo_sync.destinations.migrations import Step
 from octo_sync.tables.schema import Table
 
-__all__ = ["migrate", "version_of"]
-
 _Columns = list[tuple[str, str]]
 
 

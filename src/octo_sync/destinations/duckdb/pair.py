@@ -12,8 +12,6 @@ import duckdb
 from octo_sync.destinations.ddl import PRIVATE
 from octo_sync.destinations.relations import run
 
-__all__ = ["is_torn", "look_anew", "note", "number"]
-
 log = logging.getLogger("octo_sync")
 
 

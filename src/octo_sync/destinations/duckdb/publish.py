@@ -21,8 +21,6 @@ from octo_sync.destinations.duckdb.files import rename
 from octo_sync.destinations.duckdb.transactions import transaction, translated
 from octo_sync.errors import WarehouseError
 
-__all__ = ["DuckDBDraft", "copy_beside", "discard", "rows_of", "sweep_copies"]
-
 _COPY = "warehouse"
 """The copy's name in SQL while marts are made, which is that of the file it is a copy of."""
 _COPYING = """

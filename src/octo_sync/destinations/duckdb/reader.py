@@ -25,8 +25,6 @@ from octo_sync.tables.schema import Table
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-__all__ = ["DuckDBReader", "open_read_only"]
-
 _READING = frozenset({"SELECT", "EXPLAIN", "MULTI"})
 """`SHOW`, `DESCRIBE`, `SUMMARIZE`, `VALUES` and `FROM …` are SELECT to DuckDB, and a PIVOT is MULTI."""
 _MAGIC_AT, _MAGIC = 8, b"DUCK"

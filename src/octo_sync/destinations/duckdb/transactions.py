@@ -10,8 +10,6 @@ import duckdb
 
 from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
 
-__all__ = ["stopping_after", "transaction", "translated"]
-
 _INSIST = 0.05
 _REFUSED = (
     duckdb.ConversionException,

@@ -37,8 +37,6 @@ from octo_sync.destinations.relations import drop_work_tables
 from octo_sync.destinations.state import Run, SharedWarehouse, check_fence
 from octo_sync.tables.schema import Noun, Table
 
-__all__ = ["DuckDBWarehouse"]
-
 T = TypeVar("T")
 
 _PATIENCE = 0.05

@@ -10,8 +10,6 @@ from octo_sync.destinations.relations import given
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.tables.ops import COVERAGE
 
-__all__ = ["answers_as", "cover", "cover_open_dated"]
-
 _COLUMNS = {c.name: c.type.replace("text", "varchar") for c in COVERAGE.columns}
 _TYPES = _COLUMNS | {"is_equal": "boolean"}
 _VERIFIED = ("verified_at_utc", "source", "missing_capabilities", "request_seq", "is_equal")

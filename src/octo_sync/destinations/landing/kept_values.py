@@ -16,8 +16,6 @@ from octo_sync.destinations.landing.staging import Facts
 from octo_sync.destinations.relations import run
 from octo_sync.tables.schema import Column, Merge, Noun, Table
 
-__all__ = ["GONE", "Keeping", "decided", "equal"]
-
 GONE = "i.connection_id is null"
 """Whether no row `i` came for the row `t` that is there."""
 

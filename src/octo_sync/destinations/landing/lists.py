@@ -4,8 +4,6 @@ Some services take the days of a list for days of booking instead of travel. The
 `ops.schema_drift` remembers it. `marts.booking_lists` says the same to readers. Pure: texts that both engines run.
 """
 
-__all__ = ["booked_on", "by_booking", "speaks_for", "unlisted"]
-
 
 def by_booking(connection: str, ops: str = "ops") -> str:
     """Whether the service of a connection lists by day of booking; `connection` is the expression of its name."""

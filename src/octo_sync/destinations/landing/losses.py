@@ -16,8 +16,6 @@ from octo_sync.destinations.gate import Guard, Loss, Lost, Verdict, judge
 from octo_sync.destinations.landing.lists import speaks_for
 from octo_sync.tables.schema import Column, Merge, Table
 
-__all__ = ["MISSING", "Group", "Losses", "accepting", "ending", "holds", "path_of", "within"]
-
 MISSING = "missing"
 """Kind of drift: a field that answers have no more, and whose values are kept."""
 _FIELD = re.compile(r'\b(?:[rouiec]|price|slot)\.((?:"?[A-Za-z]+"?\.)*"?[A-Za-z]+"?)')

@@ -18,8 +18,6 @@ from octo_sync.destinations.landing.staging import FLAGS as _FLAGS
 from octo_sync.destinations.relations import run
 from octo_sync.tables.schema import Merge, Table
 
-__all__ = ["Merger", "key_json"]
-
 _AUDIT = {
     "first_seen_at_utc": "coalesce(old_seen, landing_now())",
     "last_seen_at_utc": "landing_now()",

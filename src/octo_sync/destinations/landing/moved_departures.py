@@ -12,8 +12,6 @@ from octo_sync.destinations.landing.kept_values import decided
 from octo_sync.destinations.relations import run
 from octo_sync.tables.schema import Table
 
-__all__ = ["FEW", "are_elsewhere", "carry", "leave", "new_keys"]
-
 FEW = 2_000
 """New departures in one landing that are looked for on other days, whatever was landed before."""
 

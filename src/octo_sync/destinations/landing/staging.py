@@ -17,8 +17,6 @@ from octo_sync.destinations.relations import given
 from octo_sync.model import SubjectKind, Window
 from octo_sync.tables.schema import STAGED, Noun, Table
 
-__all__ = ["FLAGS", "Facts", "Stage"]
-
 FLAGS = {"pricing": "has_pricing", "content": "has_content", "extras": "has_extras"}
 
 _SUBJECT = ("connection_id", "resource", "subject_key", "request_seq", "product_id", "option_id")

@@ -25,8 +25,6 @@ from octo_sync.destinations.relations import drop_work_tables, given, run
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.tables.schema import Merge, Noun, Table
 
-__all__ = ["CONTRADICTION", "LandingWork"]
-
 _SLICE = 8 * 1024 * 1024
 """Bytes of payloads that are texts at the same time."""
 _SMALL = 1 << 20

@@ -11,8 +11,6 @@ from octo_sync.destinations.landing.merge import key_json
 from octo_sync.destinations.relations import given, run
 from octo_sync.tables.schema import Merge, Table
 
-__all__ = ["bury", "bury_private"]
-
 
 def _same(columns: Sequence[str]) -> str:
     return " and ".join(f"t.{c} = b.{c}" for c in columns)

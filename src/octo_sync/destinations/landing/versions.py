@@ -10,8 +10,6 @@ from octo_sync.destinations.ddl import MAIN, placed
 from octo_sync.destinations.relations import run
 from octo_sync.tables.schema import Table
 
-__all__ = ["PRUNE", "begin_anew", "beside", "close", "insert_changed", "insert_first", "make_rows"]
-
 PRUNE = (
     "delete from core.availability_history h where valid_to_utc < $1 and exists (select 1 from core.availability_history n "
     "where n.connection_id = h.connection_id and n.product_id = h.product_id and n.option_id = h.option_id "

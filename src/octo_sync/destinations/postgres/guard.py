@@ -16,8 +16,6 @@ from octo_sync.errors import QueryError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["guard"]
-
 _READING = frozenset({"select", "with", "values", "table"})
 """First words of statements that read."""
 

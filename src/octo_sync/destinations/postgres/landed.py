@@ -17,8 +17,6 @@ from octo_sync.tables.schema import Table
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["LANDING", "NOTES", "THIN", "group_of", "in_landing", "landed", "landing_cursor", "meant", "noting", "plain"]
-
 LANDING = "landing"
 # Not in a text that is only the table's name, such as a row of `ops.absences` has.
 _PUBLISHED = re.compile(r"(?<![\w.'\"$])(?:core|ops)\.(?=[a-z_])")

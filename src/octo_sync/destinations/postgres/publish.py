@@ -21,8 +21,6 @@ from octo_sync.tables.schema import Table
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresDraft", "drafting"]
-
 log = logging.getLogger("octo_sync")
 
 _FORMER = "marts_former_"

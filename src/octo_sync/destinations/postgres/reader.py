@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import psycopg
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 
-__all__ = ["PostgresReader"]
-
 _CANCELED, _READ_ONLY = "57014", "25006"
 _LOCK_TIMEOUT = 10.0
 _WHOLE = "begin isolation level repeatable read read only"

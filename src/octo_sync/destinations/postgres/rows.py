@@ -10,8 +10,6 @@ from octo_sync.destinations.state import Run
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["columns_of", "numbered", "rows_of", "run_in"]
-
 # A name after a dollar, but not in a text, a quoted name or a comment, which come first and are left alone.
 _NAMED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$([a-z_]\w*)", re.DOTALL | re.IGNORECASE)
 _TYPES = {

@@ -14,8 +14,6 @@ from octo_sync.tables.schema import Table
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["about_server", "migrate"]
-
 _LOCK = 0x6F63746F
 """Advisory lock of whoever changes the schema: "octo" in ASCII."""
 _TYPES = {

@@ -12,8 +12,6 @@ from octo_sync.destinations.base import Absence, Answered
 from octo_sync.model import Subject, SubjectKind
 from octo_sync.tables.schema import Merge, Table
 
-__all__ = ["Conditions", "of_absences", "of_answers", "of_months", "of_moved"]
-
 Conditions = Mapping[str, tuple[str, Sequence[Any]]]
 """Table → condition and its parameters."""
 

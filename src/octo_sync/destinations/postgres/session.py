@@ -15,21 +15,6 @@ from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
 if TYPE_CHECKING:
     import psycopg as driver
 
-__all__ = [
-    "Passing",
-    "asking",
-    "at_once",
-    "bytes_of",
-    "connect",
-    "examine",
-    "has_marts",
-    "is_published",
-    "place",
-    "size_of",
-    "translated",
-    "value_of",
-]
-
 _SESSION = {
     "application_name": "octo-sync",
     "connect_timeout": "10",

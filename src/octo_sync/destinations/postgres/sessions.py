@@ -17,8 +17,6 @@ from octo_sync.errors import WarehouseError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Sessions", "lock_out"]
-
 T = TypeVar("T")
 
 

@@ -38,8 +38,6 @@ from octo_sync.tables.schema import Noun, Table
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresWarehouse"]
-
 T = TypeVar("T")
 
 _FIRST = {"supplier": "core.suppliers", "products": "core.products"} | {

@@ -24,8 +24,6 @@ from octo_sync.tables.schema import Table
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Workbench", "snapshot"]
-
 _LOCK_TIMEOUT = 10.0
 _CHUNK = 1 << 20
 _LONGEST_ROW = 64 << 20

@@ -15,20 +15,6 @@ from pathlib import Path
 
 from octo_sync.journal import locked
 
-__all__ = [
-    "COMPANIONS",
-    "finish_placing",
-    "fsync",
-    "give_order",
-    "lock_beside",
-    "order_path",
-    "place",
-    "staged",
-    "sweep",
-    "sweep_killed",
-    "withdraw",
-]
-
 COMPANIONS = (".wal", "-wal", "-shm", "-journal")
 """What DuckDB and SQLite keep beside a file: it belongs to the file that was there, and would be applied to the new one."""
 

@@ -17,8 +17,6 @@ from octo_sync.model import Clock, Connection, Source, Subject, SubjectKind
 from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables
 
-__all__ = ["Rebuilt", "rebuild"]
-
 log = logging.getLogger("octo_sync")
 
 

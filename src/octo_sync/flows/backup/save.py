@@ -24,8 +24,6 @@ from octo_sync.journal import Erased, Journal, copy_journal, is_in_use
 from octo_sync.model import Clock, Source, SubjectKind, day_at
 from octo_sync.pipeline import Pipeline
 
-__all__ = ["MANIFEST", "Files", "Manifest", "back_up", "mark_everything", "read_manifest", "restore"]
-
 log = logging.getLogger("octo_sync")
 
 MANIFEST = "manifest.json"

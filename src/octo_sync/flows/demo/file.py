@@ -2,8 +2,6 @@
 
 from octo_sync.flows.demo.ledger import PIPELINE
 
-__all__ = ["pipeline_file"]
-
 _PIPELINE = """\
 # Written by `octo-sync demo`. The service is the built-in one: start it with `octo-sync sandbox serve --demo`.
 name = "demo"

@@ -18,8 +18,6 @@ from octo_sync.model import Window
 if TYPE_CHECKING:
     from octo_sync.reconciliation.model import Outcome
 
-__all__ = ["PIPELINE", "Planted", "found", "plant", "write"]
-
 PIPELINE = """
 [reconcile.ledger]                      # octo-sync reconcile ledger
 there      = { file = "exports/ledger.csv" }

@@ -13,8 +13,6 @@ from typing import Any
 
 from octo_sync.model import Horizon
 
-__all__ = ["Figures", "Proof", "of_copy", "of_state", "prove"]
-
 
 @dataclass(slots=True)
 class Figures:

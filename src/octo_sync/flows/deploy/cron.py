@@ -11,8 +11,6 @@ from typing import NamedTuple
 from octo_sync.errors import ConfigError
 from octo_sync.pipeline.weekdays import WEEKDAYS, weekdays
 
-__all__ = ["calendar", "crontab"]
-
 
 class _Field(NamedTuple):
     first: int

@@ -25,19 +25,6 @@ from octo_sync.pipeline import STOP_WITHIN, DashboardSettings, Pipeline, Schedul
 from octo_sync.pipeline.hooks import STAND_INS
 from octo_sync.pipeline.shipped import shipped
 
-__all__ = [
-    "LOCK",
-    "MONITORING",
-    "PROJECT",
-    "File",
-    "Host",
-    "files",
-    "stand_ins",
-    "targets",
-    "values",
-    "write",
-]
-
 LOCK = "requirements.lock"
 """The image's packages with their hashes: of all files the one that nobody reads."""
 MONITORING = "monitoring"

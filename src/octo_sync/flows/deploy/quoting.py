@@ -10,8 +10,6 @@ import shlex
 
 from octo_sync.errors import ConfigError
 
-__all__ = ["FILTERS", "block", "compose", "crontab", "kube", "printable", "shell", "systemd", "systemd_word", "yaml"]
-
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@=+,-]+", re.ASCII)
 _YAML_BREAKS = re.compile("[\x85\u2028\u2029\ufeff]|[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

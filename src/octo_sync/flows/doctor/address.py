@@ -15,8 +15,6 @@ from octo_sync.flows.doctor.advice import advise
 from octo_sync.flows.doctor.machine import Finding
 from octo_sync.flows.webhooks.plan import HEADER
 
-__all__ = ["Reached", "certificate_of", "reach", "webhook_findings"]
-
 _WITHIN = 10.0
 _READ = 1024
 _AREA = "webhooks"

@@ -8,8 +8,6 @@ it: afterwards the finding is gone, and no score fell.
 from collections.abc import Mapping
 from typing import Self
 
-__all__ = ["ADVICE", "NONE", "Fix", "advise"]
-
 
 class Fix(str):
     """An advice as it is given; as a text it is what a person reads."""

@@ -13,8 +13,6 @@ from octo_sync.octo import quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.subscriptions import normalise_list
 
-__all__ = ["NO_SUCH_PATH", "authentication", "capabilities", "echo", "fruitful_spelling", "ignored", "notifications"]
-
 NO_SUCH_PATH = frozenset({404, 405, 410, 501})
 
 _OFTEN = "15 * * * *"

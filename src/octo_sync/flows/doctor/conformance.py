@@ -11,8 +11,6 @@ from octo_sync.flows.doctor import capabilities, departures, lists
 from octo_sync.flows.doctor.seen import Check, Kept, Seen
 from octo_sync.model import Connection
 
-__all__ = ["checks", "quick_checks", "score"]
-
 
 def score(found: Sequence[Check]) -> tuple[int, int]:
     """How many checks passed, of how many that could be told."""

@@ -7,8 +7,6 @@ from octo_sync.flows.doctor.advice import advise
 from octo_sync.flows.doctor.seen import Check, Kept, Seen, day_of, rows_of
 from octo_sync.model import zone_of
 
-__all__ = ["closed_days", "days_shown", "not_found", "seats", "time_zones"]
-
 _SHOWN = 3
 
 

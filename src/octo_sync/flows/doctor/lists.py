@@ -11,8 +11,6 @@ from octo_sync.model import Connection, Horizon
 from octo_sync.octo import quirks
 from octo_sync.octo.answer import Answer
 
-__all__ = ["cancelled", "dates", "lapsed", "lengths", "prices"]
-
 _LOOK_BACK = 365
 """Days: few guests book earlier than that."""
 

@@ -15,8 +15,6 @@ from octo_sync.flows.doctor.unpriced import sentence
 from octo_sync.journal import LeaseRow
 from octo_sync.model import zone_of
 
-__all__ = ["Finding", "Level", "copy", "files", "machine"]
-
 Level = Literal["ok", "unknown", "warn", "fail"]
 
 _ROOM = 1_000_000_000

@@ -15,8 +15,6 @@ from octo_sync.octo import endpoints, quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.endpoints import Call
 
-__all__ = ["NOBODYS_BOOKING", "NOBODYS_PRODUCT", "KnownBooking", "probe"]
-
 Ask = Callable[[Call[Any]], Awaitable[Answer | ServiceError]]
 
 NOBODYS_BOOKING, NOBODYS_PRODUCT = "00000000-0000-4000-8000-0000000d0c70", "octo-sync-doctor-asks"

@@ -13,8 +13,6 @@ from octo_sync.model import Horizon, Window
 from octo_sync.octo import checking, quirks
 from octo_sync.octo.answer import Answer
 
-__all__ = ["Check", "Kept", "Result", "Seen", "day_of", "days_ahead", "objects", "options_of", "rows_of"]
-
 Result = Literal["passed", "differs", "unknown"]
 
 

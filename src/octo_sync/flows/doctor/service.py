@@ -29,8 +29,6 @@ from octo_sync.octo.client import OctoClient
 from octo_sync.octo.endpoints import Call
 from octo_sync.pipeline.values import is_loopback
 
-__all__ = ["MOST_CALLS", "Examined", "as_finding", "certificate_finding", "service", "with_little_patience"]
-
 T = TypeVar("T")
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Certificate = Callable[[str, int], Awaitable[datetime | str]]

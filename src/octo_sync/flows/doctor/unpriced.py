@@ -5,8 +5,6 @@ from typing import Any
 
 from octo_sync.flows.ask import Question
 
-__all__ = ["concerns", "sentence", "unpriced"]
-
 _LARGEST = "greatest(original_minor, retail_minor, net_minor)"
 _UNPRICED = f"""
 with

@@ -14,8 +14,6 @@ from octo_sync.destinations.reading import TableInfo
 from octo_sync.tables import all_tables
 from octo_sync.tables.schema import Table
 
-__all__ = ["project", "sources"]
-
 _ATTACHED = "octo"
 """What a DuckDB copy is attached as."""
 _NOT_STAGED = frozenset({"row_hash", "payload_digest", "is_deleted", "deleted_at_utc"})

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
     from _typeshed import ReadableBuffer
 
-__all__ = [
-    "FORMATS",
-    "ExportError",
-    "Exported",
-    "Writer",
-    "as_json",
-    "as_texts",
-    "export",
-    "formula_safe",
-    "pieces",
-    "writing",
-]
-
 FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from octo_sync.flows.export.files import Writer
 
-__all__ = ["Sheet", "opened", "workbook"]
-
 ROWS, COLUMNS, TEXT = 1_048_576, 16_384, 32_767
 """What a sheet can hold: rows with the head, columns, characters of a cell."""
 _DIGITS, _EXACT = 15, 10**15

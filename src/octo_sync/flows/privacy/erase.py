@@ -29,8 +29,6 @@ from octo_sync.flows.reconcile.tables import mirror_reconciliations
 from octo_sync.journal import GONE, Erasure, Journal
 from octo_sync.pipeline import Pipeline
 
-__all__ = ["Eraser", "erase", "is_due", "request"]
-
 log = logging.getLogger("octo_sync")
 
 _STRING = re.compile(rb'"([^"]*)"')

@@ -13,8 +13,6 @@ from octo_sync.journal import Erasure
 from octo_sync.tables import all_tables
 from octo_sync.tables.schema import Table
 
-__all__ = ["export"]
-
 Judge = Callable[[Mapping[str, Any]], bool]
 """Whether a contact as received is theirs."""
 

@@ -10,8 +10,6 @@ from octo_sync.destinations.erasing import BookingKey, ContactKey, ContactRow, S
 from octo_sync.flows.contacts import Privacy, texts_of
 from octo_sync.journal import Erasure
 
-__all__ = ["Found", "contact_of", "find", "people_in"]
-
 
 @dataclass(slots=True)
 class Found:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from octo_sync.journal import Journal
 from octo_sync.pipeline import Pipeline
 
-__all__ = ["Rule", "applied_rule", "note_rule", "rule"]
-
 _SETTING = "pii"
 
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from octo_sync.errors import OctoSyncError
 
-__all__ = ["Searched", "forms_of", "search"]
-
 _WITHIN = 30.0
 _SEARCH = """
 import json, os, sys, time

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from octo_sync.flows.reconcile.page import Remembered
     from octo_sync.reconciliation.ledgers import Ledger
 
-__all__ = ["Facts", "remembered", "select", "sides"]
-
 _PARAMETER = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?<![:\w]):(from|to)\b", re.DOTALL)
 _QUOTED = re.compile(rb'"([^"\\]{1,100})"')
 """Texts in a body: a notification holds the uuid of what it is about, at a place that depends on its envelope."""

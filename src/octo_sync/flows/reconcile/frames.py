@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from octo_sync.reconciliation.model import Outcome
 
-__all__ = ["Reconciled"]
-
 _TOTALS = ("side", "currency", "rows", "field", "amount")
 _EXPLAINED = ("bucket", "currency", "field", "rows_here", "rows_there", "amount_here", "amount_there", "difference")
 

@@ -9,8 +9,6 @@ from octo_sync.journal import FoundDifference, Journal, ReconciliationRun
 from octo_sync.reconciliation.limits import breaches
 from octo_sync.reconciliation.model import Bucket, Difference, Item, Outcome
 
-__all__ = ["news", "store"]
-
 
 def store(journal: Journal, outcome: Outcome, *, run_id: str, started_at: datetime, now: datetime) -> Outcome:
     """Age and keep what was found; the outcome with the ages, what is new, and the limits that it passes.

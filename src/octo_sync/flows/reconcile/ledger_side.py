@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from octo_sync.reconciliation.ledgers import Ledger, Wanted
     from octo_sync.reconciliation.model import Kind, Rules
 
-__all__ = ["read_there", "wanted"]
-
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OTHER_CONNECTION = (
     "select * from marts.fct_bookings where connection_id = $connection and was_sold and {day} between $from and $to"

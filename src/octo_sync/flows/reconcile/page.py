@@ -31,8 +31,6 @@ from octo_sync.flows.reconcile.words import (
 from octo_sync.flows.wording import NOTHING, currency_name, days_old, exact, instant, money, money_text, plain
 from octo_sync.reconciliation.model import Difference, Item, Outcome
 
-__all__ = ["ITEMS", "Remembered", "write_html"]
-
 ITEMS = 500
 """At most so many items of a bucket are on the page."""
 _ROWS = 10

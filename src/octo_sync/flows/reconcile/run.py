@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from octo_sync.flows.reconcile.page import Remembered
 
-__all__ = ["compare", "table_of", "write"]
-
 
 def table_of(pipeline: Pipeline, name: str) -> ReconcileTable:
     """The reconciliation of that name.

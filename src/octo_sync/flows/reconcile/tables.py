@@ -13,8 +13,6 @@ from octo_sync.flows.ports import Ports
 from octo_sync.journal import ReconciliationRun, StoredDifference
 from octo_sync.reconciliation.model import Bucket
 
-__all__ = ["mirror_reconciliations"]
-
 log = logging.getLogger("octo_sync")
 
 _MOST_RUNS = 2_000

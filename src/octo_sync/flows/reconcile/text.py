@@ -20,8 +20,6 @@ from octo_sync.flows.reconcile.words import COLUMNS, cells, controls, difference
 from octo_sync.flows.wording import exact
 from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, ExplainedMoney, Item, Outcome, Side
 
-__all__ = ["as_document", "write_csv"]
-
 
 def write_csv(outcome: Outcome, path: Path) -> None:
     """One row a difference, and one for each item that has none; texts that a spreadsheet would run are neutralised.

@@ -21,28 +21,6 @@ from octo_sync.reconciliation.model import (
     SideTotal,
 )
 
-__all__ = [
-    "AGE_CLASSES",
-    "BUCKETS",
-    "COLUMNS",
-    "Control",
-    "accepted_text",
-    "age_class",
-    "age_days",
-    "by_importance",
-    "cells",
-    "controls",
-    "difference_cells",
-    "facts",
-    "items_by_importance",
-    "main_amount",
-    "open_pairs",
-    "pairs",
-    "proven",
-    "value_text",
-    "verdict",
-]
-
 T = TypeVar("T")
 
 BUCKETS: Mapping[Bucket, tuple[str, str]] = {

@@ -26,8 +26,6 @@ from octo_sync.flows.reconcile.words import (
 from octo_sync.flows.wording import currency_name, exact
 from octo_sync.reconciliation.model import Outcome
 
-__all__ = ["write_xlsx"]
-
 _DIGITS = 15
 """What Excel keeps of a number."""
 _FIRST = 1901

@@ -7,8 +7,6 @@ from typing import Any
 from octo_sync.flows.status.report import Status
 from octo_sync.journal import Run
 
-__all__ = ["as_document", "run_document"]
-
 
 def as_document(found: Status) -> dict[str, Any]:
     """The status for machines; times are instants, ages seconds."""

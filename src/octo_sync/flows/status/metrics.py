@@ -22,8 +22,6 @@ from octo_sync.pipeline import Pipeline
 if TYPE_CHECKING:
     from octo_sync.octo.client import Stats
 
-__all__ = ["Gauges", "Reading", "Requests"]
-
 Reading = Mapping[str, Mapping[tuple[str, ...], float]]
 """Metric → label values, in the order of the metric's labels → value."""
 

@@ -13,8 +13,6 @@ from typing import Any, Literal
 from octo_sync.flows.status.report import ConnectionStatus, Status
 from octo_sync.journal import Journal, QuarantineEntry
 
-__all__ = ["KINDS", "Condition", "Event", "Memory", "conditions", "events", "recall", "remember"]
-
 Kind = Literal["stale", "quarantine", "subscription_lost"]
 KINDS: tuple[Kind, ...] = ("stale", "quarantine", "subscription_lost")
 """What a notice can be about."""

@@ -22,18 +22,6 @@ from octo_sync.journal import DifferenceCount, Journal, QuarantineEntry, Run
 from octo_sync.model import Clock, SubjectKind, Window, day_at
 from octo_sync.pipeline import Horizons, Pipeline
 
-__all__ = [
-    "PULLED",
-    "SCHEDULED",
-    "ConnectionStatus",
-    "KindStatus",
-    "NextRun",
-    "Running",
-    "Status",
-    "WebhookStatus",
-    "status",
-]
-
 PULLED = (SubjectKind.SUPPLIER, SubjectKind.PRODUCTS, SubjectKind.AVAILABILITY, SubjectKind.BOOKINGS)
 """The kinds a full pull marks; the others are asked for one by one, when something says so."""
 UNLISTED = ("open_dated", "unlisted")

@@ -7,8 +7,6 @@ from octo_sync.destinations.base import Covered
 from octo_sync.errors import AuthenticationRefused, ServiceError
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
-__all__ = ["Health", "Throttle", "Trouble"]
-
 _HEAVY = 2
 """Lists of bookings fetched at a time per connection: memory is bounded by them (R12)."""
 _AT_ONCE = 2

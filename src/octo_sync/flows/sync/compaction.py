@@ -16,8 +16,6 @@ from octo_sync.errors import WarehouseError, WarehouseLocked
 from octo_sync.flows.ports import Ports
 from octo_sync.pipeline import CareSettings
 
-__all__ = ["Compactor", "Rewritten", "care", "is_worth_it", "retain", "thin_deliveries"]
-
 log = logging.getLogger("octo_sync")
 
 _NOTE = "care"

@@ -15,8 +15,6 @@ from octo_sync.flows.ports import Ports
 from octo_sync.journal import Journal, QuarantineEntry
 from octo_sync.tables import all_tables
 
-__all__ = ["KEPT", "accept", "end_missing", "let_through", "tell_missing"]
-
 KEPT = "values-kept"
 _ACCEPTED = "drift_accepted"
 _MANY = 3

@@ -13,17 +13,6 @@ from octo_sync.destinations.base import Destination
 from octo_sync.destinations.landing.lists import speaks_for
 from octo_sync.model import Subject, SubjectKind
 
-__all__ = [
-    "THINNED",
-    "Known",
-    "calls_within",
-    "due_holds",
-    "due_verifications",
-    "known_bookings",
-    "unshown",
-    "verify_within",
-]
-
 THINNED = "confirmations_thinned_at"
 """The journal's setting that says when a connection's call budget was too short for all confirming looks."""
 _MARGIN = timedelta(seconds=1)

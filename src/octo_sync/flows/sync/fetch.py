@@ -24,8 +24,6 @@ from octo_sync.octo.endpoints import Call
 from octo_sync.octo.reading import BadRecord
 from octo_sync.tables import form
 
-__all__ = ["BadRecords", "Fetched", "Fetcher"]
-
 _FORM = "3"
 """Version of what the check makes of a record. It is part of every answer's hash, and so is the tables' form: after a change of
 either every answer lands again."""

@@ -17,8 +17,6 @@ from octo_sync.flows.sync.fetch import Fetched
 from octo_sync.flows.sync.losses import note_values_lost, values_lost
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
-__all__ = ["Lander", "Totals"]
-
 log = logging.getLogger("octo_sync")
 
 

@@ -11,8 +11,6 @@ from typing import Any
 from octo_sync.destinations.gate import Lost
 from octo_sync.flows.ports import Ports
 
-__all__ = ["note_rows_lost", "note_values_lost", "rows_lost", "values_lost"]
-
 _REMEMBERED = timedelta(hours=24)
 """How long a loss counts when the next ones are judged."""
 _TOGETHER = timedelta(hours=1)

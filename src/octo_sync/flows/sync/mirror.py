@@ -7,8 +7,6 @@ from octo_sync.flows.publish import Published, publish
 from octo_sync.flows.reconcile.tables import mirror_reconciliations
 from octo_sync.model import SubjectKind
 
-__all__ = ["mirror", "mirror_and_publish"]
-
 
 def mirror_and_publish(ports: Ports) -> Published:
     """Copy what the journal knows, then build marts, run checks and swap the read copy that the pipeline names. Blocking.

@@ -16,8 +16,6 @@ from octo_sync.octo.pace import Pace
 if TYPE_CHECKING:
     from octo_sync.octo.client import OctoClient
 
-__all__ = ["Paces", "known_pace", "restore_paces"]
-
 log = logging.getLogger("octo_sync")
 
 _PACE = "pace"

@@ -19,8 +19,6 @@ from octo_sync.flows.sync.settle import settle
 from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, Subject, SubjectKind, Window
 
-__all__ = ["Pull", "Scope"]
-
 log = logging.getLogger("octo_sync")
 
 _ROUNDS = 8

@@ -18,8 +18,6 @@ from octo_sync.flows.sync.pull import Pull, Scope
 from octo_sync.flows.sync.settle import HELD
 from octo_sync.journal import QuarantineEntry
 
-__all__ = ["Status", "SyncResult", "how_it_went", "sync"]
-
 log = logging.getLogger("octo_sync")
 
 Status = Literal["ok", "partial", "failed", "interrupted"]

@@ -10,8 +10,6 @@ from octo_sync.flows.sync.run import how_it_went
 from octo_sync.flows.sync.work import Worker
 from octo_sync.model import Source, SubjectKind
 
-__all__ = ["PARTS", "Ended", "Pulls"]
-
 log = logging.getLogger("octo_sync")
 
 PARTS = ("full", "near", "products", "availability", "bookings")

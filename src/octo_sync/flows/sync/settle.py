@@ -22,8 +22,6 @@ from octo_sync.flows.sync.due import known_bookings
 from octo_sync.flows.sync.losses import note_rows_lost, rows_lost
 from octo_sync.model import Source, Subject, SubjectKind
 
-__all__ = ["HELD", "Plan", "Settled", "decide", "settle"]
-
 log = logging.getLogger("octo_sync")
 
 _PROOFS = 2

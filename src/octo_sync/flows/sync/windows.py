@@ -18,8 +18,6 @@ from octo_sync.octo import quirks
 from octo_sync.octo.answer import Answer
 from octo_sync.octo.endpoints import Call
 
-__all__ = ["Pieces", "Windows", "with_margins"]
-
 
 @dataclass(slots=True)
 class Pieces:

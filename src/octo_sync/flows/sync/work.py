@@ -29,8 +29,6 @@ from octo_sync.flows.sync.land import Lander
 from octo_sync.flows.sync.paces import Paces
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
-__all__ = ["Worker"]
-
 log = logging.getLogger("octo_sync")
 
 _CLAIMS = 64

@@ -11,8 +11,6 @@ from octo_sync.model import Secret
 if TYPE_CHECKING:
     from octo_sync.octo.client import OctoClient
 
-__all__ = ["Looks", "watch_tokens"]
-
 _NONE_THERE = 240.0
 """Seconds between two looks at a subscription where the service allows none."""
 _OF_PACE = 20

@@ -24,29 +24,6 @@ from urllib.parse import unquote, urlsplit
 from octo_sync.journal import EndpointRow
 from octo_sync.octo.records import Subscription
 
-__all__ = [
-    "HEADER",
-    "TYPES",
-    "Adopt",
-    "Create",
-    "Delete",
-    "Found",
-    "Patch",
-    "Plan",
-    "Wanted",
-    "abandoned",
-    "has_secret",
-    "hash_of",
-    "hook_url",
-    "is_usual",
-    "looks_like_endpoint",
-    "masked",
-    "ours",
-    "outdated",
-    "plan",
-    "shape",
-]
-
 HEADER = "X-Octo-Sync-Secret"
 TYPES = ("AVAILABILITY_UPDATE", "BOOKING_UPDATE", "PRODUCT_UPDATE")
 

@@ -19,8 +19,6 @@ from octo_sync.model import Clock, Horizon, Subject, SubjectKind, Window, day_at
 from octo_sync.octo.notifications import About, Notification, parted
 from octo_sync.pipeline import Pipeline, ProductFilter
 
-__all__ = ["Inbox", "InboxFull", "Routing", "replay", "routed"]
-
 log = logging.getLogger("octo_sync")
 
 _LARGEST_BATCH = 512

@@ -14,8 +14,6 @@ from datetime import datetime, timedelta
 from octo_sync.journal import DeliveryCount, Journal
 from octo_sync.model import Clock
 
-__all__ = ["LEARNED_FROM", "note_rhythms", "silences", "silent_for", "usual_pause"]
-
 LEARNED_FROM = timedelta(days=14)
 """Before the last delivery: a silence must not be learned from."""
 _NOTED = "webhook_rhythm"

@@ -25,8 +25,6 @@ from octo_sync.octo.records import Subscription
 if TYPE_CHECKING:
     from octo_sync.octo.client import OctoClient
 
-__all__ = ["REMOVED", "ROUNDS", "NotWantedError", "Steps", "Tokens", "Turn"]
-
 log = logging.getLogger("octo_sync")
 
 Tokens = Callable[[int], str]

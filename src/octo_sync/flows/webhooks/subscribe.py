@@ -26,8 +26,6 @@ from octo_sync.model import Clock, Source
 if TYPE_CHECKING:
     from octo_sync.octo.client import OctoClient
 
-__all__ = ["TOLD_AT", "Ensured", "Listed", "Subscriber", "Tokens", "check", "close_gap"]
-
 log = logging.getLogger("octo_sync")
 
 Whose = Literal["ours", "another connection's", "somebody else's"]

@@ -14,8 +14,6 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from octo_sync.reconciliation.ledgers.distinct import Unreadable, converted, first, refuse, shown
 
-__all__ = ["AMOUNT", "of_decimals", "of_floats", "of_texts"]
-
 AMOUNT = pa.decimal128(38, 8)
 _SPACES = "[\u00a0\u2007\u2009\u202f]"
 _SIGNED = r"^(?:\(\s?(.*?)\s?\)|[-+]\s?(.*)|(.*?)\s?-)$"

@@ -16,8 +16,6 @@ from octo_sync.reconciliation.ledgers import base, values
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
 from octo_sync.reconciliation.ledgers.distinct import Unreadable
 
-__all__ = ["Found", "assemble", "end_to_end", "from_files", "of_table", "read_parquet"]
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

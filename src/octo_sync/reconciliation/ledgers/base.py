@@ -16,8 +16,6 @@ import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 from octo_sync.errors import LedgerError
 from octo_sync.model import ValueKind, zone_of
 
-__all__ = ["Format", "Ledger", "Stretch", "Wanted"]
-
 LARGEST = 2_000_000_000
 """Bytes of all files together: what a machine for such work has room for, and what one Arrow array of texts can hold."""
 _SHOWN = 30

@@ -13,8 +13,6 @@ from octo_sync.reconciliation.ledgers.amounts import AMOUNT
 from octo_sync.reconciliation.ledgers.assembling import end_to_end
 from octo_sync.reconciliation.ledgers.base import Wanted
 
-__all__ = ["ROWS", "Cells"]
-
 ROWS = 10_000
 """How many rows are worth collecting before they become arrays."""
 _TYPES: dict[type, pa.DataType] = {

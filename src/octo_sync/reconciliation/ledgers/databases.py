@@ -16,8 +16,6 @@ from octo_sync.reconciliation.ledgers.assembling import Found, assemble
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
 from octo_sync.reconciliation.ledgers.cells import ROWS, Cells
 
-__all__ = ["read_sql"]
-
 _READ_ONLY = "-c default_transaction_read_only=on -c TimeZone=UTC"
 
 

@@ -22,8 +22,6 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from octo_sync.reconciliation.ledgers.distinct import Unreadable, blank, converted, first, once, refuse, shown
 
-__all__ = ["WALL", "Written", "of_serials", "of_texts", "to_utc", "to_wall"]
-
 WALL = pa.timestamp("us")
 DAY = 86_400_000_000
 """Microseconds."""

@@ -18,8 +18,6 @@ from octo_sync.reconciliation.ledgers.assembling import Found, from_files
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
 from octo_sync.reconciliation.ledgers.distinct import blank, first
 
-__all__ = ["read_csv"]
-
 _DELIMITERS = ",;\t|"
 _BLOCK = 1 << 24
 """A record, with all the lines of its texts, fits into two blocks of this size."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-__all__ = ["Unreadable", "blank", "converted", "first", "once", "refuse", "shown"]
-
 _LONGEST = 30
 
 

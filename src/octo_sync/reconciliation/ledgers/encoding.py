@@ -10,8 +10,6 @@ from typing import BinaryIO
 
 from octo_sync.errors import LedgerError
 
-__all__ = ["BadBytes", "Text", "bad_bytes", "lines", "settle"]
-
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _CHUNK = 1 << 22
 _MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")

@@ -16,8 +16,6 @@ from octo_sync.reconciliation.ledgers import amounts, days
 from octo_sync.reconciliation.ledgers.base import Format
 from octo_sync.reconciliation.ledgers.distinct import Unreadable, blank, converted, first, once, refuse, shown
 
-__all__ = ["read"]
-
 INSTANT = pa.timestamp("us", "UTC")
 TYPES: dict[ValueKind, pa.DataType] = {
     "text": pa.string(),

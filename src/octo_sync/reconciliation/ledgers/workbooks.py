@@ -23,8 +23,6 @@ from octo_sync.reconciliation.ledgers.cells import ROWS, Cells
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
-__all__ = ["read_xlsx"]
-
 _CHUNK = 1 << 22
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _CELL = re.compile(rb"<(?:\w+:)?c\s([^>]*[^/>])>(.*?)</(?:\w+:)?c>", re.DOTALL)
