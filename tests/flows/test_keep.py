@@ -22,6 +22,7 @@ from octo_sync.flows.sync import land as landing
 from octo_sync.flows.sync.compaction import Compactor
 from octo_sync.flows.sync.keep import Keeper
 from octo_sync.flows.sync.mirror import mirror_and_publish
+from octo_sync.flows.sync.scheduled import Pulls
 from octo_sync.flows.sync.work import Worker
 from octo_sync.journal import Timer
 from octo_sync.journal.lease import Leases
@@ -71,6 +72,36 @@ async def test_a_pull_is_not_over_before_the_departures_of_its_products_are_mark
             go_on.set()
         await settled(keeper)
         assert keeper.ports.journal.runs.last(1)[0].counts["rows_written"] > 100
+
+
+async def test_a_pull_counts_the_landing_that_the_journal_already_knows_of(project, monkeypatch):
+    landed, go_on, land, over = threading.Event(), threading.Event(), landing.land, Pulls.over
+
+    def slow(ports, batch):
+        done = land(ports, batch)
+        landed.set()
+        assert go_on.wait(120)
+        return done
+
+    def found(self):
+        pulls = over(self)
+        if pulls:
+            threading.Timer(0.3, go_on.set).start()  # whoever does not wait for the landing counts before
+        return pulls
+
+    async with keeping(project) as keeper:
+        monkeypatch.setattr(landing, "land", slow)
+        monkeypatch.setattr(Pulls, "over", found)
+        monkeypatch.setattr(horizon, "subjects", lambda *_, **__: [Subject("main", SubjectKind.SUPPLIER)])
+        await asyncio.to_thread(keeper.pull, "products")
+        keeper.wake.set()
+        try:
+            assert await asyncio.to_thread(landed.wait, 120)
+            while keeper.ports.journal.runs.last(1)[0].ended_at is None:
+                await keeper._meanwhile()
+        finally:
+            go_on.set()
+        assert keeper.ports.journal.runs.last(1)[0].counts["subjects"] == 1
 
 
 @pytest.mark.deep(2)

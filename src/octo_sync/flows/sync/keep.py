@@ -174,8 +174,12 @@ class Keeper:
         fired = await asyncio.to_thread(self._fire)
         marked = await asyncio.to_thread(self._look_after)
         # Until the departures of what lands now are marked, they are part of no pull.
-        if not self._worker.lander.brings_products:
-            sentences, ended = await asyncio.to_thread(self._pulls.end)
+        lander = self._worker.lander
+        if not lander.brings_products and (over := await asyncio.to_thread(self._pulls.over)):
+            if lander.landing is not None:
+                # What the journal knows to have landed is counted when its landing ends.
+                await asyncio.wait([lander.landing])
+            sentences, ended = await asyncio.to_thread(self._pulls.end, over)
             self._ended |= ended
             for sentence in sentences:
                 self._say(sentence)

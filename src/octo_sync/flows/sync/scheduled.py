@@ -1,7 +1,7 @@
 """The pulls of schedules: each is a run of its own, from its marks to the landing of the last of them."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from octo_sync.flows import horizon
@@ -89,15 +89,23 @@ class Pulls:
         log.info("action=pull run=%s part=%s subjects=%d", run_id, part, len(subjects))
         return len(subjects)
 
-    def end(self) -> tuple[list[str], Ended]:
-        """The pulls of schedules of which nothing is left are over, well or with something owed; what to say. Blocking."""
-        ended = Ended()
+    def _stopped(self) -> tuple[set[str], list[str]]:
+        """Connections that are left alone, and the others."""
         stopped = {t.connection for t in self._worker.troubles}
-        working = [name for name in self.ports.clients if name not in stopped]
-        over = [p for p in self._open if not self.ports.journal.subjects.unlanded_since(p.number, working)]
+        return stopped, [name for name in self.ports.clients if name not in stopped]
+
+    def over(self) -> list[_Pull]:
+        """The pulls of schedules of which nothing is left. Blocking."""
+        _, working = self._stopped()
+        return [p for p in self._open if not self.ports.journal.subjects.unlanded_since(p.number, working)]
+
+    def end(self, over: Sequence[_Pull]) -> tuple[list[str], Ended]:
+        """These pulls are over, well or with something owed; what to say. Blocking."""
+        ended = Ended()
+        stopped, working = self._stopped()
         self.ended += len(over)
-        backlog = self.ports.journal.subjects.backlog() if over else []
-        is_held = bool(over and self.ports.journal.quarantine.entries())
+        backlog = self.ports.journal.subjects.backlog()
+        is_held = bool(self.ports.journal.quarantine.entries())
         months_owed = any(b.quarantined for b in backlog if b.kind is SubjectKind.BOOKINGS and b.connection in working)
         sentences = []
         for pull in over:
