@@ -20,7 +20,7 @@ from octo_sync.model import Connection, Horizon, Secret
 from octo_sync.octo.client import OctoClient
 
 KEPT = Kept(Horizon(-90, 365), Horizon(0, 365))
-VERSIONS = {"octo-sync": "1.0", "duckdb": "1.5.0", "sqlite": "3.45.1"}
+VERSIONS = {"octo-sync": "1.0", "duckdb": "2.0.0", "sqlite": "3.45.1"}
 
 
 class Noon:
@@ -47,7 +47,7 @@ def test_a_python_that_is_too_old(python, level):
 
 @pytest.mark.parametrize(
     ("version", "level"),
-    [("1.4.4", "fail"), ("0.10.2", "fail"), ("3.0.0", "fail"), ("1.5.0", "ok"), ("1.10.0", "ok"), ("2.1.0", "ok")],
+    [("1.4.4", "fail"), ("0.10.2", "fail"), ("3.0.0", "fail"), ("2.0.0", "ok"), ("1.10.0", "fail"), ("2.1.0", "ok")],
 )
 def test_a_duckdb_that_is_not_supported(version, level):
     found = machine(duckdb=version)["duckdb"]

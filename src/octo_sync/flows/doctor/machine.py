@@ -47,8 +47,8 @@ def machine(python: tuple[int, ...], versions: Mapping[str, str], *, zones: str 
         Finding("machine", "python", "ok" if good else "fail", text, NONE if good else advise("python")),
         Finding("machine", "octo-sync", "ok", versions["octo-sync"]),
         Finding("machine", "duckdb", "ok", duckdb)
-        if (1, 5) <= number < (3,)
-        else Finding("machine", "duckdb", "fail", f"{duckdb}; 1.5 to 2 are supported", advise("duckdb")),
+        if (2,) <= number < (3,)
+        else Finding("machine", "duckdb", "fail", f"{duckdb}; version 2 is needed", advise("duckdb")),
         Finding("machine", "sqlite", "ok", versions["sqlite"]),
         Finding("machine", "time zones", "ok", zones or "time-zone data is there")
         if zone_of("Europe/Lisbon")
