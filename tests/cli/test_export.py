@@ -291,8 +291,11 @@ def test_a_dbt_project_has_sources_models_tests_and_what_shows_them(looked, tmp_
     (attached,) = documents["profiles.yml"]["octo"]["outputs"]["dev"]["attach"]
     assert attached == {"path": str(looked.directory / "octo.read.duckdb"), "alias": "octo", "read_only": True}
     assert "source('octo_marts', 'fct_bookings')" in documents["models/exposures.yml"]["exposures"][0]["depends_on"]
+    for name in ("dbt_project.yml", "profiles.yml"):
+        (tmp_path / "dbt" / name).unlink()
     again = looked("export", "dbt", "--to", tmp_path / "dbt")
     assert (again.returncode, "--force" in again.stderr) == (2, True)
+    assert not (tmp_path / "dbt" / "dbt_project.yml").exists(), "nothing is written where one file is in the way"
 
 
 @pytest.mark.deep(2)

@@ -144,6 +144,16 @@ def test_the_command_sends_it_by_mail(project, inbox):
     assert content == (project / "report.html").read_bytes()
 
 
+def test_what_some_do_not_get_is_said_and_serve_does_not_send_it_again(project, inbox):
+    to = "me@example.com,nobody@example.com"
+    done = run(project, "-p", "pipeline.toml", "--mail", to, OCTO_SYNC_NOTIFY__SMTP=inbox.url)
+    assert (done.returncode, "refused 1 of 2 addresses" in done.stderr, "sent to" in done.stderr) == (5, True, False)
+    environ = {"OCTO_SYNC_NOTIFY__SMTP": inbox.url, "OCTO_SYNC_NOTIFY__REPORT": f"mailto:{to}"}
+    pipeline = load(project / "pipeline.toml", directory=project, environ={**os.environ, **environ}, overrides={})
+    serve._report(pipeline, SimpleNamespace(now=lambda: NOON))
+    assert len(inbox.mails) == 2, "it raised nothing, so nothing is tried again"
+
+
 @pytest.mark.parametrize(
     ("to", "notify", "words"),
     [

@@ -56,7 +56,7 @@ def test_the_password_is_told_over_an_encrypted_connection(trusted, scheme):
     with serving(**({"tls": trusted} if scheme == "smtps" else {"starttls": trusted})) as inbox:
         server = f"{scheme}://octo%40example.com:p%40ss%2Fword@127.0.0.1:{inbox.port}"
         files = [("r.html", "<p>é".encode())]
-        assert hooks.mail(server, ["me@example.com"], "Report", "See the file.", files) is None
+        assert hooks.mail(server, ["me@example.com"], "Report", "See the file.", files) == (True, None)
 
     ((envelope, mail),) = inbox.mails
     assert inbox.logins == [(b"octo@example.com", b"p@ss/word")]
@@ -97,8 +97,17 @@ def test_what_a_server_refuses_is_said_without_anything_secret(trusted, caplog):
         inbox.answer = "554 s3cret"
         refused.append(hooks.tell("mailto:me@example.com", NOTICE, smtp=right))
 
-    assert refused == ["127.0.0.1 answered 535", "127.0.0.1 refused who it was for", "127.0.0.1 answered 554"]
+    assert refused == ["127.0.0.1 answered 535", "127.0.0.1 refused all addresses", "127.0.0.1 answered 554"]
     assert "s3cret" not in caplog.text
+
+
+def test_an_address_that_is_refused_is_said_and_the_others_get_it():
+    with serving() as inbox:
+        server = f"smtp://127.0.0.1:{inbox.port}?from=octo@example.com"
+        found = hooks.mail(server, ["me@example.com", "nobody@example.com"], "Report", "See the file.", ())
+
+    assert found == (True, "127.0.0.1 refused 1 of 2 addresses")
+    assert [envelope.rcpt_tos for envelope, _ in inbox.mails] == [["me@example.com"]]
 
 
 def test_a_server_that_says_nothing_has_so_many_seconds():

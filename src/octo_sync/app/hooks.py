@@ -40,7 +40,7 @@ def tell(target: str, document: Mapping[str, Any], *, smtp: str = "", within: fl
         names = (document.get(key) for key in ("pipeline", "reconciliation", "connection"))
         title = " · ".join(["octo-sync", *(str(name) for name in names if name)])
         if form == "mail":
-            problem = _mail(smtp, mail_addresses(where), title, str(document.get("text")), (), within)
+            _, problem = _mail(smtp, mail_addresses(where), title, str(document.get("text")), (), within)
         elif form == "command":
             problem = _run(where, _json(document), within)
         else:
@@ -62,16 +62,16 @@ def mail(
     files: Sequence[tuple[str, bytes]],
     *,
     within: float = _WITHIN,
-) -> str | None:
-    """Send a mail with HTML files (name, content); what went wrong, or None. Blocking.
+) -> tuple[bool, str | None]:
+    """Send a mail with HTML files (name, content); whether anybody gets it, and what went wrong, or None. Blocking.
 
     Raises:
         ValueError: `smtp` is no mail server's address.
     """
-    problem = _mail(smtp, to, subject, text, files, within)
+    is_sent, problem = _mail(smtp, to, subject, text, files, within)
     if problem is not None:
-        log.warning("action=mail_failed error=%s", problem)
-    return problem
+        log.warning("action=mail_failed sent=%s error=%s", is_sent, problem)
+    return is_sent, problem
 
 
 def ping(address: str, *, within: float = _WITHIN) -> str | None:
@@ -117,8 +117,8 @@ def _call(method: str, address: str, body: bytes | None, within: float) -> str |
 
 def _mail(
     smtp: str, to: Sequence[str], subject: str, text: str, files: Sequence[tuple[str, bytes]], within: float
-) -> str | None:
-    server, message = mail_server(smtp), EmailMessage()
+) -> tuple[bool, str | None]:
+    server, message, is_sent = mail_server(smtp), EmailMessage(), False
     # A line break would begin another header.
     message["Subject"], message["From"], message["To"] = " ".join(subject.split()), server.sender, ", ".join(to)
     message.set_content(text)
@@ -126,6 +126,7 @@ def _mail(
         message.add_attachment(content, maintype="text", subtype="html", filename=name)
 
     def send() -> str | None:
+        nonlocal is_sent
         trusted = ssl.create_default_context()
         kind = partial(smtplib.SMTP_SSL, context=trusted) if server.is_encrypted else smtplib.SMTP
         try:
@@ -137,14 +138,16 @@ def _mail(
                     return f"{server.host} offers no encryption, so it was not told the password"
                 if server.password:
                     session.login(server.user, server.password)
-                session.send_message(message)
+                refused = session.send_message(message)
+                is_sent = True
+                return f"{server.host} refused {len(refused)} of {len(to)} addresses" if refused else None
         except smtplib.SMTPResponseException as error:
             return f"{server.host} answered {error.smtp_code}"
         except smtplib.SMTPRecipientsRefused:
-            return f"{server.host} refused who it was for"
-        return None
+            return f"{server.host} refused all addresses"
 
-    return _bounded(send, within)
+    problem = _bounded(send, within)
+    return is_sent, problem
 
 
 def _json(content: object) -> bytes:

@@ -1,4 +1,4 @@
-"""The machine: its clock, environment, randomness, processes and signals. The only module that reads them (R14)."""
+"""The machine: its clock, environment, processes and signals. The only module of `app` that reads them (R14)."""
 
 import asyncio
 import contextlib

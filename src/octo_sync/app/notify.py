@@ -41,8 +41,8 @@ def smtp_of(pipeline: Pipeline) -> str:
     return server.reveal() if server else ""
 
 
-def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> None:
-    """Send the Overview, one HTML file, by mail. Blocking.
+def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> str | None:
+    """Send the Overview, one HTML file, by mail; what went wrong although somebody gets it, or None. Blocking.
 
     Args:
         pipeline: `notify.smtp` says by which server.
@@ -52,7 +52,7 @@ def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> None:
 
     Raises:
         ConfigError: There is no mail server, or one of the addresses is none.
-        OctoSyncError: It was not sent; the sentence says why.
+        OctoSyncError: Nobody gets it; the sentence says why.
     """
     smtp = smtp_of(pipeline)
     if not smtp:
@@ -63,8 +63,10 @@ def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> None:
         raise ConfigError(f"{error}.") from None
     text = f"How bookings of {pipeline.name} stand: open the attached file in a browser. It needs no network.\n"
     files = [(f"octo-sync-{pipeline.name}-{day}.html", page)]
-    if problem := hooks.mail(smtp, addresses, f"octo-sync · {pipeline.name} · {day}", text, files):
+    is_sent, problem = hooks.mail(smtp, addresses, f"octo-sync · {pipeline.name} · {day}", text, files)
+    if not is_sent:
         raise OctoSyncError(f"The report was not sent: {problem}.")
+    return problem
 
 
 class Notifier:

@@ -295,7 +295,7 @@ def _schedules(program: Program, keeper: Keeper) -> Schedules:
 
 
 def _report(pipeline: Pipeline, clock: Clock) -> None:
-    """Send the Overview as it is now. Raises what keeps it from being sent, so that it is tried again."""
+    """Send the Overview as it is now. Raises what keeps everybody from getting it, so that it is tried again."""
     with contextlib.closing(dashboard_source(pipeline, clock)) as source:
         page = report_html(source)
     send_report(

@@ -117,19 +117,7 @@ def _fresh(directory: Path, days: int) -> Path:
 @contextmanager
 def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[str]":
     """The sandbox in a process of its own, on a free port, for as long as the block runs."""
-    arguments = [
-        "--demo",
-        "--port",
-        "0",
-        "--seed",
-        seed,
-        "--bookings",
-        bookings,
-        "--products",
-        products,
-        "--days",
-        days,
-    ]
+    arguments = ["--demo", "--port", 0, "--seed", seed, "--bookings", bookings, "--products", products, "--days", days]
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
         [sys.executable, "-m", "octo_sync.sandbox", *map(str, arguments)],
         stdout=subprocess.PIPE,

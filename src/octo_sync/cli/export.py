@@ -142,6 +142,8 @@ def _write(
         files = {path / name: text for name, text in dbt_project(tables, where, shown).items()}
         if path.suffix in (".yml", ".yaml"):
             files = {path: sources(tables)}
+        for file in files:
+            export.free(file, force=force)  # all of them before the first is written
         for file, text in files.items():
             with export.writing(file, force=force) as fresh:
                 fresh.write_text(text, encoding="utf-8")

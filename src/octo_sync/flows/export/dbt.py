@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from octo_sync.destinations.reading import TableInfo
 from octo_sync.tables import all_tables
@@ -85,10 +85,11 @@ def _output(published: Path | str) -> dict[str, object]:
         "type": "postgres",
         "host": parts.hostname or "",
         "port": parts.port or 5432,
-        "user": parts.username or "",
+        "user": unquote(parts.username or ""),
         "password": "{{ env_var('PGPASSWORD', '') }}",
         "dbname": parts.path.lstrip("/"),
         "schema": "octo_dbt",
+        **{name: values[0] for name, values in parse_qs(parts.query).items() if name.startswith("ssl")},
     }
 
 

@@ -96,7 +96,7 @@ def writing(target: Path, *, force: bool) -> Iterator[Path]:
         ConfigError: The target is there and `force` is not said, or no file can be made there.
         ExportError: The disk is full, or fails.
     """
-    _free(target, force=force)
+    free(target, force=force)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -110,7 +110,7 @@ def writing(target: Path, *, force: bool) -> Iterator[Path]:
         yield fresh
         with fresh.open("rb") as file:
             os.fsync(file.fileno())
-        _free(target, force=force)
+        free(target, force=force)
         fresh.replace(target)
     except OSError as error:
         why = error.strerror or error
@@ -119,7 +119,8 @@ def writing(target: Path, *, force: bool) -> Iterator[Path]:
         fresh.unlink(missing_ok=True)
 
 
-def _free(target: Path, *, force: bool) -> None:
+def free(target: Path, *, force: bool) -> None:
+    """Whether a file may be put there; raises ConfigError where not."""
     if target.is_dir():
         raise ConfigError(f"{target} is a folder; name a file in it.")
     if target.exists() and not target.is_file():
