@@ -73,6 +73,20 @@ async def test_the_choice_of_time_is_in_the_address(shown):
     assert 'aria-current="true">hour<' in hour
     assert 'aria-current="true">7 days<' in week
     assert int(tiles(week)["changes"][0]) > 0
+    assert '<input type="hidden" name="since" value="7d">' in week, "who chooses a product keeps the time"
+
+
+@pytest.mark.parametrize("unknown", ["product_id", "option_id"])
+async def test_a_booking_of_which_the_service_does_not_say_what_it_is_of_is_shown(shown, variant, unknown):
+    of = "where local_date = date '2026-11-20' and status = 'CONFIRMED' and not is_deleted and not is_test"
+    folder = variant(f"without-{unknown}", f"update core.bookings set {unknown} = null {of}")
+    dashboard = shown(folder)
+    today = await dashboard.text("/today")
+    assert any("departure not known" in row for row in table(today, "Departures today"))
+    ((uuid,), *_) = ask(folder, f"select booking_uuid from core.bookings {of} order by 1")
+    (address, *_) = links(await dashboard.text(f"/booking?find={uuid}"), r"departure\?")
+    assert address in links(today, r"departure\?")
+    assert uuid in html.unescape(await dashboard.text(f"/{address}"))
 
 
 @pytest.mark.parametrize(

@@ -92,19 +92,13 @@ def test_taxes_by_name_are_those_of_the_bookings(engine, world):
             "is_complete": all(channel_of(world, b["connection"]).knows_month(b["month"]) for b in rows),
         }
 
-    keys = ("month", "tax", "currency")
     named = ("travel_month", "tax_name", "currency", "channel_name")
-    same(
-        answer(engine, 24, **ALL),
-        [
-            dict(zip(named, key, strict=True)) | summed(rows)
-            for key, rows in grouped(found, *keys, "channel_name").items()
-        ],
-    )
-    same(
-        page(engine, "finance_taxes"),
-        [dict(zip(named, key, strict=False)) | summed(rows) for key, rows in grouped(found, *keys).items()],
-    )
+    wanted = [
+        dict(zip(named, key, strict=True)) | summed(rows)
+        for key, rows in grouped(found, "month", "tax", "currency", "channel_name").items()
+    ]
+    same(answer(engine, 24, **ALL), wanted)
+    same(page(engine, "finance_taxes"), wanted)
     assert len({b["tax"] for b in found}) > 1
     ((here, there),) = engine.query(
         "select (select sum(retail_amount) from marts.fct_taxes where is_sold and currency = 'EUR'), "
@@ -166,10 +160,34 @@ def test_refunds_are_due_as_the_cancellations_say(engine, world):
     wanted, all_of_them = list(refunds(truth, window)), list(refunds(truth, ALL))
 
     same(asked, wanted)
-    only_asked = ("refund_net_amount", "without_amount")
-    same(shown, [{n: v for n, v in row.items() if n not in only_asked} for row in all_of_them])
+    same(shown, [{n: v for n, v in row.items() if n != "refund_net_amount"} for row in all_of_them])
     for name in ("full_refunds", "partial_refunds", "no_refund", "refund_not_stated"):
         assert any(row[name] for row in wanted), name
+
+
+def test_a_full_refund_without_a_price_and_a_cancellation_without_a_time_are_told(engine, world):
+    full = [
+        (b, next(r for c in world.now.channels for r in c.state["bookings"] if r["uuid"] == b["booking_uuid"]))
+        for b in world.now.bookings
+        if b["was_sold"] and b["cancelled"] and b["raw"]["refund"] == "FULL" and b["retail"]
+    ]
+    (priceless, _), (timeless, raw) = full[0], full[-1]
+    of = "update core.bookings set {} where booking_uuid = '{}'"
+    with planted(
+        engine,
+        of.format("retail_amount = null", priceless["booking_uuid"])
+        + "; "
+        + of.format("utc_cancelled_at = null", timeless["booking_uuid"]),
+        of.format(f"retail_amount = {priceless['retail']}", priceless["booking_uuid"])
+        + "; "
+        + of.format(f"utc_cancelled_at = '{raw['utc_cancelled_at']}'", timeless["booking_uuid"]),
+    ):
+        rows = page(engine, "finance_refunds")
+    assert sum(row["without_amount"] for row in rows) == 1
+    assert [(row["cancelled"], row["refund_amount"]) for row in rows if row["cancelled_month"] is None] == [
+        (1, timeless["retail"])
+    ]
+    assert rows[-1]["cancelled_month"] is None
 
 
 # -- deferred revenue -----------------------------------------------------------------------------------------------------
@@ -266,6 +284,33 @@ def test_what_was_cancelled_at_an_unknown_time_is_not_deferred_for_ever(engine, 
     ):
         rows = deferred_rows(engine)
     same(rows, list(deferred(Truth(channels))))
+
+
+def test_what_was_made_at_an_unknown_time_is_not_deferred_since_ever(engine, world):
+    channels = copy.deepcopy(world.now.channels)
+    chosen = next(
+        r for c in channels for r in c.state["bookings"] if r["status"] == "CONFIRMED" and r["local_date"] > f"{TODAY}"
+    )
+    for channel in channels:
+        channel.state["bookings"] = [r for r in channel.state["bookings"] if r["uuid"] != chosen["uuid"]]
+    told_at = f"update core.bookings set utc_created_at = {{}} where booking_uuid = '{chosen['uuid']}'"
+    with planted(engine, told_at.format("null"), told_at.format(f"'{chosen['utc_created_at']}'")):
+        rows = deferred_rows(engine)
+    same(rows, list(deferred(Truth(channels))))
+
+
+def test_lists_that_were_read_before_a_months_end_do_not_know_what_was_booked_by_it(engine):
+    of = "connection_id = 'agents' and resource = 'bookings' and travel_month > '2026-10'"
+    shift = f"update ops.coverage set verified_at_utc = verified_at_utc {{}} interval '37 days' where {of}"
+    with planted(
+        engine,
+        shift.format("-"),
+        shift.format("+"),
+    ):
+        rows = engine.query(
+            "select connection_id, is_complete from marts.agg_deferred_revenue where month_end = '2026-10-31'"
+        )
+    assert set(rows.rows) == {("direct", True), ("agents", False)}
 
 
 @pytest.mark.parametrize("month", ["2026-10", "2026-11", "2026-12"])

@@ -1,11 +1,12 @@
 """Revenue per guest and seat, occupancy by weekday and hour, channel mix: against the sandbox's bookings and departures."""
 
+import contextlib
 import copy
 from pathlib import Path
 
 import pytest
 from tests.flows.harness import TODAY
-from tests.warehouse.engines import planted
+from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.test_questions import AHEAD, AROUND, answer, same
 from tests.warehouse.truth import DAY, WEEKDAYS, Truth, grouped, share, total
 
@@ -25,10 +26,12 @@ def knows(truth, connection, month):
     return next(c for c in truth.channels if c.connection == connection).knows_month(month)
 
 
-def monthly(world, truth):
-    """Each product, month and currency; departures are as they were last seen."""
+def monthly(world, truth, offered_until=TODAY + 400 * DAY):
+    """Each product, month and currency; departures are as they were last seen, and known up to the day before that one."""
     departures = {d["slot"]: d for d in (*world.before.departures, *truth.departures)}
-    measured = {slot: d for slot, d in departures.items() if d["taken"] is not None}
+    measured = {
+        slot: d for slot, d in departures.items() if d["taken"] is not None and d["travel_date"] < offered_until
+    }
     offered = grouped(
         [{**d, "month": f"{d['travel_date']:%Y-%m}", "key": "|".join(d["product"])} for d in measured.values()],
         "key",
@@ -58,6 +61,20 @@ def monthly(world, truth):
             "last_day_offered": max((d["travel_date"] for d in seats), default=None),
             "is_complete": all(knows(truth, b["connection"], month) for b in rows),
         }
+
+
+@contextlib.contextmanager
+def seen_twice(engine, booking, **otherwise):
+    """The booking of `direct` through `agents` too, there with these values: column → SQL."""
+    columns = engine.query("select * from core.bookings limit 0").columns
+    seen = ", ".join(({"connection_id": "'agents'"} | otherwise).get(name, name) for name in columns)
+    of = f"where booking_uuid = '{booking['booking_uuid']}'"
+    with planted(
+        engine,
+        f"insert into core.bookings ({', '.join(columns)}) select {seen} from core.bookings {of}",
+        f"delete from core.bookings {of} and connection_id = 'agents'",
+    ):
+        yield
 
 
 def mart(engine):
@@ -103,15 +120,60 @@ def test_guests_that_nobody_counts_leave_their_price_out_and_closed_departures_t
 
 def test_a_booking_that_two_connections_see_brings_in_its_price_once(engine, world):
     chosen = next(b for b in world.now.sold(**AHEAD) if b["connection"] == "direct" and b["retail"])
-    columns = engine.query("select * from core.bookings limit 0").columns
-    seen = ", ".join("'agents'" if name == "connection_id" else name for name in columns)
-    of = f"where booking_uuid = '{chosen['booking_uuid']}'"
-    with planted(
+    with seen_twice(engine, chosen):
+        same(mart(engine), list(monthly(world, world.now)))
+
+
+@pytest.mark.parametrize("newer", ["agents", "direct"])
+def test_of_a_booking_that_two_connections_see_differently_the_newer_counts(engine, world, newer):
+    channels = copy.deepcopy(world.now.channels)
+    chosen = next(b for b in world.now.sold(**AHEAD) if b["connection"] == "direct" and b["retail"])
+    for channel in channels if newer == "agents" else ():
+        channel.state["bookings"] = [r for r in channel.state["bookings"] if r["uuid"] != chosen["booking_uuid"]]
+    here = f"where booking_uuid = '{chosen['booking_uuid']}' and connection_id = 'direct'"
+    ((at,),) = engine.query(f"select verified_at_utc from core.bookings {here}").rows
+    with (
+        seen_twice(
+            engine,
+            chosen,
+            status="'CANCELLED'",
+            retail_amount="1",
+            currency="'XTS'",
+            verified_at_utc="'2026-12-24 12:00:00+00'",
+        ),
+        planted(
+            engine,
+            f"update core.bookings set verified_at_utc = '2026-12-2{5 if newer == 'direct' else 3} 12:00:00+00' {here}",
+            f"update core.bookings set verified_at_utc = '{at}' {here}",
+        ),
+    ):
+        same(mart(engine), list(monthly(world, Truth(channels))))
+
+
+@pytest.mark.parametrize("blind", ["direct", "agents"])
+def test_seats_are_the_suppliers_whichever_connection_reads_its_departures(engine, world, blind):
+    of = f"where connection_id = '{blind}'"
+    with rebuilt(
         engine,
-        f"insert into core.bookings ({', '.join(columns)}) select {seen} from core.bookings {of}",
-        f"delete from core.bookings {of} and connection_id = 'agents'",
+        world.project.directory,
+        f"update core.availability set is_deleted = true {of}",
+        f"update core.availability set is_deleted = false {of} and deleted_at_utc is null",
     ):
         same(mart(engine), list(monthly(world, world.now)))
+
+
+def test_seats_after_the_connections_left_are_not_known(engine, world):
+    with rebuilt(
+        engine,
+        world.project.directory,
+        "update core.connections set is_active = false",
+        "update core.connections set is_active = true",
+    ):
+        found = mart(engine)
+        ((last,),) = engine.query("select max(travel_date) from marts.fct_departures where is_followed").rows
+    assert TODAY - DAY <= last <= TODAY + DAY
+    assert max(row["last_day_offered"] for row in found if row["last_day_offered"]) <= last
+    assert {row["seats_offered"] for row in found if row["travel_month"] > f"{last:%Y-%m}"} == {None}
 
 
 @pytest.mark.parametrize("way", ["question", "page"])

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.flows.harness import NOON, TODAY
 from tests.warehouse.conftest import CHANNELS, LATER
-from tests.warehouse.engines import planted
+from tests.warehouse.engines import planted, rebuilt
 from tests.warehouse.test_questions import answer, separated
 from tests.warehouse.truth import DAY, Truth, grouped
 
@@ -190,6 +190,27 @@ def test_the_first_sell_out_the_times_and_the_opening_of_lives_that_are_longer(e
     assert [key in wanted for key in keys] == [True] * 4 + [False, False, True, True]
     assert [wanted[key]["times_sold_out"] for key in keys if key in wanted] == [2, 1, 1, 1, 1, 1]
     assert wanted[keys[-1]]["days_ahead"] == 0
+
+
+def test_an_open_day_is_not_sold_out_after_it_is_over(engine, world):
+    over = next(_departures(world, whole_day=True))
+    late = dt.datetime.combine(
+        over["travel_date"], dt.time(23, 30), ZoneInfo(world.now.products[over["product"]]["time_zone"])
+    )
+    key = "|".join(over["slot"])
+    for at, is_one in ((late, True), (late + dt.timedelta(hours=1), False)):
+        with living(engine, [(over, [(hours(-90), "AVAILABLE"), (at.astimezone(dt.UTC), "SOLD_OUT")])]):
+            assert (key in sellouts(engine)) is is_one
+
+
+def test_what_lay_ahead_when_the_connections_left_is_in_no_share(engine, world):
+    given = _given(world)
+    ahead = {"first": TODAY + 3 * DAY, "last": ALL["last"]}
+    with living(engine, given):
+        assert answer(engine, 27, **ahead)
+    left = "update core.connections set is_active = {}"
+    with rebuilt(engine, world.project.directory, left.format("false"), left.format("true")), living(engine, given):
+        assert answer(engine, 27, **ahead) == []
 
 
 def asked(world, found):

@@ -119,6 +119,29 @@ def test_guests_of_a_departure_that_the_service_offers_no_more_are_not_lost(engi
     assert row["sold"] > 0
 
 
+@pytest.mark.parametrize("unknown", ["option_id", "product_id"])
+def test_a_booking_of_which_not_even_the_option_is_known_is_on_the_day_sheet_and_leads_to_itself(
+    engine, world, unknown
+):
+    chosen = next(b for b in bookings_of_the_days(world.now) if b["sold"])
+    of = f"where booking_uuid = '{chosen['booking_uuid']}'"
+    was = chosen["slot"][{"product_id": 1, "option_id": 2}[unknown]]
+    guests = sum(row["sold"] for row in rows(engine, "today", now=NOW))
+    with planted(
+        engine,
+        f"update core.bookings set {unknown} = null {of}",
+        f"update core.bookings set {unknown} = '{was}' {of}",
+    ):
+        found = rows(engine, "today", now=NOW)
+        (row,) = rows(engine, "booking", connection=chosen["connection"], booking=chosen["booking_uuid"])
+        there = rows(engine, "departure_bookings", key=row["slot_key"], day=row["travel_date"])
+    assert sum(row["sold"] for row in found) == guests
+    (sheet,) = (line for line in found if line["slot_key"] == row["slot_key"])
+    assert (sheet["bookings"], sheet["sold"]) == (1, chosen["pax"])
+    assert [line["booking_uuid"] for line in there] == [chosen["booking_uuid"]]
+    assert (sheet["product_name"] if unknown == "product_id" else sheet["option_name"]) is None
+
+
 def test_a_product_alone_is_the_part_of_it(engine, world):
     key = rows(engine, "today_ahead", now=NOW)[0]["slot_key"]
     (ids,) = (ids for ids in world.now.products if key.startswith("|".join(ids) + "|"))
@@ -200,6 +223,22 @@ def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, w
     assert Counter(kind for kind, *_ in wanted.values()).keys() >= {"new", "changed", "cancelled"}
     changed = {row["booking_key"]: row["changed"] for row in found if row["kind"] == "changed"}
     assert all(changed.values())
+
+
+def test_a_booking_that_two_connections_see_changed_once(engine, world):
+    since = NOON + dt.timedelta(hours=1)
+    before = rows(engine, "today_changes", since=since)
+    chosen = next(row for row in before if row["kind"] == "changed" and row["booking_key"].startswith("direct|"))
+    of = f"where connection_id = 'direct' and booking_uuid = '{chosen['booking_key'].partition('|')[2]}'"
+    plant, undo = [], []
+    for table in ("core.bookings", "core.booking_history"):
+        columns = engine.query(f"select * from {table} limit 0").columns
+        seen = ", ".join("'agents'" if name == "connection_id" else name for name in columns)
+        plant.append(f"insert into {table} ({', '.join(columns)}) select {seen} from {table} {of}")
+        undo.append(f"delete from {table} {of.replace('direct', 'agents')}")
+    with planted(engine, "; ".join(plant), "; ".join(undo)):
+        after = rows(engine, "today_changes", since=since)
+    assert len(after) == len(before)
 
 
 def test_what_was_only_read_for_the_first_time_is_no_change(engine, world):

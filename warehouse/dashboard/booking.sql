@@ -13,8 +13,11 @@ select
   coalesce(o.title, o.internal_name, b.option_id) as option_name,
   coalesce(
     coalesce(c.supplier_key, b.connection_id) || '|' || b.product_id || '|' || b.option_id || '|' || b.availability_id,
-    coalesce(c.supplier_key, b.connection_id) || '|' || b.product_id || '|' || b.option_id || '|'
-      || coalesce(cast(b.local_start_at as text), '')
+    coalesce(
+      coalesce(c.supplier_key, b.connection_id) || '|' || b.product_id || '|' || b.option_id,
+      coalesce(c.supplier_key, b.connection_id) || '|' || b.product_id,
+      b.connection_id || '|' || b.booking_uuid
+    ) || '|' || coalesce(cast(b.local_start_at as text), '')
   ) as slot_key,
   b.status,
   b.is_test,
@@ -39,7 +42,7 @@ select
   coalesce(f.pax_count, b.pax_count) as pax_count,
   coalesce(f.verified_at_utc, b.verified_at_utc) as verified_at_utc,
   f.verified_by,
-  coalesce(f.is_covered, false) as is_covered
+  f.is_covered
 from core.bookings b
 left join marts.fct_bookings f on f.connection_id = b.connection_id and f.booking_uuid = b.booking_uuid
 left join marts.supplier_connections c on c.connection_id = b.connection_id

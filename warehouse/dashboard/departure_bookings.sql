@@ -1,6 +1,6 @@
 -- name: departure_bookings
 -- description: All bookings of one departure, the sold ones first; each once, through however many connections it is seen.
--- parameter: key: text: none: Its departure_key; of bookings without one option_key|start.
+-- parameter: key: text: none: Its departure_key; of bookings without one the slot_key of today.
 -- parameter: day: date: today: Its day of travel.
 with seen as (
   select
@@ -10,7 +10,10 @@ with seen as (
     ) as place
   from marts.fct_bookings b
   where b.travel_date = cast($day as date)
-    and coalesce(b.departure_key, b.option_key || '|' || coalesce(cast(b.local_start_at as text), '')) = cast($key as text)
+    and coalesce(
+      b.departure_key,
+      coalesce(b.option_key, b.product_key, b.booking_key) || '|' || coalesce(cast(b.local_start_at as text), '')
+    ) = cast($key as text)
 ),
 types as (
   select

@@ -1,5 +1,5 @@
 -- name: finance_refunds
--- description: Sold bookings that were cancelled, per month of cancellation, channel and currency, by what the cancellation says of a refund.
+-- description: Sold bookings that were cancelled, per month of cancellation, channel and currency, by what the cancellation says of a refund; those cancelled at an unknown time have no month.
 -- parameter: first: date: month-3: The first month of cancellation is the one of this day.
 -- parameter: last: date: month: The last month of cancellation is the one of this day.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
@@ -11,15 +11,19 @@ select
   count(*) as cancelled,
   count(case when cancellation_refund = 'FULL' then 1 end) as full_refunds,
   sum(case when cancellation_refund = 'FULL' then retail_amount end) as refund_amount,
+  count(case when cancellation_refund = 'FULL' and retail_amount is null then 1 end) as without_amount,
   count(case when cancellation_refund = 'PARTIAL' then 1 end) as partial_refunds,
   sum(case when cancellation_refund = 'PARTIAL' then retail_amount end) as partial_at_most,
   count(case when cancellation_refund = 'NONE' then 1 end) as no_refund,
   count(case when coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE') then 1 end) as refund_not_stated
 from marts.fct_bookings
 where was_sold and is_cancelled
-  and substr(cast(cancelled_date as text), 1, 7)
-    between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and coalesce(
+    substr(cast(cancelled_date as text), 1, 7)
+      between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7),
+    true
+  )
   and (cast($channel as text) is null or connection_id = cast($channel as text))
   and (cast($currency as text) is null or currency = cast($currency as text))
 group by substr(cast(cancelled_date as text), 1, 7), connection_id, channel_name, currency
-order by cancelled_month desc, channel_name, connection_id, currency
+order by cancelled_month desc nulls last, channel_name, connection_id, currency

@@ -1,5 +1,5 @@
 -- name: finance_taxes
--- description: Taxes in the prices of sold bookings, per travel month, name and currency.
+-- description: Taxes in the prices of sold bookings, per travel month, name, currency and channel.
 -- parameter: first: date: month-3: The first travel month is the one of this day.
 -- parameter: last: date: month: The last travel month is the one of this day.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
@@ -8,6 +8,7 @@ select
   t.travel_month,
   t.tax_name,
   t.currency,
+  t.channel_name,
   count(*) as bookings,
   sum(t.retail_amount) as retail_tax,
   sum(t.net_amount) as net_tax,
@@ -18,5 +19,5 @@ where t.is_sold
   and t.travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
   and (cast($channel as text) is null or t.connection_id = cast($channel as text))
   and (cast($currency as text) is null or t.currency = cast($currency as text))
-group by t.travel_month, t.tax_name, t.currency
-order by t.travel_month desc, t.tax_name, t.currency
+group by t.travel_month, t.tax_name, t.currency, t.connection_id, t.channel_name
+order by t.travel_month desc, t.tax_name, t.currency, t.channel_name, t.connection_id

@@ -1,5 +1,5 @@
 -- name: today
--- description: Each departure of today and tomorrow at its venue, with our guests by unit type and their extras; bookings whose departure is not known stand by product, option and start.
+-- description: Each departure of today and tomorrow at its venue, with our guests by unit type and their extras; bookings whose departure is not known stand by what is known of product, option and start.
 -- parameter: now: instant: now: What time it is.
 -- parameter: product: text: : One product alone (product_key); null: all.
 with slots as (
@@ -16,7 +16,10 @@ seen as (
   select
     b.*,
     b.travel_date - cast(cast($now as timestamptz) at time zone coalesce(b.time_zone, 'UTC') as date) as days_ahead,
-    coalesce(b.departure_key, b.option_key || '|' || coalesce(cast(b.local_start_at as text), '')) as slot_key,
+    coalesce(
+      b.departure_key,
+      coalesce(b.option_key, b.product_key, b.booking_key) || '|' || coalesce(cast(b.local_start_at as text), '')
+    ) as slot_key,
     row_number() over (
       partition by b.supplier_key, b.booking_uuid order by b.verified_at_utc desc nulls last, b.connection_id collate "C"
     ) as place

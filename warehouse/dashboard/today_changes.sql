@@ -1,5 +1,5 @@
 -- name: today_changes
--- description: Each booking that changed since then, with what it was before; the latest change first. A first version is new where the booking was made since then or since the copy began; else it was only read for the first time, and is kind `read`.
+-- description: Each booking that changed since then, with what it was before, the latest change first; once, through however many connections it is seen. A first version is new where the booking was made since then or since the copy began; else it was only read for the first time, and is kind `read`.
 -- parameter: since: instant: now-24h: Changes that the copy saw since then.
 -- parameter: product: text: : One product alone (product_key); null: all.
 with events as (
@@ -20,7 +20,8 @@ changes as (
       when l.version_no > 1 then f.status
     end as status_before,
     b.utc_created_at >= least(cast($since as timestamptz), c.first_pulled_at_utc) as is_made_since,
-    a.changed
+    a.changed,
+    coalesce(c.supplier_key, l.connection_id) as supplier_key
   from events l
   join events f on f.booking_key = l.booking_key and f.place = 1
   join core.bookings b on b.connection_id = l.connection_id and b.booking_uuid = l.booking_uuid
@@ -42,6 +43,15 @@ kinds as (
       else 'changed'
     end as kind
   from changes
+),
+seen as (
+  select
+    *,
+    row_number() over (
+      partition by supplier_key, booking_uuid
+      order by kind = 'read', event_at_utc desc, connection_id collate "C"
+    ) as channel_place
+  from kinds
 )
 select
   kind,
@@ -56,5 +66,6 @@ select
   status,
   changed,
   pax_count
-from kinds
+from seen
+where channel_place = 1
 order by event_at_utc desc, booking_key

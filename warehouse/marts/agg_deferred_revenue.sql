@@ -1,6 +1,6 @@
 -- name: agg_deferred_revenue
 -- grain: One connection (channel), end of a month and currency.
--- description: What was sold by the end of a month and travels after it, not cancelled by then: revenue that was not earned yet. Each booking counts as it is now, by its present day of travel and amount. Open-dated bookings, and those cancelled at a time nobody told, are in no column.
+-- description: What was sold by the end of a month and travels after it, not cancelled by then: revenue that was not earned yet. Each booking counts as it is now, by its present day of travel and amount. Open-dated bookings, and those made or cancelled at a time nobody told, are in no column.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: month_end: Last day of the month, in the business time zone.
 -- column: is_over: Whether the month is over; else what is on the books now for travel after it.
@@ -25,8 +25,7 @@ spans as (
   select
     connection_id,
     currency,
-    -- When nobody told: before all months that are asked about.
-    date_trunc('month', cast(coalesce(booking_date, date '1970-01-01') as timestamp)) as first_month,
+    date_trunc('month', cast(booking_date as timestamp)) as first_month,
     date_trunc('month', cast(least(travel_date, case when is_cancelled then cancelled_date end) as timestamp)) as end_month,
     count(*) as bookings,
     count(retail_amount) as with_retail,
@@ -35,7 +34,8 @@ spans as (
     sum(retail_amount) as retail_amount,
     sum(net_amount) as net_amount
   from marts.fct_bookings
-  where was_sold and travel_date is not null and (not is_cancelled or cancelled_date is not null)
+  where was_sold and travel_date is not null and booking_date is not null
+    and (not is_cancelled or cancelled_date is not null)
   group by 1, 2, 3, 4
 ),
 months as (
@@ -50,6 +50,7 @@ lists as (
   select
     v.connection_id,
     v.verified_at_utc,
+    cast(v.verified_at_utc at time zone coalesce(c.business_time_zone, 'UTC') as date) as read_date,
     cast(v.travel_month || '-01' as date) as month_start,
     -- To its last day, or as far as anything was asked for; of a month that is over after it.
     v.is_complete and (v.window_end >= m.month_end or v.window_end >= c.bookings_to) and (
@@ -68,7 +69,11 @@ known as (
     m.connection_id,
     m.month_start,
     min(v.verified_at_utc) as verified_at_utc,
-    min(case when v.is_known and m.bookings_from <= m.month_end + 1 then 1 else 0 end) as is_complete
+    min(
+      case when v.is_known and m.bookings_from <= m.month_end + 1
+        -- Read before the month's end, it does not have what was booked on the days after.
+        and (m.month_end >= m.as_of_date or v.read_date > m.month_end) then 1 else 0 end
+    ) as is_complete
   from months m
   join lists v on v.connection_id = m.connection_id and v.month_start > m.month_start
   group by m.connection_id, m.month_start

@@ -16,27 +16,29 @@
 -- column: first_day_offered: First day of travel of which seats are known; departures before the copy began are not.
 -- column: last_day_offered: Last day of travel of which seats are known.
 -- column: is_complete: Whether all bookings of the month are known through every connection that sold some, as booking_months says.
-with booked as (
-  -- One that several connections see is one.
+with offered as (
+  -- Once for all connections: a booking may be of one that does not read departures.
+  select departure_key, product_key, travel_date, travel_month, capacity
+  from marts.fct_departures
+  where taken is not null and is_followed
+),
+seen as (
+  -- One that several connections see is one: as it was seen last.
   select
-    b.supplier_key,
-    b.booking_uuid,
-    max(b.product_key) as product_key,
-    max(b.product_name) as product_name,
-    max(b.travel_month) as travel_month,
-    max(b.currency) as currency,
-    max(b.pax_count) as pax_count,
-    max(b.retail_amount) as retail_amount,
-    max(case when a.status is distinct from 'CLOSED' and a.capacity between 1 and 1000000000
-      and a.vacancies between -1000000000 and a.capacity then 1 else 0 end) as is_on_seats,
-    min(case when v.is_complete then 1 else 0 end) as is_complete
+    b.*,
+    row_number() over (
+      partition by b.supplier_key, b.booking_uuid order by b.verified_at_utc desc nulls last, b.connection_id collate "C"
+    ) as place,
+    min(case when v.is_complete then 1 else 0 end) over (partition by b.supplier_key, b.booking_uuid) as is_complete
   from marts.fct_bookings b
-  left join core.availability a
-    on a.connection_id = b.connection_id and a.product_id = b.product_id and a.option_id = b.option_id
-    and a.availability_id = b.availability_id and not a.is_deleted
   left join marts.booking_months v on v.connection_id = b.connection_id and v.travel_month = b.travel_month
-  where b.is_sold and b.travel_date is not null
-  group by b.supplier_key, b.booking_uuid
+  where b.travel_date is not null
+),
+booked as (
+  select s.*, o.departure_key is not null as is_on_seats
+  from seen s
+  left join offered o on o.departure_key = s.departure_key
+  where s.place = 1 and s.is_sold
 ),
 sold as (
   select
@@ -49,17 +51,16 @@ sold as (
     count(*) - count(pax_count) as bookings_without_pax,
     sum(retail_amount) as retail_amount,
     sum(case when pax_count is not null then retail_amount end) as guest_amount,
-    sum(case when is_on_seats = 1 then retail_amount end) as seat_amount,
+    sum(case when is_on_seats then retail_amount end) as seat_amount,
     min(is_complete) = 1 as is_complete
   from booked
   group by product_key, product_name, travel_month, currency
 ),
 seats as (
   select
-    product_key, travel_month, cast(sum(capacity) as bigint) as capacity,
-    min(case when measured_departures > 0 then travel_date end) as first_day,
-    max(case when measured_departures > 0 then travel_date end) as last_day
-  from marts.agg_occupancy_daily
+    product_key, travel_month, cast(sum(capacity) as bigint) as capacity, min(travel_date) as first_day,
+    max(travel_date) as last_day
+  from offered
   group by product_key, travel_month
 )
 select

@@ -84,6 +84,16 @@ counted as (
   join ever e
     on e.connection_id = s.connection_id and e.product_id = s.product_id and e.option_id = s.option_id
     and e.availability_id = s.availability_id
+),
+placed as (
+  select
+    c.*,
+    p.product_name,
+    c.local_date - cast(
+      c.sold_out_at_utc at time zone coalesce(c.time_zone, p.time_zone, 'UTC') as date
+    ) as days_ahead
+  from counted c
+  left join marts.dim_product p on p.supplier_key = c.supplier_key and p.product_id = c.product_id
 )
 select
   e.supplier_key || '|' || e.product_id || '|' || e.option_id || '|' || e.availability_id as departure_key,
@@ -91,7 +101,7 @@ select
   e.supplier_key || '|' || e.product_id || '|' || e.option_id as option_key,
   e.connection_id,
   e.product_id,
-  coalesce(p.product_name, e.product_id) as product_name,
+  coalesce(e.product_name, e.product_id) as product_name,
   e.option_id,
   coalesce(o.title, o.internal_name, e.option_id) as option_name,
   e.availability_id,
@@ -99,19 +109,18 @@ select
   e.local_date as travel_date,
   substr(cast(e.local_date as text), 1, 7) as travel_month,
   e.sold_out_at_utc,
-  e.local_date - cast(
-    e.sold_out_at_utc at time zone coalesce(e.time_zone, p.time_zone, 'UTC') as date
-  ) as days_ahead,
+  e.days_ahead,
   coalesce(l.was_on_sale, false) as was_on_sale,
   coalesce(l.times_sold_out, 1) as times_sold_out,
   l.reopened_at_utc,
   e.status,
   coalesce(e.status = 'SOLD_OUT', false) as is_sold_out,
   coalesce(e.is_deleted, false) as is_gone
-from counted e
+from placed e
 left join lives l
   on l.connection_id = e.connection_id and l.product_id = e.product_id and l.option_id = e.option_id
   and l.availability_id = e.availability_id
-left join marts.dim_product p on p.supplier_key = e.supplier_key and p.product_id = e.product_id
 left join core.options o
   on o.connection_id = e.connection_id and o.product_id = e.product_id and o.option_id = e.option_id
+-- An open day whose time is over is sold out no more.
+where coalesce(e.days_ahead >= 0, true)

@@ -28,6 +28,11 @@ def booking_page(row: Mapping[str, Any]) -> str:
     return f"booking?{urlencode({'find': found})}" if row.get("booking_key") or row.get("booking_uuid") else ""
 
 
+def booking_text(row: Mapping[str, Any]) -> str:
+    """What a booking is called: the supplier's reference, else its uuid."""
+    return str(row["supplier_reference"] or row["booking_uuid"])
+
+
 def departure_page(row: Mapping[str, Any]) -> str:
     """The address of the page of a row's departure: its key, and the day, which makes it quick to find."""
     if row["slot_key"] is None or row["travel_date"] is None:

@@ -216,20 +216,25 @@ def revenue(
 ) -> tuple[list[Chart], str]:
     """Sold bookings per month of travel: a chart for each of the four largest currencies, and what is in none of them."""
     rows = source.rows("revenue_months", first=first, last=last, product=product, channel=channel, currency=currency)
-    bookings: dict[str | None, int] = defaultdict(int)
-    for row in rows:
-        bookings[row["currency"]] += row["bookings"]
-    ordered = sorted((c for c in bookings if c is not None), key=lambda c: (-bookings[c], c))
+    drawn, left = largest_currencies(rows)
     across = months(first, last)
     colors = channel_colors(source)
-    made = [
-        _revenue_of(c, [r for r in rows if r["currency"] == c], across, today, colors) for c in ordered[:_CURRENCIES]
-    ]
+    made = [_revenue_of(currency, of, across, today, colors) for currency, of in drawn.items()]
+    open_dated = undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
+    return made, " ".join(filter(None, (left, open_dated)))
+
+
+def largest_currencies(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, list[Mapping[str, Any]]], str]:
+    """The rows of the four currencies with the most bookings, and a sentence that names the others."""
+    by_currency: dict[str | None, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_currency[row["currency"]].append(row)
+    bookings = {currency: sum(row["bookings"] for row in of) for currency, of in by_currency.items()}
+    ordered = sorted((c for c in bookings if c is not None), key=lambda c: (-bookings[c], c))
     left = [f"{c} ({bookings[c]:,} bookings)" for c in ordered[_CURRENCIES:]]
     if None in bookings:
         left.append(f"no currency ({bookings[None]:,} bookings)")
-    open_dated = undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
-    return made, " ".join(said for said in (f"Not drawn: {', '.join(left)}." if left else "", open_dated) if said)
+    return {c: by_currency[c] for c in ordered[:_CURRENCIES]}, f"Not drawn: {', '.join(left)}." if left else ""
 
 
 def undated(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -4,7 +4,7 @@ A page is a function `build(source, filters) -> View`. Numbers come as the types
 and are written out in one place (`render.py`), so that the same value reads the same on every page.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -91,10 +91,18 @@ class Table:
 
 
 def listed(
-    caption: str, rows: Iterable[Any], *columns: Column, empty: str = "Nothing to show.", more: str = ""
+    caption: str,
+    rows: Sequence[Any],
+    *columns: Column,
+    empty: str = "Nothing to show.",
+    more: str = "",
+    most: int | None = None,
+    others: str = "",
 ) -> Table:
-    """A table of which each column says where its values are in `rows`."""
-    return Table(caption, columns, [[column.value(row) for column in columns] for row in rows], empty, more)
+    """A table of which each column says where its values are in `rows`; `others` says where those beyond `most` are."""
+    if most is not None and len(rows) > most:
+        more = f"{most:,} of {len(rows):,} are shown{others and f'; {others}'}."
+    return Table(caption, columns, [[column.value(row) for column in columns] for row in rows[:most]], empty, more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from octo_sync.dashboard.links import booking_page, departure_page, fields_text, start_text, status_text
+from octo_sync.dashboard.links import booking_page, booking_text, departure_page, fields_text, start_text, status_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Link, Page, Section, View, listed
 from octo_sync.flows import wording
@@ -27,9 +27,8 @@ def build(source: Source, filters: Filters) -> View:
     asked = {"connection": found[0]["connection_id"], "booking": found[0]["booking_uuid"]}
     (row,) = source.rows("booking", **asked)
     parts = source.rows("booking_parts", **asked)
-    reference = row["supplier_reference"] or row["booking_uuid"]
     return View(
-        f"Booking {reference}",
+        f"Booking {booking_text(row)}",
         f"{status_text(row['status'])}, {row['product_name']}"
         + (", a test booking" if row["is_test"] else "")
         + (", deleted at the service" if row["is_deleted"] else ""),
@@ -53,7 +52,7 @@ def _several(found: Sequence[_Row]) -> Section:
     table = listed(
         "Bookings that go by this",
         found,
-        Column("Booking", "text", lambda row: row["supplier_reference"] or row["booking_uuid"], href=booking_page),
+        Column("Booking", "text", booking_text, href=booking_page),
         Column("Status", "text", lambda row: status_text(row["status"])),
         Column("Travels", "date", "travel_date", none="open"),
         Column("Product", "text", "product_name"),
@@ -106,7 +105,7 @@ def _verified(row: _Row) -> str:
     if row["verified_at_utc"] is None:
         return "never"
     by = f", by {row['verified_by']}" if row["verified_by"] else ""
-    return f"{wording.instant(row['verified_at_utc'])}{by}{'' if row['is_covered'] else ', incompletely'}"
+    return f"{wording.instant(row['verified_at_utc'])}{by}{', incompletely' if row['is_covered'] is False else ''}"
 
 
 def _tickets(rows: Sequence[_Row]) -> Item:
@@ -140,7 +139,6 @@ def _parts(rows: Sequence[_Row]) -> Item:
 
 
 def _versions(rows: Sequence[_Row]) -> Item:
-
     return listed(
         "Versions of this booking",
         rows,

@@ -73,7 +73,7 @@ def _by_month(rows: list[dict[str, Any]], across: list[str], colors: dict[str, s
         option=charts.lines([wording.month(month) for month in across], series, colors=colors, percent=True),
         table=listed(
             "Share cancelled, by month of booking and channel",
-            reversed(rows),
+            list(reversed(rows)),
             Column("Month of booking", "month", "booking_month"),
             Column("Channel", "text", "channel_name"),
             Column("Sold", "number", "was_sold"),

@@ -13,7 +13,6 @@ from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, View
 from octo_sync.flows import wording
 
 _BACK, _AHEAD = 5, 2
-_CURRENCIES = 4
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -25,7 +24,9 @@ def build(source: Source, filters: Filters) -> View:
         first = max(first, month_start(begins))
     last = month_end(filters.last) if filters.last else month_end(max(first, today), _AHEAD)
     asked: dict[str, Any] = {"product": filters.product, "currency": filters.currency}
-    drawn, left_out = _mixes(source, source.rows("channel_mix", first=first, last=last, **asked), months(first, last))
+    drawn, left_out = pictures.largest_currencies(source.rows("channel_mix", first=first, last=last, **asked))
+    colors = pictures.channel_colors(source)
+    mixes = [_mix(currency, rows, months(first, last), colors) for currency, rows in drawn.items()]
     undated = pictures.undated(source.rows("revenue_undated", channel=None, **asked))
     return View(
         "Channels",
@@ -33,29 +34,11 @@ def build(source: Source, filters: Filters) -> View:
         "for itself." + pictures.in_part(first, known_from(source)),
         [
             Section(
-                "", drawn or ["No sold booking travels in these months."], " ".join(filter(None, (left_out, undated)))
+                "", mixes or ["No sold booking travels in these months."], " ".join(filter(None, (left_out, undated)))
             )
         ],
         Filters(first=first, last=last, **asked),
     )
-
-
-def _mixes(source: Source, rows: Sequence[Mapping[str, Any]], across: list[str]) -> tuple[list[Chart], str]:
-    """A chart for each of the currencies with the most bookings, and which ones are not drawn."""
-    by_currency = {
-        currency: list(group)
-        for currency, group in groupby(
-            sorted(rows, key=lambda row: str(row["currency"] or "")), key=lambda row: row["currency"]
-        )
-    }
-    bookings = {currency: sum(row["bookings"] for row in group) for currency, group in by_currency.items()}
-    ordered = sorted((c for c in bookings if c), key=lambda c: (-bookings[c], c))
-    colors = pictures.channel_colors(source)
-    left = [f"{c} ({bookings[c]:,} bookings)" for c in ordered[_CURRENCIES:]]
-    if None in bookings:
-        left.append(f"no currency ({bookings[None]:,} bookings)")
-    made = [_mix(currency, by_currency[currency], across, colors) for currency in ordered[:_CURRENCIES]]
-    return made, f"Not drawn: {', '.join(left)}." if left else ""
 
 
 def _mix(currency: str, rows: Sequence[Mapping[str, Any]], across: list[str], colors: Mapping[str, str]) -> Chart:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from octo_sync.dashboard.filters import day_of
-from octo_sync.dashboard.links import booking_page, free_text, start_text, status_text
+from octo_sync.dashboard.links import booking_page, booking_text, free_text, start_text, status_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Link, Page, Section, View, listed
 from octo_sync.flows import wording
@@ -50,7 +50,7 @@ def _bookings(rows: list[dict[str, Any]]) -> Section:
     table = listed(
         "Bookings of this departure",
         rows,
-        Column("Booking", "text", lambda row: row["supplier_reference"] or row["booking_uuid"], href=booking_page),
+        Column("Booking", "text", booking_text, href=booking_page),
         Column("Status", "text", lambda row: status_text(row["status"])),
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Tickets", "text", "tickets"),

@@ -39,7 +39,8 @@ def build(source: Source, filters: Filters) -> View:
                 "Deferred revenue",
                 [_deferred(source.rows("finance_deferred", **asked))],
                 "Bookings made by the month's last day, not cancelled by then, that travel later: each by its present day of "
-                "travel and price. A month in progress counts what is on the books now.",
+                "travel and price. A month in progress counts what is on the books now. Open-dated bookings are in no row, "
+                "nor is travel after the last day asked for.",
             ),
         ],
         Filters(first=first, last=last, channel=filters.channel, currency=filters.currency),
@@ -47,9 +48,7 @@ def build(source: Source, filters: Filters) -> View:
 
 
 def _table(caption: str, rows: list[dict[str, Any]], question: int, *columns: Column, empty: str) -> Table:
-    left = len(rows) - _ROWS
-    more = f"{left:,} more rows are not on this page; question {question} has all of them." if left > 0 else ""
-    return listed(caption, rows[:_ROWS], *columns, empty=empty, more=more)
+    return listed(caption, rows, *columns, empty=empty, most=_ROWS, others=f"question {question} has all of them")
 
 
 def _net(rows: list[dict[str, Any]]) -> Table:
@@ -72,11 +71,12 @@ def _net(rows: list[dict[str, Any]]) -> Table:
 
 def _taxes(rows: list[dict[str, Any]]) -> Table:
     return _table(
-        "Taxes in the prices of sold bookings, by month of travel and name",
+        "Taxes in the prices of sold bookings, by month of travel, name and channel",
         rows,
         24,
         Column("Travel month", "month", "travel_month"),
         Column("Tax", "text", "tax_name"),
+        Column("Channel", "text", "channel_name"),
         Column("In retail", "money", "retail_tax", none="unknown"),
         Column("In net", "money", "net_tax", none="unknown"),
         Column("Bookings", "number", "bookings"),
@@ -90,10 +90,11 @@ def _refunds(rows: list[dict[str, Any]]) -> Table:
         "Cancelled bookings and their refunds, by month of cancellation and channel",
         rows,
         25,
-        Column("Cancelled in", "month", "cancelled_month"),
+        Column("Cancelled in", "month", "cancelled_month", none="unknown"),
         Column("Channel", "text", "channel_name"),
         Column("Refund due", "money", "refund_amount"),
         Column("Full refunds", "number", "full_refunds"),
+        Column("Without price", "number", "without_amount"),
         Column("Partial refunds", "number", "partial_refunds"),
         Column("Partial, at most", "money", "partial_at_most"),
         Column("No refund", "number", "no_refund"),

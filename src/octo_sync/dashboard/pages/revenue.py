@@ -39,8 +39,8 @@ def build(source: Source, filters: Filters) -> View:
             Section(
                 "Per guest and per seat offered",
                 [_per_seat(source, first, last, filters)],
-                "Our sales, all channels together, by all places of open departures with a known capacity, whoever sold them. "
-                "Departures are known from the first pull on.",
+                "Whole months. Our sales, all channels together, by all places of open departures with a known capacity, "
+                "whoever sold them. Departures are known from the first pull on.",
             ),
         ],
         Filters(first=first, last=last, **chosen),
@@ -52,7 +52,6 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
     if filters.channel:
         return "Counted for all channels together: choose all channels to see it."
     rows = source.rows("revenue_per_seat", first=first, last=last, product=filters.product, currency=filters.currency)
-    left = len(rows) - _ROWS
 
     def per(amount: str, number: str) -> Callable[[dict[str, Any]], Decimal | None]:
         def of(row: dict[str, Any]) -> Decimal | None:
@@ -63,7 +62,7 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
 
     return listed(
         "Revenue per guest and per seat offered, by month of travel and product; all channels together",
-        rows[:_ROWS],
+        rows,
         Column("Travel month", "month", "travel_month"),
         Column("Product", "text", "product_name"),
         Column("Per guest", "money", per("guest_amount", "pax"), none="unknown"),
@@ -74,7 +73,8 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
         Column("to", "date", "last_day_offered"),
         Column("Complete", "yes", "is_complete"),
         empty="No sold booking travels in this time.",
-        more=f"{left:,} more are not on this page; agg_revenue_monthly has all of them." if left > 0 else "",
+        most=_ROWS,
+        others="agg_revenue_monthly has all of them",
     )
 
 
@@ -83,11 +83,10 @@ def _tables(rows: list[dict[str, Any]]) -> list[Table]:
     found = []
     for currency, group in groupby(rows, key=lambda row: row["currency"]):
         lines = list(group)
-        left = len(lines) - _ROWS
         found.append(
             listed(
                 f"Sold bookings in {wording.plain(currency) if currency else 'no currency'}, the largest first",
-                lines[:_ROWS],
+                lines,
                 Column("Product", "text", "product_name"),
                 Column("Channel", "text", "channel_name"),
                 Column("Bookings", "number", "bookings"),
@@ -96,7 +95,8 @@ def _tables(rows: list[dict[str, Any]]) -> list[Table]:
                 Column("Net", "money", "net_amount", none="unknown"),
                 Column("Margin", "money", "margin_amount", none="unknown"),
                 Column("Without net", "number", "without_net"),
-                more=f"{left:,} more are not on this page; fct_bookings has all of them." if left > 0 else "",
+                most=_ROWS,
+                others="fct_bookings has all of them",
             )
         )
     return found

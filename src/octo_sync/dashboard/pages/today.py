@@ -132,7 +132,7 @@ def _day(ahead: int, rows: _Rows, known: _Rows) -> Section:
     items.append(
         listed(
             f"Departures {name.lower()}",
-            rows[:_SHOWN_A_DAY],
+            rows,
             Column(
                 "Start",
                 "text",
@@ -146,7 +146,8 @@ def _day(ahead: int, rows: _Rows, known: _Rows) -> Section:
             Column("Extras", "text", "extras", none=""),
             Column("Bookings", "number", "bookings"),
             empty=f"No departure and no booking is known for {name.lower()}.",
-            more=_more(len(rows), _SHOWN_A_DAY, "; choose a product to see all of its"),
+            most=_SHOWN_A_DAY,
+            others="choose a product to see all of its",
         )
     )
     return Section(
@@ -177,21 +178,18 @@ def _others(number: int) -> str:
 
 def _named(row: Mapping[str, Any]) -> str:
     """The departure's name: the option is left out where it says nothing new."""
-    return " · ".join(dict.fromkeys((row["product_name"], row["option_name"])))
+    named = dict.fromkeys(filter(None, (row["product_name"], row["option_name"])))
+    return " · ".join(named) or "product not known"
 
 
 def _free(row: Mapping[str, Any]) -> str:
     return free_text(row["status"], row["vacancies"], row["capacity"]) if row["is_known"] else "departure not known"
 
 
-def _more(number: int, most: int = _SHOWN, hint: str = "") -> str:
-    return f"{most:,} of {number:,} are shown{hint}." if number > most else ""
-
-
 def _holds(rows: _Rows, now: datetime) -> Section:
     table = listed(
         "Holds that lapse in the next 24 hours",
-        rows[:_SHOWN],
+        rows,
         Column("Booking", "text", "reference", href=booking_page),
         Column("Lapses in", "text", lambda row: wording.age(row["utc_expires_at"] - now)),
         Column("At the venue", "text", lambda row: start_text(row["lapses_at"])),
@@ -199,7 +197,7 @@ def _holds(rows: _Rows, now: datetime) -> Section:
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Channel", "text", "channel_name"),
         empty="No hold lapses in the next 24 hours.",
-        more=_more(len(rows)),
+        most=_SHOWN,
     )
     return Section("Holds about to lapse", [table], id="holds", paper="none")
 
@@ -212,7 +210,7 @@ def _changes(rows: _Rows, since: str, choices: Sequence[tuple[str, str, bool]]) 
         note += f" {wording.plural(read, 'older booking')} read for the first time since then are left out."
     table = listed(
         f"Bookings that changed in the last {words}",
-        told[:_SHOWN],
+        told,
         Column("Booking", "text", "reference", href=booking_page),
         Column("What", "text", lambda row: _WHAT[row["kind"]]),
         Column("Status", "text", _status),
@@ -223,7 +221,7 @@ def _changes(rows: _Rows, since: str, choices: Sequence[tuple[str, str, bool]]) 
         Column("Channel", "text", "channel_name"),
         Column("Seen", "instant", "event_at_utc"),
         empty=f"No booking changed in the last {words}.",
-        more=_more(len(told)),
+        most=_SHOWN,
     )
     items: list[Item] = [Block("choices.html.j2", {"label": "Since the last", "choices": choices}), table]
     return Section("What changed", items, note, "changes", "none")
@@ -239,7 +237,7 @@ def _status(row: Mapping[str, Any]) -> str:
 def _ahead(rows: _Rows) -> Section:
     table = listed(
         "Sold-out and weak departures of the next seven days",
-        rows[:_SHOWN],
+        rows,
         Column("Start", "text", lambda row: start_text(row["local_start_at"])),
         Column("Departure", "text", _named, href=departure_page),
         Column("State", "text", "state"),
@@ -248,7 +246,7 @@ def _ahead(rows: _Rows) -> Section:
         Column("Capacity", "number", "capacity", none="unknown"),
         Column("Our guests", "number", "our_pax", none="unknown"),
         empty="No departure of the next seven days is known to be sold out or less than 20 % full.",
-        more=_more(len(rows)),
+        most=_SHOWN,
     )
     note = "After today. Weak: open and less than 20 % full, all sellers' sales counted."
     return Section("Sold out and weak", [table], note, "ahead", "none")
