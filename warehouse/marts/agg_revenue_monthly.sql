@@ -16,13 +16,7 @@
 -- column: first_day_offered: First day of travel of which seats are known; departures before the copy began are not.
 -- column: last_day_offered: Last day of travel of which seats are known.
 -- column: is_complete: Whether all bookings of the month are known through every connection that sold some, as booking_months says.
-with offered as (
-  -- Once for all connections: a booking may be of one that does not read departures.
-  select departure_key, product_key, travel_date, travel_month, capacity
-  from marts.fct_departures
-  where taken is not null and is_followed
-),
-seen as (
+with seen as (
   -- One that several connections see is one: as it was seen last.
   select
     b.*,
@@ -35,9 +29,19 @@ seen as (
   where b.travel_date is not null
 ),
 booked as (
-  select s.*, o.departure_key is not null as is_on_seats
+  -- The departure is the one that its supplier's places are counted from: the booking's own connection may read none.
+  select
+    s.*,
+    o.is_followed and a.status is distinct from 'CLOSED' and a.capacity between 1 and 1000000000
+      and a.vacancies between -1000000000 and a.capacity as is_on_seats
   from seen s
-  left join offered o on o.departure_key = s.departure_key
+  left join marts.shared_departures d
+    on d.supplier_key = s.supplier_key and d.product_id = s.product_id and d.option_id = s.option_id
+    and d.availability_id = s.availability_id
+  left join core.availability a
+    on a.connection_id = coalesce(d.connection_id, s.supplier_key) and a.product_id = s.product_id
+    and a.option_id = s.option_id and a.availability_id = s.availability_id and not a.is_deleted
+  left join marts.agg_occupancy_daily o on o.product_key = s.product_key and o.travel_date = a.local_date
   where s.place = 1 and s.is_sold
 ),
 sold as (
@@ -58,9 +62,11 @@ sold as (
 ),
 seats as (
   select
-    product_key, travel_month, cast(sum(capacity) as bigint) as capacity, min(travel_date) as first_day,
-    max(travel_date) as last_day
-  from offered
+    product_key, travel_month, cast(sum(capacity) as bigint) as capacity,
+    min(case when measured_departures > 0 then travel_date end) as first_day,
+    max(case when measured_departures > 0 then travel_date end) as last_day
+  from marts.agg_occupancy_daily
+  where is_followed
   group by product_key, travel_month
 )
 select
