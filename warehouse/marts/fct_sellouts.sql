@@ -46,8 +46,11 @@ ever as (
   join core.availability a
     on a.connection_id = f.connection_id and a.product_id = f.product_id and a.option_id = f.option_id
     and a.availability_id = f.availability_id
-  -- What services say of a departure that has left is no sell-out.
-  where a.utc_start_at is null or coalesce(a.is_all_day, false) or f.sold_out_at_utc < a.utc_start_at
+  -- What services say of a departure that has left, or of a day that is over, is no sell-out.
+  where case
+    when a.utc_start_at is null or coalesce(a.is_all_day, false)
+      then cast(f.sold_out_at_utc at time zone coalesce(a.time_zone, 'UTC') as date) <= a.local_date
+    else f.sold_out_at_utc < a.utc_start_at end
 ),
 versions as (
   select
@@ -84,16 +87,6 @@ counted as (
   join ever e
     on e.connection_id = s.connection_id and e.product_id = s.product_id and e.option_id = s.option_id
     and e.availability_id = s.availability_id
-),
-placed as (
-  select
-    c.*,
-    p.product_name,
-    c.local_date - cast(
-      c.sold_out_at_utc at time zone coalesce(c.time_zone, p.time_zone, 'UTC') as date
-    ) as days_ahead
-  from counted c
-  left join marts.dim_product p on p.supplier_key = c.supplier_key and p.product_id = c.product_id
 )
 select
   e.supplier_key || '|' || e.product_id || '|' || e.option_id || '|' || e.availability_id as departure_key,
@@ -101,7 +94,7 @@ select
   e.supplier_key || '|' || e.product_id || '|' || e.option_id as option_key,
   e.connection_id,
   e.product_id,
-  coalesce(e.product_name, e.product_id) as product_name,
+  coalesce(p.product_name, e.product_id) as product_name,
   e.option_id,
   coalesce(o.title, o.internal_name, e.option_id) as option_name,
   e.availability_id,
@@ -109,18 +102,19 @@ select
   e.local_date as travel_date,
   substr(cast(e.local_date as text), 1, 7) as travel_month,
   e.sold_out_at_utc,
-  e.days_ahead,
+  e.local_date - cast(
+    e.sold_out_at_utc at time zone coalesce(e.time_zone, p.time_zone, 'UTC') as date
+  ) as days_ahead,
   coalesce(l.was_on_sale, false) as was_on_sale,
   coalesce(l.times_sold_out, 1) as times_sold_out,
   l.reopened_at_utc,
   e.status,
   coalesce(e.status = 'SOLD_OUT', false) as is_sold_out,
   coalesce(e.is_deleted, false) as is_gone
-from placed e
+from counted e
 left join lives l
   on l.connection_id = e.connection_id and l.product_id = e.product_id and l.option_id = e.option_id
   and l.availability_id = e.availability_id
+left join marts.dim_product p on p.supplier_key = e.supplier_key and p.product_id = e.product_id
 left join core.options o
   on o.connection_id = e.connection_id and o.product_id = e.product_id and o.option_id = e.option_id
--- An open day whose time is over is sold out no more.
-where coalesce(e.days_ahead >= 0, true)
