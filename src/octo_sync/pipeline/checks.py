@@ -4,7 +4,7 @@ Works on tables as they were written, so that one mistake does not hide another.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from octo_sync.pipeline import hooks, values
 from octo_sync.pipeline import mistakes as say
 from octo_sync.pipeline.connection import CAPABILITIES
 from octo_sync.pipeline.layers import Layers
+from octo_sync.pipeline.reconciling import ThereTable
 from octo_sync.pipeline.settings import DashboardSettings, NotifySettings, PipelineFile, SyncSettings, Target
 from octo_sync.pipeline.tokens import resolve
 
@@ -171,19 +172,23 @@ def schedule(document: Mapping[str, object], mistakes: list[str]) -> None:
             mistakes.append(f"schedule.{part}: {error.args[0].removeprefix('schedule: ')}")
 
 
+def _other_side(key: str, there: ThereTable, file: PipelineFile | None) -> Iterator[str]:
+    if len(there.kinds) != 1:
+        yield f"{key}: {' and '.join(there.kinds) or 'nothing'} given; expected one of file, dsn, connection"
+    if bool(there.dsn) != bool(there.sql):
+        yield f"{key}: expected dsn and sql together"
+    if not there.file and (there.format.where or there.format.skip_footer):
+        yield f"{key}.format: where and skip_footer are for files; leave the rows out in the query"
+    if there.connection and file and there.connection not in file.connections:
+        hint = values.suggest(there.connection, file.connections)
+        yield f"{key}.connection: there is no connection {say.found(there.connection)}{hint}"
+
+
 def reconciliations(file: PipelineFile | None, mistakes: list[str]) -> None:
     """One other side each, and names that mean something."""
     for name, table in (file.reconcile if file else {}).items():
-        key, there = f"reconcile.{name}", table.there
-        if len(there.kinds) != 1:
-            mistakes.append(
-                f"{key}.there: {' and '.join(there.kinds) or 'nothing'} given; expected one of file, dsn, connection"
-            )
-        if bool(there.dsn) != bool(there.sql):
-            mistakes.append(f"{key}.there: expected dsn and sql together")
-        if there.connection and file and there.connection not in file.connections:
-            hint = values.suggest(there.connection, file.connections)
-            mistakes.append(f"{key}.there.connection: there is no connection {say.found(there.connection)}{hint}")
+        key = f"reconcile.{name}"
+        mistakes += _other_side(f"{key}.there", table.there, file)
         if not table.here and table.date not in {"travel_date", "booking_date"}:
             mistakes.append(f"{key}.date: {say.found(table.date)} needs a query in `here` that gives such a column")
         if file and table.notify:

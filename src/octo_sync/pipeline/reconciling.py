@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, with_config
 
 from octo_sync.model import Horizon
 from octo_sync.pipeline import values
-from octo_sync.pipeline.vocabulary import FORBID, Count, Days, Says, Seconds, Switch, Text, Type, Zone
+from octo_sync.pipeline.vocabulary import FORBID, Count, Days, Says, Seconds, Sql, Switch, Text, Type, Zone
 
 MEASURES = (
     "mismatched",
@@ -102,7 +102,9 @@ class FormatTable:
     time_zone: Zone = "UTC"
     sheet: Text = ""
     header_row: Annotated[Count, Field(ge=1, le=1000)] = 1
+    skip_footer: Annotated[Count, Field(ge=0, le=1000)] = 0
     strip: Annotated[str, BeforeValidator(_pattern)] = ""
+    where: Sql = ""
 
 
 @with_config(FORBID)
@@ -126,15 +128,15 @@ class ThereTable:
             default="none",
         ),
     ] = ""
-    sql: Annotated[Text, Says("The query there; may use `:from` and `:to`.", default="none")] = ""
+    sql: Annotated[Sql, Says("The query there; may use `:from` and `:to`.", default="none")] = ""
     connection: Annotated[Text, Says("Another connection of the pipeline.", default="none")] = ""
     format: Annotated[
         FormatTable,
-        Type("{ delimiter, encoding, decimal, dates, time_zone, sheet, header_row, strip }"),
+        Type("{ delimiter, encoding, decimal, dates, time_zone, sheet, header_row, skip_footer, strip, where }"),
         Says(
             "What is not detected: `encoding` such as cp1252; `decimal` . or ,; `dates` iso, dmy, mdy or serial; "
-            "`time_zone` of times without an offset; `sheet` and `header_row` of a workbook; `strip`, a regular "
-            "expression for a prefix of keys."
+            "`time_zone` of times without an offset; `sheet` and `header_row` of a workbook; `skip_footer`, how many rows at "
+            "the end are no bookings; `strip`, a regular expression for a prefix of keys; `where`, SQL over a file's columns."
         ),
     ] = FormatTable()
 
@@ -150,7 +152,7 @@ class ReconcileTable:
     """One comparison with another system."""
 
     here: Annotated[
-        Text,
+        Sql,
         Says(
             "The query here; `:from` and `:to` are the window's days, both included.",
             default="what was sold and travels in the window",

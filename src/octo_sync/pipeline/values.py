@@ -102,6 +102,15 @@ def plain_text(value: object) -> str:
     return value
 
 
+def sql(value: object) -> str:
+    """A query or condition of 1 to 20,000 characters, of any number of lines."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("expected SQL as a text")
+    if len(value) > 20_000 or not "".join(value.split()).isprintable():  # noqa: PLR2004 - said in the sentence
+        raise ValueError("expected at most 20,000 characters of SQL, without control characters but line ends and tabs")
+    return value
+
+
 def name(value: object) -> str:
     """A name that fits into a key, a file name and an environment variable alike."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):

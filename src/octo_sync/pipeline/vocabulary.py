@@ -37,6 +37,7 @@ def number(value: object) -> float:
 
 
 Text = Annotated[str, BeforeValidator(values.plain_text), Type("text")]
+Sql = Annotated[str, BeforeValidator(values.sql), Type("SQL")]
 Name = Annotated[str, BeforeValidator(values.name), Type("name")]
 Seconds = Annotated[float, BeforeValidator(values.duration), Type("duration")]
 Age = Annotated[float, BeforeValidator(values.age), Type("duration")]

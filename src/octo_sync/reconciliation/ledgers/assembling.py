@@ -12,7 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped] # it ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from octo_sync.errors import LedgerError
-from octo_sync.reconciliation.ledgers import base, values
+from octo_sync.reconciliation.ledgers import base, keeping, values
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
 from octo_sync.reconciliation.ledgers.distinct import Unreadable
 
@@ -38,7 +38,11 @@ def from_files(
         LedgerError: A file, a column or a value cannot be read.
     """
     wanted, as_of = base.same_kinds(wanted), base.look(paths)
-    found = [read(path, label, wanted, form) for path, label in zip(paths, base.labels(paths), strict=True)]
+    asked = keeping.columns(form)
+    found = [
+        keeping.kept(read(path, label, [*wanted, *asked], form), asked, label, form)
+        for path, label in zip(paths, base.labels(paths), strict=True)
+    ]
     return assemble(found, wanted, form, origin=base.origin(paths), as_of=as_of)
 
 
@@ -95,7 +99,7 @@ def read_parquet(paths: Sequence[Path], wanted: Sequence[Wanted], form: Format) 
     return from_files(paths, wanted, form, _parquet)
 
 
-def _parquet(path: Path, label: str, wanted: Sequence[Wanted], _: Format) -> Found:
+def _parquet(path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> Found:
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
@@ -104,8 +108,10 @@ def _parquet(path: Path, label: str, wanted: Sequence[Wanted], _: Format) -> Fou
     except (pa.ArrowException, OSError) as error:
         # Of the library's words only the first line, which is about the file.
         raise LedgerError(f"{label} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
-    columns = [[table.column(names[at])] for at in positions]
-    return Found(columns, Stretch(f"{label}, row ", range(1, table.num_rows + 1)))
+    rows = max(0, table.num_rows - form.skip_footer)
+    notes = [keeping.footer(label, range(rows + 1, table.num_rows + 1))] if rows < table.num_rows else []
+    columns = [[table.column(names[at]).slice(0, rows)] for at in positions]
+    return Found(columns, Stretch(f"{label}, row ", range(1, rows + 1)), tuple(notes))
 
 
 def of_table(table: pa.Table, origin: str, wanted: Sequence[Wanted], form: Format) -> Ledger:

@@ -33,7 +33,9 @@ class Wanted:
 class Format:
     """What the pipeline file says about how values are written; "" means find out.
 
-    `header_row` counts from 1 (lines of a CSV, rows of a sheet). `time_zone` is where clocks without an offset hang.
+    `header_row` counts from 1 (lines of a CSV, rows of a sheet); `skip_footer` rows at the end of each file are none of the
+    ledger's, and neither are those for which `where` is not true (`keeping.py`). `time_zone` is where clocks without an offset
+    hang.
     """
 
     delimiter: str = ""
@@ -42,6 +44,8 @@ class Format:
     dates: Literal["", "iso", "dmy", "mdy", "serial"] = ""
     sheet: str = ""
     header_row: int = 1
+    skip_footer: int = 0
+    where: str = ""
     time_zone: str = "UTC"
 
     def zone(self) -> ZoneInfo:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyarrow import csv as arrow_csv
 
 from octo_sync.errors import LedgerError
-from octo_sync.reconciliation.ledgers import base, encoding
+from octo_sync.reconciliation.ledgers import base, encoding, keeping
 from octo_sync.reconciliation.ledgers.assembling import Found, from_files
 from octo_sync.reconciliation.ledgers.base import Format, Ledger, Stretch, Wanted
 from octo_sync.reconciliation.ledgers.distinct import blank, first
@@ -49,7 +49,7 @@ def _file(path: Path, label: str, wanted: Sequence[Wanted], form: Format) -> Fou
         code, note = encoding.settle(path, label, form.encoding)
         try:
             head = _head(path, label, code, wanted, form)
-            return _read(path, label, code, head, wanted, note)
+            return _read(path, label, code, head, wanted, form, note)
         except UnicodeError:
             raise encoding.bad_bytes(path, code) from None
     except encoding.BadBytes as bad:
@@ -106,12 +106,12 @@ def _head(path: Path, label: str, code: str, wanted: Sequence[Wanted], form: For
 # ── the records ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read(path: Path, label: str, code: str, head: _Head, wanted: Sequence[Wanted], note: str) -> Found:
+def _read(path: Path, label: str, code: str, head: _Head, wanted: Sequence[Wanted], form: Format, note: str) -> Found:
     positions = base.find(head.headers, wanted, head.place)
     width = _width(path, code, head)
     names = [f"c{at}" for at in range(width)]
     # The last column is looked at too: with a delimiter at the end of each row it is one more than the header has.
-    read = [names[at] for at in dict.fromkeys([*positions, width - 1])]
+    read = names if form.skip_footer else [names[at] for at in dict.fromkeys([*positions, width - 1])]
     with path.open("rb") as file:
         text = encoding.Text(file, code, head.delimiter.join([_END] * width))
         try:
@@ -143,16 +143,27 @@ def _read(path: Path, label: str, code: str, head: _Head, wanted: Sequence[Wante
         full = first(pc.invert(blank(table.column(names[-1]))))
         if full is not None:
             raise _ragged(f"{label}, line {numbers[full]}", width, len(head.headers))
-    return _without_blank([table.column(names[at]) for at in positions], numbers, label, [note] if note else [])
+    notes = [note] if note else []
+    if form.skip_footer:
+        there = [n for n, is_empty in enumerate(_empty(table.columns).to_pylist()) if not is_empty]
+        if left := there[-form.skip_footer :]:
+            notes.append(keeping.footer(label, [numbers[at] for at in left]))
+            numbers, table = numbers[: left[0]], table.slice(0, left[0])
+    return _without_blank([table.column(names[at]) for at in positions], numbers, label, notes)
+
+
+def _empty(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Which rows have nothing in any of the columns."""
+    empty = blank(columns[0])
+    for column in columns[1:]:
+        empty = pc.and_(empty, blank(column))
+    return empty
 
 
 def _without_blank(columns: list[pa.ChunkedArray], numbers: Sequence[int], label: str, notes: list[str]) -> Found:
     """Rows that have nothing in any wanted column are none; a note says so where others follow."""
     columns = [pc.utf8_trim_whitespace(column) for column in columns]
-    empty = blank(columns[0])
-    for column in columns[1:]:
-        empty = pc.and_(empty, blank(column))
-    there = pc.invert(empty)
+    there = pc.invert(_empty(columns))
     kept = array("q", pc.indices_nonzero(there).to_pylist()) if not pc.all(there).as_py() else None
     if kept is not None:
         holes = (kept[-1] + 1 if kept else 0) - len(kept)

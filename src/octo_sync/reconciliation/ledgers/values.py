@@ -39,7 +39,7 @@ def read(parts: Sequence[pa.ChunkedArray], kind: ValueKind, form: Format) -> lis
     Raises:
         Unreadable: A value is not of that kind; its rows are rows of the column.
     """
-    parts = [_plain(part) for part in parts]
+    parts = [plain(part) for part in parts]
     if kind in {"instant", "date"}:
         return _moments(parts, kind, form)
     readers, columns = _readers(form)[kind], []
@@ -62,7 +62,7 @@ def _together(
     return columns[0] if len(columns) == 1 else pc.coalesce(*columns)
 
 
-def _plain(part: pa.ChunkedArray) -> pa.ChunkedArray:
+def plain(part: pa.ChunkedArray) -> pa.ChunkedArray:
     """Without encodings; texts are trimmed and null where blank."""
     kind = part.type
     if isinstance(kind, pa.BaseExtensionType):
