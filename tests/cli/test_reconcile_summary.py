@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from tests.flows.reconcile_outcome import UUID, difference, item, items, outcome
+from tests.flows.reconcile_outcome import NOTE, UUID, difference, item, items, outcome
 
 from octo_sync.cli import console
 from octo_sync.cli.reconcile_summary import print_summary
@@ -30,12 +30,13 @@ def said(found=None, *, width=None, color="never", written=(), monkeypatch=None)
 
 
 def test_it_begins_with_the_coverage_and_the_age_of_both_sides():
-    first, second, third, *_ = said()
+    first, second, note, third, *_ = said()
 
     assert first == (
         "Here        octo.read.duckdb, 1,204 rows, seen at its source since 2026-11-22 03:10 UTC, all of the window"
     )
     assert second == "There       exports/ledger-*.csv, 1,198 rows, as of 2026-11-22 02:10 UTC"
+    assert note == f"{' ' * 12}{NOTE}"
     assert third == "Compared    ledger, travel dates 2026-10-18 to 2026-11-22"
     unknown = said(outcome(here=Side(origin="a select", rows=1, complete=False)))[0]
     assert unknown == "Here        a select, 1 row, of unknown age, not all of the window"
@@ -46,7 +47,7 @@ def test_buckets_have_items_and_what_they_add_in_each_currency():
 
     assert "mismatched            3  +0.125 BHD · -24.00 EUR · +1,200 JPY" in lines
     assert "matched           1,181" in lines
-    assert [line.split("  ")[0] for line in said(outcome([]))[5:7]] == ["----------------"[:7], "matched"]
+    assert [line.split("  ")[0] for line in said(outcome([]))[6:8]] == ["----------------"[:7], "matched"]
 
 
 def test_control_totals_are_explained_to_exactly_0_or_it_cries():

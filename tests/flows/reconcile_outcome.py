@@ -23,6 +23,7 @@ from octo_sync.reconciliation.model import (
 NOW = dt.datetime(2026, 11, 22, 4, 0, tzinfo=dt.UTC)
 SEEN = dt.datetime(2026, 11, 22, 3, 10, tzinfo=dt.UTC)
 DAY = dt.date(2026, 11, 20)
+NOTE = "ledger-1.csv: the last 2 rows, from 599 on, were left out (skip_footer)."
 UUID = "0b2c5f0e-1111-4222-8333-{:012d}"
 RULES = Rules(
     name="ledger",
@@ -197,7 +198,7 @@ def outcome(found=None, **more):
     given = {
         "rules": RULES,
         "here": Side(origin="octo.read.duckdb", rows=1204, as_of=SEEN, verified_from=SEEN, complete=True),
-        "there": Side(origin="exports/ledger-*.csv", rows=1198, as_of=SEEN - dt.timedelta(hours=1)),
+        "there": Side(origin="exports/ledger-*.csv", rows=1198, as_of=SEEN - dt.timedelta(hours=1), notes=(NOTE,)),
         "kinds": KINDS,
         "items": found,
         "counts": counts | {Bucket.MATCHED: counts[Bucket.MATCHED] + 1180},

@@ -8,7 +8,7 @@ import stat
 from decimal import Decimal
 
 import pytest
-from tests.flows.reconcile_outcome import SEEN, UUID, difference, here_row, item, items, outcome, there_row
+from tests.flows.reconcile_outcome import NOTE, SEEN, UUID, difference, here_row, item, items, outcome, there_row
 
 from octo_sync.flows.reconcile.page import ITEMS, write_html
 from octo_sync.reconciliation.model import Bucket
@@ -68,7 +68,7 @@ def test_the_head_says_the_sides_the_window_and_the_verdict(tmp_path):
         "Here Source octo.read.duckdb Rows 1,204 As of 2026-11-22 03:10 UTC Seen at its source since 2026-11-22 03:10 UTC "
         "All of the window covered yes"
     )
-    assert "All of the window covered not known" in there
+    assert f"All of the window covered not known How it was read {NOTE}" in there
     assert "Travel dates 2026-10-18 to 2026-11-22 · compared 2026-11-22 04:00 UTC" in page.texts("p", "soft")
     assert page_of(tmp_path / "same.html", outcome([])).texts("p", "good") == [
         "Within the limits: mismatched>0, missing_here>5"

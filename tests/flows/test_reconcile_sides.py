@@ -454,6 +454,26 @@ def test_each_rule_of_the_file_decides(left_out, copy, tmp_path):
         assert outcome.breached == ("2 differences, at most 0 allowed",)
 
 
+def test_what_the_file_leaves_out_is_told_and_a_query_may_have_several_lines(copy, tmp_path):
+    for reference in ("B1", "B2"):
+        book(copy, "ours", reference)
+    rows = ("B1,10.00,EUR,SALE", "B1-F,1.00,EUR,FEE", "B2,10.00,EUR,SALE", ",21.00,,Total")
+    ledger(tmp_path, *rows, head="no,gross,currency,kind")
+    section = (
+        LEDGER.replace('"ledger.csv"', '"ledger.csv", format = { skip_footer = 1, where = "kind <> \'FEE\'" }')
+        + 'here = """\nselect *\n\tfrom marts.fct_bookings -- all of them\nwhere travel_date between :from and :to\n"""\n'
+    )
+    outcome = compared(copy, tmp_path, section)
+    assert counted(outcome) == {"matched": 2}
+    assert outcome.there.rows == 2
+    assert outcome.there.notes == (
+        "ledger.csv: the last 1 row, from 5 on, was left out (skip_footer).",
+        "ledger.csv: 1 row for which where is not true was left out.",
+    )
+    outcome = compared(copy, tmp_path, LEDGER)
+    assert {item.differences[0].code for item in outcome.items} == {"unknown_here", "totals_row"}
+
+
 def test_the_eight_lines_of_the_page_reconcile_its_rows(copy, tmp_path):
     """A spreadsheet's export: decimal commas, days first, wall clocks of Lisbon."""
     page = (ROOT / "docs" / "reconciliation.md").read_text(encoding="utf-8").partition("## The two sides")[0]

@@ -6,7 +6,7 @@ import json
 import stat
 
 import pytest
-from tests.flows.reconcile_outcome import difference, here_row, item, outcome, there_row
+from tests.flows.reconcile_outcome import NOTE, difference, here_row, item, outcome, there_row
 
 from octo_sync.errors import ConfigError
 from octo_sync.flows.reconcile.text import as_document, write_csv
@@ -108,7 +108,7 @@ def test_the_document_is_json_with_exact_texts_and_stable_keys():
     assert document["window"] == {"from": "2026-10-18", "to": "2026-11-22"}
     assert document["there"] == {
         "origin": "exports/ledger-*.csv", "rows": 1198, "as_of": "2026-11-22T02:10:00Z", "verified_from": None,
-        "complete": None,
+        "complete": None, "notes": [NOTE],
     }  # fmt: skip
     assert document["counts"]["matched"] == 1181
     assert set(document["counts"]) == {bucket.value for bucket in Bucket}

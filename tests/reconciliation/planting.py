@@ -98,6 +98,7 @@ HERE = pa.schema(
         *((name, pa.string()) for name in ("status", "product_code", "product_name", "currency")),
         ("travel_date", pa.date32()), ("local_start_at", _CLOCK), ("utc_start_at", _MOMENT), ("utc_created_at", _MOMENT),
         ("utc_updated_at", _MOMENT), ("utc_cancelled_at", _MOMENT), ("utc_expires_at", _MOMENT), ("verified_at_utc", _MOMENT),
+        ("cancellation_refund", pa.string()),
         ("currency_precision", pa.int64()), ("retail_amount", _MONEY), ("net_amount", _MONEY), ("tax_amount", _MONEY),
         ("unit_count", pa.int64()), ("pax_count", pa.int64()),
     ]
@@ -328,6 +329,15 @@ def gross(b: Row) -> Decimal:
     return b["retail_amount"]
 
 
+def is_large(b: Row) -> bool:
+    """Of less than 10,000 minor units no rate can be told."""
+    return gross(b) >= 10_000 * unit(b)
+
+
+def at(amount: Decimal, factor: str, b: Row) -> Decimal:
+    return round(amount * Decimal(factor), b["currency_precision"])
+
+
 FAULTS |= {
     "amount": changed("retail_amount", "other_amount", lambda b: gross(b) + 7 + 77 * unit(b)),
     "few units": changed("retail_amount", "off_by_a_little", lambda b: gross(b) + 3 * unit(b), not_whole_then),
@@ -343,6 +353,10 @@ FAULTS |= {
         "retail_amount", "minor_units", lambda b: 1000 * gross(b), lambda b: b["currency"] == "BHD"
     ),
     "currency": changed("currency", "other_currency", lambda _: "USD"),
+    "twice": changed("retail_amount", "invoiced_twice", lambda b: 2 * gross(b)),
+    "commission of another channel": changed(
+        "net_amount", "other_commission", lambda b: at(gross(b), "0.75", b), is_large
+    ),
     "cancelled after last sync": changed("status", "cancelled_there", lambda _: "XX"),
     "status without a map": changed("status", "not_mapped", lambda _: "on request"),
     "guests": changed("pax_count", "other_guests", lambda b: b["pax_count"] + 1),
@@ -352,6 +366,67 @@ FAULTS |= {
     "no guests": changed("pax_count", "empty_there", lambda _: None),
     "product": changed("product_code", "other_product", lambda b: "T-100" if b["product_code"] != "P00" else "T-101"),
     "product without a map": changed("product_code", "not_mapped", lambda _: "walking"),
+}
+
+
+@fault("a net price with another commission here")
+def _(p, b, _order):
+    if not is_large(b) or b["status"] != "CONFIRMED":
+        return None
+    b["net_amount"] = at(gross(b), "0.7", b)
+    return differs(p, b, ("net_amount", "other_commission"))
+
+
+def with_vat(factor: str, *, up: bool) -> Fault:
+    def plant(p: Planter, b: Row, _: list[Row]) -> Expected | None:
+        if not is_large(b) or b["status"] != "CONFIRMED":
+            return None
+        b["tax_amount"] = None
+        value = at(gross(b), factor, b) if up else round(gross(b) / Decimal(factor), b["currency_precision"])
+        p.ledger[b["booking_uuid"]][0]["gross"] = value
+        return differs(p, b, ("retail_amount", "possibly_vat"), in_key=True)
+
+    return plant
+
+
+FAULTS |= {"VAT on top": with_vat("1.21", up=True), "without VAT": with_vat("1.23", up=False)}
+
+
+@fault("converted")
+def _(p, b, _order):
+    if b["status"] != "CONFIRMED":
+        return None
+    row = p.ledger[b["booking_uuid"]][0]
+    row["cur"], row["gross"], row["net"] = "USD", at(gross(b), "1.1642", b), at(b["net_amount"], "1.1642", b)
+    return differs(p, b, ("currency", "converted"), in_key=True)
+
+
+@fault("kept of a cancelled booking")
+def _(p, b, _order):
+    if b["status"] != "CANCELLED":
+        return None
+    b["cancellation_refund"] = "PARTIAL"
+    p.ledger[b["booking_uuid"]][0]["gross"] = at(gross(b), "0.37", b)
+    return differs(p, b, ("retail_amount", "partly_refunded"), in_key=True)
+
+
+def with_refund(share: str, code: str) -> Fault:
+    def plant(p: Planter, b: Row, _: list[Row]) -> Expected | None:
+        rows = p.ledger[b["booking_uuid"]]
+        back = rows[0] | {"gross": -at(gross(b), share, b)}
+        if b["status"] != "CONFIRMED" or not p.claim(b["product_code"], b["utc_start_at"], back["gross"]):
+            return None
+        rows.append(back)
+        # By the composite alone the amount is a part of the key: the booking has its row, and the refund is one more.
+        alone = item([], [back], "missing_here", ("", "unknown_here"))
+        return by_key(item([b], rows, "duplicate_there", ("", code)), alone)
+
+    return plant
+
+
+FAULTS |= {
+    "refunded by a line": with_refund("1", "refunded"),
+    "partly refunded by a line": with_refund("0.4", "partly_refunded"),
 }
 
 
@@ -531,6 +606,16 @@ def _(p, b, order):
     return by_key(pair, [], pair if len(order) == 1 else apart(b, [row]))
 
 
+@fault("mistyped reference")
+def _(p, b, order):
+    if len(order) > 1 or b["supplier_reference"] is None or b["status"] != "CONFIRMED":
+        return None
+    [row] = p.ledger[b["booking_uuid"]]
+    row |= {"octo_uuid": None, "agent_ref": None, "booking_no": f"{b['supplier_reference'][:-2]}xy"}
+    alone = item([b], [], "missing_there", ("", "key_mistyped")) + item([], [row], "missing_here", ("", "key_mistyped"))
+    return by_key(alone, [])
+
+
 @fault("swapped references")
 def _(p, b, order):
     if len(order) < 2 or any(each["supplier_reference"] is None or each["status"] != "CONFIRMED" for each in order):
@@ -575,7 +660,9 @@ def _(p, b, _order):
 
 
 @fault("missing here, of an order that is here")
-def _(p, b, _order):
+def _(p, b, order):
+    if any(each["supplier_reference"] is None for each in order):
+        return None  # it may be the one meant
     row = stranger(p, b, agent_ref=b["reseller_reference"])
     return everywhere(item([], [row], "missing_here", ("", "unknown_here")))
 
@@ -600,6 +687,16 @@ def _(p, b, order):
     row = stranger(p, b, octo_uuid=None, booking_no=None, agent_ref=b["reseller_reference"])
     unknown = item([], [row], "missing_here", ("", "unknown_here"))
     return by_key(item([], [row], "missing_here", ("", "one_more")), unknown)
+
+
+@fault("totals row")
+def _(p, b, _order):
+    row = dict.fromkeys(p.entry(b)) | {"booking_no": f"Total {b['booking_uuid'][:8]}", "gross": gross(b)}
+    p.ledger[f"a total beside {b['booking_uuid']}"] = [row]
+    # By the composite alone, the column with the word is not read.
+    return by_key(
+        item([], [row], "missing_here", ("", "totals_row")), item([], [row], "missing_here", ("", "unknown_here"))
+    )
 
 
 @fault("missing there")

@@ -14,7 +14,8 @@ from octo_sync.reconciliation.model import FieldRule, KeyRule, Outcome, Rules, S
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 WINDOW = Window(date(2026, 11, 1), date(2026, 11, 30))
 TYPES = {
-    "amount": pa.decimal128(38, 8), "net": pa.decimal128(38, 8), "day": pa.date32(), "guests": pa.int64(),
+    "amount": pa.decimal128(38, 8), "net": pa.decimal128(38, 8), "retail_amount": pa.decimal128(38, 8),
+    "net_amount": pa.decimal128(38, 8), "day": pa.date32(), "guests": pa.int64(),
     "travel_date": pa.date32(), "booking_date": pa.date32(),
     "start": pa.timestamp("us", "UTC"), "start.wall": pa.timestamp("us"), "local": pa.timestamp("us"),
     "utc_start_at": pa.timestamp("us", "UTC"), "local_start_at": pa.timestamp("us"), "changed": pa.timestamp("us", "UTC"),

@@ -304,7 +304,8 @@ def test_a_currency_that_one_side_does_not_say_is_a_difference_and_the_amount_is
     assert amounts(("5", None), ("5", None))[0] == {"matched": 1}
     assert amounts(("5", None), ("5", "EUR"))[1] == [("currency", "empty_here")]
     assert amounts(("5", None), ("9", "EUR"))[1] == [("amount", "other_amount"), ("currency", "empty_here")]
-    assert amounts(("5", "EUR"), ("9", "USD"))[1] == [("currency", "other_currency")]
+    assert amounts(("5", "EUR"), ("9", "USD"))[1] == [("currency", "converted")]
+    assert amounts(("5", "EUR"), ("5", "USD"))[1] == [("currency", "other_currency")]
     assert amounts(("5", "EUR"), ("5", "eur "))[0] == {"matched": 1}
 
 
@@ -500,3 +501,114 @@ def test_a_row_that_is_lost_on_the_way_is_noticed(monkeypatch):
         compared(
             [{"a": "1", "amount": Decimal(1), "currency": "EUR"}], [{"a": "1", "amount": Decimal(1), "currency": "EUR"}]
         )
+
+
+# ── what all rows together show ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def sales(count, **more):
+    return [
+        {"a": f"REF-{n:04d}", "amount": money(f"{10 + n}.50"), "currency": "EUR", "day": date(2026, 11, 1 + n)} | more
+        for n in range(count)
+    ]
+
+
+def test_a_row_without_a_key_that_is_the_sum_of_all_others_is_possibly_a_totals_row():
+    rows = sales(4)
+    for amount, code in ((sum(row["amount"] for row in rows), "totals_row"), (money("50"), "unknown_here")):
+        outcome = compared(rows, [*rows, {"amount": amount}], keys=("a",), fields=("amount", "currency", "day"))
+        [item] = [item for item in outcome.items if item.bucket == "missing_here"]
+        assert item.differences[0].code == code
+    outcome = compared(rows, [*rows, {"a": "REF-9999", "amount": sum(r["amount"] for r in rows)}], keys=("a",))
+    assert [item.differences[0].code for item in outcome.items] == ["unknown_here"], "a booking may be as large"
+
+
+@pytest.mark.parametrize("word", ["Total", "TOTAL EUR", "Gesamtsumme", "Grand total:", "Σ", "合計", "subtotal 3"])
+def test_a_row_that_says_that_it_is_a_total_is_possibly_one(word):
+    rows = sales(2)
+    outcome = compared(rows, [*rows, {"a": word, "amount": money("3")}], keys=("a",))
+    assert [item.differences[0].code for item in outcome.items] == ["totals_row"]
+    assert word in outcome.items[0].differences[0].reason
+
+
+@pytest.mark.parametrize("word", ["Totalisator Tours", "Sumatra 4", "B-Total", "Summer"])
+def test_a_name_that_begins_like_one_is_none(word):
+    rows = sales(2)
+    outcome = compared(rows, [*rows, {"a": word, "amount": money("3")}], keys=("a",))
+    assert [item.differences[0].code for item in outcome.items] == ["unknown_here"]
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "is_typo"),
+    [
+        ("REF-1234", "REF-1243", True),  # two characters swapped
+        ("REF-1234", "REF-12345", True),
+        ("REF-1234", "REF-9876", False),
+        ("R1", "R2", False),  # too short to tell
+    ],
+)
+def test_rows_that_only_one_side_has_and_that_are_alike_but_for_a_few_characters_name_each_other(here, there, is_typo):
+    def one(reference, **values):
+        return {"a": reference, "amount": money("33.10"), "currency": "EUR", "day": date(2026, 11, 9)} | values
+
+    def codes(ours, theirs):
+        outcome = compared(ours, theirs, keys=("a", "b"), fields=("amount", "currency", "day"))
+        assert {str(item.bucket) for item in outcome.items} == {"missing_here", "missing_there"}
+        return {item.differences[0].code for item in outcome.items}, [
+            item.differences[0].reason for item in outcome.items
+        ]
+
+    found, said = codes([one(here)], [one(there)])
+    assert found == ({"key_mistyped"} if is_typo else {"unknown_here", "unknown_there"})
+    if is_typo:
+        assert any(f"a={there}" in reason for reason in said)
+        assert any(f"a={here}" in reason for reason in said)
+    apart = {"unknown_here", "unknown_there"}
+    assert codes([one(here)], [one(there, amount=money("33.20"))])[0] == apart
+    assert codes([one(here)], [one(there), one("OTHER-77")])[0] == apart, "either may be meant"
+    assert codes([one(here, b="AGENT-1")], [one(there, b="WHOLE-9")])[0] == apart, "another key says that it is another"
+
+
+def commission(there_net, *, retail="250.00", here_net="200.00", agreeing=6, others=0):
+    """The reason for a net price, beside pairs that deduct 20 % and others that deduct 30 % on both sides."""
+
+    def one(n, retail, net):
+        return {
+            "a": f"REF-{n:04d}",
+            "connection_id": "agents",
+            "retail_amount": money(retail),
+            "net_amount": money(net),
+            "currency": "EUR",
+        }
+
+    ours = [one(n, f"{100 + n}.00", f"{(100 + n) * 0.8:.2f}") for n in range(agreeing)]
+    ours += [one(50 + n, "200.00", "140.00") for n in range(others)]
+    columns = ("connection_id", "retail_amount")
+    outcome = compared(
+        [*ours, one(99, retail, here_net)],
+        [*ours, one(99, retail, there_net)],
+        keys=("a",),
+        fields=("net_amount", "currency"),
+        columns=columns,
+    )
+    [item] = outcome.items
+    return item.differences[0].code, item.differences[0].reason
+
+
+def test_a_commission_is_named_against_what_the_channels_other_pairs_deduct():
+    code, reason = commission("175.00")
+    assert code == "other_commission"
+    assert reason == "The ledger deducts a commission of 30 %; 6 of 6 other pairs of this channel deduct 20 %."
+    code, reason = commission("200.00", here_net="150.00")
+    assert reason == (
+        "The ledger deducts a commission of 20 %, as 6 of 6 other pairs of this channel do; this copy 40 %."
+    )
+
+
+def test_a_commission_is_not_named_where_it_may_be_chance():
+    assert commission("175.01")[0] == "other_amount", "no whole percent"
+    assert commission("7.00", retail="10.00", here_net="8.00")[0] == "other_amount", (
+        "of a small amount many are near one"
+    )
+    assert commission("175.00", agreeing=4)[0] == "other_amount", "too few pairs"
+    assert commission("175.00", others=2)[0] == "other_amount", "pairs that do not agree among themselves"

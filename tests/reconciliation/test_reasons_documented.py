@@ -33,12 +33,12 @@ def test_the_codes_of_the_docs_are_those_of_the_program():
 @pytest.mark.parametrize(
     ("here", "there", "currency", "precision", "sentence"),
     [
-        ("100.00000000", "127.00000000", "EUR", 2, "The ledger has 27.00 EUR more."),
+        ("100.00000000", "131.00000000", "EUR", 2, "The ledger has 31.00 EUR more."),
         ("2000.00000000", "499.50000000", "EUR", 2, "The ledger has 1,500.50 EUR less."),
         ("5000", "9000", "JPY", 0, "The ledger has 4,000 JPY more."),
         ("1.5", "2.75", "BHD", 3, "The ledger has 1.250 BHD more."),
         ("1", "2.00125", "EUR", 2, "The ledger has 1.00125 EUR more."),
-        ("100", "127", None, None, "The ledger has 27 more."),
+        ("100", "131", None, None, "The ledger has 31 more."),
     ],
 )
 def test_an_amount_in_a_reason_has_its_currency_and_decimals(here, there, currency, precision, sentence):

@@ -922,6 +922,11 @@ def test_a_reconciliation_is_read_with_its_defaults(read):
         ("EUR = 0.01", "EUR = 0.01, relative = 2", "expected a share of 0 to 1"),
         ('file = "ledger-*.csv", ', "", "nothing given; expected one of"),
         ('file = "ledger-*.csv"', 'dsn = "sqlite:///x.db"', "expected dsn and sql together"),
+        (
+            'file = "ledger-*.csv", format = {',
+            'dsn = "sqlite:///x.db", sql = "select 1", format = { where = "a", ',
+            "where and skip_footer are for files",
+        ),
         ('file = "ledger-*.csv"', 'connection = "acne"', 'there is no connection "acne", did you mean "acme"?'),
         ('file = "ledger-*.csv"', 'flie = "a.csv", connection = "acme"', 'no such key, did you mean "file"?'),
         ("map.status", "map.state", "expected a column that `fields` compares"),

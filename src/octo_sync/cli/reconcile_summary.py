@@ -31,6 +31,8 @@ def print_summary(outcome: Outcome, *, written: Sequence[Path] = ()) -> None:
     window = outcome.rules.window
     console.label("Here", _side(outcome.here))
     console.label("There", _side(outcome.there))
+    for note in outcome.there.notes:
+        console.label("", console.clean(note))
     console.label("Compared", f"{console.clean(outcome.rules.name)}, travel dates {window.start} to {window.end}")
     totals = controls(outcome)
     click.echo()

@@ -24,6 +24,12 @@ class LoneCase:
     is_owed: bool = False
     date: str = "travel_date"
     """What the window is about, as `Rules.date` says."""
+    twin: str = ""
+    """The key of the item that only the other side has and that is equal but for a few characters of its key."""
+    word: str = ""
+    """By which the row says that it is a totals row."""
+    is_sum: bool = False
+    """Whether its amount is the sum of all other rows', and it has no key."""
 
 
 def why_alone(case: LoneCase, *, is_here: bool) -> Reason:
@@ -33,6 +39,8 @@ def why_alone(case: LoneCase, *, is_here: bool) -> Reason:
 
 def _why_missing_there(case: LoneCase) -> Reason:
     status = str(case.row.get("status") or "").upper()
+    if case.twin:
+        return "key_mistyped", f"The ledger has {case.twin}, with all else equal: possibly a mistyped key."
     if case.row.get("is_test"):
         return "test_booking", "It is a test booking."
     if status in _UNSOLD:
@@ -46,9 +54,23 @@ def _why_missing_there(case: LoneCase) -> Reason:
     return "unknown_there", "The ledger has no row with any of its keys."
 
 
-def _why_missing_here(case: LoneCase) -> Reason:  # noqa: PLR0911 - one return per reason
+def _why_missing_here(case: LoneCase) -> Reason:
     if case.is_owed:
         return "notification_not_landed", "A notification about it was received and is not fetched yet."
+    if case.word or case.is_sum:
+        says = f'It says "{case.word}"' if case.word else "Its amount is the sum of all other rows"
+        return "totals_row", f"{says}: possibly a totals row. Leave it out with skip_footer or where in there.format."
+    if known := _why_left_out(case):
+        return known
+    if case.twin:
+        return "key_mistyped", f"Here it is {case.twin}, with all else equal: possibly a mistyped key."
+    if case.is_covered is False:
+        return "not_covered", "The copy is incomplete for that month; a full pull may bring it."
+    return "unknown_here", "No booking here has any of its keys."
+
+
+def _why_left_out(case: LoneCase) -> Reason | None:  # noqa: PLR0911 - one return per reason
+    """What the copy knows of a booking with a key of the row; None where it knows none."""
     for known in sorted(case.known, key=lambda each: each["booking_uuid"] in case.compared):
         if known["booking_uuid"] in case.compared:
             return (
@@ -69,9 +91,7 @@ def _why_missing_here(case: LoneCase) -> Reason:  # noqa: PLR0911 - one return p
             "left_out",
             f"It is here ({status}, {does} {day}), but the query of `here` leaves it out.",
         )
-    if case.is_covered is False:
-        return "not_covered", "The copy is incomplete for that month; a full pull may bring it."
-    return "unknown_here", "No booking here has any of its keys."
+    return None
 
 
 def _in_time(case: LoneCase, known: Row) -> tuple[object, str]:
@@ -92,6 +112,12 @@ def why_extra(here: Sequence[Row], there: Sequence[Row], amount: tuple[str, str]
         if whole is not None and all(part is not None for part in parts):
             if sum(part for part in parts if part is not None) == whole:
                 return "split", f"{count} rows share one key and add up to the amount: it was split."
+            refunded = -sum(part for part in parts if part is not None and part < 0)
+            if refunded and sum(part for part in parts if part is not None) + refunded == whole:
+                if refunded == whole:
+                    return "refunded", f"{count} rows share one key: the amount and its refund."
+                if refunded < whole:
+                    return "partly_refunded", f"{count} rows share one key: the amount and a refund of a part of it."
             if all(part == whole for part in parts):
                 return (
                     "entered_twice",

@@ -86,7 +86,7 @@ def _sort(db: duckdb.DuckDBPyConnection, rules: Rules) -> None:
         if telling(rules, key)
     ]
     columns = ", ".join(["day", "id", *(f"{letter}{i}" for i in range(len(rules.keys)) for letter in "kn")])
-    raw = " ".join(f"when {i} then min(k{i}) <> max(k{i})" for i in range(len(rules.keys)))
+    raw = " ".join(f"when {i} then min(n{i}) = max(n{i}) and min(k{i}) <> max(k{i})" for i in range(len(rules.keys)))
     db.execute(
         "insert into plain select item, case "
         "when max(day) < $start or min(day) > $until then 'out_of_window' "

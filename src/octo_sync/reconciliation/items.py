@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import duckdb
 
 from octo_sync.errors import ReconcileError
-from octo_sync.reconciliation import alone, naming, reasons
+from octo_sync.reconciliation import alone, evidence, naming, reasons
 from octo_sync.reconciliation.comparing import DIFFERS, WITHIN
 from octo_sync.reconciliation.model import Acceptance, Bucket, Difference, Earlier, Item, Kind, Rules, Side
-from octo_sync.reconciliation.rows import Row, currencies, currency_of, day_of, instant, meant, shown, total
+from octo_sync.reconciliation.rows import Row, currencies, currency_of, day_of, exact, instant, meant, shown, total
 from octo_sync.reconciliation.sides import wall
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _LOOK_UP = ("booking_uuid", "supplier_reference", "reseller_reference")
 _HELPFUL = (
     "connection_id", "booking_uuid", "supplier_reference", "reseller_reference", "status", "is_test", "product_name",
     "option_name", "travel_date", "local_start_at", "utc_start_at", "booking_date", "utc_created_at", "utc_updated_at",
-    "utc_cancelled_at", "utc_expires_at", "currency", "currency_precision", "retail_amount", "net_amount", "tax_amount",
-    "unit_count", "pax_count", "verified_at_utc",
+    "utc_cancelled_at", "utc_expires_at", "cancellation_refund", "currency", "currency_precision", "retail_amount",
+    "net_amount", "tax_amount", "unit_count", "pax_count", "verified_at_utc",
 )  # fmt: skip
 """Columns here that reasons and readers look at, where the query gives them."""
 
@@ -106,7 +106,8 @@ class Maker:
         uuids = {str(row["booking_uuid"]) for row in rows_here.values() if row.get("booking_uuid")}
         versions, owed = self.facts.versions(uuids), set(self.facts.owed(uuids))
         swapped = self._swapped([each.number for each in raw if each.bucket is Bucket.MISMATCHED], values, keys)
-        lone = self._lone([each for each in raw if not (each.here and each.there)], items)
+        usual = evidence.commissions(db, self.rules, self.here)
+        lone = self._lone(db, [each for each in raw if not (each.here and each.there)], items, keys)
         made = {}
         for each in raw:
             h, t = items[each.number]
@@ -115,7 +116,7 @@ class Maker:
             if each.is_pair:
                 pair = reasons.PairCase(
                     here=h[0], there=t[0], versions=versions.get(uuid or "", ()), is_owed=uuid in owed,
-                    swapped_with=swapped.get(each.number),
+                    swapped_with=swapped.get(each.number), commission=usual.get(str(h[0].get("connection_id"))),
                 )  # fmt: skip
                 differences = self._field_differences(pair, values[each.number])
                 if each.normalised:
@@ -217,7 +218,7 @@ class Maker:
             else:
                 case = reasons.FieldCase(
                     pair=pair, field=rule.here, kind=kind, h=h, t=t, currency=currency, meant=meant(rule.mapping, t),
-                    wall_t=pair.there.get(wall(rule.there)) if kind == "instant" else None,
+                    wall_t=pair.there.get(wall(rule.there)) if kind == "instant" else None, amounts=self._amounts(pair),
                 )  # fmt: skip
                 code, sentence = reasons.because(case)
             differences.append(Difference(rule.here, shown(h), shown(t), delta, currency, sentence, code))
@@ -230,6 +231,11 @@ class Maker:
                 code, sentence = reasons.why_reference(pair, key.name)
                 differences.append(Difference(key.name, h, t, None, currency, sentence, code))
         return differences
+
+    def _amounts(self, pair: reasons.PairCase) -> tuple[Decimal | None, Decimal | None]:
+        """The first amount of a pair, here and there."""
+        rule = next((f for f in self.rules.fields if self.types[f.here] == "amount"), None)
+        return (exact(pair.here.get(rule.here)), exact(pair.there.get(rule.there))) if rule else (None, None)
 
     def _whole(
         self, each: _Raw, h: tuple[Row, ...], t: tuple[Row, ...], lone: alone.LoneCase | None
@@ -256,9 +262,14 @@ class Maker:
         return bucket, Difference("", shown(total_h), shown(total_t), delta, currency, sentence, code)
 
     def _lone(
-        self, lone: list[_Raw], items: Mapping[int, tuple[tuple[Row, ...], tuple[Row, ...]]]
+        self,
+        db: duckdb.DuckDBPyConnection,
+        lone: list[_Raw],
+        items: Mapping[int, tuple[tuple[Row, ...], tuple[Row, ...]]],
+        keys: Mapping[int, str],
     ) -> dict[int, alone.LoneCase]:
         """What is known about the items that only one side has."""
+        twins, totals = self._twins(db, lone, keys), evidence.Totals(db, self.rules, self.types)
         known = self._known({each.number: items[each.number][1][0] for each in lone if each.there})
         column = next((key.there[0] for key in self.rules.keys if key.here == ("booking_uuid",)), "")
         named = {each.number: str(items[each.number][1][0].get(column) or "").strip() for each in lone if each.there}
@@ -276,9 +287,19 @@ class Maker:
             cases[each.number] = alone.LoneCase(
                 row=(h or t)[0], window=self.rules.window, date=self.rules.date, known=bookings, compared=compared,
                 is_owed=named.get(each.number) in owed or any(str(booking["booking_uuid"]) in owed for booking in bookings),
-                is_covered=covered.get(day) if day is not None else None,
+                is_covered=covered.get(day) if day is not None else None, twin=twins.get(each.number, ""),
+                word=totals.word(t[0]) if t else "", is_sum=bool(t) and totals.is_sum(t[0]),
             )  # fmt: skip
         return cases
+
+    def _twins(self, db: duckdb.DuckDBPyConnection, lone: Sequence[_Raw], keys: Mapping[int, str]) -> dict[int, str]:
+        """By number: the key of the item of the other side that is alike but for a mistyped key."""
+        ours = {each.here[0]: each.number for each in lone if len(each.here) == 1}
+        theirs = {each.there[0]: each.number for each in lone if len(each.there) == 1}
+        found = {}
+        for h, t in evidence.twins(db, self.rules, self.types, (list(ours), list(theirs))):
+            found[ours[h]], found[theirs[t]] = keys[theirs[t]], keys[ours[h]]
+        return found
 
     def _known(self, rows: Mapping[int, Row]) -> dict[int, list[Row]]:
         """Bookings of the copy that have a key of a row that is only there, and no other stronger one."""

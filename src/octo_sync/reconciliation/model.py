@@ -145,6 +145,8 @@ class Side:
     """The oldest moment at which a row of it was seen at its source; None where nobody knows."""
     complete: bool | None = None
     """Whether all of the window was covered by answers; None where nobody knows."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know of how it was read, each a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from octo_sync.reconciliation.evidence import Commission
 from octo_sync.reconciliation.rows import Row, exact, plain
 
 __all__ = ["FieldCase", "PairCase", "Reason", "because", "moment", "why_reference"]
@@ -19,6 +20,15 @@ Reason = tuple[str, str]
 _SOLD = ("CONFIRMED", "REDEEMED", "NOSHOW")
 _CENTS = 100
 _FEW = 5
+_PERCENT = Decimal("0.01")
+_TELLING = 10_000
+"""Minor units of an amount of which a rate can be told: of 100.00 a percent is 100 of them, so that few others fit one."""
+_VAT = tuple(
+    Decimal(percent) / 100
+    for percent in ("5", "5.5", "6", "7", "8", "8.1", "9", "10", "12", "13", "14", "15", "16", "17", "18", "19", "20", "21",
+                    "22", "23", "24", "25", "25.5", "27")
+)  # fmt: skip
+"""Usual rates of value added tax."""
 _DAY = timedelta(days=1)
 
 
@@ -34,6 +44,8 @@ class PairCase:
     """A notification was received and what it is about is not landed yet."""
     swapped_with: str | None = None
     """The key of the other item, when this one's ledger row fits that one's row here, and the other way round."""
+    commission: Commission | None = None
+    """What the pairs of its connection that agree deduct."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +61,19 @@ class FieldCase:
     meant: tuple[str, ...] | None = None
     wall_t: datetime | None = None
     """Of an instant: the clock as it is written there."""
+    amounts: tuple[Decimal | None, Decimal | None] = (None, None)
+    """The first amount of the pair, here and there."""
 
     @property
     def units(self) -> int:
         """Decimals of the currency; two where the row here does not say."""
         precision = self.pair.here.get("currency_precision")
         return 2 if precision is None else int(precision)
+
+    @property
+    def unit(self) -> Decimal:
+        """The smallest amount of the currency."""
+        return Decimal(1).scaleb(-self.units)
 
     @property
     def clocks(self) -> tuple[datetime | None, datetime | None]:
@@ -168,13 +187,50 @@ def tax_left_out(case: FieldCase) -> str:
     return ""
 
 
+def invoiced_twice(case: FieldCase) -> str:
+    is_twice = _amounts(case) and case.h and case.t == 2 * case.h
+    return "The ledger has twice as much: possibly invoiced twice." if is_twice else ""
+
+
+def partly_refunded(case: FieldCase) -> str:
+    said = str(case.pair.here.get("cancellation_refund") or "").upper()
+    if said == "PARTIAL" and _amounts(case) and 0 < case.t < case.h:
+        return f"Cancelled with a partial refund; the ledger keeps {_money(case, case.t)} of {_money(case, case.h)}."
+    return ""
+
+
+def other_commission(case: FieldCase) -> str:
+    retail, usual = exact(case.pair.here.get("retail_amount")), case.pair.commission
+    if case.field != "net_amount" or not _amounts(case) or usual is None or not retail or not case.h:
+        return ""
+    ours, theirs = ((1 - net / retail).quantize(_PERCENT) for net in (case.h, case.t))
+    # A whole percent that is exact to the last digit, of an amount so large that few others are.
+    if retail < _TELLING * case.unit or not 0 < theirs < 1 or round(retail * (1 - theirs), case.units) != case.t:
+        return ""
+    others = f"{usual.pairs:,} of {usual.of:,} other pairs of this channel"
+    if theirs == usual.rate != ours:
+        return f"The ledger deducts a commission of {_percent(theirs)}, as {others} do; this copy {_percent(ours)}."
+    return f"The ledger deducts a commission of {_percent(theirs)}; {others} deduct {_percent(usual.rate)}."
+
+
+def possibly_vat(case: FieldCase) -> str:
+    if not _amounts(case) or exact(case.pair.here.get("tax_amount")) or case.h < _TELLING * case.unit:
+        return ""
+    for rate in _VAT:
+        if case.t == round(case.h * (1 + rate), case.units):
+            return f"The ledger has {1 + rate:.4g} times as much: possibly {_percent(rate)} VAT was added."
+        if case.t == round(case.h / (1 + rate), case.units):
+            return f"This copy has {1 + rate:.4g} times as much: possibly {_percent(rate)} VAT was left out."
+    return ""
+
+
 def rounded(case: FieldCase) -> str:
     is_rounded = _amounts(case) and case.t % 1 == 0 and case.h % 1 != 0 and abs(case.t - case.h) < 1
     return "The ledger rounds to whole units." if is_rounded else ""
 
 
 def off_by_a_little(case: FieldCase) -> str:
-    if _amounts(case) and abs(case.t - case.h) <= _FEW * Decimal(1).scaleb(-case.units):
+    if _amounts(case) and abs(case.t - case.h) <= _FEW * case.unit:
         return "The amounts differ by a few minor units, as roundings do."
     return ""
 
@@ -239,6 +295,16 @@ def other_guests(case: FieldCase) -> str:
     return ""
 
 
+def converted(case: FieldCase) -> str:
+    h, t = case.amounts
+    if case.field != "currency" or not h or not t or h == t or h * t < 0:
+        return ""
+    return (
+        f"The currencies differ, so amounts are not compared. {plain(t)} {case.t} for {plain(h)} {case.h} is possibly "
+        f"converted, at a rate of {t / h:.4g}."
+    )
+
+
 def other_currency(case: FieldCase) -> str:
     return "The currencies differ, so amounts are not compared." if case.field == "currency" else ""
 
@@ -259,10 +325,10 @@ _FIELD_RULES: Sequence[Callable[[FieldCase], str]] = (
     notification_not_landed, references_swapped, empty_there, empty_here, test_booking, not_mapped,
     hold_expired, cancelled_there, cancelled_here,
     sign_turned, minor_units, commission_left_out, gross_for_net, price_changed, tax_added, tax_left_out, rounded,
-    off_by_a_little,
+    off_by_a_little, partly_refunded, invoiced_twice, other_commission, possibly_vat,
     wall_clock_as_utc, moved_here, moved_day, moved_time,
     tickets_not_people, guests_changed, other_guests,
-    other_currency, other_product, other_amount,
+    converted, other_currency, other_product, other_amount,
 )  # fmt: skip
 
 
@@ -295,6 +361,10 @@ def _money(case: FieldCase, amount: Decimal) -> str:
     known = case.pair.here.get("currency_precision") is not None
     fraction = fraction.ljust(case.units if known or fraction else 0, "0")
     return f"{Decimal(whole):,}{'.' if fraction else ''}{fraction} {case.currency or ''}".rstrip()
+
+
+def _percent(share: Decimal) -> str:
+    return f"{plain(share * 100)} %"
 
 
 def _amounts(case: FieldCase) -> bool:

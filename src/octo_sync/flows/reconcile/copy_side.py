@@ -134,7 +134,7 @@ def sides(reader: Reader, facts: Facts, here: "pa.Table", ledger: "Ledger") -> t
     covered = [facts.months.get(month) for month in facts.window.months()]
     complete = None if not facts.months else all(covered)
     ours = Side(origin=reader.name, rows=here.num_rows, as_of=seen, verified_from=seen, complete=complete)
-    return ours, Side(origin=ledger.origin, rows=ledger.rows.num_rows, as_of=ledger.as_of)
+    return ours, Side(origin=ledger.origin, rows=ledger.rows.num_rows, as_of=ledger.as_of, notes=ledger.notes)
 
 
 def remembered(reader: Reader, journal: Journal | None, uuids: Collection[str]) -> "Remembered":

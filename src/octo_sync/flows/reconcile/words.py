@@ -129,13 +129,14 @@ def proven(found: Iterable[Control]) -> bool:
 def facts(side: Side) -> dict[str, str | int | datetime]:
     """What is known of a side as a whole."""
     covered = {True: "yes", False: "no, not all of it", None: "not known"}
-    return {
+    said: dict[str, str | int | datetime] = {
         "source": side.origin,
         "rows": side.rows,
         "as of": side.as_of or "not known",
         "seen at its source since": side.verified_from or "not known",
         "all of the window covered": covered[side.complete],
     }
+    return said | ({"how it was read": " ".join(side.notes)} if side.notes else {})
 
 
 def main_amount(outcome: Outcome) -> str | None:

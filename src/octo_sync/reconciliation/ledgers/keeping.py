@@ -38,7 +38,7 @@ def columns(form: Format) -> list[Wanted]:
     parsed = json.loads(text)
     if parsed["error"] or parsed["statements"][0]["node"]["type"] != "SELECT_NODE":
         raise LedgerError(f"where is no condition in SQL: {parsed.get('error_message', 'it is more than one')}.")
-    return [Wanted(name, "text") for name in {name.casefold(): name for name in _named(parsed)}.values()]
+    return [Wanted(name, "text") for name in dict.fromkeys(_named(parsed))]
 
 
 def kept(found: "Found", asked: Sequence[Wanted], label: str, form: Format) -> "Found":
@@ -63,7 +63,7 @@ def kept(found: "Found", asked: Sequence[Wanted], label: str, form: Format) -> "
             ) from None
     true = pa.array(rows, pa.int64())
     left = len(found.stretch.numbers) - len(true)
-    note = f"{label}: {left:,} row{'s' * (left != 1)} for which where is not true were left out."
+    note = f"{label}: {_rows(left)} for which where is not true {_were(left)} left out."
     # What has something in the columns of `where` alone is as blank as it would be without it.
     blank = pa.chunked_array([pa.array([True] * len(found.stretch.numbers))])
     for part in (part for parts in ours for part in parts):
@@ -79,7 +79,15 @@ def kept(found: "Found", asked: Sequence[Wanted], label: str, form: Format) -> "
 
 def footer(label: str, left: Sequence[int]) -> str:
     """What is said of the rows that `skip_footer` leaves out, by their numbers."""
-    return f"{label}: the last {len(left):,} rows, from {left[0]:,} on, were left out (skip_footer)."
+    return f"{label}: the last {_rows(len(left))}, from {left[0]:,} on, {_were(len(left))} left out (skip_footer)."
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _statement(form: Format) -> str:
