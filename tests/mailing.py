@@ -18,7 +18,8 @@ class Inbox:
 
     def __init__(self):
         self.mails, self.logins = [], []
-        self.answer = "250 OK"
+        self.answer, self.goodbye = "250 OK", ""
+        self.seconds = self.greets_after = 0
 
     async def handle_RCPT(self, server, session, envelope, address, options):
         if address.startswith("nobody@"):
@@ -28,7 +29,16 @@ class Inbox:
 
     async def handle_DATA(self, server, session, envelope):
         self.mails.append((envelope, email.message_from_bytes(envelope.content, policy=email.policy.default)))
+        await asyncio.sleep(self.seconds)
         return self.answer
+
+    async def handle_EHLO(self, server, session, envelope, hostname, responses):
+        await asyncio.sleep(self.greets_after)
+        session.host_name = hostname
+        return responses
+
+    async def handle_QUIT(self, server, session, envelope):
+        return self.goodbye or "221 Bye"
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Each exit code means one thing, and an error is one line that says what to do."""
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -245,13 +244,3 @@ def test_sql_that_is_wrong_is_exit_2_and_one_line_with_its_place(looked):
 
     assert done.returncode == 2
     assert "line 2, column 3" in one_line(done.stderr)
-
-
-def test_a_reader_that_leaves_is_no_error(looked):
-    words = " ".join(f"'{w}'" for w in looked.arguments("sql", "--format", "csv", "from availability a, range(2000)"))
-    done = Program(looked.directory)  # the shell starts it
-    assert done.directory
-    code = os.system(f'cd {looked.directory} && bash -c "set -o pipefail; {words} 2>err.txt | head -1 >/dev/null"')  # noqa: S605
-
-    assert os.waitstatus_to_exitcode(code) == 0
-    assert (looked.directory / "err.txt").read_text().count("\n") <= 1

@@ -20,7 +20,8 @@ from tests.dashboard.test_pages import HOSTILE, charts, tiles
 from tests.flows.harness import NOON
 from tests.mailing import serving
 
-from octo_sync.app import serve
+from octo_sync.app import hooks, serve
+from octo_sync.app.notify import send_report
 from octo_sync.dashboard import Source, report_html
 from octo_sync.errors import OctoSyncError
 from octo_sync.pipeline import load
@@ -168,6 +169,15 @@ def test_what_keeps_it_from_being_sent_is_a_sentence(project, to, notify, words)
     done = run(project, "-p", "pipeline.toml", "--mail", to)
     assert done.returncode == 2
     assert words in done.stderr
+
+
+def test_what_nobody_knows_is_said_and_not_sent_again(project, inbox, monkeypatch):
+    inbox.seconds = 60
+    monkeypatch.setattr(hooks.mail, "__kwdefaults__", {"within": 2.0})
+    environ = {"OCTO_SYNC_NOTIFY__SMTP": inbox.url}
+    pipeline = load(project / "pipeline.toml", directory=project, environ={**os.environ, **environ}, overrides={})
+    said = send_report(pipeline, b"<p>", "me@example.com", NOON.date())
+    assert said == "Nobody knows whether the report was sent: it took longer than 2 s."
 
 
 def test_serve_sends_it_on_mondays_and_says_what_keeps_it_from_doing_so(project, inbox):

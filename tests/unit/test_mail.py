@@ -1,8 +1,11 @@
 """Mails go to a real server, by the encryption that is asked for, and what goes wrong names nothing secret."""
 
+import datetime as dt
+import re
 import socket
 import ssl
 import subprocess
+import threading
 import time
 from shutil import which
 
@@ -36,6 +39,8 @@ def test_a_notice_is_a_mail_to_each_address():
 
     ((envelope, mail),) = inbox.mails
     assert (envelope.mail_from, envelope.rcpt_tos) == ("octo@example.com", ["me@example.com", "you@example.com"])
+    assert abs(mail["Date"].datetime - dt.datetime.now(dt.UTC)) < dt.timedelta(minutes=5)
+    assert re.fullmatch(r"<\S+@example\.com>", mail["Message-ID"])
     assert mail["Subject"] == "octo-sync · acme · viator"
     assert mail.get_content().splitlines() == ["acme is stale:", "since 26 h."]
 
@@ -108,6 +113,35 @@ def test_an_address_that_is_refused_is_said_and_the_others_get_it():
 
     assert found == (True, "127.0.0.1 refused 1 of 2 addresses")
     assert [envelope.rcpt_tos for envelope, _ in inbox.mails] == [["me@example.com"]]
+
+
+def test_what_a_server_took_and_did_not_answer_may_have_been_sent():
+    with serving() as inbox:
+        inbox.seconds = 60
+        server = f"smtp://127.0.0.1:{inbox.port}?from=octo+me@example.com"
+        found = hooks.mail(server, ["me@example.com"], "Report", "See the file.", (), within=2)
+
+    assert found == (None, "it took longer than 2 s")
+    assert [envelope.mail_from for envelope, _ in inbox.mails] == ["octo+me@example.com"]
+
+
+def test_what_takes_too_long_before_the_mail_is_handed_over_is_never_sent():
+    with serving() as inbox:
+        inbox.greets_after = 4
+        server = f"smtp://127.0.0.1:{inbox.port}?from=octo@example.com"
+        found = hooks.mail(server, ["me@example.com"], "Report", "See the file.", (), within=1)
+        for thread in [each for each in threading.enumerate() if each.name == "octo-sync hook"]:
+            thread.join(60)
+
+    assert found == (False, "it took longer than 1 s")
+    assert inbox.mails == []
+
+
+def test_a_server_that_does_not_say_goodbye_has_the_mail_all_the_same():
+    with serving() as inbox:
+        inbox.goodbye = "421 too busy"
+        server = f"smtp://127.0.0.1:{inbox.port}?from=octo@example.com"
+        assert hooks.mail(server, ["me@example.com"], "Report", "See the file.", ()) == (True, None)
 
 
 def test_a_server_that_says_nothing_has_so_many_seconds():

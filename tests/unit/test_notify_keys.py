@@ -3,7 +3,7 @@
 import pytest
 
 from octo_sync.errors import ConfigError
-from octo_sync.pipeline import load
+from octo_sync.pipeline import hooks, load
 
 MINIMAL = '[connections.acme]\nbase_url = "https://octo.example.com"\ntoken = { env = "T" }\n'
 
@@ -71,6 +71,13 @@ def test_what_is_told_never_shows_itself(read):
         ('to = "mailto:me@example.com"', "notify.to: expected notify.smtp too"),
         ('to = "mailto:s3cret"\nsmtp = "smtps://me%40example.com@h.example"', "notify.to: expected mail addresses"),
         ('ping = "slack+https://hooks.example.com/s3cret"', "notify.ping: expected an address such as"),
+        ('to = "hooks.slack.com/services/s3cret"', "notify.to: expected mailto:ADDRESS, slack+https://…, "),
+        ('to = "mattermost+https://x.example/s3cret"', "notify.to: expected mailto:ADDRESS, slack+https://…, "),
+        ('to = "slack+ftp://x.example/s3cret"', "notify.to: expected mailto:ADDRESS, slack+https://…, "),
+        ('to = "SLACK+HTTP://x.example/s3cret"', "notify.to: expected https"),
+        ('to = "sh -c \'s3cret"', "notify.to: expected a command; a quote"),
+        ('smtp = "smtps://me%40example.com:s3cret@h.example"', "notify.smtp: expected { env } or { file }"),
+        ('smtp = "smtps://h s3cret.example?from=me@example.com"', "notify.smtp: expected smtps://"),
         ('ping = "mailto:me@example.com"', "notify.ping: expected an address such as"),
         ('report = "https://hooks.example.com/s3cret"', "notify.report: expected mail addresses"),
         ('smtp = "https://me:s3cret@smtp.example.com"', "notify.smtp: expected smtps://"),
@@ -123,3 +130,41 @@ def test_the_hook_of_a_comparison_is_looked_at_as_those_of_notices(read, target,
         read(text)
     assert error.value.mistakes[0].startswith(words)
     assert "s3cret" not in str(error.value.mistakes)
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "where"),
+    [
+        ("Mailto:me@example.com", "mail", "me@example.com"),
+        ("Slack+HTTPS://x.example/A", "slack", "https://x.example/A"),
+        ("teams+https://x.example/A", "teams", "https://x.example/A"),
+        ("HTTPS://hooks.slack.com/A", "slack", "https://hooks.slack.com/A"),
+        ("http://x.example/A", "json", "http://x.example/A"),
+        ("scripts/tell.sh --to https://x.example", "command", "scripts/tell.sh --to https://x.example"),
+    ],
+)
+def test_a_scheme_is_one_in_any_case(text, form, where):
+    assert hooks.hook(text) == (form, where)
+    assert form == "json" or hooks.wrong(text, [], has_server=True) is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["foo(bar)@x.zz", "a@b:c",
+      "me@example.com?subject=x", "=?utf-8?q?x?=@b.com", "g:a@b.com", "a@b..com", "ä@b.com", "a.@b.com", "a@-b.com", "@b.com", "a@"],
+)  # fmt: skip
+def test_what_a_server_would_read_as_another_address_is_none(address):
+    with pytest.raises(ValueError, match="expected mail addresses"):
+        hooks.mail_addresses(f"me@example.com,{address}")
+
+
+def test_addresses_that_are_unusual_are_some():
+    assert hooks.mail_addresses("octo+a.b_c@mail-1.example.co.uk, root@localhost") == [
+        "octo+a.b_c@mail-1.example.co.uk", "root@localhost",
+    ]  # fmt: skip
+
+
+def test_a_mail_servers_password_comes_from_a_variable_or_a_file(read):
+    server = "smtps://me%40example.com:s3cret@h.example"
+    assert read(environ={"OCTO_SYNC_NOTIFY__SMTP": server}).told["smtp"].reveal() == server
+    assert read('[notify]\nsmtp = { env = "M" }\n', {"M": server}).told["smtp"].reveal() == server

@@ -169,6 +169,38 @@ async def test_what_was_missed_and_fails_stays_missed():
     assert known == {"full": at("2026-11-10T02:00")}
 
 
+async def test_what_stands_aside_was_missed_and_fails_keeps_nobody_waiting(monkeypatch):
+    monkeypatch.setattr(schedule, "_AGAIN", 0.01)
+    known, called, written = {"report": at("2026-11-16T07:00"), "full": at("2026-11-10T02:00")}, [], asyncio.Event()
+
+    def ran(name, moment):
+        known[name] = moment
+        if name == "report":
+            written.set()
+
+    schedules = Schedules("UTC", Clock("2026-11-24T12:00"), last_run=known.get, ran=ran)
+
+    async def report():
+        called.append("report")
+        if called.count("report") < 3:
+            raise JournalError("the mail server refuses")
+
+    async def full():
+        called.append("full")
+
+    schedules.cron("report", "0 7 * * mon", report, aside=True)
+    schedules.cron("full", "0 2 * * *", full)
+    try:
+        assert await schedules.start() == ["report", "full"]
+        assert called == ["full"]
+        assert known["report"] == at("2026-11-16T07:00"), "it stays missed until it is done"
+        await asyncio.wait_for(written.wait(), 60)
+        assert known["report"] == at("2026-11-24T12:00")
+        assert called == ["full", "report", "report", "report"]
+    finally:
+        schedules.stop()
+
+
 @pytest.mark.parametrize("fails", ["the call", "writing it down"])
 async def test_what_fails_at_its_time_is_tried_again_and_not_a_day_later(monkeypatch, fails):
     monkeypatch.setattr(schedule, "_AGAIN", 0.01)

@@ -43,7 +43,8 @@ async def test_a_copy_by_schedule_is_asked_of_the_one_that_makes_all_copies():
     made, asked = {}, []
 
     class Schedules:
-        def cron(self, name, expression, run):
+        def cron(self, name, expression, run, *, aside=False):
+            assert aside is (name == "report"), "nothing waits for a mail"
             made[name] = expression, run
 
         def every(self, *_):

@@ -4,15 +4,19 @@ A hook never decides anything: what it does is its own affair, and when it fails
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import shlex
 import smtplib
+import socket
 import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from email.message import EmailMessage
+from email.utils import localtime, make_msgid
 from functools import partial
 from typing import Any
 
@@ -20,8 +24,8 @@ from octo_sync.pipeline.hooks import hook, mail_addresses, mail_server
 
 log = logging.getLogger("octo_sync")
 
-_WITHIN = 30.0
-"""Seconds that a hook may take, all in all."""
+_WITHIN, _WITH_FILES = 30.0, 300.0
+"""Seconds that a hook may take, all in all; and a mail with files, which servers look into before they answer."""
 
 
 def tell(target: str, document: Mapping[str, Any], *, smtp: str = "", within: float = _WITHIN) -> str | None:
@@ -61,9 +65,11 @@ def mail(
     text: str,
     files: Sequence[tuple[str, bytes]],
     *,
-    within: float = _WITHIN,
-) -> tuple[bool, str | None]:
+    within: float = _WITH_FILES,
+) -> tuple[bool | None, str | None]:
     """Send a mail with HTML files (name, content); whether anybody gets it, and what went wrong, or None. Blocking.
+
+    Where the server had the mail and said nothing, nobody knows whether it sends it: None.
 
     Raises:
         ValueError: `smtp` is no mail server's address.
@@ -83,18 +89,19 @@ def ping(address: str, *, within: float = _WITHIN) -> str | None:
 
 
 def _run(command: str, body: bytes, within: float) -> str | None:
+    """What went wrong, or None; without the command, which may be an address that was misspelt."""
     words = shlex.split(command)
     if not words:
         return "there is no command in it"
     try:
         done = subprocess.run(words, input=body, capture_output=True, timeout=within, check=False)  # noqa: S603 - the user's own
     except subprocess.TimeoutExpired:
-        return f"{words[0]} took longer than {within:g} s"
+        return f"the command took longer than {within:g} s"
     except OSError as error:
-        return f"{words[0]}: {error.strerror or type(error).__name__}"
+        return f"the command cannot be started: {error.strerror or type(error).__name__}"
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        return f"{words[0]} ended with {done.returncode}{': ' + said[0][:200] if said else ''}"
+        return f"the command ended with {done.returncode}{': ' + said[0][:200] if said else ''}"
     return None
 
 
@@ -117,37 +124,59 @@ def _call(method: str, address: str, body: bytes | None, within: float) -> str |
 
 def _mail(
     smtp: str, to: Sequence[str], subject: str, text: str, files: Sequence[tuple[str, bytes]], within: float
-) -> tuple[bool, str | None]:
-    server, message, is_sent = mail_server(smtp), EmailMessage(), False
+) -> tuple[bool | None, str | None]:
+    server, message = mail_server(smtp), EmailMessage()
     # A line break would begin another header.
     message["Subject"], message["From"], message["To"] = " ".join(subject.split()), server.sender, ", ".join(to)
+    message["Date"], message["Message-ID"] = localtime(), make_msgid(domain=server.sender.rpartition("@")[2])
     message.set_content(text)
     for name, content in files:
         message.add_attachment(content, maintype="text", subtype="html", filename=name)
+    sending = _Sending()
 
     def send() -> str | None:
-        nonlocal is_sent
         trusted = ssl.create_default_context()
         kind = partial(smtplib.SMTP_SSL, context=trusted) if server.is_encrypted else smtplib.SMTP
+        session = sending.session = kind(server.host, server.port, timeout=within)
         try:
-            with kind(server.host, server.port, timeout=within) as session:
-                session.ehlo()
-                if session.has_extn("starttls"):
-                    session.starttls(context=trusted)
-                elif server.password and not server.is_encrypted:
-                    return f"{server.host} offers no encryption, so it was not told the password"
-                if server.password:
-                    session.login(server.user, server.password)
-                refused = session.send_message(message)
-                is_sent = True
-                return f"{server.host} refused {len(refused)} of {len(to)} addresses" if refused else None
+            session.ehlo()
+            if session.has_extn("starttls"):
+                session.starttls(context=trusted)
+            elif server.password and not server.is_encrypted:
+                return f"{server.host} offers no encryption, so it was not told the password"
+            if server.password:
+                session.login(server.user, server.password)
+            sending.is_sent = None
+            refused = session.send_message(message, server.sender, list(to))
+            sending.is_sent = True
+            return f"{server.host} refused {len(refused)} of {len(to)} addresses" if refused else None
         except smtplib.SMTPResponseException as error:
+            sending.is_sent = False
             return f"{server.host} answered {error.smtp_code}"
         except smtplib.SMTPRecipientsRefused:
+            sending.is_sent = False
             return f"{server.host} refused all addresses"
+        finally:
+            # What it answers to the end of the conversation changes nothing.
+            with contextlib.suppress(Exception):
+                session.quit()
 
-    problem = _bounded(send, within)
-    return is_sent, problem
+    problem = _bounded(send, within, sending.give_up)
+    return sending.is_sent, problem
+
+
+@dataclass(slots=True)
+class _Sending:
+    """A mail on its way. `is_sent` is None from when the server begins to be told of it until it has answered."""
+
+    session: smtplib.SMTP | None = None
+    is_sent: bool | None = False
+
+    def give_up(self) -> None:
+        """Say nothing more to the server, so that what was not sent by now never is."""
+        if self.session is not None and self.session.sock is not None:
+            with contextlib.suppress(OSError):
+                self.session.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _json(content: object) -> bytes:
@@ -173,8 +202,8 @@ def _for_teams(title: str, text: str) -> object:
     return {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
 
 
-def _bounded(work: Callable[[], str | None], within: float) -> str | None:
-    """What the work says, or that it took too long.
+def _bounded(work: Callable[[], str | None], within: float, give_up: Callable[[], None] = lambda: None) -> str | None:
+    """What the work says, or that it took too long; then `give_up` ends what it still does.
 
     In a thread, because a loop may run in this one, and a name that is looked up cannot be cancelled.
     """
@@ -191,4 +220,7 @@ def _bounded(work: Callable[[], str | None], within: float) -> str | None:
     calling = threading.Thread(target=run, name="octo-sync hook", daemon=True)
     calling.start()
     calling.join(within)
-    return said[0] if said else f"it took longer than {within:g} s"
+    if said:
+        return said[0]
+    give_up()
+    return f"it took longer than {within:g} s"

@@ -42,7 +42,7 @@ def smtp_of(pipeline: Pipeline) -> str:
 
 
 def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> str | None:
-    """Send the Overview, one HTML file, by mail; what went wrong although somebody gets it, or None. Blocking.
+    """Send the Overview, one HTML file, by mail; None, or a sentence where not everybody gets it or nobody knows. Blocking.
 
     Args:
         pipeline: `notify.smtp` says by which server.
@@ -64,9 +64,11 @@ def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> str | No
     text = f"How bookings of {pipeline.name} stand: open the attached file in a browser. It needs no network.\n"
     files = [(f"octo-sync-{pipeline.name}-{day}.html", page)]
     is_sent, problem = hooks.mail(smtp, addresses, f"octo-sync · {pipeline.name} · {day}", text, files)
-    if not is_sent:
+    if is_sent is False:
         raise OctoSyncError(f"The report was not sent: {problem}.")
-    return problem
+    if is_sent is None:
+        return f"Nobody knows whether the report was sent: {problem}."
+    return problem and f"The report was sent, but {problem}."
 
 
 class Notifier:

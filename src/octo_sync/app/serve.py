@@ -289,7 +289,8 @@ def _schedules(program: Program, keeper: Keeper) -> Schedules:
     if pipeline.schedule.publish:
         schedules.cron("publish", pipeline.schedule.publish, publish)
     if pipeline.told.get("report"):
-        schedules.cron("report", _MONDAYS, partial(asyncio.to_thread, _report, pipeline, keeper.ports.clock))
+        report = partial(asyncio.to_thread, _report, pipeline, keeper.ports.clock)
+        schedules.cron("report", _MONDAYS, report, aside=True)
     schedules.every("subscriptions", pipeline.webhooks.check_every, check_subscriptions)
     return schedules
 

@@ -20,6 +20,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from octo_sync import __version__, errors
+from octo_sync.cli import streams
 from octo_sync.cli.options import Group
 
 __all__ = ["COMMANDS", "REPLACED", "exit_code", "main", "program", "versions"]
@@ -195,7 +196,7 @@ def exit_code(error: Exception) -> int:
 
 
 class _Terminated(BaseException):
-    """SIGTERM, as an exception, so that everything on the way is closed in order."""
+    """SIGTERM or a terminal that was closed, as an exception, so that everything on the way is closed in order."""
 
 
 def _terminate(*_: object) -> None:
@@ -205,6 +206,8 @@ def _terminate(*_: object) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one branch for each way to end
     """Run the command line and exit."""
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # `nohup` wants it to be ignored
+        signal.signal(signal.SIGHUP, _terminate)
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     state: dict[str, object] = {}
@@ -233,12 +236,8 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
             raise
         _say(error, state)
         code = exit_code(error)
-    except SystemExit as stop:
-        if not isinstance(stop.__context__, BrokenPipeError):
-            raise
-        code = _reader_left()
-    except BrokenPipeError:
-        code = _reader_left()
+    except streams.ReaderLeft:
+        code = 0  # that is its right
     except OSError as error:
         if debug:
             raise
@@ -252,12 +251,12 @@ def program() -> None:
 
     To take modules and their objects apart one by one would be a fifth of a short command's time.
     """
+    streams.settle()
     try:
         main()
     except SystemExit as stop:
-        with contextlib.suppress(OSError):  # a reader that has left
+        with contextlib.suppress(OSError, streams.ReaderLeft):
             sys.stdout.flush()
-            sys.stderr.flush()
         os._exit(stop.code if isinstance(stop.code, int) else 1)
 
 
@@ -272,12 +271,6 @@ _LEFT = {
 def _left(state: Mapping[str, object]) -> str:
     """What a command leaves that a signal has ended."""
     return _LEFT.get(str(state.get("command")), "what was finished stays, run it again to go on")
-
-
-def _reader_left() -> int:
-    """The reader of a pipe went away (`| head`); that is its right, and Python must not complain when it flushes."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 def _mistaken(mistake: click.ClickException) -> None:

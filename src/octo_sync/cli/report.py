@@ -64,7 +64,7 @@ def command(pipeline: str | None, directory: Path, *, to: Path, png: bool, mail:
         if wrong := [mistake for mistake in mistakes if mistake.startswith("notify.smtp: ")]:
             raise ConfigError("Nothing can be sent.", mistakes=tuple(wrong))
         if problem := send_report(loaded, to.read_bytes(), mail, today_at(loaded.schedule.time_zone)):
-            console.trouble(f"octo-sync: the mail was sent, but {problem}")
+            console.trouble(f"octo-sync: {problem}")
             return 5
         console.note(f"sent to {mail}")
     return 0

@@ -83,7 +83,13 @@ def dashboard(document: Mapping[str, object], directory: Path, layers: Layers, m
     return None
 
 
-def notify(settings: NotifySettings, directory: Path, layers: Layers, mistakes: list[str]) -> dict[str, Secret]:
+def notify(
+    settings: NotifySettings,
+    directory: Path,
+    layers: Layers,
+    origins: Mapping[tuple[str, ...], str],
+    mistakes: list[str],
+) -> dict[str, Secret]:
     """Who is told, by key; addresses are secrets, and never repeated."""
     found: dict[str, Secret] = {}
     for key in ("to", "ping", "report", "smtp"):
@@ -99,13 +105,24 @@ def notify(settings: NotifySettings, directory: Path, layers: Layers, mistakes: 
             except ValueError as error:
                 mistakes.append(f"notify.{key}: {error}")
                 continue
-        if why := _not_told(key, told.reveal(), settings):
+        if key == "smtp" and origins.get(("notify", key)) == "pipeline file" and _has_password(target.text):
+            mistakes.append(
+                "notify.smtp: expected { env } or { file } for an address with a password, because this file is read by many"
+            )
+        elif why := _not_told(key, told.reveal(), settings):
             mistakes.append(f"notify.{key}: {why}")
         found[key] = told
     return found
 
 
 _WHAT = {"smtp": "mail server", "report": "mail address"}
+
+
+def _has_password(text: str) -> bool:
+    try:
+        return bool(hooks.mail_server(text).password)
+    except ValueError:
+        return False
 
 
 def _not_told(key: str, text: str, settings: NotifySettings) -> str | None:

@@ -188,7 +188,7 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
     checks.spans(merged.document, mistakes)
     checks.webhooks(merged.document, mistakes)
     shown_to = checks.dashboard(merged.document, directory, layers, mistakes)
-    told = checks.notify(file.notify, directory, layers, mistakes) if file else {}
+    told = checks.notify(file.notify, directory, layers, merged.origins, mistakes) if file else {}
     checks.schedule(merged.document, mistakes)
     checks.reconciliations(file, mistakes)
     files = file or _files_alone(merged.document)

@@ -110,19 +110,22 @@ class Schedules:
         self._last_run, self._ran = last_run, ran
         self._crons: dict[str, str] = {}
         self._calls: dict[str, Call] = {}
+        self._aside: set[str] = set()
         self._scheduler = scheduler or AsyncIOScheduler(
             timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
         self._scheduler.add_listener(_note_failure, EVENT_JOB_ERROR)
 
-    def cron(self, name: str, expression: str, call: Call) -> None:
-        """Call at the times of a five-field cron expression.
+    def cron(self, name: str, expression: str, call: Call, *, aside: bool = False) -> None:
+        """Call at the times of a five-field cron expression. `aside`: nothing waits for it, not even when it was missed.
 
         Raises:
             ConfigError: It is not a cron expression.
         """
         trigger = _trigger(expression, self._time_zone)
         self._crons[name], self._calls[name] = expression, call
+        if aside:
+            self._aside.add(name)
         self._scheduler.add_job(self._until_it_works, trigger, args=[name], id=name)
 
     def every(self, name: str, seconds: float, call: Call) -> None:
@@ -145,7 +148,10 @@ class Schedules:
                 self._ran(name, now)
         for name in late:
             log.info("action=schedule_missed name=%s", name)
-            await self._run(name)
+            if name in self._aside:
+                self._scheduler.modify_job(name, next_run_time=now)
+            else:
+                await self._run(name)
         return late
 
     def next_runs(self) -> dict[str, datetime]:

@@ -5,6 +5,7 @@ DuckDB's settings are locked when the file is open, so no statement can undo the
 """
 
 import re
+import signal
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -242,17 +243,18 @@ def _with_integers(schema: "pa.Schema") -> "tuple[pa.Schema, Callable[[Any], Any
 @contextmanager
 def _running(db: duckdb.DuckDBPyConnection, path: Path, sql: str, timeout: float | None) -> Iterator[None]:
     """The block runs a user's SQL: its errors become one line each, and after `timeout` seconds it is interrupted."""
-    with stopping_after(db, timeout) as is_up:
+    with stopping_after(db, timeout) as stopped:
         try:
             yield
         except (duckdb.Error, RuntimeError) as error:
-            if is_up.is_set():
+            if stopped.is_late:
                 raise WarehouseError(
                     f"The query was stopped after {timeout:g} s; allow more, or ask for less."
                 ) from None
             if isinstance(error, duckdb.InterruptException) or not isinstance(error, duckdb.Error):
-                # DuckDB notices Ctrl+C, which comes to the main thread and to no other.
                 if threading.current_thread() is threading.main_thread():
+                    # DuckDB drops what the signal's handler raised: it is asked once more.
+                    signal.raise_signal(stopped.signal or signal.SIGINT)
                     raise KeyboardInterrupt from None
                 if isinstance(error, duckdb.Error):
                     raise WarehouseError("The query was interrupted before its end; ask again.") from None

@@ -2,8 +2,12 @@
 
 import contextlib
 import re
+import select
+import signal
+import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -33,30 +37,51 @@ def transaction(db: duckdb.DuckDBPyConnection) -> Iterator[None]:
         raise
 
 
+@dataclass(slots=True)
+class Stopped:
+    """Why a statement was interrupted: the time was up, or a signal came."""
+
+    is_late: bool = False
+    signal: int | None = None
+
+
 @contextlib.contextmanager
-def stopping_after(db: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[threading.Event]:
+def stopping_after(db: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[Stopped]:
     """Interrupt whatever statement runs after so many seconds, and those that follow; DuckDB then raises.
 
-    What is yielded is set when the time is up.
+    A signal interrupts it too, in the main thread: Python would handle it only when the statement has ended.
     """
-    is_up, is_done = threading.Event(), threading.Event()
+    stopped, is_done = Stopped(), threading.Event()
+    is_main = threading.current_thread() is threading.main_thread()
+    if not seconds and not is_main:
+        yield stopped
+        return
+    told, tell = socket.socketpair()
+    tell.settimeout(0)
+    before = signal.set_wakeup_fd(tell.fileno(), warn_on_full_buffer=False) if is_main else -1
 
     def interrupt() -> None:
-        if not is_done.wait(seconds):
-            is_up.set()
-            # Again and again: between two statements an interruption says nothing to the next one.
-            while not is_done.wait(_INSIST):
-                db.interrupt()
+        if select.select([told], [], [], seconds or None)[0]:
+            stopped.signal = told.recv(1)[0]
+        else:
+            stopped.is_late = True
+        # Again and again: between two statements an interruption says nothing to the next one.
+        while not is_done.wait(_INSIST):
+            db.interrupt()
 
-    watching = threading.Thread(target=interrupt, daemon=True) if seconds else None
-    if watching:
-        watching.start()
+    watching = threading.Thread(target=interrupt, daemon=True)
+    watching.start()
     try:
-        yield is_up
+        yield stopped
     finally:
+        if is_main:
+            signal.set_wakeup_fd(before)
         is_done.set()
-        if watching:
-            watching.join()
+        with contextlib.suppress(BlockingIOError):  # full of signals: it is awake
+            tell.send(b"\0")
+        watching.join()
+        told.close()
+        tell.close()
 
 
 def _without_values(text: str) -> str:
