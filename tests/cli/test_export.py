@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 import octo_sync
+from octo_sync.errors import ConfigError
+from octo_sync.flows.export import dbt
 from octo_sync.flows.export.files import formula_safe
 
 VALUES = (
@@ -296,6 +298,35 @@ def test_a_dbt_project_has_sources_models_tests_and_what_shows_them(looked, tmp_
     again = looked("export", "dbt", "--to", tmp_path / "dbt")
     assert (again.returncode, "--force" in again.stderr) == (2, True)
     assert not (tmp_path / "dbt" / "dbt_project.yml").exists(), "nothing is written where one file is in the way"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "models").write_text("a file where a folder has to be")
+    assert looked("export", "dbt", "--to", tmp_path / "other").returncode == 2
+    assert [p.name for p in (tmp_path / "other").rglob("*") if p.is_file()] == ["models"]
+    looked.ok("export", "dbt", "--to", f"{tmp_path}/folder.yml/")
+    assert (tmp_path / "folder.yml" / "dbt_project.yml").exists()
+    assert looked("export", "dbt", "--to", "").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "wanted"),
+    [
+        ("postgresql://me%40x:s3cret@h.example:6000/my%20db?sslpassword=s3cret&sslmode=require&sslkey=k.pem",
+         {"host": "h.example", "port": 6000, "user": "me@x", "dbname": "my db", "sslmode": "require", "sslkey": "k.pem"}),
+        ("postgresql:///octo?host=/run/postgresql&user=me&password=s3cret&port=6001",
+         {"host": "/run/postgresql", "port": 6001, "user": "me", "dbname": "octo"}),
+    ],
+)  # fmt: skip
+def test_a_dbt_profile_names_the_database_and_nothing_secret(address, wanted):
+    text = dbt.project([], address, [])["profiles.yml"]
+    (found,) = yaml.safe_load(text)["octo"]["outputs"].values()
+    more = {"type": "postgres", "password": "{{ env_var('PGPASSWORD', '') }}", "schema": "octo_dbt"}
+    assert found == wanted | more
+    assert "s3cret" not in text
+
+
+def test_dbt_takes_one_host():
+    with pytest.raises(ConfigError, match="several hosts"):
+        dbt.project([], "postgresql://me@h1:5432,h2:5433/octo", [])
 
 
 @pytest.mark.deep(2)

@@ -1,8 +1,11 @@
 """An assistant's own client library asks the read copy through the real program."""
 
 import json
+import signal
+import subprocess
 from contextlib import asynccontextmanager
 
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from tests.cli.conftest import CLEAN
@@ -73,3 +76,34 @@ async def test_each_call_sees_what_was_published_last(fresh):
         assert "does not exist yet" in await ask("run_sql", query="select 1")
         fresh.ok("sync")
         assert (await ask("run_sql", query="select count(*) > 0 from core.bookings"))["rows"] == [[True]]
+
+
+@pytest.mark.deep(15)
+async def test_an_answer_that_is_too_long_is_cut_or_refused_in_a_sentence(looked):
+    async with asking(looked) as (_, ask):
+        found = await ask("run_sql", query="select range from range(20000)", limit=10**30)
+        assert (len(found["rows"]), found["truncated"]) == (10_000, True)
+        for query in (
+            "select repeat('x', 1000000) from range(9000)",
+            "select list(range) from range(400000000)",
+        ):
+            said = await ask("run_sql", query=query, limit=9_000)
+            assert "memory" in said or "The answer has" in said, said
+        assert "The answer has" in await ask("run_sql", query="select repeat('x', 3000) from range(1000)", limit=1000)
+        assert (await ask("run_sql", query="select 1"))["rows"] == [[1]]
+
+
+def test_ctrl_c_ends_it_while_it_waits_for_the_assistant(looked):
+    process = subprocess.Popen(
+        looked.arguments("mcp"), cwd=looked.directory, env=CLEAN, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["id"] == 1
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    assert "Traceback" not in process.stderr.read()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()

@@ -80,3 +80,11 @@ def _is_at_work(pid):
     """Whether a process has used more than the second of processor time that it takes to start."""
     times = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK") > 3
+
+
+@pytest.mark.deep(10)
+def test_rows_that_do_not_fit_into_memory_are_a_sentence(looked):
+    done = looked("sql", "--limit", "0", "select range from range(100000000)", real=True)
+    assert done.returncode == 1
+    assert "more memory than it may have" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -150,8 +150,10 @@ def test_a_scheme_is_one_in_any_case(text, form, where):
 
 @pytest.mark.parametrize(
     "address",
-    ["foo(bar)@x.zz", "a@b:c",
-      "me@example.com?subject=x", "=?utf-8?q?x?=@b.com", "g:a@b.com", "a@b..com", "ä@b.com", "a.@b.com", "a@-b.com", "@b.com", "a@"],
+    [
+        "foo(bar)@x.zz", "a@b:c", "me@example.com?subject=x", "=?utf-8?q?x?=@b.com", "g:a@b.com", "a@b..com", "ä@b.com",
+        "a.@b.com", "a@-b.com", "@b.com", "a@",
+    ],
 )  # fmt: skip
 def test_what_a_server_would_read_as_another_address_is_none(address):
     with pytest.raises(ValueError, match="expected mail addresses"):

@@ -238,12 +238,18 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
         code = exit_code(error)
     except streams.ReaderLeft:
         code = 0  # that is its right
-    except OSError as error:
+    except (OSError, MemoryError) as error:
         if debug:
             raise
-        click.echo(f"octo-sync: error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True)
+        click.echo(f"octo-sync: error: {_why(error)}", err=True)
         code = 1
     sys.exit(code)
+
+
+def _why(error: OSError | MemoryError) -> str:
+    if isinstance(error, MemoryError):
+        return "it needs more memory than it may have; ask for fewer rows"
+    return f"{error.strerror or error}: {error.filename or ''}".rstrip(": ")
 
 
 def program() -> None:

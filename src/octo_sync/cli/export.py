@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -121,6 +121,8 @@ def _found(copy: "Copy", directory: Path, name: str, given: Sequence[str], timeo
 
 def _files(items: Sequence[_Item], where: str, form: str | None) -> list[tuple[Path, str]]:
     """Path and format of each. A slash at the end says that it is a folder, there or not; a `Path` would forget it."""
+    if not where:
+        raise click.UsageError("Where to? Name a file, or a folder.")
     target = Path(where)
     many = len(items) > 1 or target.is_dir() or where.endswith(("/", "\\"))
     kind = form or ("" if many else target.suffix.removeprefix(".").lower())
@@ -129,7 +131,7 @@ def _files(items: Sequence[_Item], where: str, form: str | None) -> list[tuple[P
     if not many:
         return [(target, kind)]
     if not kind and len(items) == 1:
-        return [(target, "dbt")]
+        return [(target, "")]
     return [(target / (item.name if item.query is None else f"{item.name}.{kind}"), kind) for item in items]
 
 
@@ -140,13 +142,11 @@ def _write(
         tables, where = copy.tables(), project.published
         shown = [file.sql for file in sql_files(project.directory, "dashboard")]
         files = {path / name: text for name, text in dbt_project(tables, where, shown).items()}
-        if path.suffix in (".yml", ".yaml"):
+        if form in ("yml", "yaml"):
             files = {path: sources(tables)}
-        for file in files:
-            export.free(file, force=force)  # all of them before the first is written
-        for file, text in files.items():
-            with export.writing(file, force=force) as fresh:
-                fresh.write_text(text, encoding="utf-8")
+        with ExitStack() as all_of_them:
+            for file, text in files.items():
+                all_of_them.enter_context(export.writing(file, force=force)).write_text(text, encoding="utf-8")
         return export.Exported(path, len(tables), sum(len(text.encode()) for text in files.values()))
     with _counting(item.name) as tell:
         return export.export(

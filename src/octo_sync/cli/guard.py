@@ -8,11 +8,12 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
 _MEMORY = 4 * 1024**3
-"""Bytes of this process: twice what DuckDB itself may take for a query."""
+"""Bytes that the block may take: twice what DuckDB itself may take for a query."""
 _GRACE = 3.0
 """Seconds after the time is up in which the query may end by itself."""
 
@@ -48,9 +49,20 @@ def _little_memory() -> Iterator[None]:
         yield
         return
     before, most = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = _MEMORY if before == resource.RLIM_INFINITY else min(before, _MEMORY)
+    wanted = _held() + _MEMORY
+    if before != resource.RLIM_INFINITY:
+        wanted = min(before, wanted)
     resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (before, most))
+
+
+def _held() -> int:
+    """Bytes that the process has already: what an earlier query took may not have been given back. 0 where nobody says."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0

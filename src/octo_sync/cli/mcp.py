@@ -1,5 +1,6 @@
 """`octo-sync mcp`: the read copy for assistants, over the Model Context Protocol."""
 
+import signal
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
     from octo_sync.app.reading import Copy, Query
 
-_ROWS = 200
+_ROWS, _MOST = 200, 10_000
+_LARGEST = 2_000_000
+"""Characters of an answer: more than an assistant reads."""
 _SECONDS = 60.0
 """For one query; `guard.bounded` says what happens then."""
 _INSTRUCTIONS = (
@@ -44,8 +47,14 @@ def command(directory: Path, pipeline: str | None) -> int:
     server = MCPServer("octo-sync", instructions=_INSTRUCTIONS, log_level="WARNING")
     for tool in (tools.list_tables, tools.describe_table, tools.list_questions, tools.ask_question, tools.run_sql):
         server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+    # Without a handler of its own the loop would wait for the thread that reads the standard input.
+    signal.signal(signal.SIGINT, _interrupt)
     server.run()
     return 0
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 class _Tools:
@@ -72,7 +81,7 @@ class _Tools:
         return self._read(lambda copy: _answer(copy, found, parameters or {}, limit))
 
     def run_sql(self, query: str, limit: int = _ROWS) -> str:
-        """Run one reading SQL statement. Tables may be named without marts, core or ops. Rows beyond the limit are left out."""
+        """Run one reading SQL statement. Tables may be named without marts, core or ops. At most 10,000 rows come."""
         return self._read(lambda copy: _rows(copy.sql(query, timeout=_SECONDS), limit))
 
     def _read(self, work: "Callable[[Copy], object]") -> str:
@@ -80,9 +89,14 @@ class _Tools:
 
         try:
             with self._turn, options.open_copy(self._project) as copy, guard.bounded(_SECONDS):
-                return console.plain_json(work(copy))
+                text = console.plain_json(work(copy))
         except OctoSyncError as error:
             raise ToolError(str(error)) from None
+        except MemoryError:
+            raise ToolError("The answer needs more memory than it may have; ask for fewer or shorter rows.") from None
+        if len(text) > _LARGEST:
+            raise ToolError(f"The answer has {len(text) / 1e6:.1f} MB; ask for fewer rows or columns.")
+        return text
 
 
 def _answer(
@@ -95,7 +109,7 @@ def _answer(
 
 
 def _rows(query: "Query", limit: int) -> dict[str, Any]:
-    found = query.fetch(max(1, limit))
+    found = query.fetch(min(max(1, limit), _MOST))
     return {"columns": found.columns, "rows": found.rows, "truncated": found.truncated}
 
 

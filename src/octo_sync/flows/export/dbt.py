@@ -8,14 +8,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
 
 from octo_sync.destinations.reading import TableInfo
+from octo_sync.errors import ConfigError
 from octo_sync.tables import all_tables
 from octo_sync.tables.schema import Table
 
 _ATTACHED = "octo"
 """What a DuckDB copy is attached as."""
+_NOT_SECRET = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 _NOT_STAGED = frozenset({"row_hash", "payload_digest", "is_deleted", "deleted_at_utc"})
 _UNIQUE = """\
 {% test unique_together(model, columns) %}
@@ -31,6 +32,9 @@ def project(tables: Sequence[TableInfo], published: Path | str, shown: Iterable[
         tables: Those of the copy.
         published: Its file, or its PostgreSQL address; a password in it is not repeated.
         shown: SQL of the dashboard.
+
+    Raises:
+        ConfigError: The address names more than one host.
     """
     database = _ATTACHED if isinstance(published, Path) else ""
     core = [t for t in all_tables() if t.schema == "core" and not t.private]
@@ -80,16 +84,22 @@ def _output(published: Path | str) -> dict[str, object]:
     if isinstance(published, Path):
         copy = {"path": str(published.resolve()), "alias": _ATTACHED, "read_only": True}
         return {"type": "duckdb", "path": "octo_dbt.duckdb", "attach": [copy]}
-    parts = urlsplit(published)
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - an extra, which who reads a server has
+
+    parts = {name: str(value) for name, value in conninfo_to_dict(published).items()}
+    if "," in parts.get("port", "") + parts.get("host", ""):
+        raise ConfigError(
+            "The destination names several hosts, and dbt takes one; export the file sources.yml instead."
+        )
     return {
         "type": "postgres",
-        "host": parts.hostname or "",
-        "port": parts.port or 5432,
-        "user": unquote(parts.username or ""),
+        "host": parts.get("host", "localhost"),
+        "port": int(parts.get("port", 5432)),
+        "user": parts.get("user", ""),
         "password": "{{ env_var('PGPASSWORD', '') }}",
-        "dbname": parts.path.lstrip("/"),
+        "dbname": parts.get("dbname", ""),
         "schema": "octo_dbt",
-        **{name: values[0] for name, values in parse_qs(parts.query).items() if name.startswith("ssl")},
+        **{name: parts[name] for name in _NOT_SECRET if name in parts},
     }
 
 
