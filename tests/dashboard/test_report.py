@@ -169,6 +169,7 @@ def test_what_keeps_it_from_being_sent_is_a_sentence(project, to, notify, words)
     done = run(project, "-p", "pipeline.toml", "--mail", to)
     assert done.returncode == 2
     assert words in done.stderr
+    assert not (project / "report.html").exists(), "it is said before anything is made"
 
 
 def test_what_nobody_knows_is_said_and_not_sent_again(project, inbox, monkeypatch):

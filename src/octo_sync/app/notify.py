@@ -41,6 +41,21 @@ def smtp_of(pipeline: Pipeline) -> str:
     return server.reveal() if server else ""
 
 
+def addressed(pipeline: Pipeline, to: str) -> tuple[str, list[str]]:
+    """By which server a mail is sent, and to which addresses.
+
+    Raises:
+        ConfigError: There is no mail server, or one of the addresses is none.
+    """
+    smtp = smtp_of(pipeline)
+    if not smtp:
+        raise ConfigError("notify.smtp names no mail server, so nothing can be sent; see docs/monitoring.md.")
+    try:
+        return smtp, mail_addresses(to)
+    except ValueError as error:
+        raise ConfigError(f"{error}.") from None
+
+
 def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> str | None:
     """Send the Overview, one HTML file, by mail; None, or a sentence where not everybody gets it or nobody knows. Blocking.
 
@@ -51,16 +66,10 @@ def send_report(pipeline: Pipeline, page: bytes, to: str, day: date) -> str | No
         day: Today, for its name.
 
     Raises:
-        ConfigError: There is no mail server, or one of the addresses is none.
+        ConfigError: As of `addressed`.
         OctoSyncError: Nobody gets it; the sentence says why.
     """
-    smtp = smtp_of(pipeline)
-    if not smtp:
-        raise ConfigError("notify.smtp names no mail server, so nothing can be sent; see docs/monitoring.md.")
-    try:
-        addresses = mail_addresses(to)
-    except ValueError as error:
-        raise ConfigError(f"{error}.") from None
+    smtp, addresses = addressed(pipeline, to)
     text = f"How bookings of {pipeline.name} stand: open the attached file in a browser. It needs no network.\n"
     files = [(f"octo-sync-{pipeline.name}-{day}.html", page)]
     is_sent, problem = hooks.mail(smtp, addresses, f"octo-sync · {pipeline.name} · {day}", text, files)

@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from octo_sync.app.machine import SystemClock, today_at
-from octo_sync.app.notify import send_report
+from octo_sync.app.notify import addressed, send_report
 from octo_sync.cli import console, options
 from octo_sync.dashboard import Source, report_html
 from octo_sync.errors import ConfigError
 from octo_sync.flows.export.files import writing
+from octo_sync.pipeline import Pipeline
 
 _BROWSERS = (
     "chromium",
@@ -48,6 +49,7 @@ def command(pipeline: str | None, directory: Path, *, to: Path, png: bool, mail:
     """
     project = options.places(directory, pipeline)
     browser = _browser() if png else ""
+    loaded = _able_to_send(project, mail) if mail is not None else None
 
     source = Source(project.published, project.directory, now=SystemClock().now)
     if project.pipeline:
@@ -58,16 +60,22 @@ def command(pipeline: str | None, directory: Path, *, to: Path, png: bool, mail:
         picture = to.with_suffix(".png")
         _draw(browser, to, picture)
         console.note(f"{picture} · {console.bytes_text(picture.stat().st_size)}")
-    if mail is not None:
-        loaded = options.with_pipeline(project)
-        _, mistakes = options.without_tokens(loaded.path, project.directory)
-        if wrong := [mistake for mistake in mistakes if mistake.startswith("notify.smtp: ")]:
-            raise ConfigError("Nothing can be sent.", mistakes=tuple(wrong))
+    if loaded is not None and mail is not None:
         if problem := send_report(loaded, to.read_bytes(), mail, today_at(loaded.schedule.time_zone)):
             console.trouble(f"octo-sync: {problem}")
             return 5
         console.note(f"sent to {mail}")
     return 0
+
+
+def _able_to_send(project: options.Places, mail: str) -> Pipeline:
+    """The pipeline, which names the mail server; what keeps a mail from being sent is said before anything is made."""
+    loaded = options.with_pipeline(project)
+    _, mistakes = options.without_tokens(loaded.path, project.directory)
+    if wrong := [mistake for mistake in mistakes if mistake.startswith("notify.smtp: ")]:
+        raise ConfigError("Nothing can be sent.", mistakes=tuple(wrong))
+    addressed(loaded, mail)
+    return loaded
 
 
 def write(source: "Source", target: Path) -> None:
