@@ -9,10 +9,7 @@ import contextlib
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+from typing import Any, TextIO
 
 __all__ = ["ReaderLeft", "settle"]
 
@@ -22,7 +19,7 @@ class ReaderLeft(BaseException):
 
 
 class _Out(io.FileIO):
-    def write(self, data: "Buffer", /) -> int:
+    def write(self, data: Any, /) -> int:  # noqa: ANN401 - any bytes
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -30,7 +27,7 @@ class _Out(io.FileIO):
 
 
 class _Err(io.FileIO):
-    def write(self, data: "Buffer", /) -> int:
+    def write(self, data: Any, /) -> int:  # noqa: ANN401 - any bytes
         with contextlib.suppress(OSError):
             return super().write(data)
         return memoryview(data).nbytes

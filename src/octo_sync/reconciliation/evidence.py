@@ -1,10 +1,11 @@
-"""What only all rows together show: usual commissions, rows that are alike but for a key, totals rows."""
+"""What only all rows together show: usual commissions, swapped and mistyped keys, totals rows."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -97,6 +98,37 @@ def twins(
             "select h, t from alike where of_h = 1 and of_t = 1 and is_typo order by h"
         ).fetchall()
     ]
+
+
+def swapped(
+    rules: Rules,
+    types: Mapping[str, Kind],
+    numbers: Sequence[int],
+    values: Mapping[int, tuple[Any, ...]],
+    keys: Mapping[int, str],
+) -> dict[int, str]:
+    """Pairs of which each one's row there fits the other one's row here; by number, the other one's key.
+
+    Two rows fit when one key of theirs is the same, or all that tells bookings apart and two things at least: an amount
+    alone is the same by chance.
+    """
+    telling = [i for i, f in enumerate(rules.fields) if types[f.here] in ("amount", "instant", "date", "whole")]
+    shapes = [(telling, 2), *(([len(rules.fields) + i], 1) for i in range(len(rules.keys)))]
+    found: dict[int, str] = {}
+    for places, least in shapes:
+        here = {number: tuple(values[number][3 * i + 1] for i in places) for number in numbers}
+        there = {number: tuple(values[number][3 * i + 2] for i in places) for number in numbers}
+        by_here = defaultdict(list)
+        for number, shape in here.items():
+            by_here[shape].append(number)
+        for number in numbers:
+            h, t = here[number], there[number]
+            if sum(a != b and b is not None for a, b in zip(h, t, strict=True)) < least:
+                continue
+            others = by_here.get(t, ())
+            if len(others) == 1 and there[others[0]] == h and len(by_here[h]) == 1:
+                found.setdefault(number, keys[others[0]])
+    return found
 
 
 class Totals:

@@ -105,7 +105,9 @@ class Maker:
         values = self._values(db)
         uuids = {str(row["booking_uuid"]) for row in rows_here.values() if row.get("booking_uuid")}
         versions, owed = self.facts.versions(uuids), set(self.facts.owed(uuids))
-        swapped = self._swapped([each.number for each in raw if each.bucket is Bucket.MISMATCHED], values, keys)
+        swapped = evidence.swapped(
+            self.rules, self.types, [each.number for each in raw if each.bucket is Bucket.MISMATCHED], values, keys
+        )
         usual = evidence.commissions(db, self.rules, self.here)
         lone = self._lone(db, [each for each in raw if not (each.here and each.there)], items, keys)
         made = {}
@@ -330,34 +332,6 @@ class Maker:
             return frozenset()
         column = self.here.column("booking_uuid")
         return frozenset(column.filter(pc.is_in(column, pa.array(sorted(uuids), column.type))).to_pylist())
-
-    def _swapped(
-        self, numbers: list[int], values: Mapping[int, tuple[Any, ...]], keys: Mapping[int, str]
-    ) -> dict[int, str]:
-        """Pairs of which each one's row there fits the other one's row here; by number, the other one's key.
-
-        Two rows fit when one key of theirs is the same, or all that tells bookings apart and two things at least: an amount
-        alone is the same by chance.
-        """
-        telling = [
-            i for i, f in enumerate(self.rules.fields) if self.types[f.here] in ("amount", "instant", "date", "whole")
-        ]
-        shapes = [(telling, 2), *(([len(self.rules.fields) + i], 1) for i in range(len(self.rules.keys)))]
-        found: dict[int, str] = {}
-        for places, least in shapes:
-            here = {number: tuple(values[number][3 * i + 1] for i in places) for number in numbers}
-            there = {number: tuple(values[number][3 * i + 2] for i in places) for number in numbers}
-            by_here = defaultdict(list)
-            for number, shape in here.items():
-                by_here[shape].append(number)
-            for number in numbers:
-                h, t = here[number], there[number]
-                if sum(a != b and b is not None for a, b in zip(h, t, strict=True)) < least:
-                    continue
-                others = by_here.get(t, ())
-                if len(others) == 1 and there[others[0]] == h and len(by_here[h]) == 1:
-                    found.setdefault(number, keys[others[0]])
-        return found
 
     # ── when ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

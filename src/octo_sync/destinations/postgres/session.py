@@ -63,16 +63,24 @@ def _driver() -> Any:  # noqa: ANN401 - the module
     return psycopg
 
 
-def place(address: str) -> str:
-    """What a database is called in sentences: `octo at db.example`, never with a user or a password."""
-    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - as above
+def parts_of(address: str) -> dict[str, str]:
+    """What an address says, by libpq's names: `host`, `port`, `user`, `dbname`, `sslmode`, ….
 
+    Raises:
+        WarehouseError: It is none.
+    """
+    psycopg = _driver()
     try:
-        parts = conninfo_to_dict(address)
-    except _driver().Error:
+        return {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(address).items()}
+    except psycopg.Error:
         raise WarehouseError(
             "The PostgreSQL address cannot be read; expected for example postgresql://octo@db.example/octo."
         ) from None
+
+
+def place(address: str) -> str:
+    """What a database is called in sentences: `octo at db.example`, never with a user or a password."""
+    parts = parts_of(address)
     return f"{parts.get('dbname') or parts.get('user') or 'the database'} at {parts.get('host') or 'the local server'}"
 
 
@@ -89,7 +97,7 @@ def connect(
     """
     psycopg = _driver()
     name = place(address)
-    given = psycopg.conninfo.conninfo_to_dict(address)
+    given = parts_of(address)
     settings = {key: value for key, value in _SESSION.items() if key not in given}
     with translated(name):
         # Prepared statements would be planned for lists of any length; and a pooler may stand between.

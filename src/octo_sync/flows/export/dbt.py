@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from octo_sync.destinations.postgres.session import parts_of
 from octo_sync.destinations.reading import TableInfo
 from octo_sync.errors import ConfigError
 from octo_sync.tables import all_tables
@@ -84,9 +85,7 @@ def _output(published: Path | str) -> dict[str, object]:
     if isinstance(published, Path):
         copy = {"path": str(published.resolve()), "alias": _ATTACHED, "read_only": True}
         return {"type": "duckdb", "path": "octo_dbt.duckdb", "attach": [copy]}
-    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - an extra, which who reads a server has
-
-    parts = {name: str(value) for name, value in conninfo_to_dict(published).items()}
+    parts = parts_of(published)
     if "," in parts.get("port", "") + parts.get("host", ""):
         raise ConfigError(
             "The destination names several hosts, and dbt takes one; export the file sources.yml instead."
