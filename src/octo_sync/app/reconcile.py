@@ -132,11 +132,11 @@ def _make(
     return Made(outcome, tuple(wanted), problem)
 
 
-def show(pipeline: Pipeline) -> bool:
+def show(pipeline: Pipeline, *, command: str = "reconcile") -> bool:
     """Have readers see what was kept, with a publish; False when another process owns the project, which does it itself."""
 
     async def run() -> bool:
-        async with open_project(pipeline, command="reconcile") as project:
+        async with open_project(pipeline, command=command) as project:
             mirror_and_publish(project.ports)
         return True
 

@@ -50,6 +50,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "report": "Save the dashboard's Overview as one self-contained HTML file.",
         "mcp": "Let an assistant ask the read copy, over the Model Context Protocol.",
         "reconcile": "Compare the copy with a ledger, CRM or other system; explain every difference.",
+        "close": "Close a month of travel: its figures stay, later changes are adjustments.",
     },
     "Look after": {
         "subscriptions": "Manage the webhook subscription at each service.",
@@ -74,6 +75,7 @@ REPLACED = {
     "db version": "octo-sync db migrate --check",
     "drift accept": "octo-sync drift --accept PATH",
     "drift list": "octo-sync drift",
+    "sandbox reset": "another start of octo-sync sandbox serve",
     "quarantine drop": "octo-sync quarantine --drop ID",
     "quarantine list": "octo-sync quarantine",
     "quarantine retry": "octo-sync quarantine --retry ID",

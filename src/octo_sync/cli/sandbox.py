@@ -142,17 +142,6 @@ def trigger(event: str, pipeline: str | None, directory: Path, *, count: int, js
     return 0
 
 
-@command.command("reset")
-@click.option("--url", default="http://127.0.0.1:8808", show_default=True, help="Where the sandbox listens.")
-def reset(*, url: str) -> int:
-    """Put a running sandbox back to how it started."""
-    if not url.startswith(("http://", "https://")):
-        raise click.UsageError(f"--url {url!r}: expected an address such as http://127.0.0.1:8808.")
-    _control(url, "reset")
-    click.echo(f"{console.styled('reset', fg='green')}  {_origin(url)}")
-    return 0
-
-
 def _origin(url: str) -> str:
     return url.rstrip("/").removesuffix("/octo/v1")
 

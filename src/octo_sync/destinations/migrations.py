@@ -22,7 +22,10 @@ class Step:
     statements: tuple[str, ...] = ()
 
 
-STEPS: tuple[Step, ...] = (Step(1, "The first tables."),)
+STEPS: tuple[Step, ...] = (
+    Step(1, "The first tables."),
+    Step(2, "Closed months of travel: ops.closed_periods and ops.closed_bookings."),
+)
 """In order, without a gap. What was released is never changed again."""
 
 SCHEMA_VERSION = STEPS[-1].version

@@ -1,5 +1,6 @@
 """The journal: what is owed, durably. `Journal.open(path, clock=clock)`; see `journal/root.py`."""
 
+from octo_sync.journal.closings import ClosedBooking, Closing
 from octo_sync.journal.copying import copy_journal, is_in_use, locked
 from octo_sync.journal.erasures import GONE, Erased, Erasure
 from octo_sync.journal.lease import Lease
@@ -32,6 +33,8 @@ __all__ = [
     "GONE",
     "MOST_DIFFERENCES",
     "Backlog",
+    "ClosedBooking",
+    "Closing",
     "Delivery",
     "DeliveryCount",
     "DifferenceCount",

@@ -5,10 +5,12 @@ from typing import Any
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_end, month_start
+from octo_sync.dashboard.links import booking_page, booking_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
 from octo_sync.flows import wording
+from octo_sync.flows.periods import CAUSES
 
 _BACK = 3
 _ROWS = 200
@@ -41,6 +43,13 @@ def build(source: Source, filters: Filters) -> View:
                 "Bookings made by the month's last day, not cancelled by then, that travel later: each by its present day of "
                 "travel and price. A month in progress counts what is on the books now. Open-dated bookings are in no row, "
                 "nor is travel after the last day asked for.",
+            ),
+            Section(
+                "Closed months",
+                _closed(source, {"channel": filters.channel, "currency": filters.currency}),
+                "octo-sync close 2026-10 closes a month. Its figures stay as they were, and what changes later is an "
+                "adjustment; then and adjustments are now.",
+                "closed",
             ),
         ],
         Filters(first=first, last=last, channel=filters.channel, currency=filters.currency),
@@ -120,6 +129,46 @@ def _deferred(rows: list[dict[str, Any]]) -> Table:
         Column("Complete", "yes", "is_complete"),
         empty="Nothing was on the books for travel after these months.",
     )
+
+
+def _closed(source: Source, asked: dict[str, Any]) -> list[Table]:
+    """Closed months, whatever months the page shows; and, where there are any, what changed in them."""
+    figures, changes = source.rows("finance_closed", **asked), source.rows("finance_adjustments", **asked)
+    months = listed(
+        "Closed months of travel: figures then, adjustments, figures now",
+        figures,
+        Column("Travel month", "month", "period"),
+        Column("Channel", "text", "channel_name", none="no bookings"),
+        Column("Net then", "money", "net_amount", none="unknown"),
+        Column("Net adjustment", "money", "net_adjustment"),
+        Column("Net now", "money", "net_now", none="unknown"),
+        Column("Retail then", "money", "retail_amount", none="unknown"),
+        Column("Retail adjustment", "money", "retail_adjustment"),
+        Column("Retail now", "money", "retail_now", none="unknown"),
+        Column("Bookings then", "number", "bookings"),
+        Column("Adjustments", "number", "adjustments"),
+        Column("Closed", "instant", "closed_at_utc"),
+        Column("Complete then", "yes", "was_complete"),
+        empty="No month is closed.",
+        most=_ROWS,
+        others="marts.closed_periods has all of them",
+    )
+    if not changes:
+        return [months]
+    adjustments = listed(
+        "Adjustments of closed months, the latest first",
+        changes,
+        Column("Travel month", "month", "period"),
+        Column("Booking", "text", booking_text, href=booking_page),
+        Column("Cause", "text", lambda row: CAUSES[row["cause"]]),
+        Column("Net", "money", "net_adjustment"),
+        Column("Retail", "money", "retail_adjustment"),
+        Column("Channel", "text", "channel_name"),
+        Column("Seen", "instant", "changed_at_utc", none="unknown"),
+        most=_ROWS,
+        others="marts.period_adjustments has all of them",
+    )
+    return [months, adjustments]
 
 
 PAGE = Page("finance", "Finance", 55, build, frozenset({"dates", "channel", "currency"}))

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import select
 import signal
 import socket
 import threading
@@ -52,36 +51,64 @@ def stopping_after(db: duckdb.DuckDBPyConnection, seconds: float | None) -> Iter
     A signal interrupts it too, in the main thread: Python would handle it only when the statement has ended.
     """
     stopped, is_done = Stopped(), threading.Event()
-    is_main = threading.current_thread() is threading.main_thread()
-    if not seconds and not is_main:
-        yield stopped
-        return
-    told, tell = socket.socketpair()
-    tell.settimeout(0)
-    before = signal.set_wakeup_fd(tell.fileno(), warn_on_full_buffer=False) if is_main else -1
 
     def interrupt() -> None:
-        if select.select([told], [], [], seconds or None)[0]:
-            stopped.signal = told.recv(1)[0]
-        else:
+        if not is_done.wait(seconds):
             stopped.is_late = True
-        # Again and again: between two statements an interruption says nothing to the next one.
-        while not is_done.wait(_INSIST):
-            db.interrupt()
+            # Again and again: between two statements an interruption says nothing to the next one.
+            while not is_done.wait(_INSIST):
+                db.interrupt()
 
-    watching = threading.Thread(target=interrupt, daemon=True)
-    watching.start()
+    watching = threading.Thread(target=interrupt, daemon=True) if seconds else None
+    if watching:
+        watching.start()
+    if threading.current_thread() is threading.main_thread():
+        _signals.listen()
+        _signals.running[id(stopped)] = db, stopped
     try:
         yield stopped
     finally:
-        if is_main:
-            signal.set_wakeup_fd(before)
+        _signals.running.pop(id(stopped), None)
         is_done.set()
-        with contextlib.suppress(BlockingIOError):  # full of signals: it is awake
-            tell.send(b"\0")
-        watching.join()
-        told.close()
-        tell.close()
+        if watching:
+            watching.join()
+
+
+class _Signals:
+    """Interrupts the statements that run in the main thread as soon as a signal comes to the process.
+
+    One for the process, and for ever: streams end in any order, and not always in the thread that began them.
+    """
+
+    def __init__(self) -> None:
+        self.running: dict[int, tuple[duckdb.DuckDBPyConnection, Stopped]] = {}
+        self._ends: tuple[socket.socket, socket.socket] | None = None
+        self._never = threading.Event()
+
+    def listen(self) -> None:
+        """Have Python tell of signals, unless a loop is told of them."""
+        if self._ends is None:
+            self._ends = socket.socketpair()
+            self._ends[1].settimeout(0)
+            threading.Thread(target=self._hear, args=[self._ends[0]], daemon=True, name="octo-sync signals").start()
+        number = self._ends[1].fileno()
+        before = signal.set_wakeup_fd(number, warn_on_full_buffer=False)
+        if before not in (-1, number):
+            with contextlib.suppress(OSError, ValueError):  # of a loop that is gone
+                signal.set_wakeup_fd(before)
+
+    def _hear(self, told: socket.socket) -> None:
+        while heard := told.recv(1):
+            found = dict(self.running)
+            for _, stopped in found.values():
+                stopped.signal = heard[0]
+            while still := found.keys() & self.running.keys():
+                for key in still:
+                    found[key][0].interrupt()
+                self._never.wait(_INSIST)
+
+
+_signals = _Signals()
 
 
 def _without_values(text: str) -> str:

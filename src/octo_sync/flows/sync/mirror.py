@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from octo_sync.flows.periods import mirror_closings
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.publish import Published, publish
 from octo_sync.flows.reconcile.tables import mirror_reconciliations
@@ -58,6 +59,7 @@ def mirror(ports: Ports) -> None:
     )
     warehouse.write_log("ops.unanswered", _unanswered(ports), replace=True)
     mirror_reconciliations(ports)
+    mirror_closings(ports)
     suppliers = warehouse.query(
         "select connection_id, max(supplier_id) from core.suppliers where not is_deleted group by 1"
     )

@@ -1,0 +1,117 @@
+"""`octo-sync close`: the figures of a month of travel stay as they were, and what changes later is told."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octo_sync.app.machine import SystemClock
+from octo_sync.app.reading import reader
+from octo_sync.app.reconcile import show
+from octo_sync.cli import console, options
+from octo_sync.flows.periods import CAUSES, close
+from octo_sync.flows.wording import currency_name, instant, money, plural
+
+if TYPE_CHECKING:
+    from octo_sync.app.reading import Copy
+    from octo_sync.journal import Closing
+
+_MOST = 20
+
+
+@click.command()
+@click.argument("period", required=False, metavar="[MONTH]")
+@click.option("--incomplete", is_flag=True, help="Also where not all bookings of the month are known.")
+@options.project
+@options.as_json
+def command(period: str | None, directory: Path, pipeline: str | None, *, incomplete: bool, json_: bool) -> int:
+    """Close a month of travel: its figures stay, later changes are adjustments.
+
+    MONTH is such as 2026-10. Its sold bookings are kept as they are in the read copy; a closing is never overwritten.
+    Without MONTH: what was closed, and what changed since. Exit code 3 = a closing was altered.
+    """
+    project = options.places(directory, pipeline)
+    if period is not None:
+        _close(project, period, incomplete=incomplete)
+    closings = options.ask_journal(project, lambda journal: list(journal.closings.all()))
+    wanted = [each for each in closings if period in (None, each.period)]
+    with options.open_copy(project) as copy:
+        figures, adjustments = _told(copy, wanted)
+    altered = [each.period for each in wanted if each.computed_digest() != each.digest]
+    if json_:
+        periods = [_document(each, figures, adjustments) for each in wanted]
+        console.document("close", {"altered": altered, "periods": periods})
+        return 3 if altered else 0
+    for each in wanted:
+        _print(each, figures, adjustments)
+    if not closings:
+        console.note("No month is closed; octo-sync close 2026-10 closes one.")
+    if altered:
+        console.trouble(f"octo-sync: what was closed was altered: {', '.join(altered)}.")
+    return 3 if altered else 0
+
+
+def _close(project: options.Places, period: str, *, incomplete: bool) -> None:
+    loaded, now = options.with_pipeline(project), SystemClock().now()
+    with closing(reader(project.published, is_whole=True)) as copy, options.kept_journal(project) as journal:
+        made = close(copy, journal, period, now, incomplete=incomplete)
+    if made is None:
+        console.note(f"{period} was closed before and stays as it is.")
+    if not show(loaded, command="close") and loaded.publish.enabled:
+        console.note("Kept; marts.closed_periods shows it when the process that owns the project publishes next.")
+
+
+def _told(copy: "Copy", closings: "Sequence[Closing]") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What the marts say of these, as the last publish made them."""
+    periods = {each.period for each in closings}
+    figures = copy.sql("select * from marts.closed_periods order by period, channel_name, connection_id, currency")
+    changes = copy.sql(
+        "select * from marts.period_adjustments order by period, changed_at_utc desc nulls last, booking_key"
+    )
+    return tuple([row for row in query.fetch().records() if row["period"] in periods] for query in (figures, changes))  # type: ignore[return-value]
+
+
+def _print(kept: "Closing", figures: Sequence[dict[str, Any]], adjustments: Sequence[dict[str, Any]]) -> None:
+    of = [row for row in figures if row["period"] == kept.period]
+    changed = [row for row in adjustments if row["period"] == kept.period]
+    known = "" if kept.is_complete else ", with not all bookings known"
+    console.label(kept.period, f"closed {instant(kept.closed_at)}{known} · SHA-256 {kept.digest[:16]}…")
+    heads = ["channel", "bookings", "net", "adjustments", "net adjustment", "net now", "retail now"]
+    rows = [
+        [
+            row["channel_name"],
+            f"{row['bookings']:,}",
+            _amount(row, "net_amount"),
+            f"{row['adjustments']:,}",
+            _amount(row, "net_adjustment", sign=True),
+            _amount(row, "net_now"),
+            _amount(row, "retail_now"),
+        ]
+        for row in of
+        if row["connection_id"]
+    ]
+    console.table(heads, rows or [["no bookings", *[""] * (len(heads) - 1)]])
+    for row in changed[:_MOST]:
+        what = row["supplier_reference"] or row["reseller_reference"] or row["booking_uuid"]
+        net = _amount(row, "net_adjustment", sign=True) or _amount(row, "retail_adjustment", sign=True)
+        console.say(f"{console.clean(what)} {CAUSES[row['cause']]}{f', {net}' if net else ''}", head="  ")
+    if len(changed) > _MOST:
+        console.say(f"{plural(len(changed) - _MOST, 'more adjustment')} in marts.period_adjustments.", head="  ")
+    click.echo()
+
+
+def _amount(row: dict[str, Any], name: str, *, sign: bool = False) -> str:
+    value = row[name]
+    return "" if value is None else f"{money(value, row['currency'], sign=sign)} {currency_name(row['currency'])}"
+
+
+def _document(
+    kept: "Closing", figures: Sequence[dict[str, Any]], adjustments: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        **console.fields(kept, "period", "closed_at", "is_complete", "digest"),
+        "figures": [row for row in figures if row["period"] == kept.period and row["connection_id"]],
+        "adjustments": [row for row in adjustments if row["period"] == kept.period],
+    }

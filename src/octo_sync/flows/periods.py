@@ -1,0 +1,104 @@
+"""Closing a month of travel: its figures are kept as they are, and what changes later is an adjustment with a cause."""
+
+import re
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from octo_sync.destinations.reading import Reader
+from octo_sync.errors import ConfigError, ReconcileError
+from octo_sync.flows.ports import Ports
+from octo_sync.journal import ClosedBooking, Closing, Journal
+
+_PERIOD = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])", re.ASCII)
+CAUSES = {
+    "cancelled": "cancelled",
+    "deleted": "deleted at the service",
+    "gone": "no longer in this copy",
+    "moved_out": "moved to another month",
+    "not_sold": "no longer sold",
+    "booked_later": "booked after the closing",
+    "moved_in": "moved into the month",
+    "sold_later": "sold after the closing",
+    "learnt_later": "learnt after the closing",
+    "currency": "currency changed",
+    "price": "price changed",
+    "net_price": "net price changed",
+    "guests": "number of guests changed",
+}
+"""Of an adjustment, in words."""
+_SOLD = (
+    "select connection_id, booking_uuid, currency, retail_amount, net_amount, pax_count from marts.fct_bookings "
+    "where is_sold and travel_month = $period order by connection_id, booking_uuid"
+)
+_KNOWN = (
+    "select c.channel_name, c.as_of_date, coalesce(m.is_complete, false) as is_complete from marts.dim_channel c "
+    "left join marts.booking_months m on m.connection_id = c.connection_id and m.travel_month = $period "
+    "where c.is_active or c.connection_id in "
+    "(select connection_id from marts.fct_bookings where is_sold and travel_month = $period) order by c.channel_name"
+)
+
+
+def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incomplete: bool) -> Closing | None:
+    """Keep what the month has in the published copy; None where it is closed already, which changes nothing.
+
+    Raises:
+        ConfigError: `period` is no month.
+        ReconcileError: The month is not over, or not all its bookings are known and `incomplete` does not allow it.
+    """
+    if not _PERIOD.fullmatch(period):
+        raise ConfigError(f"{period[:40]!r} is no month of travel, such as 2026-10.")
+    if period in journal.closings.periods():
+        return None
+    first = date.fromisoformat(f"{period}-01")
+    last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+    channels = reader.query(_KNOWN, {"period": period}).records()
+    ongoing = [row["channel_name"] for row in channels if row["as_of_date"] is None or row["as_of_date"] <= last]
+    unknown = [row["channel_name"] for row in channels if not row["is_complete"]]
+    if ongoing or not channels:
+        raise ReconcileError(
+            f"{period} is not over in the copy{_of(ongoing)}: it was last verified before the month's end. Run octo-sync sync."
+        )
+    if unknown and not incomplete:
+        raise ReconcileError(
+            f"Not all bookings that travel in {period} are known{_of(unknown)}, so its figures may be too small. Pull the "
+            f"month with octo-sync sync --travel {first}..{last}, or close it as it is with --incomplete."
+        )
+    rows = reader.query(_SOLD, {"period": period}).records()
+    bookings = tuple(ClosedBooking(row.pop("connection_id"), **row) for row in rows)
+    closing = Closing(period=period, closed_at=now, is_complete=not unknown, bookings=bookings)
+    closing = replace(closing, digest=closing.computed_digest())
+    return closing if journal.closings.add(closing) else None
+
+
+def _of(channels: list[str]) -> str:
+    return f" (channel {', '.join(channels)})" if channels else ""
+
+
+def mirror_closings(ports: Ports) -> None:
+    """Copy closed months into `ops`, those that are not there yet; a month's row comes after its bookings.
+
+    Raises:
+        JournalError, WarehouseError: One could not be read or written.
+    """
+    journal, warehouse = ports.journal, ports.warehouse
+    there = {period for (period,) in warehouse.query("select period from ops.closed_periods").rows}
+    if journal.closings.periods() <= there:
+        return
+    for closing in journal.closings.all():
+        if closing.period not in there:
+            warehouse.write_log("ops.closed_bookings", [_booking(closing, each) for each in closing.bookings])
+            row = {"closed_at_utc": closing.closed_at, "was_complete": closing.is_complete, "digest": closing.digest}
+            warehouse.write_log("ops.closed_periods", [{"period": closing.period, **row}])
+
+
+def _booking(closing: Closing, booking: ClosedBooking) -> dict[str, Any]:
+    return {
+        "period": closing.period,
+        "connection_id": booking.connection,
+        "booking_uuid": booking.booking_uuid,
+        "currency": booking.currency,
+        "retail_amount": booking.retail_amount,
+        "net_amount": booking.net_amount,
+        "pax_count": booking.pax_count,
+    }

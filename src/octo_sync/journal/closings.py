@@ -1,0 +1,77 @@
+"""Closed periods: what a month of travel had when somebody closed it. A closing is written once and never again.
+
+They lie among the settings, a row each, so that they stay when the warehouse is made anew.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+import msgspec
+from sqlalchemy import select
+
+from octo_sync.journal.models import Setting, columns, to_text
+from octo_sync.journal.store import Table
+
+_PREFIX = "closed "
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedBooking:
+    """A sold booking of the month, as one connection saw it. Amounts are exact; None where nobody said."""
+
+    connection: str
+    booking_uuid: str
+    currency: str | None
+    retail_amount: Decimal | None
+    net_amount: Decimal | None
+    pax_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """A month of travel, `2026-10`, when it was closed. `is_complete`: all its bookings were known then."""
+
+    period: str
+    closed_at: datetime
+    is_complete: bool
+    bookings: tuple[ClosedBooking, ...]
+    digest: str = ""
+    """SHA-256 of all the rest, hex."""
+
+    def computed_digest(self) -> str:
+        """What the digest is of these values; another one where they were altered."""
+        content = (self.period, to_text(self.closed_at), self.is_complete, self.bookings)
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+
+
+_READ = msgspec.json.Decoder(Closing)
+
+
+class Closings(Table):
+    """The settings that are closed periods."""
+
+    def add(self, closing: Closing) -> bool:
+        """Keep it, durably; False where the period is closed already, which changes nothing."""
+        return bool(
+            self._store.change(
+                "INSERT INTO settings (connection, name, value, changed_at) VALUES ('', ?, ?, ?) ON CONFLICT DO NOTHING",
+                _PREFIX + closing.period,
+                msgspec.json.encode(closing).decode(),
+                to_text(closing.closed_at),
+            )
+        )
+
+    def all(self) -> Sequence[Closing]:
+        """All of them, the latest period first."""
+        setting = columns(Setting)
+        found = self._store.ask(select(setting.value).where(setting.name.like(f"{_PREFIX}%")))
+        return sorted((_READ.decode(value) for (value,) in found), key=lambda one: one.period, reverse=True)
+
+    def periods(self) -> set[str]:
+        """Which are closed; cheap."""
+        setting = columns(Setting)
+        found = self._store.ask(select(setting.name).where(setting.name.like(f"{_PREFIX}%")))
+        return {name.removeprefix(_PREFIX) for (name,) in found}

@@ -1,0 +1,28 @@
+"""Closed months of travel: a copy of what the journal keeps, read by the marts `closed_periods` and `period_adjustments`."""
+
+from octo_sync.tables.base import Column, log
+
+CLOSED_PERIODS = log(
+    "ops.closed_periods",
+    "Months of travel that were closed by octo-sync close.",
+    "One closed month.",
+    ("period",),
+    Column("period", "text", "The month of travel, YYYY-MM."),
+    Column("closed_at_utc", "timestamptz", "When it was closed."),
+    Column("was_complete", "boolean", "Whether all bookings of the month were known then."),
+    Column("digest", "text", "SHA-256 of what was closed, hex: the same as long as nobody alters it."),
+)
+
+CLOSED_BOOKINGS = log(
+    "ops.closed_bookings",
+    "Sold bookings of closed months, as they were when the month was closed.",
+    "One booking of one closed month, as one connection saw it.",
+    ("period", "connection_id", "booking_uuid"),
+    Column("period", "text", "The month of travel, YYYY-MM."),
+    Column("connection_id", "text", "The connection that saw it."),
+    Column("booking_uuid", "text", "OCTO booking uuid."),
+    Column("currency", "text", "ISO 4217 code of its amounts then."),
+    Column("retail_amount", "numeric(18,4)", "Its retail price then."),
+    Column("net_amount", "numeric(18,4)", "Its net price then."),
+    Column("pax_count", "bigint", "People in it then."),
+)

@@ -1,0 +1,119 @@
+"""`octo-sync close`: a month is closed once, what changes later is told, and nothing is claimed that is not known."""
+
+import json
+import sqlite3
+
+import pytest
+from tests.cli.test_exit_codes import one_line
+
+
+@pytest.fixture
+def months(project):
+    """Months of travel with sold bookings: one that is known completely and over, one that is over, one that is not over."""
+    known = {
+        row["travel_month"]: row["known"]
+        for row in project.json(
+            "sql", "select travel_month, min(is_complete::int) = 1 as known from booking_months group by 1 order by 1"
+        )["rows"]
+    }
+    sold = [
+        row["travel_month"]
+        for row in project.json("sql", "select distinct travel_month from fct_bookings where is_sold order by 1")[
+            "rows"
+        ]
+        if row["travel_month"]
+    ]
+    today = project.json("sql", "select max(as_of_date)::text as today from dim_channel")["rows"][0]["today"][:7]
+    over = [month for month in sold if month < today]
+    return {
+        "complete": next(month for month in reversed(over) if known.get(month)),
+        "in part": next(month for month in over if not known.get(month)),
+        "not over": today,
+    }
+
+
+def figures(project, month):
+    found = project.json(
+        "sql",
+        "select connection_id, currency, count(*) as bookings, sum(retail_amount)::text as retail from fct_bookings "
+        f"where is_sold and travel_month = '{month}' group by all order by all",
+    )
+    return [(r["connection_id"], r["currency"], r["bookings"], r["retail"]) for r in found["rows"]]
+
+
+def told(document):
+    return [(r["connection_id"], r["currency"], r["bookings"], r["retail_amount"]) for r in document["figures"]]
+
+
+def test_a_month_is_closed_once_and_what_changes_later_is_an_adjustment(project, service, months):
+    month = months["complete"]
+    before = figures(project, month)
+    said = project("close", month)
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.startswith(f"{month}     closed ")
+    (first,) = project.json("close", month)["periods"]
+    assert told(first) == before != []
+    assert (first["is_complete"], first["adjustments"], len(first["digest"])) == (True, [], 64)
+
+    sold = f"select booking_uuid from fct_bookings where status = 'CONFIRMED' and travel_month = '{month}' limit 1"
+    ((uuid,),) = [tuple(row.values()) for row in project.json("sql", sold)["rows"]]
+    service.control("POST", f"/admin/bookings/{uuid}", {"status": "CANCELLED"})
+    project.ok("sync", "--full")
+    again = project("close", month)
+    assert f"{month} was closed before and stays as it is" in again.stderr
+    assert "cancelled, -" in again.stdout
+    (second,) = project.json("close")["periods"]
+    assert told(second) == before, "figures stay"
+    assert (second["digest"], second["closed_at"]) == (first["digest"], first["closed_at"])
+    ((row),) = second["adjustments"]
+    assert (row["booking_uuid"], row["cause"], row["bookings"]) == (uuid, "cancelled", -1)
+    now = [
+        (r["connection_id"], r["currency"], r["bookings_now"], r["retail_now"])
+        for r in second["figures"]
+        if r["bookings_now"]
+    ]
+    assert now == figures(project, month)
+
+
+@pytest.mark.parametrize(
+    ("which", "words"),
+    [
+        ("not over", "is not over in the copy"),
+        ("in part", "Not all bookings that travel in"),
+        ("2026-13", "is no month"),
+    ],
+)
+def test_what_is_not_over_or_not_known_is_not_closed(project, months, which, words):
+    done = project("close", months.get(which, which))
+    assert done.returncode == (2 if which == "2026-13" else 1)
+    assert words in one_line(done.stderr)
+    assert project.json("close")["periods"] == []
+    assert "No month is closed" in project("close").stderr
+
+
+def test_a_month_that_is_not_known_completely_can_be_closed_and_says_so(project, months):
+    said = project.ok("close", months["in part"], "--incomplete")
+    assert "with not all bookings known" in said
+    (kept,) = project.json("close")["periods"]
+    assert kept["is_complete"] is False
+    assert project.json("sql", "select was_complete from ops.closed_periods")["rows"] == [{"was_complete": False}]
+
+
+def test_a_closing_outlives_the_warehouse_and_one_that_was_altered_is_noticed(project, months):
+    month = months["complete"]
+    project.ok("close", month)
+    (before,) = project.json("close")["periods"]
+    project.ok("db", "rebuild")
+    project.ok("sync", "--full")
+    (after,) = project.json("close")["periods"]
+    assert (after["digest"], told(after)) == (before["digest"], told(before))
+
+    with sqlite3.connect(project.directory / "octo.journal.sqlite") as journal:
+        name, value = journal.execute("select name, value from settings where name like 'closed %'").fetchone()
+        content = json.loads(value)
+        content["bookings"][0]["net_amount"] = "0.01"
+        journal.execute("update settings set value = ? where name = ?", (json.dumps(content), name))
+    journal.close()
+    altered = project("close")
+    assert altered.returncode == 3
+    assert f"what was closed was altered: {month}" in altered.stderr

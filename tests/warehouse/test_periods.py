@@ -1,0 +1,176 @@
+"""Closed months: figures as they were, every later change with its cause, and both together the figures of now."""
+
+import contextlib
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from tests.flows.harness import NOON, TODAY
+from tests.warehouse.conftest import LATER
+from tests.warehouse.engines import planted
+from tests.warehouse.truth import grouped, total
+
+OCTOBER = "2026-10"
+FIELDS = ("retail", "net", "pax")
+
+
+def of_month(truth, month):
+    return {
+        (b["connection"], b["booking_uuid"]): b
+        for b in truth.bookings
+        if b["sold"] and b["travel_date"] and f"{b['travel_date']:%Y-%m}" == month
+    }
+
+
+def literal(value):
+    return "null" if value is None else f"'{value}'"
+
+
+@contextlib.contextmanager
+def closed(engine, month, rows, *, at=NOON + dt.timedelta(hours=1)):
+    """The month closed with these bookings, as the command keeps them."""
+    values = [
+        f"('{month}', '{b['connection']}', '{b['booking_uuid']}', "
+        + ", ".join(literal(b[name]) for name in ("currency", *FIELDS))
+        + ")"
+        for b in rows
+    ]
+    plant = f"insert into ops.closed_periods values ('{month}', '{at.isoformat()}', true, 'abc')"
+    if values:
+        plant += f"; insert into ops.closed_bookings values {', '.join(values)}"
+    with planted(engine, plant, "delete from ops.closed_bookings; delete from ops.closed_periods"):
+        yield
+
+
+def records(engine, name):
+    found = engine.query(f"select * from marts.{name}")
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def test_what_changed_since_is_told_booking_by_booking_and_adds_up(engine, world):
+    """November was closed after the first pull, though it was not over: so much has changed since."""
+    month = f"{TODAY:%Y-%m}"
+    then, now = of_month(world.before, month), of_month(world.now, month)
+    known_then = {(b["connection"], b["booking_uuid"]): b for b in world.before.bookings}
+    present = {(b["connection"], b["booking_uuid"]): b for b in world.now.bookings}
+    with closed(engine, month, then.values()):
+        adjustments, figures = records(engine, "period_adjustments"), records(engine, "closed_periods")
+
+    def cause(key):
+        before, after = then.get(key), now.get(key)
+        if after is None:
+            return "cancelled" if present[key]["cancelled"] else "moved_out"
+        if before is None:
+            if dt.datetime.fromisoformat(after["raw"]["utc_created_at"]) > NOON + dt.timedelta(hours=1):
+                return "booked_later"
+            if key not in known_then:
+                return "learnt_later"
+            was = known_then[key]["travel_date"]
+            return "sold_later" if was and f"{was:%Y-%m}" == month else "moved_in"
+        return next(
+            name for name, field in (("price", "retail"), ("net_price", "net"), ("guests", "pax"))
+            if before[field] != after[field]
+        )  # fmt: skip
+
+    changed = [
+        key for key in then.keys() | now.keys()
+        if key not in then or key not in now or any(then[key][f] != now[key][f] for f in FIELDS)
+    ]  # fmt: skip
+    assert {(row["connection_id"], row["booking_uuid"]): row["cause"] for row in adjustments} == {
+        key: cause(key) for key in changed
+    }
+    assert {row["cause"] for row in adjustments} >= {"cancelled", "booked_later", "sold_later"}
+    for row in adjustments:
+        key = row["connection_id"], row["booking_uuid"]
+        assert row["bookings"] == (key in now) - (key in then)
+        assert (row["retail_before"], row["retail_now"]) == tuple(
+            side.get(key, {}).get("retail") for side in (then, now)
+        )
+        if row["cause"] != "learnt_later":
+            assert NOON + dt.timedelta(hours=1) < row["changed_at_utc"] < NOON + LATER + dt.timedelta(hours=1)
+    _adds_up(figures, then, now)
+
+
+def _adds_up(figures, then, now):
+    before = grouped(then.values(), "connection", "currency")
+    after = grouped(now.values(), "connection", "currency")
+    assert {(row["connection_id"], row["currency"]) for row in figures} == before.keys() | after.keys()
+    for row in figures:
+        key = row["connection_id"], row["currency"]
+        was, is_now = before.get(key, []), after.get(key, [])
+        assert (row["bookings"], row["bookings_now"]) == (len(was), len(is_now))
+        assert (row["retail_amount"], row["net_amount"]) == (total(was, "retail"), total(was, "net"))
+        assert row["pax"] + row["pax_adjustment"] == (total(is_now, "pax") or 0)
+        for name, field in (("retail", "retail"), ("net", "net")):
+            assert row[f"{name}_now"] == (total(is_now, field) if total(is_now, field) is not None else
+                                          0 if total(was, field) is not None else None)  # fmt: skip
+
+
+def test_a_month_without_changes_has_no_adjustment(engine, world):
+    rows = of_month(world.now, OCTOBER)
+    with closed(engine, OCTOBER, rows.values(), at=NOON + LATER + dt.timedelta(hours=2)):
+        assert records(engine, "period_adjustments") == []
+        _adds_up(records(engine, "closed_periods"), rows, rows)
+    with closed(engine, "2020-01", []):
+        ((row),) = records(engine, "closed_periods")
+        assert (row["period"], row["connection_id"], row["bookings_now"]) == ("2020-01", None, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "cause", "adjusted"),
+    [
+        ("status = 'CANCELLED'", "cancelled", "all"),
+        ("status = 'EXPIRED'", "not_sold", "all"),
+        ("is_deleted = true", "deleted", "all"),
+        ("is_test = true", "not_sold", "all"),
+        ("local_date = date '2026-12-24'", "moved_out", "all"),
+        ("local_date = null", "moved_out", "all"),
+        ("retail_amount = retail_amount + 1.25", "price", Decimal("1.25")),
+        ("net_amount = net_amount - 3", "net_price", 0),
+        ("pax_count = pax_count + 1", "guests", 0),
+    ],
+)
+def test_each_cause_is_told(engine, world, change, cause, adjusted):
+    rows = of_month(world.now, OCTOBER)
+    chosen = next(b for b in rows.values() if b["retail"] and b["net"] and b["pax"])
+    of = f"where booking_uuid = '{chosen['booking_uuid']}' and connection_id = '{chosen['connection']}'"
+    columns = [part.partition(" = ")[0] for part in (change,)]
+    ((was,),) = engine.query(f"select {columns[0]} from core.bookings {of}").rows
+    undo = f"update core.bookings set {columns[0]} = {literal(was)} {of}"
+    with (
+        closed(engine, OCTOBER, rows.values(), at=NOON + LATER + dt.timedelta(hours=2)),
+        planted(engine, f"update core.bookings set {change} {of}", undo),
+    ):
+        (row,) = records(engine, "period_adjustments")
+        figures = records(engine, "closed_periods")
+    assert (row["cause"], row["booking_uuid"]) == (cause, chosen["booking_uuid"])
+    assert row["retail_adjustment"] == (-chosen["retail"] if adjusted == "all" else adjusted)
+    assert sum(line["retail_adjustment"] or 0 for line in figures) == row["retail_adjustment"]
+
+
+def test_a_booking_in_another_currency_leaves_one_sum_and_enters_the_other(engine, world):
+    rows = of_month(world.now, OCTOBER)
+    chosen = next(b for b in rows.values() if b["retail"])
+    of = f"where booking_uuid = '{chosen['booking_uuid']}' and connection_id = '{chosen['connection']}'"
+    with (
+        closed(engine, OCTOBER, rows.values(), at=NOON + LATER + dt.timedelta(hours=2)),
+        planted(
+            engine,
+            f"update core.bookings set currency = 'XTS' {of}",
+            f"update core.bookings set currency = '{chosen['currency']}' {of}",
+        ),
+    ):
+        found = {row["currency"]: row for row in records(engine, "period_adjustments")}
+    assert found.keys() == {"XTS", chosen["currency"]}
+    assert {row["cause"] for row in found.values()} == {"currency"}
+    assert found["XTS"]["retail_adjustment"] == -found[chosen["currency"]]["retail_adjustment"] == chosen["retail"]
+
+
+def test_a_booking_that_left_the_copy_is_gone_and_one_that_came_with_it_was_learnt_later(engine, world):
+    rows = of_month(world.now, OCTOBER)
+    chosen = next(b for b in rows.values() if b["retail"])
+    gone = chosen | {"booking_uuid": "never-there"}
+    rest = [b for b in rows.values() if b is not chosen]
+    with closed(engine, OCTOBER, [*rest, gone], at=NOON - dt.timedelta(days=2)):
+        found = {row["booking_uuid"]: row["cause"] for row in records(engine, "period_adjustments")}
+    assert found == {"never-there": "gone", chosen["booking_uuid"]: "learnt_later"}

@@ -1,0 +1,17 @@
+-- name: ops.closed_periods
+-- grain: One closed month.
+-- description: Months of travel that were closed by octo-sync close.
+-- key: period
+-- landing: written by octo-sync itself
+-- Generated from src/octo_sync/tables by scripts/tables.py; do not edit.
+create table if not exists ops.closed_periods (
+  period        text not null,
+  closed_at_utc timestamptz,
+  was_complete  boolean,
+  digest        text
+);
+comment on table ops.closed_periods is 'Months of travel that were closed by octo-sync close. One row: one closed month.';
+comment on column ops.closed_periods.period is 'The month of travel, YYYY-MM.';
+comment on column ops.closed_periods.closed_at_utc is 'When it was closed.';
+comment on column ops.closed_periods.was_complete is 'Whether all bookings of the month were known then.';
+comment on column ops.closed_periods.digest is 'SHA-256 of what was closed, hex: the same as long as nobody alters it.';
