@@ -8,6 +8,7 @@ import io
 import json
 import re
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import duckdb
 import httpx
@@ -693,3 +694,32 @@ async def test_pace_compares_with_the_same_time_last_year_where_that_is_known(sh
     assert cells("Dec 2027")[0] == f"{now:,}"
     assert cells("Dec 2027")[5:8] == [f"{then:,}", f"-{round((1 - now / then) * 100)} %", f"{final:,}"]
     assert cells("Dec 2026")[5:8] == ["unknown"] * 3, "nobody asked for December 2025"
+
+
+async def test_a_time_is_one_click_keeps_what_was_chosen_and_goes_along_to_other_pages(shown, published):
+    dashboard = shown()
+    key = ask(published, "select min(product_key) from marts.dim_product")[0][0]
+    page = await dashboard.text(f"/revenue?product={quote(key)}")
+    offered = {
+        name: html.unescape(address)
+        for address, name in re.findall(r'<a href="\./(revenue\?[^"]*)"[^>]*>([a-z0-9 ]+)</a>', page)
+    }
+    assert list(offered) == [
+        "last month", "this month", "next month", "last 7 days", "next 7 days", "next 30 days", "this year",
+    ]  # fmt: skip
+    assert offered["last month"] == f"revenue?first=2026-10-01&last=2026-10-31&{urlencode({'product': key})}"
+    assert offered["next 7 days"].startswith("revenue?first=2026-11-20&last=2026-11-26")
+    chosen = await dashboard.text(f"/{offered['last month']}")
+    assert 'aria-current="true">last month<' in chosen
+    assert 'name="first" value="2026-10-01"' in chosen
+    links = {
+        name: html.unescape(address)
+        for address, name in re.findall(r'<li><a href="\./([^"]*)"[^>]*>([^<]+)</a>', chosen)
+    }
+    with_dates = {page.title for page in all_pages() if "dates" in page.shown}
+    assert {
+        name for name, address in links.items() if address.endswith("?first=2026-10-01&last=2026-10-31")
+    } == with_dates
+    assert "Revenue" in with_dates
+    assert (await dashboard.get(f"/{links['Finance']}")).status_code == 200
+    assert "first=" not in (await dashboard.text("/today")).partition("<main")[0], "no days were asked for"

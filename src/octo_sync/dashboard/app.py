@@ -15,9 +15,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from http import HTTPStatus
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlencode
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -27,6 +29,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from octo_sync.dashboard import pages as pages_package
+from octo_sync.dashboard.days import presets
 from octo_sync.dashboard.downloads import Downloads
 from octo_sync.dashboard.filters import filters_of
 from octo_sync.dashboard.guard import Guard, names_of
@@ -208,7 +211,10 @@ def _html(source: Source, page: Page, filters: Filters) -> bytes:
     if (trouble := source.trouble) is not None:
         return page_html(nothing_yet(page.title, trouble), Frame(source.name, now, told, page))
     found = standing(source)
-    frame = Frame(source.name, now, told, page, found, _choices(source, page))
+    dates = urlencode([(name, day) for name, day in (("first", filters.first), ("last", filters.last)) if day])
+    frame = Frame(
+        source.name, now, told, page, found, _choices(source, page), dates, _presets(page, filters, found.today)
+    )
     if found.is_empty and not page.works_empty:
         return page_html(nothing_yet(page.title), frame)
     _known(frame.choices, page, filters)
@@ -226,6 +232,17 @@ def _choices(source: Source, page: Page) -> Choices:
     if "currency" in page.shown:
         found["currency"] = [(row["currency"], row["currency"]) for row in source.rows("currencies")]
     return found
+
+
+def _presets(page: Page, filters: Filters, today: date | None) -> list[tuple[str, str, date, date]]:
+    """Times of one click, which keep what else was chosen."""
+    if "dates" not in page.shown or today is None:
+        return []
+    kept = [(name, value) for name in ("product", "channel", "currency") if (value := getattr(filters, name))]
+    return [
+        (name, urlencode([("first", first), ("last", last), *kept]), first, last)
+        for name, first, last in presets(today)
+    ]
 
 
 def _known(choices: Choices, page: Page, filters: Filters) -> None:

@@ -5,6 +5,19 @@ from datetime import date, timedelta
 DAY = timedelta(days=1)
 
 
+def presets(today: date) -> list[tuple[str, date, date]]:
+    """Times that people ask for again and again: what they are called, first and last day."""
+    return [
+        ("last month", month_start(today, -1), month_end(today, -1)),
+        ("this month", month_start(today), month_end(today)),
+        ("next month", month_start(today, 1), month_end(today, 1)),
+        ("last 7 days", today - 7 * DAY, today - DAY),
+        ("next 7 days", today, today + 6 * DAY),
+        ("next 30 days", today, today + 29 * DAY),
+        ("this year", today.replace(month=1, day=1), today.replace(month=12, day=31)),
+    ]
+
+
 def month_start(day: date, ahead: int = 0) -> date:
     """The first day of the month that is so many months ahead of the day's."""
     number = day.year * 12 + day.month - 1 + ahead

@@ -48,6 +48,10 @@ class Frame:
     page: Page | None = None
     standing: Standing | None = None
     choices: Choices = field(default_factory=dict)
+    dates: str = ""
+    """The days that were asked for, as fields of an address: what other pages with dates are asked for too."""
+    presets: Sequence[tuple[str, str, date, date]] = ()
+    """Times to choose: name, fields of an address, first and last day."""
     root: str = "./"
     """The way from this page up to the first one: relative, so that a proxy may put a path of its own before it."""
 
