@@ -72,7 +72,7 @@ def test_a_mart_has_the_same_rows_on_both_engines(duck, postgres, mart):
     here, there = (engine.query(f"select * from marts.{mart}") for engine in (duck, postgres))
 
     assert here.columns == there.columns
-    assert here.rows or mart in ("recon_open", "data_quality")
+    assert here.rows or mart in ("recon_open", "data_quality", "closed_periods", "period_adjustments")
     assert sorted(repr([plain(v) for v in row]) for row in here.rows) == sorted(
         repr([plain(v) for v in row]) for row in there.rows
     )

@@ -146,7 +146,7 @@ def _origin(url: str) -> str:
     return url.rstrip("/").removesuffix("/octo/v1")
 
 
-def _control(url: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - that is what JSON is
+def _control(url: str, path: str, body: object) -> Any:  # noqa: ANN401 - that is what JSON is
     """What the sandbox's control plane answers to a POST."""
     origin = _origin(url)
     try:
