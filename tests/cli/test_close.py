@@ -104,6 +104,13 @@ def test_a_month_that_is_not_known_completely_can_be_closed_and_says_so(project,
     assert project.json("sql", "select was_complete from ops.closed_periods")["rows"] == [{"was_complete": False}]
 
 
+def test_figures_that_no_publish_has_shown_yet_are_not_called_none(project, months):
+    said = project("close", months["complete"], environment={"OCTO_SYNC_PUBLISH__ENABLED": "false"})
+    assert said.returncode == 0, said.stderr
+    assert "The next publish shows its figures." in said.stdout
+    assert "no bookings" not in said.stdout
+
+
 def test_a_closing_outlives_the_warehouse_and_one_that_was_altered_is_noticed(project, months):
     month = months["complete"]
     project.ok("close", month)

@@ -15,7 +15,6 @@ from octo_sync.flows.periods import CAUSES, close
 from octo_sync.flows.wording import currency_name, instant, money, plural
 
 if TYPE_CHECKING:
-    from octo_sync.app.reading import Copy
     from octo_sync.journal import Closing
 
 _MOST = 20
@@ -37,8 +36,7 @@ def command(period: str | None, directory: Path, pipeline: str | None, *, incomp
         _close(project, period, incomplete=incomplete)
     closings = options.ask_journal(project, lambda journal: list(journal.closings.all()))
     wanted = [each for each in closings if period in (None, each.period)]
-    with options.open_copy(project) as copy:
-        figures, adjustments = _told(copy, wanted)
+    figures, adjustments = _told(project, wanted) if wanted else ([], [])
     altered = [each.period for each in wanted if each.computed_digest() != each.digest]
     if json_:
         periods = [_document(each, figures, adjustments) for each in wanted]
@@ -63,14 +61,18 @@ def _close(project: options.Places, period: str, *, incomplete: bool) -> None:
         console.note("Kept; marts.closed_periods shows it when the process that owns the project publishes next.")
 
 
-def _told(copy: "Copy", closings: "Sequence[Closing]") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _told(project: options.Places, closings: "Sequence[Closing]") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What the marts say of these, as the last publish made them."""
     periods = {each.period for each in closings}
-    figures = copy.sql("select * from marts.closed_periods order by period, channel_name, connection_id, currency")
-    changes = copy.sql(
-        "select * from marts.period_adjustments order by period, changed_at_utc desc nulls last, booking_key"
+    wanted = (
+        "select * from marts.closed_periods order by period, channel_name, connection_id, currency",
+        "select * from marts.period_adjustments order by period, changed_at_utc desc nulls last, booking_key",
     )
-    return tuple([row for row in query.fetch().records() if row["period"] in periods] for query in (figures, changes))  # type: ignore[return-value]
+    with options.open_copy(project) as copy:
+        figures, adjustments = (
+            [row for row in copy.sql(query).fetch().records() if row["period"] in periods] for query in wanted
+        )
+    return figures, adjustments
 
 
 def _print(kept: "Closing", figures: Sequence[dict[str, Any]], adjustments: Sequence[dict[str, Any]]) -> None:
@@ -78,6 +80,9 @@ def _print(kept: "Closing", figures: Sequence[dict[str, Any]], adjustments: Sequ
     changed = [row for row in adjustments if row["period"] == kept.period]
     known = "" if kept.is_complete else ", with not all bookings known"
     console.label(kept.period, f"closed {instant(kept.closed_at)}{known} · SHA-256 {kept.digest[:16]}…")
+    if not of:
+        console.say("The next publish shows its figures.", head="  ")
+        return
     heads = ["channel", "bookings", "net", "adjustments", "net adjustment", "net now", "retail now"]
     rows = [
         [
