@@ -21,6 +21,7 @@ from octo_sync.dashboard import Source, dashboard_app
 from octo_sync.dashboard.app import all_pages
 from octo_sync.dashboard.charts import SERIES, bars, lines
 from octo_sync.dashboard.downloads import FORMATS
+from octo_sync.dashboard.render import _course
 from octo_sync.flows import wording
 
 PAGES = [f"/{page.path}" for page in all_pages()]
@@ -281,7 +282,8 @@ TODAY = dt.date(2026, 11, 20)
 
 
 async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, published):
-    found = tiles(await shown().text("/"))
+    page = await shown().text("/")
+    found = tiles(page)
     made = "cast(utc_created_at at time zone 'UTC' as date)"
     at_venue = "cast(utc_created_at at time zone time_zone as date)"
     sold = "status in ('CONFIRMED', 'REDEEMED', 'NOSHOW')"
@@ -322,6 +324,14 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
     assert found["bookings"][0] == str(bookings)
     assert f"vs {(known[1] + known[2]) / 2:g} on a usual" in found["bookings"][1]
     assert found["guests"][0] == str(guests)
+    per_day = ask(
+        published,
+        f"select count(b.booking_uuid) filter (where {ever}) from (select unnest(range(1, 31)) as ago) d "
+        f"left join (select * from core.bookings where {live}) b on {made} = cast($1 as date) - d.ago::int group by d.ago",
+        TODAY,
+    )
+    least, most = min(per_day)[0], max(per_day)[0]
+    assert f'aria-label="The 30 days up to then: {least} to {most} a day"' in page
     assert found["cancelled"] == (f"{gone / was * 100:.0f} %", f"{gone} of {was} sold bookings, last 30 days")
     assert found["lead-time"][0] == f"{lead:g} days"
     assert f"of {leads} sold" in found["lead-time"][1]
@@ -723,3 +733,9 @@ async def test_a_time_is_one_click_keeps_what_was_chosen_and_goes_along_to_other
     assert "Revenue" in with_dates
     assert (await dashboard.get(f"/{links['Finance']}")).status_code == 200
     assert "first=" not in (await dashboard.text("/today")).partition("<main")[0], "no days were asked for"
+
+
+def test_a_course_is_a_line_from_0_with_gaps_where_nothing_is_known():
+    assert _course([0, 11, 22]) == "M0.0 23.0h.1 L50.0 12.0 L100.0 1.0"
+    assert _course([4, None, 2]) == "M0.0 1.0h.1 M100.0 12.0h.1"
+    assert _course([0, 0]) == "M0.0 23.0h.1 L100.0 23.0"

@@ -165,6 +165,19 @@ def _groups(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
     return found
 
 
+def _course(days: Sequence[int | None]) -> str:
+    """The path of a line through numbers in a box of 100 by 24, from 0 at its bottom; None breaks it."""
+    most = max((day for day in days if day is not None), default=0) or 1
+    drawn, moves = [], True
+    for number, day in enumerate(days):
+        if day is not None:
+            at = f"{100 * number / max(1, len(days) - 1):.1f} {23 - 22 * day / most:.1f}"
+            # A day between two that are not known is a dot.
+            drawn.append(f"{'M' if moves else 'L'}{at}" + ("h.1" if moves else ""))
+        moves = day is None
+    return " ".join(drawn)
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(
@@ -182,6 +195,7 @@ def _environment() -> Environment:
         "kinds": _kinds,
         "link": lambda value: value.href if isinstance(value, Link) else "",
         "static": static_address,
+        "course": _course,
         "instant": wording.instant,
         "age": wording.age,
     }

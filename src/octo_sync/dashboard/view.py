@@ -36,7 +36,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One number that stands for itself. `note` says what it is made of, `href` where more of it is (a page's address)."""
+    """One number that stands for itself. `note` says what it is made of, `href` where more of it is (a page's address).
+
+    `course` are the numbers of the days up to it, the oldest first, as a small line; a day that is not known is None, a gap.
+    """
 
     label: str
     value: str
@@ -45,6 +48,7 @@ class Tile:
     href: str = ""
     name: str = ""
     """What tests and readers of the page's source call it: `data-tile`."""
+    course: Sequence[int | None] = ()
 
 
 @dataclass(frozen=True, slots=True)

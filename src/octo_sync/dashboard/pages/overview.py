@@ -92,6 +92,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
     if yesterday.sold_without_pax:
         guests += f"; {yesterday.sold_without_pax:,} without a number of guests"
     recent = [days[today - DAY * n] for n in range(1, _RECENT + 1)]
+    course = [day if day.is_complete else None for day in reversed(recent)]
     sold, cancelled = sum(day.bookings for day in recent), sum(day.cancelled for day in recent)
     lead = lead_time["median_lead_days"]
     closed = f", {ahead['closed']:,} closed" if ahead["closed"] else ""
@@ -103,6 +104,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
             f"{usual}{held}{doubt}",
             "mark" if doubt or now.is_stale else "",
             name="bookings",
+            course=[day.bookings if day else None for day in course],
         ),
         Tile(
             f"Guests booked on {name}",
@@ -111,6 +113,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
             ),
             guests,
             name="guests",
+            course=[None if day is None or day.sold_without_pax else day.guests for day in course],
         ),
         Tile(
             "Cancelled",
