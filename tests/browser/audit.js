@@ -24,7 +24,7 @@
     const inside = each.tagName === "svg" && each.closest("[role=img]");
     if (!inside && !each.closest("[aria-hidden=true]") && !called(each)) wrong.push(`no name: ${told(each)}`);
   }
-  for (const each of document.querySelectorAll("input, select, textarea, button")) {
+  for (const each of document.querySelectorAll("input:not([type=hidden]), select, textarea, button")) {
     const label = [...(each.labels ?? [])].map((l) => l.textContent).join("") || (each.tagName === "BUTTON" && each.textContent);
     if (!(label || called(each)).trim()) wrong.push(`no label: ${told(each)}`);
   }

@@ -611,7 +611,9 @@ def _(p, b, order):
     if len(order) > 1 or b["supplier_reference"] is None or b["status"] != "CONFIRMED":
         return None
     [row] = p.ledger[b["booking_uuid"]]
-    row |= {"octo_uuid": None, "agent_ref": None, "booking_no": f"{b['supplier_reference'][:-2]}xy"}
+    # Two that are mistyped the same way would be one row more of one another.
+    letters = "".join(chr(ord("g") + int(digit, 16)) for digit in str(b["booking_uuid"])[:2])
+    row |= {"octo_uuid": None, "agent_ref": None, "booking_no": f"{b['supplier_reference'][:-2]}{letters}"}
     alone = item([b], [], "missing_there", ("", "key_mistyped")) + item([], [row], "missing_here", ("", "key_mistyped"))
     return by_key(alone, [])
 
