@@ -144,6 +144,7 @@ def test_each_cause_is_told(engine, world, change, cause, adjusted):
         (row,) = records(engine, "period_adjustments")
         figures = records(engine, "closed_periods")
     assert (row["cause"], row["booking_uuid"]) == (cause, chosen["booking_uuid"])
+    assert row["changed_at_utc"] is None, "no version is younger than the closing"
     assert row["retail_adjustment"] == (-chosen["retail"] if adjusted == "all" else adjusted)
     assert sum(line["retail_adjustment"] or 0 for line in figures) == row["retail_adjustment"]
 
