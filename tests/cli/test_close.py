@@ -86,11 +86,13 @@ def test_a_month_is_closed_once_and_what_changes_later_is_an_adjustment(project,
         ("not over", "is not over in the copy"),
         ("in part", "Not all bookings that travel in"),
         ("2026-13", "is no month"),
+        ("0000-01", "is no month"),
+        ("9999-12", "is no month"),
     ],
 )
 def test_what_is_not_over_or_not_known_is_not_closed(project, months, which, words):
     done = project("close", months.get(which, which))
-    assert done.returncode == (2 if which == "2026-13" else 1)
+    assert done.returncode == (2 if which not in months else 1)
     assert words in one_line(done.stderr)
     assert project.json("close")["periods"] == []
     assert "No month is closed" in project("close").stderr
@@ -120,6 +122,14 @@ def test_a_closing_outlives_the_warehouse_and_one_that_was_altered_is_noticed(pr
     (after,) = project.json("close")["periods"]
     assert (after["digest"], told(after)) == (before["digest"], told(before))
 
+    with duckdb.connect(project.directory / "octo.duckdb") as warehouse:
+        warehouse.execute("update ops.closed_periods set digest = 'of another closing'")
+    project.ok("publish")
+    assert project("close").returncode == 3
+    with duckdb.connect(project.directory / "octo.duckdb") as warehouse:
+        warehouse.execute("update ops.closed_periods set digest = $1", [before["digest"]])
+    project.ok("publish")
+    assert project("close").returncode == 0
     with sqlite3.connect(project.directory / "octo.journal.sqlite") as journal:
         name, value = journal.execute("select name, value from settings where name like 'closed %'").fetchone()
         content = json.loads(value)

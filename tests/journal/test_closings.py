@@ -38,7 +38,7 @@ def test_every_value_is_in_the_digest():
         *(
             dataclasses.replace(one, bookings=(dataclasses.replace(booking, **{name: value}),))
             for name, value in (
-                ("connection", "x"), ("booking_uuid", "x"), ("currency", None), ("retail_amount", Decimal("10.11")),
+                ("connection_id", "x"), ("booking_uuid", "x"), ("currency", None), ("retail_amount", Decimal("10.11")),
                 ("net_amount", Decimal(0)), ("pax_count", 9),
             )
         ),

@@ -37,7 +37,11 @@ def command(period: str | None, directory: Path, pipeline: str | None, *, incomp
     closings = options.ask_journal(project, lambda journal: list(journal.closings.all()))
     wanted = [each for each in closings if period in (None, each.period)]
     figures, adjustments = _told(project, wanted) if wanted else ([], [])
-    altered = [each.period for each in wanted if each.computed_digest() != each.digest]
+    shown = {row["period"]: row["digest"] for row in figures}
+    altered = [
+        each.period for each in wanted
+        if each.computed_digest() != each.digest or shown.get(each.period, each.digest) != each.digest
+    ]  # fmt: skip
     if json_:
         periods = [_document(each, figures, adjustments) for each in wanted]
         console.document("close", {"altered": altered, "periods": periods})

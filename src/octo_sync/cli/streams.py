@@ -39,7 +39,8 @@ def settle() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # it takes the lowest number that is free
+            # It takes the lowest number that is free, and what this process starts has it too.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # noqa: FBT003 - it takes no name
     sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
     sys.stdout = _text(_Out(1, "wb", closefd=False), sys.stdout)
     sys.stderr = _text(_Err(2, "wb", closefd=False), sys.stderr, is_prompt=True)

@@ -1,16 +1,15 @@
 """Closing a month of travel: its figures are kept as they are, and what changes later is an adjustment with a cause."""
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from octo_sync.destinations.reading import Reader
 from octo_sync.errors import ConfigError, ReconcileError
 from octo_sync.flows.ports import Ports
 from octo_sync.journal import ClosedBooking, Closing, Journal
 
-_PERIOD = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])", re.ASCII)
+_PERIOD = re.compile(r"(?:19|20|21)\d\d-(?:0[1-9]|1[0-2])", re.ASCII)
 CAUSES = {
     "cancelled": "cancelled",
     "deleted": "deleted at the service",
@@ -65,7 +64,7 @@ def close(reader: Reader, journal: Journal, period: str, now: datetime, *, incom
             f"month with octo-sync sync --travel {first}..{last}, or close it as it is with --incomplete."
         )
     rows = reader.query(_SOLD, {"period": period}).records()
-    bookings = tuple(ClosedBooking(row.pop("connection_id"), **row) for row in rows)
+    bookings = tuple(ClosedBooking(**row) for row in rows)
     closing = Closing(period=period, closed_at=now, is_complete=not unknown, bookings=bookings)
     closing = replace(closing, digest=closing.computed_digest())
     return closing if journal.closings.add(closing) else None
@@ -87,18 +86,8 @@ def mirror_closings(ports: Ports) -> None:
         return
     for closing in journal.closings.all():
         if closing.period not in there:
-            warehouse.write_log("ops.closed_bookings", [_booking(closing, each) for each in closing.bookings])
+            warehouse.write_log(
+                "ops.closed_bookings", [{"period": closing.period, **asdict(each)} for each in closing.bookings]
+            )
             row = {"closed_at_utc": closing.closed_at, "was_complete": closing.is_complete, "digest": closing.digest}
             warehouse.write_log("ops.closed_periods", [{"period": closing.period, **row}])
-
-
-def _booking(closing: Closing, booking: ClosedBooking) -> dict[str, Any]:
-    return {
-        "period": closing.period,
-        "connection_id": booking.connection,
-        "booking_uuid": booking.booking_uuid,
-        "currency": booking.currency,
-        "retail_amount": booking.retail_amount,
-        "net_amount": booking.net_amount,
-        "pax_count": booking.pax_count,
-    }

@@ -22,7 +22,7 @@ _PREFIX = "closed "
 class ClosedBooking:
     """A sold booking of the month, as one connection saw it. Amounts are exact; None where nobody said."""
 
-    connection: str
+    connection_id: str
     booking_uuid: str
     currency: str | None
     retail_amount: Decimal | None
