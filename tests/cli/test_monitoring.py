@@ -57,12 +57,13 @@ def test_with_json_every_line_of_stderr_is_an_object_and_stdout_is_as_ever(proje
 @pytest.mark.deep(2)
 def test_debug_shows_no_address_of_a_hook(project, listener):
     environment = {
-        "OCTO_SYNC_NOTIFY__ON_STALE": f"{listener.url}/stale-s3cret",
+        "OCTO_SYNC_NOTIFY__TO": f"{listener.url}/stale-s3cret",
         "OCTO_SYNC_NOTIFY__PING": f"{listener.url}/ping-s3cret",
         "OCTO_SYNC_NOTIFY__STALE_AFTER": "0",
     }
     done = project("--debug", "sync", environment=environment)
-    assert {path for path, _ in listener.told} == {"/stale-s3cret", "/ping-s3cret"}
+    assert done.returncode == 0, done.stderr
+    assert {path for path, _ in listener.told} == {"/stale-s3cret", "/ping-s3cret"}, done.stderr
     assert "action=notice" in done.stderr
     assert "s3cret" not in done.stderr + done.stdout
 
@@ -112,7 +113,7 @@ def told(listener, path):
 def test_a_sync_tells_its_hook_once_and_calls_the_switch_after_a_full_pull(project, service, listener):
     service.refuse_a_product()
     environment = {
-        "OCTO_SYNC_NOTIFY__ON_QUARANTINE": f"{listener.url}/quarantine",
+        "OCTO_SYNC_NOTIFY__TO": f"{listener.url}/quarantine",
         "OCTO_SYNC_NOTIFY__PING": f"{listener.url}/ping-secret",
     }
     for _ in range(2):
@@ -146,7 +147,7 @@ def test_a_service_that_is_down_leaves_the_switch_alone(project, service, listen
 def test_a_hook_that_fails_changes_neither_result_nor_exit_code(project):
     environment = {
         "OCTO_SYNC_NOTIFY__PING": "http://127.0.0.1:9/ping-secret",
-        "OCTO_SYNC_NOTIFY__ON_STALE": f"{sys.executable} -c 'raise SystemExit(3)'",
+        "OCTO_SYNC_NOTIFY__TO": f"{sys.executable} -c 'raise SystemExit(3)'",
         "OCTO_SYNC_NOTIFY__STALE_AFTER": "0",
     }
     done = project("sync", "--log-format", "json", environment=environment)
@@ -163,7 +164,7 @@ def test_serve_tells_of_a_copy_that_becomes_stale_and_calls_the_switch_after_its
         "OCTO_SYNC_DASHBOARD__ENABLED": "false",
         "OCTO_SYNC_PUBLISH__EVERY": "0.1",
         "OCTO_SYNC_NOTIFY__PING": f"{listener.url}/ping",
-        "OCTO_SYNC_NOTIFY__ON_STALE": f"{listener.url}/stale",
+        "OCTO_SYNC_NOTIFY__TO": f"{listener.url}/stale",
         "OCTO_SYNC_NOTIFY__STALE_AFTER": "0.5",
     }
     process = fresh.start("serve", environment=environment)
