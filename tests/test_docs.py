@@ -103,7 +103,7 @@ def _paths(table, path=()):
             yield from _paths(value, (*path, key))
 
 
-_NO_DEFAULT = ("full", "products", "availability", "bookings", "near", "publish")
+_NO_DEFAULT = ("full", "products", "availability", "bookings", "near")
 
 
 def test_the_example_says_the_defaults_where_it_does_not_say_otherwise(tmp_path):

@@ -89,9 +89,9 @@ def test_an_error_that_ends_the_command_is_a_line_too(project):
 def test_serve_writes_lines_until_its_end(project):
     process = project.start(
         "serve",
-        "--log-format",
-        "json",
-        environment={"OCTO_SYNC_WEBHOOKS__BIND": "127.0.0.1:0", "OCTO_SYNC_DASHBOARD__ENABLED": "false"},
+        *("--only", "receiver", "--only", "worker"),
+        *("--log-format", "json"),
+        environment={"OCTO_SYNC_WEBHOOKS__BIND": "127.0.0.1:0"},
     )
     said = []
     while not said or not said[-1].get("message", "").startswith("worker keeps "):
@@ -161,13 +161,12 @@ def test_a_hook_that_fails_changes_neither_result_nor_exit_code(project):
 def test_serve_tells_of_a_copy_that_becomes_stale_and_calls_the_switch_after_its_first_pull(fresh, service, listener):
     environment = {
         "OCTO_SYNC_WEBHOOKS__BIND": "127.0.0.1:0",
-        "OCTO_SYNC_DASHBOARD__ENABLED": "false",
         "OCTO_SYNC_PUBLISH__EVERY": "0.1",
         "OCTO_SYNC_NOTIFY__PING": f"{listener.url}/ping",
         "OCTO_SYNC_NOTIFY__TO": f"{listener.url}/stale",
         "OCTO_SYNC_NOTIFY__STALE_AFTER": "0.5",
     }
-    process = fresh.start("serve", environment=environment)
+    process = fresh.start("serve", "--only", "receiver", "--only", "worker", environment=environment)
     try:
         wait_until(lambda: told(listener, "/ping"))
         wait_until(lambda: told(listener, "/stale"))

@@ -59,14 +59,17 @@ def variant(published, tmp_path_factory):
 class Shown:
     """The dashboard of a folder, asked without a socket."""
 
-    def __init__(self, folder, now, **more):
+    def __init__(self, folder, now, *, token=None, user_header="", **more):
         self.source = Source(folder / READ, folder, now=now, **more)
-        self._app = dashboard_app(self.source, host="127.0.0.1")
+        self._app = dashboard_app(self.source, host="127.0.0.1", token=token, user_header=user_header)
 
     async def get(self, path, **headers):
+        return await self.ask("GET", path, headers=headers)
+
+    async def ask(self, method, path, **more):
         transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8788") as client:
-            return await client.get(path, headers=headers)
+            return await client.request(method, path, **more)
 
     async def text(self, path):
         answer = await self.get(path)

@@ -126,8 +126,8 @@ def test_a_long_query_fits_into_its_address_whatever_deliveries_may_have(serve):
 
 
 @pytest.mark.deep(2)
-def test_it_can_be_switched_off(serve):
-    program = serve(OCTO_SYNC_DASHBOARD__ENABLED="false")
+def test_it_can_be_left_out(serve):
+    program = serve("--only", "receiver", "--only", "worker")
     program.wait_for(r"worker keeps")
     assert not any("dashboard" in line for line in program.said)
 
@@ -208,7 +208,7 @@ def test_open_asks_the_systems_browser_for_it(project, serve, tmp_path):
 
 def test_open_without_a_dashboard_is_a_mistake(serve):
     program = serve("--only", "receiver", "--open")
-    program.wait_for("--open shows the dashboard, and --only receiver has none")
+    program.wait_for("--open shows the dashboard, and --only leaves it out")
     assert program.process.wait(10) == 2
 
 

@@ -27,7 +27,6 @@ def refused(read, text, **environ):
 
 def test_by_itself_it_is_shown_on_this_machine_on_a_port_of_its_own_and_needs_no_token(read):
     pipeline = read("")
-    assert pipeline.dashboard.enabled
     assert pipeline.dashboard.address == ("127.0.0.1", 8788)
     assert pipeline.dashboard.address != pipeline.webhooks.address
     assert pipeline.dashboard_token is None
@@ -45,12 +44,6 @@ def test_beyond_this_machine_it_is_refused_without_a_token(read, bind):
 @pytest.mark.parametrize("bind", ["127.0.0.1:0", "localhost:9000", "[::1]:8788", "127.9.9.9:1"])
 def test_on_this_machine_none_is_needed(read, bind):
     assert read(f'[dashboard]\nbind = "{bind}"\n').dashboard.bind == bind
-
-
-def test_what_is_switched_off_is_refused_as_well_because_only_dashboard_shows_it_all_the_same(read):
-    text = '[dashboard]\nenabled = false\nbind = "0.0.0.0:8788"\n'
-    assert "expected dashboard.token too" in refused(read, text)
-    assert not read(f'{text}token = {{ env = "D" }}\n', D="s3cret").dashboard.enabled
 
 
 def test_the_token_comes_from_where_it_is_said_to_be_and_is_never_shown(read, tmp_path):

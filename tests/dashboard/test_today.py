@@ -147,10 +147,11 @@ async def test_an_open_difference_leads_to_its_booking(shown, variant, published
         f"insert into ops.recon_runs (recon_name, run_id, verdict, started_at_utc, ended_at_utc, window_start, window_end, "
         f"control_totals) values ('ledger', 'r1', 'ok', {at}, {at}, '2026-11-01', '2026-11-30', '[]')",
         f"insert into ops.recon_results values ('ledger', 'k1', 'mismatched', 'retail_amount', null, '{connection}', '{uuid}', "
-        f"'10', '12', 2, 'EUR', 'The ledger has more.', null, date '2026-11-20', {at}, {at}, null, null, null, null)",
+        f"'10', '12', 2, 'EUR', 'The ledger has more.', null, date '2026-11-20', null, {at}, {at}, null, null, null, null)",
     )
     dashboard = shown(folder)
-    (address,) = links(await dashboard.text("/reconcile"), r"booking\?")
+    (address,) = links(await dashboard.text("/reconcile"), r"difference\?")
+    (address,) = links(await dashboard.text(f"/{address}"), r"booking\?")
     booking = await dashboard.text(f"/{address}")
     (row,) = table(booking, "What comparisons say of this booking")
     assert (row[:2], row[7]) == (["ledger", "open"], "The ledger has more.")

@@ -638,17 +638,13 @@ async def test_what_is_marked_lands_while_a_copy_is_made_and_readers_get_it_next
 
 
 @pytest.mark.deep(2)
-@pytest.mark.parametrize("begun_by", ["a landing", "a schedule"])
-async def test_an_erasure_waits_for_the_copy_in_the_making(tmp_path, service, monkeypatch, begun_by):
+async def test_an_erasure_waits_for_the_copy_in_the_making(tmp_path, service, monkeypatch):
     service.reset()
     project = Project(tmp_path, service, limits=QUICK, publish=True)
     held, order = Held(monkeypatch, before=True), []
     monkeypatch.setattr(erase, "erase", lambda _ports: order.append("erased"))
     async with keeping(project) as keeper:
-        if begun_by == "a landing":
-            await asyncio.to_thread(keeper.pull, "full")
-        else:
-            keeper.publish_soon()
+        await asyncio.to_thread(keeper.pull, "full")
         await until(held.begun.is_set, keeper)
         monkeypatch.setattr(keeper.ports.journal.erasures, "open_ids", lambda: ["1"])
         keeper._publishing.add_done_callback(lambda _: order.append("published"))

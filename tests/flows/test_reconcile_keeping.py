@@ -1,12 +1,14 @@
 """What was found is aged from run to run, also over days on which it cannot be told."""
 
 import datetime as dt
+import json
 from types import SimpleNamespace
 
 import pytest
 from tests.flows.reconcile_outcome import NOW, difference, here_row, item, outcome, there_row
 
 from octo_sync.flows.reconcile.history import store
+from octo_sync.flows.wording import NOTHING
 from octo_sync.journal import Journal
 from octo_sync.reconciliation.model import Bucket
 
@@ -47,3 +49,22 @@ def test_what_is_too_fresh_is_not_kept_before_it_can_be_told(journal):
     kept(journal, 1, priced(Bucket.MISMATCHED))
     other = kept(journal, 2, priced(Bucket.TOO_FRESH, field="net_amount"))
     assert other.resolved == 1, "another field, which is not the same difference"
+
+
+def test_both_rows_are_kept_once_with_the_columns_that_differ(journal):
+    two = [difference("retail_amount", "120", "96"), difference("net_amount", "96", "90")]
+    rows = [here_row(1)], [there_row(1, "96")]
+    kept(journal, 0, item("b-1", Bucket.MISMATCHED, two, *rows))
+    first, second = (json.loads(d.both_rows) if d.both_rows else None for d in journal.reconciliations.differences())
+    both = first or second
+    assert (first is None) != (second is None)
+    said = {label: (here, there, differs) for label, here, there, differs in both}
+    assert said["retail_amount · gross"] == (["120.00"], ["96.00"], True)
+    assert said["status · state"][2] is False
+    assert all(len(here) == len(there) == 1 for here, there, _ in said.values())
+
+
+def test_a_side_without_a_row_is_kept_as_nothing(journal):
+    kept(journal, 0, item("b-1", Bucket.MISSING_HERE, [difference("", None, "96")], [], [there_row(1, "96")]))
+    (stored,) = journal.reconciliations.differences()
+    assert {tuple(here) for _, here, _, _ in json.loads(stored.both_rows)} == {(NOTHING,)}

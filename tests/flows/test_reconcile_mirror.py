@@ -40,6 +40,7 @@ GROSS = FoundDifference(
     reason="The price changed after booking.",
     code="price_changed",
     day=dt.date(2026, 11, 4),
+    both_rows='[["gross", ["80.00"], ["90.00"], true]]',
 )
 LINE = FoundDifference(key="L-17", bucket="missing_here", reason="Nobody knows it here.")
 
@@ -121,6 +122,7 @@ def test_every_column_is_what_the_journal_knows(ports):
         "match_rule": "booking_uuid", "connection_id": "main", "booking_uuid": "u-1", "here_value": "80.00",
         "there_value": "90.00", "delta_amount": Decimal("10.0000"), "currency": "EUR",
         "reason": "The price changed after booking.", "code": "price_changed", "day": dt.date(2026, 11, 4),
+            "both_rows": GROSS.both_rows,
         "first_seen_at_utc": NOON, "last_seen_at_utc": NOON + DAY, "resolved_at_utc": None,
         "accepted_note": "Agreed.", "accepted_by": "ana", "accepted_until": dt.date(2026, 12, 1),
     }  # fmt: skip

@@ -91,8 +91,11 @@ def test_bodies_reasons_and_messages_that_name_somebody_go_and_the_rest_stays(
     journal.quarantine.add_record("acme", "bookings", "1", "$", "Ada is not a number", "digest", "r")
     journal.quarantine.add_record("acme", "bookings", "2", "$", "Bob is not a number", "digest", "r")
     assert journal.inbox.blank(lambda body: b"Ada" in body) == 1
-    assert journal.erasures.blank_texts(lambda text: "Ada" in text) == 1
+    for text in ("Ada called.", "Bob called."):
+        journal.acts.note("comment", who="Eve", about="ledger", key="b-1", text=text, outcome="Noted.")
+    assert journal.erasures.blank_texts(lambda text: "Ada" in text) == 2
     assert [one.body for one in journal.inbox.deliveries()] == [b"", b"about Bob"]
     assert [one.reason for one in journal.quarantine.entries()] == ["(erased)", "Bob is not a number"]
+    assert [act.text for act in journal.acts.last(2)] == ["Bob called.", "(erased)"]
     assert journal.compact()
     assert [one.body for one in journal.inbox.deliveries()] == [b"", b"about Bob"]

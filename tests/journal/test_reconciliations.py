@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import json
 from decimal import Decimal
 
 import pytest
@@ -27,6 +28,7 @@ GROSS = FoundDifference(
     reason="The price changed after booking.",
     code="price_changed",
     day=dt.date(2026, 7, 4),
+    both_rows='[["gross", ["80.00"], ["90.00"], true]]',
 )
 LINE = FoundDifference(key="L-17", bucket="missing_here", reason="Nobody knows it here.")
 OF_GROSS, OF_LINE = ("b-1", "mismatched", "gross"), ("L-17", "missing_here", "")
@@ -364,13 +366,15 @@ def test_old_runs_and_old_resolutions_go_and_what_is_open_stays(journal: Journal
 
 
 def test_the_values_of_an_erased_booking_go_and_do_not_come_back(journal: Journal) -> None:
-    other = moved(GROSS, key="b-2", booking_uuid="u-2", reason="Ada moved to another day.", here_value="Ada L.")
+    both = json.dumps([["guest", ['"the Countess"'], ["80.00"], True]])
+    changes = {"reason": "Ada moved to another day.", "here_value": "Ada L.", "both_rows": both}
+    other = moved(GROSS, key="b-2", booking_uuid="u-2", **changes)
     store(journal, GROSS, other, LINE)
     accept(journal, note="Ada paid cash.")
     accept(journal, "b-2")
 
     def is_hers(text: str) -> bool:
-        return "Ada" in text
+        return "Ada" in text or '"the Countess"' in text
 
     assert journal.reconciliations.repeats([], is_hers)
     assert journal.reconciliations.repeats(["u-1"], nobodys)
@@ -378,16 +382,21 @@ def test_the_values_of_an_erased_booking_go_and_do_not_come_back(journal: Journa
     assert not journal.reconciliations.repeats(["u-1"], is_hers)
     assert journal.reconciliations.blank(["u-1"], is_hers) == 0
     line, gross, hers = journal.reconciliations.open_differences("ledger")
-    assert (gross.here_value, gross.there_value, gross.reason) == (None, None, GROSS.reason)
+    assert (gross.here_value, gross.there_value, gross.both_rows, gross.reason) == (None, None, None, GROSS.reason)
     assert (gross.delta_amount, gross.first_seen_at, gross.accepted_note) == (Decimal(10), NOON, "(erased)")
     assert (hers.here_value, hers.there_value, hers.reason) == ("(erased)", "90.00", "(erased)")
+    assert (hers.both_rows, line.both_rows) == (None, None)
     assert (hers.accepted_note, line.reason) == ("Agreed with the agency.", LINE.reason)
     journal.erasures.request((), ["u-1"])
     asked = journal.erasures.request(["hash"], ())
     journal.erasures.note(dataclasses.replace(asked, contacts=(("acme", "u-2", ""),)))
     store(journal, GROSS, other, moved(GROSS, key="b-3", booking_uuid="u-3"), day=1)
-    values = {one.key: (one.here_value, one.there_value) for one in journal.reconciliations.open_differences("ledger")}
-    assert values == {"b-1": (None, None), "b-2": (None, None), "b-3": ("80.00", "90.00")}
+    opened = journal.reconciliations.open_differences("ledger")
+    assert {one.key: (one.here_value, one.there_value, one.both_rows) for one in opened} == {
+        "b-1": (None, None, None),
+        "b-2": (None, None, None),
+        "b-3": ("80.00", "90.00", GROSS.both_rows),
+    }
 
 
 def test_every_change_is_seen_by_a_number_that_only_grows(journal: Journal) -> None:

@@ -38,21 +38,20 @@ def test_a_comparison_that_breaks_is_said_and_the_next_one_is_made(monkeypatch, 
     assert said[0] == sentence
 
 
-async def test_a_copy_by_schedule_is_asked_of_the_one_that_makes_all_copies():
-    """One beside it could come to readers after an erasure, though it was made before."""
-    made, asked = {}, []
+def test_a_report_is_sent_on_mondays_beside_all_else_where_somebody_asked_for_it():
+    made = {}
 
     class Schedules:
-        def cron(self, name, expression, run, *, aside=False):
-            assert aside is (name == "report"), "nothing waits for a mail"
-            made[name] = expression, run
+        def cron(self, name, expression, _, *, aside=False):
+            assert aside, "nothing waits for a mail"
+            made[name] = expression
 
         def every(self, *_):
             pass
 
     parts = dict.fromkeys(PARTS)
     pipeline = SimpleNamespace(
-        schedule=SimpleNamespace(**parts, publish="5 * * * *", time_zone="UTC"),
+        schedule=SimpleNamespace(**parts, time_zone="UTC"),
         webhooks=SimpleNamespace(check_every=60),
         told={"report": Secret("mailto:team@example.com", "pipeline file")},
     )
@@ -63,16 +62,13 @@ async def test_a_copy_by_schedule_is_asked_of_the_one_that_makes_all_copies():
         subscriptions={},
         events=serving.Events(),
     )
-    keeper = SimpleNamespace(ports=SimpleNamespace(journal=None, clock=None), publish_soon=lambda: asked.append("soon"))
+    keeper = SimpleNamespace(ports=SimpleNamespace(journal=None, clock=None))
     serving._schedules(program, keeper)
-    expression, run = made["publish"]
-    await run()
-    assert (expression, asked) == ("5 * * * *", ["soon"])
-    assert made["report"][0] == "0 7 * * 1"
+    assert made == {"report": "0 7 * * 1"}
     made.clear()
     pipeline.told = {}
     serving._schedules(program, keeper)
-    assert made.keys() == {"publish"}, "nobody asked for a report"
+    assert made == {}, "nobody asked for a report"
 
 
 async def test_a_sender_that_stalls_takes_no_time_of_the_landing_in_hand():

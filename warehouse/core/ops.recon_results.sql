@@ -19,6 +19,7 @@ create table if not exists ops.recon_results (
   reason            text,
   code              text,
   day               date,
+  both_rows         text,
   first_seen_at_utc timestamptz,
   last_seen_at_utc  timestamptz,
   resolved_at_utc   timestamptz,
@@ -41,6 +42,7 @@ comment on column ops.recon_results.currency is 'ISO 4217 code of the difference
 comment on column ops.recon_results.reason is 'The likely reason, in a sentence.';
 comment on column ops.recon_results.code is 'The rule that gave the reason; '''' where none fits.';
 comment on column ops.recon_results.day is 'Its day in the comparison''s window; null: in every window.';
+comment on column ops.recon_results.both_rows is 'JSON: columns, values here, there, whether they differ; in one row of a key.';
 comment on column ops.recon_results.first_seen_at_utc is 'When the difference was first found.';
 comment on column ops.recon_results.last_seen_at_utc is 'When it was last found.';
 comment on column ops.recon_results.resolved_at_utc is 'When a run no longer found it; null while open.';

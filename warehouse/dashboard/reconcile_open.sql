@@ -1,5 +1,7 @@
 -- name: reconcile_open
 -- description: The open differences of each reconciliation: the largest of each currency in turn, then what has no amount, new before old.
+-- parameter: bucket: text: none: Only this bucket.
+-- parameter: currency: text: none: Only this currency.
 select *
 from (
   select
@@ -24,6 +26,8 @@ from (
         order by abs(d.delta_amount) desc nulls last, d.recon_key, d.bucket, d.field
       ) as turn
     from marts.recon_open d
+    where (cast($bucket as text) is null or d.bucket = cast($bucket as text))
+      and (cast($currency as text) is null or d.currency = cast($currency as text))
   ) as placed
 ) as ordered
 where place <= 200

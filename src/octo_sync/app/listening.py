@@ -35,6 +35,7 @@ async def dashboard(program: Program) -> AsyncIterator[None]:
         host=settings.address[0],
         allow_hosts=settings.allow_hosts,
         token=pipeline.dashboard_token,
+        user_header=settings.user_header,
     )
     limits = replace(
         pipeline.webhooks,

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +17,7 @@ from octo_sync.app.machine import SystemClock, alive, new_run_id
 from octo_sync.app.places import duckdb_warehouse, files, open_warehouse, published
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.duckdb.publish import sweep_copies
+from octo_sync.flows.acts import Acts
 from octo_sync.flows.backup import place as placing
 from octo_sync.flows.backup.rebuild import Rebuilt, rebuild
 from octo_sync.flows.backup.save import Manifest, mark_everything, read_manifest, restore
@@ -285,10 +287,12 @@ def dashboard_source(pipeline: Pipeline, clock: Clock) -> "Source":
         with open_journal(pipeline, clock) if known else contextlib.nullcontext() as journal:
             return status(pipeline, journal, None, clock=clock, alive=alive, next_time=next_time)
 
+    may_act = bool(pipeline.dashboard_token or pipeline.dashboard.user_header)
     return Source(
         published(pipeline),
         pipeline.directory,
         now=clock.now,
         status=how_it_is,
         stale_after=pipeline.notify.stale_after,
+        acts=Acts(partial(open_journal, pipeline, clock), clock, pipeline.reconciliations) if may_act else None,
     )

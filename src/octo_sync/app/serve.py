@@ -69,7 +69,7 @@ async def serve(
         receiving = await stack.enter_async_context(contextlib.AsyncExitStack())
         if "receiver" in parts:
             await receiving.enter_async_context(listening.receiver(program, journal))
-        if "dashboard" in parts and pipeline.dashboard.enabled:
+        if "dashboard" in parts:
             try:
                 await stack.enter_async_context(listening.dashboard(program))
             except Exception as error:
@@ -279,15 +279,10 @@ def _schedules(program: Program, keeper: Keeper) -> Schedules:
         await asyncio.to_thread(keeper.check_subscriptions, looks.due(keeper.ports.clients))
         wake.set()
 
-    async def publish() -> None:
-        keeper.publish_soon()
-
     schedules = program.means.schedules(pipeline.schedule.time_zone, keeper.ports.clock, last_run=last_run, ran=ran)
     for part in PARTS:
         if expression := getattr(pipeline.schedule, part):
             schedules.cron(part, expression, partial(pull, part))
-    if pipeline.schedule.publish:
-        schedules.cron("publish", pipeline.schedule.publish, publish)
     if pipeline.told.get("report"):
         report = partial(asyncio.to_thread, _report, pipeline, keeper.ports.clock)
         schedules.cron("report", _MONDAYS, report, aside=True)

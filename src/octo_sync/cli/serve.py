@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 @options.project
 @click.option(
     "--only",
-    type=click.Choice(["receiver", "worker", "dashboard"]),
-    help="Run only this part; several processes may share one project.",
+    type=click.Choice(sorted(PROGRAM_PARTS)),
+    multiple=True,
+    help="Run only this part; may be given twice. Several processes may share one project.",
 )
 @click.option("--bind", metavar="HOST:PORT", help="Where the receiver listens.  [default: webhooks.bind]")
 @click.option("--dashboard", metavar="HOST:PORT", help="Where the dashboard listens.  [default: dashboard.bind]")
@@ -34,7 +35,7 @@ def command(
     pipeline: str | None,
     directory: Path,
     *,
-    only: str | None,
+    only: tuple[str, ...],
     bind: str | None,
     dashboard: str | None,
     open_: bool,
@@ -44,23 +45,23 @@ def command(
 
     After Ctrl-C or SIGTERM it takes no new deliveries, finishes what it is writing, and ends within 5 seconds.
     """
-    if open_ and only in ("receiver", "worker"):
-        raise click.UsageError(f"--open shows the dashboard, and --only {only} has none.")
+    parts = frozenset(only) or PROGRAM_PARTS
+    if open_ and "dashboard" not in parts:
+        raise click.UsageError("--open shows the dashboard, and --only leaves it out.")
     flags = {"webhooks.bind": bind, "dashboard.bind": dashboard, "log_format": log_format_}
-    loaded = _for_the_dashboard(pipeline, directory, flags) if only == "dashboard" else None
+    loaded = _for_the_dashboard(pipeline, directory, flags) if parts == {"dashboard"} else None
     loaded = loaded or options.load_pipeline(directory, pipeline, **flags)
     options.begin_logging(loaded)
     for warning in loaded.warnings:
         console.note(f"warning: {warning}")
 
-    _plan(loaded, receives=only in (None, "receiver"), works=only in (None, "worker"))
+    _plan(loaded, receives="receiver" in parts, works="worker" in parts)
     events = Events(
         say=_say,
         listening=lambda url: _listening(url, loaded),
         showing=lambda url: _showing(url, open_=open_),
         keeping=_keeping,
     )
-    parts = frozenset({only}) if only else PROGRAM_PARTS
     run_until_done(serve(loaded, parts=parts, events=events), stop_within=STOP_WITHIN)
     return 0
 

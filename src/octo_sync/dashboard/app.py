@@ -11,20 +11,21 @@ import gzip
 import importlib
 import logging
 import pkgutil
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from datetime import date, datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -32,12 +33,12 @@ from octo_sync.dashboard import pages as pages_package
 from octo_sync.dashboard.days import presets
 from octo_sync.dashboard.downloads import Downloads
 from octo_sync.dashboard.filters import filters_of
-from octo_sync.dashboard.guard import Guard, names_of
+from octo_sync.dashboard.guard import ACT, WHO, Guard, names_of
 from octo_sync.dashboard.render import STATIC, Choices, Frame, page_html
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Filters, Page, Section, View
-from octo_sync.errors import OctoSyncError, QueryError
+from octo_sync.errors import JournalError, OctoSyncError, QueryError
 from octo_sync.flows import wording
 from octo_sync.model import Secret
 
@@ -54,6 +55,10 @@ _WAITING = 32
 """Pages that may wait for a thread."""
 _KEEP = 64
 """Pages that are kept."""
+_MINUTE = timedelta(minutes=1)
+_LONGEST_FORM = 20_000
+_BACK = re.compile(r"([a-z]*)(\?[!-~]*)?(#[a-z0-9-]*)?")
+"""The page that a form was on, and its fields."""
 _YEAR = "public, max-age=31536000, immutable"
 
 
@@ -78,10 +83,12 @@ class Dashboard:
         self._asking = ThreadPoolExecutor(_ASKING_THREADS, "dashboard-sql")
         self._waiting = 0
         self._kept: OrderedDict[object, bytes] = OrderedDict()
+        self._acted_at: datetime | None = None
         self._lock = threading.Lock()
         routes = [Route(f"/{page.path}", functools.partial(self._page, page)) for page in all_pages()]
         routes.append(Route("/static/{name}", self._static))
         routes.append(Route("/data/{file}", Downloads(source).answer))
+        routes.append(Route(ACT, self._act, methods=["POST"]))
         inner = Starlette(
             routes=routes,
             exception_handlers={
@@ -137,17 +144,35 @@ class Dashboard:
         source, now = self._source, self._source.now()
         asked = (filters.first, filters.last, filters.product, filters.channel, filters.currency, filters.with_tests)
         key = (page.name, asked, *sorted(filters.more.items()), source.revision, f"{now:%Y-%m-%d %H:%M}")
+        # What was done, and what becomes of it, is seen at once.
+        is_keeping = not page.takes_more and (self._acted_at is None or now - self._acted_at > _MINUTE)
         with self._lock:
             kept = self._kept.get(key)
-        if kept is not None and not page.takes_more:
+        if kept is not None and is_keeping:
             return kept
         made = _html(source, page, filters)
-        if not page.takes_more:
+        if is_keeping:
             with self._lock:
                 self._kept[key] = made
                 while len(self._kept) > _KEEP:
                     self._kept.popitem(last=False)
         return made
+
+    async def _act(self, request: Request) -> Response:
+        """Do what a form asks for, then show the page that it was on."""
+        fields = await _form(request)
+        back, acts = fields.pop("back", ""), self._source.acts
+        path = _BACK.fullmatch(back)
+        if acts is None or path is None or path[1] not in {page.path for page in all_pages()}:
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        act, who = fields.pop("act", ""), request.scope[WHO]
+        try:
+            await self._threaded(self._threads, lambda: acts.do(act, who, fields))
+        except JournalError as error:
+            return self._told(request, HTTPStatus.CONFLICT, str(error))
+        log.info("action=act act=%s", act)
+        self._acted_at = self._source.now()
+        return RedirectResponse(f"./{back}", HTTPStatus.SEE_OTHER)
 
     async def _static(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -185,7 +210,12 @@ class Dashboard:
 
 
 def dashboard_app(
-    source: Source, *, host: str, allow_hosts: Collection[str] = (), token: Secret | None = None
+    source: Source,
+    *,
+    host: str,
+    allow_hosts: Collection[str] = (),
+    token: Secret | None = None,
+    user_header: str = "",
 ) -> Dashboard:
     """The dashboard as an ASGI application; usable without a server.
 
@@ -194,10 +224,30 @@ def dashboard_app(
         host: Where it listens: a name or an address, which browsers may call it by.
         allow_hosts: Other names it goes by.
         token: What a caller has to know.
+        user_header: In which a proxy says who asks.
     """
     guarded = ["/data/", *(f"/{page.path}" for page in all_pages() if page.guarded)]
     names = names_of(host, allow_hosts)
-    return Dashboard(source, lambda inner: Guard(inner, names=names, token=token, guarded=guarded))
+    return Dashboard(
+        source, lambda inner: Guard(inner, names=names, token=token, guarded=guarded, user_header=user_header)
+    )
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a form.
+
+    Raises:
+        HTTPException: It is no form of a page, or too long.
+    """
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _LONGEST_FORM:
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "That is more than a form of these pages holds.")
+    try:
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=10))
+    except ValueError:
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "That is no form of these pages.") from None
 
 
 def nothing_yet(title: str, sentence: str = "There is nothing on this page yet.") -> View:

@@ -12,6 +12,7 @@ import ipaddress
 import logging
 from collections.abc import Collection
 from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -25,13 +26,19 @@ _HEADERS = {
     "content-security-policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    # To ourselves, or a browser does not say where a form came from.
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
 }
 _KEEP_NOTHING = "no-store"
 _METHODS = frozenset({"GET", "HEAD"})
+ACT = "/act"
+"""Where forms go that change something."""
+WHO = "octo_sync.who"
+"""In the scope of a request to `ACT`: the name of who asks."""
+_LONGEST_NAME = 100
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
 
@@ -57,12 +64,20 @@ class Guard:
         names: From `names_of`.
         token: What a caller has to know; None where anybody who reaches it may look.
         guarded: Paths, or beginnings of paths that end with `/`, that no other site may make a browser ask for.
+        user_header: In which a proxy says who asks; empty without one. With it or a token, people may act.
     """
 
     def __init__(
-        self, inner: ASGIApp, *, names: frozenset[str], token: Secret | None, guarded: Collection[str] = ()
+        self,
+        inner: ASGIApp,
+        *,
+        names: frozenset[str],
+        token: Secret | None,
+        guarded: Collection[str] = (),
+        user_header: str = "",
     ) -> None:
         self._inner, self._names = inner, names
+        self._user_header = user_header.lower().encode()
         self._digest = _digest(token.reveal().encode()) if token else None
         self._guarded = tuple(guarded)
 
@@ -105,9 +120,11 @@ class Guard:
                 "The dashboard wants its token: as the password of any user, or as a bearer token.",
                 www_authenticate='Basic realm="octo-sync", charset="UTF-8"',
             )
+        path: str = scope["path"]
+        if scope["method"] == "POST" and path == ACT and (self._digest or self._user_header):
+            return self._refused_act(scope, headers)
         if scope["method"] not in _METHODS:
             return Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "The dashboard is only read.", allow="GET, HEAD")
-        path: str = scope["path"]
         if headers.get(b"sec-fetch-site") == b"cross-site" and any(
             path == each or (each.endswith("/") and path.startswith(each)) for each in self._guarded
         ):
@@ -115,6 +132,32 @@ class Guard:
                 HTTPStatus.FORBIDDEN, "Another site asked your browser for this; open it from the dashboard instead."
             )
         return None
+
+    def _refused_act(self, scope: Scope, headers: dict[bytes, bytes]) -> Refusal | None:
+        """Only a form of our own pages may act, and only for somebody with a name. Browsers say which page sent it.
+
+        A page of another site can send what it likes here with a visitor's password, but not under our own address.
+        """
+        site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin", b"").decode("latin-1")
+        is_own = site == b"same-origin" if site else urlsplit(origin).netloc.encode() == headers[b"host"]
+        if not is_own:
+            return Refusal(HTTPStatus.FORBIDDEN, "Only the dashboard's own forms may act; open its page and try again.")
+        scope[WHO] = self._who(headers)
+        if not scope[WHO]:
+            return Refusal(
+                HTTPStatus.FORBIDDEN, "Nobody may act without a name: the proxy, or the browser's login, says it."
+            )
+        return None
+
+    def _who(self, headers: dict[bytes, bytes]) -> str:
+        """The name of who asks: what the proxy says, else the user of the login; for a bearer token, that."""
+        if self._user_header:
+            name = headers.get(self._user_header, b"")
+        else:
+            scheme, _, value = headers.get(b"authorization", b"").partition(b" ")
+            name = base64.b64decode(value.strip()).partition(b":")[0] if scheme.lower() == b"basic" else b"bearer token"
+        text = name.decode("utf-8", "replace")
+        return "".join(each for each in text if each.isprintable()).strip()[:_LONGEST_NAME]
 
     def _is_ours(self, host: bytes) -> bool:
         text = host.decode("latin-1").strip().lower()

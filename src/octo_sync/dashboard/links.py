@@ -28,6 +28,11 @@ def booking_page(row: Mapping[str, Any]) -> str:
     return f"booking?{urlencode({'find': found})}" if row.get("booking_key") or row.get("booking_uuid") else ""
 
 
+def difference_page(row: Mapping[str, Any]) -> str:
+    """The address of the page of a row's difference."""
+    return f"difference?{urlencode({'name': row['recon_name'], 'key': row['recon_key']})}"
+
+
 def booking_text(row: Mapping[str, Any]) -> str:
     """What a booking is called: the supplier's reference, else its uuid."""
     return str(row["supplier_reference"] or row["booking_uuid"])

@@ -19,6 +19,7 @@ from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.destinations.reading import Parameters, Reader, TableInfo
 from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 from octo_sync.flows import ask
+from octo_sync.flows.acts import Acts
 from octo_sync.flows.status.report import Status
 
 PAGE_SECONDS = 25.0
@@ -92,6 +93,7 @@ class Source:
         directory: The project; a file of its `warehouse/dashboard/` wins over the shipped one.
         now: The clock.
         status: How the project is, from the journal; None where there is none. Blocking.
+        acts: What people may do on pages; None where they may do nothing.
     """
 
     def __init__(
@@ -102,9 +104,10 @@ class Source:
         now: Callable[[], datetime],
         status: Callable[[], Status] | None = None,
         stale_after: float = 26 * 3600.0,
+        acts: Acts | None = None,
     ) -> None:
         self.place, self.directory, self.now, self.status = place, directory, now, status
-        self.stale_after = stale_after
+        self.stale_after, self.acts = stale_after, acts
         self._queries = {q.file.path.stem: q for q in ask.questions(directory, "dashboard")}
         self._lock = threading.Lock()
         self._opening = threading.Lock()

@@ -142,6 +142,24 @@ class Block:
     values: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What a form asks for; `kind` is that of an HTML input."""
+
+    name: str
+    label: str
+    kind: Literal["text", "date"] = "text"
+    required: bool = True
+
+
+def form(act: str, button: str, back: str, *fields: Field, about: str = "", key: str = "", text: str = "") -> Block:
+    """A form that does an act of `flows.acts`; `back` is the address of the page that it stands on."""
+    hidden = {"act": act, "about": about, "key": key, "text": text, "back": back}
+    asked = {field.name for field in fields}
+    sent = {name: value for name, value in hidden.items() if value and name not in asked}
+    return Block("form.html.j2", {"hidden": sent, "fields": fields, "button": button})
+
+
 Item = Tiles | Chart | Table | Block | str
 """A text is a paragraph."""
 

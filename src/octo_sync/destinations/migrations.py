@@ -25,6 +25,7 @@ class Step:
 STEPS: tuple[Step, ...] = (
     Step(1, "The first tables."),
     Step(2, "Closed months of travel: ops.closed_periods and ops.closed_bookings."),
+    Step(3, "Both rows of a difference: ops.recon_results.both_rows."),
 )
 """In order, without a gap. What was released is never changed again."""
 

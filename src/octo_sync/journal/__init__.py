@@ -5,6 +5,7 @@ from octo_sync.journal.copying import copy_journal, is_in_use, locked
 from octo_sync.journal.erasures import GONE, Erased, Erasure
 from octo_sync.journal.lease import Lease
 from octo_sync.journal.models import (
+    Act,
     Delivery,
     EndpointRow,
     FoundDifference,
@@ -32,6 +33,7 @@ from octo_sync.journal.store import newest_schema
 __all__ = [
     "GONE",
     "MOST_DIFFERENCES",
+    "Act",
     "Backlog",
     "ClosedBooking",
     "Closing",

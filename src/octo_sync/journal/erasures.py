@@ -15,6 +15,7 @@ from sqlalchemy import select, update
 from sqlmodel import SQLModel
 
 from octo_sync.journal.models import (
+    Act,
     QuarantinedRecord,
     Run,
     Setting,
@@ -177,6 +178,7 @@ _TEXTS: tuple[tuple[type[SQLModel], str], ...] = (
     (SubjectRow, "error_message"),
     (QuarantinedRecord, "reason"),
     (Run, "error"),
+    (Act, "text"),
 )
 
 

@@ -533,6 +533,9 @@ class FoundDifference(_Base):
     """The rule that gave the reason; empty when none did."""
     day: date | None = Field(default=None, sa_type=Day)
     """The day that decides whether a run looked at it; null: a run did whose window is like the last one's."""
+    both_rows: str | None = Field(default=None, sa_type=Words)
+    """The rows side by side, as JSON: [label, values here, values there, whether they differ] each. Null where the booking was
+    erased, and but for one difference of a key."""
 
 
 class AgedDifference(FoundDifference):
@@ -600,6 +603,32 @@ class AcceptanceRow(_Base, table=True):
     accepted_at: datetime = Field(sa_type=Instant)
     until: date | None = Field(default=None, sa_type=Day)
     """The last day on which it holds; null: for good."""
+
+
+class Act(_Base, table=True):
+    """What a person did on a page of the dashboard. What the worker has to do for it is open until `done_at`."""
+
+    __tablename__ = "acts"
+    __table_args__ = (
+        CheckConstraint("length(act) > 0 AND length(who) > 0", name="act_of_somebody"),
+        _partial("acts_open", "id", where="done_at IS NULL"),
+        _STRICT,
+    )
+
+    id: int = Field(default=None, primary_key=True, sa_type=Number)
+    at: datetime = Field(sa_type=Instant)
+    who: str = Field(sa_type=Words)
+    act: str = Field(sa_type=Words)
+    """One of `flows.acts.ACTS`."""
+    about: str = Field(sa_type=Words)
+    """The reconciliation or the connection; empty where it is about all of them."""
+    key: str = Field(sa_type=Words)
+    """Which difference or which table of it."""
+    text: str = Field(sa_type=Words)
+    """What the person wrote, or was shown."""
+    outcome: str = Field(sa_type=Words)
+    """A sentence; empty while it is open."""
+    done_at: datetime | None = Field(default=None, sa_type=Instant)
 
 
 def columns(record: type[SQLModel]) -> Any:  # noqa: ANN401 - SQLAlchemy's own column collection

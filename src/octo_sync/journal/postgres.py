@@ -59,7 +59,7 @@ _SIZE = (
     "WHERE relnamespace = 'journal'::regnamespace AND relkind = 'r'"
 )
 _DURABLE = ("on", "remote_apply")
-_TABLES = ("deliveries", "subjects", "quarantined_records", "runs", "settings", "differences", "acceptances")
+_TABLES = ("deliveries", "subjects", "quarantined_records", "runs", "settings", "differences", "acceptances", "acts")
 """Those that hold what may have to be forgotten."""
 
 

@@ -121,11 +121,12 @@ class Reconciliations:
                     f"The reconciliation {name} found a key of {len(one.key)} characters, which no booking has: are `keys` "
                     "the right columns? Nothing was stored."
                 )
-            here, there = (None, None) if one.booking_uuid in erased else (one.here_value, one.there_value)
+            is_erased = one.booking_uuid in erased
+            here, there = (None, None) if is_erased else (one.here_value, one.there_value)
             row = [_storable(value) for value in (
                 one.key, one.bucket, one.field, one.rule, one.connection, one.booking_uuid, _cut(here), _cut(there),
                 None if one.delta_amount is None else str(one.delta_amount), one.currency, one.reason, one.code,
-                one.day.isoformat() if one.day else None,
+                one.day.isoformat() if one.day else None, None if is_erased else one.both_rows,
             )]  # fmt: skip
             rows[str(row[0]), str(row[1]), str(row[2])] = row
         if len(rows) < len(found):
@@ -167,6 +168,12 @@ class Reconciliations:
             if not opened.execute(delete(AcceptanceRow).where(*_of(name, key))).rowcount:
                 raise JournalError(f"Nothing of {name} was accepted under the key {key}; nothing was changed.")
             self._changed(opened)
+
+    def is_known(self, name: str, key: str) -> bool:
+        """Whether a difference of the key was ever found, open or not."""
+        difference = columns(DifferenceRow)
+        with self._store.reading() as opened:
+            return bool(_count(opened, and_(difference.name == name, difference.key == key)))
 
     def acceptances(self, name: str) -> list[AcceptanceRow]:
         """What was accepted of a reconciliation, whether it still holds or not, by key."""
@@ -263,19 +270,26 @@ def _personal(
 ) -> list[tuple[type[SQLModel], int, dict[str, str | None]]]:
     """Rows that say something of them: the table, the row's id, and its columns as they are to be."""
     difference, acceptance = columns(DifferenceRow), columns(AcceptanceRow)
-    values = (difference.here_value, difference.there_value)
+    values = (difference.here_value, difference.there_value, difference.both_rows)
     found: list[tuple[type[SQLModel], int, dict[str, str | None]]] = []
     for row in opened.execute(select(difference.id, difference.booking_uuid, *values, difference.reason)).mappings():
         is_erased = row["booking_uuid"] in bookings
         blank: dict[str, str | None] = {
-            name: None if is_erased and name != "reason" else GONE
-            for name in ("here_value", "there_value", "reason")
-            if row[name] is not None and ((is_erased and name != "reason") or is_theirs(row[name]))
+            name: None if name == "both_rows" or (is_erased and name != "reason") else GONE
+            for name in ("here_value", "there_value", "both_rows", "reason")
+            if row[name] is not None and ((is_erased and name != "reason") or is_theirs(_said(name, row[name])))
         }
         if blank:
             found.append((DifferenceRow, row["id"], blank))
     notes = opened.execute(select(acceptance.id, acceptance.note))
     return found + [(AcceptanceRow, id_, {"note": GONE}) for id_, note in notes if is_theirs(note)]
+
+
+def _said(name: str, value: str) -> str:
+    """What a column says; JSON writes some letters otherwise."""
+    if name != "both_rows":
+        return value
+    return "\n".join(text for _, here, there, _ in json.loads(value) for text in (*here, *there))
 
 
 def _count(opened: Connection, condition: ColumnElement[bool]) -> int:

@@ -14,6 +14,7 @@ rebuilt by marking everything; the journal says what has to be looked at and wha
 
 from pathlib import Path
 
+from octo_sync.journal.acts import Acts
 from octo_sync.journal.closings import Closings
 from octo_sync.journal.endpoints import Endpoints
 from octo_sync.journal.erasures import Erasures
@@ -50,4 +51,5 @@ class Journal(Store):
         self.endpoints = Endpoints(self)
         self.erasures = Erasures(self, self.settings, self.numbers)
         self.closings = Closings(self)
+        self.acts = Acts(self)
         self.reconciliations = Reconciliations(self, self.settings, self.erasures)

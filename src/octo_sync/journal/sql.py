@@ -286,20 +286,21 @@ DELETE FROM deliveries WHERE id IN (
 """
 
 # What a comparison found: ?1 a JSON array of [key, bucket, field, rule, connection, booking uuid, value here, value there,
-# delta, currency, reason, code, day], ?2 name, ?3 run, ?4 now. In one step, because all other writers wait meanwhile.
-# What was open keeps its age; what had been resolved is open anew.
+# delta, currency, reason, code, day, both rows], ?2 name, ?3 run, ?4 now. In one step, because all other writers wait
+# meanwhile. What was open keeps its age; what had been resolved is open anew.
 STORE_DIFFERENCES = """
 INSERT INTO differences (name, "key", bucket, field, rule, connection, booking_uuid, here_value, there_value, delta_amount,
-  currency, reason, code, day, first_seen_at, last_seen_at, run_id)
+  currency, reason, code, day, both_rows, first_seen_at, last_seen_at, run_id)
 SELECT ?2, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
   json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'), json_extract(value, '$[6]'),
   json_extract(value, '$[7]'), json_extract(value, '$[8]'), json_extract(value, '$[9]'), json_extract(value, '$[10]'),
-  json_extract(value, '$[11]'), json_extract(value, '$[12]'), ?4, ?4, ?3
+  json_extract(value, '$[11]'), json_extract(value, '$[12]'), json_extract(value, '$[13]'), ?4, ?4, ?3
 FROM json_each(?1) WHERE true
 ON CONFLICT (name, "key", bucket, field) DO UPDATE SET
   rule = excluded.rule, connection = excluded.connection, booking_uuid = excluded.booking_uuid,
   here_value = excluded.here_value, there_value = excluded.there_value, delta_amount = excluded.delta_amount,
   currency = excluded.currency, reason = excluded.reason, code = excluded.code, day = excluded.day,
+  both_rows = excluded.both_rows,
   first_seen_at = CASE WHEN differences.resolved_at IS NULL THEN differences.first_seen_at ELSE excluded.first_seen_at END,
   last_seen_at = excluded.last_seen_at, run_id = excluded.run_id, resolved_at = NULL
 """

@@ -19,7 +19,7 @@ from octo_sync.errors import JournalError, LeaseHeld
 from octo_sync.journal import sql
 from octo_sync.journal.database import Database
 from octo_sync.journal.faults import translated
-from octo_sync.journal.models import SchemaVersion, metadata, to_text
+from octo_sync.journal.models import Act, SchemaVersion, metadata, to_text
 from octo_sync.journal.postgres import PostgresServer
 from octo_sync.journal.sqlite import SQLiteFile
 from octo_sync.model import Clock
@@ -27,8 +27,11 @@ from octo_sync.model import Clock
 T = TypeVar("T")
 _Row = TypeVar("_Row", bound=SQLModel)
 
-MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ()
-"""What brings an older schema up to the models: numbers from 2 on, in order, each with statements that both engines know."""
+MIGRATIONS: tuple[tuple[int, tuple[str | type[SQLModel], ...]], ...] = (
+    (2, (Act, "ALTER TABLE differences ADD COLUMN both_rows TEXT")),
+)
+"""What brings an older schema up to the models: numbers from 2 on, in order, each with statements that both engines know and
+models whose table it makes. When the columns of such a model change, the two changes become one here."""
 _FIRST = 1
 """The schema that octo-sync 0.2 made."""
 
@@ -265,7 +268,10 @@ class Store:
                 if self._version(connection) >= number:  # another process was faster
                     continue
                 for statement in statements:
-                    connection.exec_driver_sql(statement)
+                    if isinstance(statement, str):
+                        connection.exec_driver_sql(statement)
+                    else:
+                        metadata.tables[str(statement.__tablename__)].create(connection)
                 self._note_version(connection, number)
 
     def _note_version(self, connection: Connection, number: int) -> None:

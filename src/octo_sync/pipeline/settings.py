@@ -21,6 +21,7 @@ from octo_sync.pipeline.vocabulary import (
     Count,
     Cron,
     Days,
+    HeaderName,
     Hosts,
     Listen,
     Name,
@@ -154,7 +155,6 @@ class Schedule:
     availability: Annotated[Cron, Says("Availability in the horizon.", default="never")] = ""
     bookings: Annotated[Cron, Says("Bookings in the horizon.", default="never")] = ""
     near: Annotated[Cron, Says("Availability and bookings of `horizon.near`.", default="never")] = ""
-    publish: Annotated[Cron, Says("A read copy, even without changes.", default="never")] = ""
 
 
 @with_config(FORBID)
@@ -201,7 +201,6 @@ class WebhookSettings:
 class DashboardSettings:
     """The dashboard: what the read copy says, as pages; see docs/dashboard.md."""
 
-    enabled: Annotated[Switch, Says("Whether `serve` shows it.")] = True
     bind: Annotated[
         Listen,
         Says(
@@ -213,8 +212,14 @@ class DashboardSettings:
         TokenTable,
         BeforeValidator(token_table),
         Type("{ env } or { file }"),
-        Says("Where the browser's password is, never the password itself; any user name."),
+        Says(
+            "Where the browser's password is, never the password itself. Who knows it may act on pages, under any user name."
+        ),
     ] = field(default_factory=TokenTable)
+    user_header: Annotated[
+        HeaderName,
+        Says("Header in which a proxy before it says who asks, such as `X-Forwarded-User`; they may act on pages."),
+    ] = ""
     allow_hosts: Annotated[
         Hosts, Says("Host names by which browsers may call it, beside this machine's and that of `bind`.")
     ] = ()

@@ -51,5 +51,6 @@ Days = Annotated[
 ]
 Cron = Annotated[str, BeforeValidator(values.cron), Type("cron expression")]
 Zone = Annotated[str, BeforeValidator(values.time_zone), Type("time zone")]
+HeaderName = Annotated[str, BeforeValidator(values.header_name), Type("name of a header")]
 Listen = Annotated[str, BeforeValidator(values.host_and_port), Type("host:port")]
 Hosts = Annotated[tuple[Text, ...], Type("list of hosts")]

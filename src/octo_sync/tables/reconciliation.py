@@ -54,6 +54,7 @@ RECON_RESULTS = log(
     Column("reason", "text", "The likely reason, in a sentence."),
     Column("code", "text", "The rule that gave the reason; '' where none fits."),
     Column("day", "date", "Its day in the comparison's window; null: in every window."),
+    Column("both_rows", "text", "JSON: columns, values here, there, whether they differ; in one row of a key."),
     Column("first_seen_at_utc", "timestamptz", "When the difference was first found."),
     Column("last_seen_at_utc", "timestamptz", "When it was last found."),
     Column("resolved_at_utc", "timestamptz", "When a run no longer found it; null while open."),

@@ -2,18 +2,20 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
-from octo_sync.dashboard.links import booking_page
+from octo_sync.dashboard.links import difference_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import (
     Block,
     Column,
     Filters,
     Item,
+    Link,
     Money,
     Page,
     Section,
@@ -48,16 +50,20 @@ def build(source: Source, filters: Filters) -> View:
     lead = "This copy against ledgers, CRMs and other systems: what adds up, what does not, and for how long."
     if not runs:
         return View("Reconcile", lead, [_how_to()], filters)
-    ages, opened = _by_name(source.rows("reconcile_ages")), _by_name(source.rows("reconcile_open"))
+    chosen = filters.more
+    only = {name: chosen.get(name) or None for name in ("bucket", "currency")}
+    ages, opened = _by_name(source.rows("reconcile_ages")), _by_name(source.rows("reconcile_open", **only))
     accepted = {row["recon_name"]: row["accepted"] for row in source.rows("reconcile_accepted")}
     sections = []
     for number, (name, ran) in enumerate(runs.items(), 1):
+        if chosen.get("name") not in (None, "", name):
+            continue
         place = f"recon-{number}"
         sections += [
             _summary(name, ran, ages[name], accepted.get(name, 0), place),
             _totals(name, ran, place),
             _ages(name, ages[name], place),
-            _open(name, opened[name], sum(row["differences"] for row in ages[name]), place),
+            _open(name, opened[name], sum(row["differences"] for row in ages[name]), place, chosen),
             _runs(name, ran, place),
         ]
     return View("Reconcile", lead, sections, filters)
@@ -113,7 +119,13 @@ def _summary(
     if accepted:
         tiles.append(Tile("accepted", f"{accepted:,}", "accepted by a person", name=f"{place}-accepted"))
     tiles += [
-        Tile(named, f"{compared[bucket.value]:,}", meaning, name=f"{place}-{bucket.value}")
+        Tile(
+            named,
+            f"{compared[bucket.value]:,}",
+            meaning,
+            href=_filtered(name, place, bucket=bucket.value) if bucket.is_difference else "",
+            name=f"{place}-{bucket.value}",
+        )
         for bucket, (named, meaning) in BUCKETS.items()
         if bucket is not Bucket.ACCEPTED and compared[bucket.value]
     ]
@@ -125,7 +137,7 @@ def _summary(
 
 def _totals(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section:
     compared = _compared(runs)
-    rows = _control(compared["control_totals"]) if compared else []
+    rows = _control(compared["control_totals"], partial(_filtered, name, place)) if compared else []
     table = Table(
         f"Control totals of {name}",
         [
@@ -144,7 +156,12 @@ def _totals(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section
     return Section(f"Control totals of {name}", [table], note, id=f"{place}-totals")
 
 
-def _control(text: str | None) -> list[tuple[Any, ...]]:
+def _filtered(name: str, place: str, **chosen: str) -> str:
+    """The address of the open differences of one comparison."""
+    return f"reconcile?{urlencode({'name': name, **chosen})}#{place}-differences"
+
+
+def _control(text: str | None, page: Callable[..., str]) -> list[tuple[Any, ...]]:
     """A line for each currency and amount from what the run kept: `[{side, currency, rows, amounts: {name: text}}]`."""
     sides: dict[tuple[str | None, str], Mapping[str, Any]] = {}
     for total in json.loads(text or "[]"):
@@ -157,7 +174,8 @@ def _control(text: str | None) -> list[tuple[Any, ...]]:
         for field in names or [""]:
             ours, theirs = _amount(here, field), _amount(there, field)
             amounts = [Money(amount, currency) if field else None for amount in (ours, theirs, theirs - ours)]
-            rows.append((currency_name(currency), field, counts[0], amounts[0], counts[1], amounts[1], amounts[2]))
+            named = Link(currency_name(currency), page(currency=currency)) if currency else currency_name(currency)
+            rows.append((named, field, counts[0], amounts[0], counts[1], amounts[1], amounts[2]))
     return rows
 
 
@@ -187,52 +205,40 @@ def _ages(name: str, ages: Sequence[Mapping[str, Any]], place: str) -> Section:
     return Section(f"Ageing of {name}", [table], id=f"{place}-ages")
 
 
-def _open(name: str, rows: Sequence[Mapping[str, Any]], total: int, place: str) -> Section:
+def _open(name: str, rows: Sequence[Mapping[str, Any]], total: int, place: str, chosen: Mapping[str, str]) -> Section:
+    id_, title = f"{place}-differences", f"Open differences of {name}"
+    only = [value for value in (_bucket(chosen.get("bucket", "")), chosen.get("currency", "")) if value]
+    facts = [("Shown", f"only {', '.join(only)}"), ("", Link("Show all", f"reconcile?{urlencode({'name': name})}"))]
+    items: list[Item] = [Block("facts.html.j2", {"facts": facts})] if only else []
     if not rows:
-        return Section(f"Open differences of {name}", ["Nothing is open."], id=f"{place}-differences")
+        return Section(title, [*items, "Nothing is open."], id=id_)
     note = "The largest of each currency in turn, then what has no amount; the new before the old."
-    if total > len(rows):
+    if total > len(rows) and not only:
         note += f" {len(rows):,} of {total:,} are shown; the download has all of them."
-    found = [_difference(row) for row in rows]
-    items: list[Item] = [
-        Block("differences.html.j2", {"differences": found, "caption": f"Open differences of {name}"}),
+    items += [
+        listed(
+            title,
+            rows,
+            Column("Key", "text", "recon_key", href=difference_page),
+            Column("Bucket", "text", lambda row: _bucket(row["bucket"])),
+            Column("Field", "text", lambda row: row["field"] or "whole row"),
+            Column("Here", "text", lambda row: value_text(row["here_value"], row)),
+            Column("There", "text", lambda row: value_text(row["there_value"], row)),
+            Column("Difference", "number", lambda row: money_text(row["delta_amount"], row["currency"], sign=True)),
+            Column("Reason", "text", "reason"),
+            Column("Age", "text", lambda row: f"{'new, ' if row['is_new'] else ''}{days_old(row['age_days'])}"),
+        ),
         Block("downloads.html.j2", {"name": "recon_open", "fields": ""}),
     ]
-    return Section(f"Open differences of {name}", items, note, id=f"{place}-differences")
+    return Section(title, items, note, id=id_)
 
 
-def _difference(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """One open difference; its texts as they are shown, and what is behind it."""
-    bucket, delta, currency = row["bucket"], row["delta_amount"], row["currency"]
-    known = {each.value: said for each, said in BUCKETS.items()}
-    named, meaning = known.get(bucket, (bucket, ""))
-    about = [
-        ("Bucket", f"{named}. {meaning}"),
-        ("Matched by", row["match_rule"]),
-        ("Rule", row["code"]),
-        ("Day", row["day"]),
-        ("Connection", row["connection_id"]),
-        ("Booking uuid", row["booking_uuid"]),
-        ("First seen", wording.instant(row["first_seen_at_utc"])),
-        ("Last seen", wording.instant(row["last_seen_at_utc"])),
-        ("Age", f"{days_old(row['age_days'])} ({_AGES[row['age_class']]} days)"),
-    ]
-    return {
-        "key": row["recon_key"],
-        "bucket": named,
-        "field": row["field"] or "whole row",
-        "here": _value(row["here_value"], row),
-        "there": _value(row["there_value"], row),
-        "delta": money_text(delta, currency, sign=True),
-        "reason": row["reason"],
-        "age": days_old(row["age_days"]),
-        "is_new": row["is_new"],
-        "address": booking_page(row),
-        "about": [(label, str(value)) for label, value in about if value],
-    }
+def _bucket(value: str) -> str:
+    """A bucket's name for people."""
+    return next((named for bucket, (named, _) in BUCKETS.items() if bucket.value == value), value)
 
 
-def _value(text: str | None, row: Mapping[str, Any]) -> str:
+def value_text(text: str | None, row: Mapping[str, Any]) -> str:
     """A value for people: an amount as money, nothing as a dash, all else as it is."""
     if text is None:
         return NOTHING
@@ -259,4 +265,11 @@ def _runs(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section:
     return Section(f"Runs of {name}", [table], id=f"{place}-runs")
 
 
-PAGE = Page(name="reconcile", title="Reconcile", order=70, build=build, works_empty=True)
+PAGE = Page(
+    name="reconcile",
+    title="Reconcile",
+    order=70,
+    build=build,
+    works_empty=True,
+    fields=frozenset({"name", "bucket", "currency"}),
+)

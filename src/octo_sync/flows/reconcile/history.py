@@ -5,9 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from octo_sync.flows.reconcile.both_rows import as_json
 from octo_sync.journal import FoundDifference, Journal, ReconciliationRun
 from octo_sync.reconciliation.limits import breaches
-from octo_sync.reconciliation.model import Bucket, Difference, Item, Outcome
+from octo_sync.reconciliation.model import Bucket, Difference, Item, Outcome, Rules
 
 
 def store(journal: Journal, outcome: Outcome, *, run_id: str, started_at: datetime, now: datetime) -> Outcome:
@@ -41,7 +42,8 @@ def store(journal: Journal, outcome: Outcome, *, run_id: str, started_at: dateti
         ],
         verdict="over" if aged.breached else "ok",
     )
-    found = [_found(item, each) for item in outcome.items if _is_kept(item) for each in item.differences]
+    kept = [item for item in outcome.items if _is_kept(item)]
+    found = [_found(rules, item, each, number) for item in kept for number, each in enumerate(item.differences)]
     too_fresh = [item for item in outcome.items if item.bucket is Bucket.TOO_FRESH]
     seen = [(item.key, str(item.found), each.field) for item in too_fresh for each in item.differences]
     journal.reconciliations.store(run, found, seen)
@@ -59,7 +61,7 @@ def _aged(item: Item, known: Mapping[tuple[str, str, str], datetime], now: datet
     )
 
 
-def _found(item: Item, difference: Difference) -> FoundDifference:
+def _found(rules: Rules, item: Item, difference: Difference, number: int) -> FoundDifference:
     return FoundDifference(
         key=item.key,
         bucket=str(item.found),
@@ -74,6 +76,8 @@ def _found(item: Item, difference: Difference) -> FoundDifference:
         reason=difference.reason,
         code=difference.code,
         day=item.day,
+        # Once for all differences of the item.
+        both_rows=None if number else as_json(rules, item),
     )
 
 

@@ -5,8 +5,6 @@ writing direction reaches what stands around it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from octo_sync.flows.export.files import writing
+from octo_sync.flows.reconcile.both_rows import ROWS, said, side_by_side
 from octo_sync.flows.reconcile.words import (
     AGE_CLASSES,
     BUCKETS,
@@ -28,13 +27,11 @@ from octo_sync.flows.reconcile.words import (
     value_text,
     verdict,
 )
-from octo_sync.flows.wording import NOTHING, currency_name, days_old, exact, instant, money, money_text, plain
+from octo_sync.flows.wording import currency_name, days_old, money, money_text, plain
 from octo_sync.reconciliation.model import Difference, Item, Outcome
 
 ITEMS = 500
 """At most so many items of a bucket are on the page."""
-_ROWS = 10
-"""At most so many rows of a side are shown of one item."""
 _CUT = 120
 """Characters of a value in the list of items; all of them are below it."""
 
@@ -51,7 +48,7 @@ def write_html(outcome: Outcome, path: Path, *, remembered: Remembered | None = 
     """
     loader = FileSystemLoader(Path(__file__).parent)
     pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    pages.filters |= {"money": money, "signed": partial(money, sign=True), "said": _said, "text": plain, "cut": _cut}
+    pages.filters |= {"money": money, "signed": partial(money, sign=True), "said": said, "text": plain, "cut": _cut}
     totals = controls(outcome)
     view = {
         "outcome": outcome,
@@ -95,8 +92,8 @@ def _shown(outcome: Outcome, item: Item, remembered: Remembered | None) -> Mappi
         "lines": [_line(outcome, item, difference) for difference in item.differences] or [none],
         "about": _about(item),
         "heads": _heads(item),
-        "rows": _side_by_side(outcome, item),
-        "hidden_rows": sum(max(0, len(rows) - _ROWS) for rows in (item.here, item.there)),
+        "rows": side_by_side(outcome.rules, item),
+        "hidden_rows": sum(max(0, len(rows) - ROWS) for rows in (item.here, item.there)),
         "histories": [
             (title, list(rows[0]), [[row.get(name) for name in rows[0]] for row in rows])
             for title, rows in more.items()
@@ -140,7 +137,7 @@ def _about(item: Item) -> list[tuple[str, str]]:
 
 def _heads(item: Item) -> list[str]:
     heads = []
-    for name, rows in (("Here", item.here[:_ROWS]), ("There", item.there[:_ROWS])):
+    for name, rows in (("Here", item.here[:ROWS]), ("There", item.there[:ROWS])):
         if len(rows) > 1:
             heads += [f"{name} {number}" for number in range(1, len(rows) + 1)]
         else:
@@ -148,43 +145,11 @@ def _heads(item: Item) -> list[str]:
     return heads
 
 
-def _side_by_side(outcome: Outcome, item: Item) -> list[tuple[str, list[object], bool]]:
-    """Each column with its values in the rows here and there: compared fields first, then keys, then what helps a reader."""
-    here, there = item.here[:_ROWS] or ({},), item.there[:_ROWS] or ({},)
-    paired = [(f.here, f.there) for f in outcome.rules.fields]
-    paired += [both for k in outcome.rules.keys for both in zip(k.here, k.there, strict=True)]
-    known_here, known_there = {h for h, _ in paired}, {t for _, t in paired}
-    paired += [(name, "") for name in dict.fromkeys(n for row in here for n in row) if name not in known_here]
-    paired += [("", name) for name in dict.fromkeys(n for row in there for n in row) if name not in known_there]
-    # A composite key is named by its columns, joined by +.
-    differing = {name for difference in item.differences for name in difference.field.split("+")}
-    rows: list[tuple[str, list[object], bool]] = []
-    for name, name_there in dict.fromkeys(paired):
-        values = [row.get(name) for row in here] + [row.get(name_there) for row in there]
-        label = " · ".join(dict.fromkeys(each for each in (name, name_there) if each))
-        if any(value is not None for value in values):
-            rows.append((label, values, bool(name) and name in differing))
-    return rows
-
-
 def _ages(outcome: Outcome) -> list[tuple[str, int]]:
     """How many of the differences to look at are of each age; none before results are stored."""
     days = [age_days(difference, outcome.rules) for _, difference in open_pairs(outcome)]
     classes = [age_class(each) for each in days if each is not None]
     return [(name, classes.count(name)) for name in AGE_CLASSES] if classes else []
-
-
-def _said(value: object, currency: str | None = None) -> str:
-    """A value of a row as text."""
-    if value is None:
-        return NOTHING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Decimal):
-        return exact(value, currency)
-    if isinstance(value, datetime):
-        return instant(value, seconds=True)
-    return value.isoformat() if isinstance(value, date) else plain(value)
 
 
 def _cut(text: str, length: int = _CUT) -> str:

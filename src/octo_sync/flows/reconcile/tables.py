@@ -84,6 +84,7 @@ def _result(one: StoredDifference) -> Mapping[str, Any]:
         "reason": one.reason,
         "code": one.code,
         "day": one.day,
+        "both_rows": one.both_rows,
         "first_seen_at_utc": one.first_seen_at,
         "last_seen_at_utc": one.last_seen_at,
         "resolved_at_utc": one.resolved_at,

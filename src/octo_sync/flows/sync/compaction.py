@@ -52,7 +52,8 @@ def retain(ports: Ports, now: datetime) -> int:
     )
     gone = thin_deliveries(ports, now)
     if runs is not None:
-        gone += ports.journal.runs.prune(runs) + ports.journal.reconciliations.prune(runs)
+        journal = ports.journal
+        gone += journal.runs.prune(runs) + journal.reconciliations.prune(runs) + journal.acts.prune(runs)
     return gone + ports.warehouse.prune(raw_before=raw, runs_before=runs, history_before=history)
 
 

@@ -25,10 +25,12 @@ from octo_sync.flows.sync.work import Worker
 from octo_sync.flows.webhooks.silence import note_rhythms, silences
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
-__all__ = ["PARTS", "Keeper"]
+__all__ = ["PARTS", "SYNC", "Keeper"]
 
 log = logging.getLogger("octo_sync")
 
+SYNC = "sync now"
+"""What a person does who asks for everything on a page."""
 _MINUTE = 60.0
 _PULL_WHILE_SILENT = 900.0
 _LONGEST_SLEEP = 60.0
@@ -92,7 +94,6 @@ class Keeper:
         self._published_at = self._looked_after_at = -inf
         self._publish_pause = self._pause_after_publishing
         """Seconds from the beginning of a copy to that of the next; longer after each that failed."""
-        self._is_copy_asked_for = False
         self._next_hold: datetime | None = None
         self._waited: dict[Subject, float] = {}
         """What is asked for a second proof of a deletion, and how long that was waited for last, seconds."""
@@ -135,11 +136,6 @@ class Keeper:
         await asyncio.to_thread(self.check_subscriptions, [connection])
         self.wake.set()
 
-    def publish_soon(self) -> None:
-        """Have a read copy made as soon as none is in the making, also when nothing has landed."""
-        self._is_copy_asked_for = True
-        self.wake.set()
-
     # -- the loop -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -171,7 +167,7 @@ class Keeper:
     async def _meanwhile(self) -> bool:
         """What must not wait for a quiet moment, because there may be none; whether anything is due because of it."""
         await self._eraser.when_due(self._published_to_the_end)
-        fired = await asyncio.to_thread(self._fire)
+        fired = await asyncio.to_thread(self._fire) or await asyncio.to_thread(self._act)
         marked = await asyncio.to_thread(self._look_after)
         # Until the departures of what lands now are marked, they are part of no pull.
         lander = self._worker.lander
@@ -203,6 +199,13 @@ class Keeper:
         while journal.timers.fire(now):
             fired = True
         return fired
+
+    def _act(self) -> bool:
+        """Pull everything, where persons have asked for it on a page; whether any have. Blocking."""
+        asked = self.ports.journal.acts.waiting(SYNC)
+        if asked:
+            self.ports.journal.acts.end(asked, f"A full pull has begun: {self.pull('full'):,} parts to fetch.")
+        return bool(asked)
 
     def _thin(self, connection: str, budget: float, now: datetime) -> None:
         """When the next minute's calls are not enough for all confirming looks, earlier ones go until the rest fits.
@@ -301,10 +304,8 @@ class Keeper:
         self._unwell = {name: type(error) for name, error in unwell.items()}
 
     async def _publish_when_due(self) -> None:
-        """Begin a new read copy when it was asked for, or there is something to show and the last one is long enough ago."""
-        is_due = self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled)
-        if is_due or self._is_copy_asked_for:
-            self._is_copy_asked_for = False
+        """Begin a new read copy when there is something to show and the last one is long enough ago."""
+        if self._owes_readers and self._publish_in() <= 0 and await asyncio.to_thread(self._ever_pulled):
             self._publishing = asyncio.create_task(self._publish())
             self._publishing.add_done_callback(lambda _: self.wake.set())
 

@@ -26,6 +26,8 @@ log = logging.getLogger("octo_sync")
 
 _PROOFS = 2
 HELD = "deletions-held"
+ALLOW = "allow deletions"
+"""What a person does who says yes to what is held."""
 _PRODUCTS = "core.products"
 _LISTS = (SubjectKind.BOOKINGS, SubjectKind.PRODUCTS)
 _ASKED = "asked_while_held"
@@ -59,13 +61,15 @@ def decide(
     allow: bool,
     lost: Mapping[tuple[str, str], int] | None = None,
     replaced: Collection[str] = (),
+    allowed: Mapping[tuple[str, str], str] | None = None,
 ) -> Plan:
     """Decide, purely. `guard` bounds what one table of one connection may lose without a person's word.
 
+    `allowed` are the sentences that a person was shown and said yes to: what is no longer as they say is held as before.
     `lost` is how many rows of each table were deleted lately, `replaced` the connections of which no product is left that
     was there before: however few they are, that is no withdrawal.
     """
-    plan, lost = Plan(), lost or {}
+    plan, lost, allowed = Plan(), lost or {}, allowed or {}
     groups: dict[tuple[str, str], list[Absence]] = defaultdict(list)
     for absence in absences:
         groups[absence.connection, absence.table].append(absence)
@@ -73,7 +77,8 @@ def decide(
         gone = len(group) + lost.get(key, 0)
         lived = live.get(key, 0) + lost.get(key, 0)
         is_replaced = key[1] == _PRODUCTS and key[0] in replaced
-        if not allow and (is_replaced or is_too_much(gone, lived, guard)):
+        is_held = is_replaced or is_too_much(gone, lived, guard)
+        if is_held and not allow and allowed.get(key) != why_held(key[1], gone, lived, guard):
             plan.held[key] = gone, lived
         else:
             plan.bury += [a for a in group if a.misses >= _PROOFS and a.ask.kind not in _LISTS]
@@ -99,8 +104,10 @@ def settle(
     quarantined = ports.journal.quarantine.entries()
     tell_missing(ports, quarantined)
     absences = [a for a in ports.warehouse.absences() if a.connection not in stopped and a.connection in ports.clients]
-    if not absences and not any(q.resource == HELD for q in quarantined):
+    acts = ports.journal.acts.waiting(ALLOW)
+    if not absences and not acts and not any(q.resource == HELD for q in quarantined):
         return Settled()
+    allowed = {(act.about, act.key): act.text for act in acts}
     plan = decide(
         absences,
         ports.warehouse.live_rows() if absences else {},
@@ -108,17 +115,26 @@ def settle(
         allow=ports.allow_deletions,
         lost=rows_lost(ports),
         replaced=_replaced(ports, absences),
+        allowed=allowed,
     )
     _hold(ports, plan, {(q.connection, q.key): q.reason for q in quarantined if q.resource == HELD})
     buried = 0
     if plan.bury:
         # Before it is done: a kill in between makes the gate stricter, never laxer.
-        note_rows_lost(ports, Counter((a.connection, a.table) for a in plan.bury))
+        tables = [(a.connection, a.table) for a in plan.bury]
+        # What a person has allowed says nothing about what may go next.
+        note_rows_lost(ports, Counter(each for each in tables if each not in allowed))
         with ports.privacy.lock:  # not between the reading of an answer and its landing
             buried = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
         gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
         _forget(ports, gone)
         log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), buried)
+    for act in acts:
+        count = sum((a.connection, a.table) == (act.about, act.key) for a in plan.bury)
+        is_other = (act.about, act.key) in plan.held
+        changed = "Nothing was deleted: it is not as it was when this was allowed."
+        done = f"{count:,} rows were marked deleted; what is not proven gone yet is asked for again."
+        ports.journal.acts.end([act], changed if is_other else done)
     # What is owed already is not asked twice, and what is quarantined is left alone.
     owed = ports.journal.subjects.dirty_among([*plan.ask, *plan.ask_again])
     now = _within_budget(ports, [s for s in plan.ask if s not in owed], plan.held)
@@ -198,19 +214,25 @@ def _hold(ports: Ports, plan: Plan, noted: Mapping[tuple[str, str], str]) -> Non
         if over:
             ports.journal.quarantine.clear_records(connection, HELD, over)
     for (connection, table), (missed, lived) in plan.held.items():
-        if table == _PRODUCTS and not is_too_much(missed, lived, guard):
-            error = MassDeletionHeld(
-                f"All {missed} products that were there before are missing from the product list: the service may have given "
-                f"them other ids. Nothing was marked deleted. If they are gone, run `octo-sync sync --allow-deletions`"
-            )
-        else:
-            error = MassDeletionHeld(
-                f"{missed} of {lived} rows of {table} are missing from complete answers or were deleted within a day; more "
-                f"than max({guard.rows}, {guard.share:.0%}). No more were marked deleted. If it is "
-                f"right, run `octo-sync sync --allow-deletions`"
-            )
-        if noted.get((connection, table)) != str(error):
-            ports.journal.quarantine.add_record(connection, HELD, table, "", str(error), "", ports.run_id)
+        why = why_held(table, missed, lived, guard)
+        if noted.get((connection, table)) != why:
+            ports.journal.quarantine.add_record(connection, HELD, table, "", why, "", ports.run_id)
+
+
+def why_held(table: str, missed: int, lived: int, guard: Guard) -> str:
+    """Why so many deletions of a table are held, and what to do; another sentence for another number."""
+    if table == _PRODUCTS and not is_too_much(missed, lived, guard):
+        error = MassDeletionHeld(
+            f"All {missed} products that were there before are missing from the product list: the service may have given "
+            f"them other ids. Nothing was marked deleted. If they are gone, run `octo-sync sync --allow-deletions`"
+        )
+    else:
+        error = MassDeletionHeld(
+            f"{missed} of {lived} rows of {table} are missing from complete answers or were deleted within a day; more "
+            f"than max({guard.rows}, {guard.share:.0%}). No more were marked deleted. If it is "
+            f"right, run `octo-sync sync --allow-deletions`"
+        )
+    return str(error)
 
 
 def _forget(ports: Ports, gone: Sequence[Absence]) -> None:

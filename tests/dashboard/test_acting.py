@@ -1,0 +1,268 @@
+"""Acting on pages: who may, from where, and what becomes of it; nothing acts where nobody has a name."""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import html
+import json
+import re
+from urllib.parse import parse_qsl, urlencode
+
+import pytest
+from tests.dashboard.test_guard import _basic
+from tests.dashboard.test_own_pages import changed, plain, section, status  # noqa: F401 - a fixture
+from tests.dashboard.test_pages import table
+from tests.flows.harness import NOON
+from tests.journal.helpers import HandClock
+from tests.journal.test_reconciliations import GROSS, store
+
+from octo_sync.flows.acts import ALLOW, COMMENT, SYNC, Acts
+from octo_sync.flows.sync.settle import HELD
+from octo_sync.journal import Journal
+from octo_sync.model import Secret, Subject, SubjectKind
+
+OWN = {"sec-fetch-site": "same-origin", "content-type": "application/x-www-form-urlencoded"}
+ANA = {"authorization": _basic("Ana", "s3cret")}
+FORM = {"act": SYNC, "back": "sync#acts"}
+
+
+@pytest.fixture
+def journal(tmp_path):
+    with Journal.open(tmp_path / "journal.sqlite", clock=HandClock()) as journal:
+        store(journal, GROSS)
+        yield journal
+
+
+@pytest.fixture
+def acting(shown, journal):
+    """A dashboard with a token, on which people may act."""
+
+    def make(*folder, **more):
+        acts = Acts(lambda: contextlib.nullcontext(journal), HandClock(), ["ledger"])
+        return shown(*folder, **{"token": Secret("s3cret"), "acts": acts, **more})
+
+    return make
+
+
+async def post(dashboard, fields, **headers):
+    content = fields if isinstance(fields, bytes) else urlencode(fields)
+    return await dashboard.ask("POST", "/act", content=content, headers={**OWN, **ANA, **headers})
+
+
+async def test_a_form_of_a_page_acts_and_leads_back_to_it(acting, journal):
+    dashboard = acting()
+    answer = await post(dashboard, FORM)
+    assert (answer.status_code, answer.headers["location"]) == (303, "./sync#acts")
+    (act,) = journal.acts.waiting(SYNC)
+    assert act.who == "Ana"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "none"},
+        {"sec-fetch-site": "cross-site", "origin": "http://127.0.0.1:8788"},
+        {"sec-fetch-site": "", "origin": "https://evil.example"},
+        {"sec-fetch-site": "", "origin": "http://127.0.0.1:9999"},
+        {"sec-fetch-site": "", "origin": "null"},
+        {"sec-fetch-site": ""},
+    ],
+)
+async def test_what_another_site_sends_does_not_act(acting, journal, headers):
+    answer = await post(acting(), FORM, **headers)
+    assert answer.status_code == 403
+    assert "own forms" in answer.text
+    assert journal.acts.last(1) == []
+
+
+async def test_a_browser_that_says_only_where_the_form_came_from_acts(acting, journal):
+    answer = await post(acting(), FORM, **{"sec-fetch-site": "", "origin": "http://127.0.0.1:8788"})
+    assert answer.status_code == 303
+    assert len(journal.acts.last(9)) == 1
+
+
+@pytest.mark.parametrize("authorization", ["", _basic("Ana", "wrong")])
+async def test_without_the_token_nobody_acts(acting, journal, authorization):
+    assert (await post(acting(), FORM, authorization=authorization)).status_code == 401
+    assert journal.acts.last(1) == []
+
+
+async def test_without_a_token_or_a_header_nothing_acts_and_no_page_has_a_form(shown, journal):
+    dashboard = shown(status=status)
+    assert (await post(dashboard, FORM)).status_code == 405
+    for path in ("/sync", "/reconcile"):
+        assert 'method="post"' not in await dashboard.text(path)
+
+
+@pytest.mark.parametrize(
+    ("sent", "who"),
+    [
+        ({"x-forwarded-user": "Ana"}, "Ana"),
+        ({"x-forwarded-user": "Zoë".encode()}, "Zoë"),
+        ({"x-forwarded-user": b"A\xe9\x01 " + b"x" * 200}, ("A\N{REPLACEMENT CHARACTER} " + "x" * 200)[:100]),
+        ({"x-forwarded-user": " "}, None),
+        ({}, None),
+    ],
+)
+async def test_a_proxy_says_who_acts(acting, journal, sent, who):
+    dashboard = acting(token=None, user_header="X-Forwarded-User")
+    answer = await post(dashboard, FORM, authorization=_basic("Eve", "x"), **sent)
+    assert answer.status_code == (303 if who else 403)
+    assert [act.who for act in journal.acts.last(9)] == ([who] if who else [])
+
+
+@pytest.mark.parametrize(("authorization", "code"), [("Bearer s3cret", 303), (_basic("", "s3cret"), 403)])
+async def test_a_login_without_a_name_does_not_act(acting, journal, authorization, code):
+    assert (await post(acting(), FORM, authorization=authorization)).status_code == code
+    assert [act.who for act in journal.acts.last(9)] == (["bearer token"] if code == 303 else [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"act": SYNC, "back": "https://evil.example/"}, 404),
+        ({"act": SYNC, "back": "//evil.example"}, 404),
+        ({"act": SYNC, "back": "nowhere"}, 404),
+        ({"act": SYNC, "back": "sync\r\nset-cookie: a=b"}, 404),
+        ({"act": "drop", "back": "sync"}, 409),
+        ({"back": "sync"}, 409),
+        (b"\xff=\xff", 400),
+        (b"&".join(b"a=b" for _ in range(20)), 400),
+        (b"back=sync&act=" + b"x" * 30_000, 413),
+    ],
+)
+async def test_what_is_no_form_of_ours_changes_nothing(acting, journal, fields, code):
+    answer = await post(acting(), fields)
+    assert answer.status_code == code
+    assert "location" not in answer.headers
+    assert journal.acts.last(1) == []
+
+
+async def test_a_refusal_is_a_sentence_on_a_page(acting):
+    answer = await post(acting(), {"act": COMMENT, "about": "ledger", "key": "<b>", "text": "x", "back": "sync"})
+    assert answer.status_code == 409
+    assert "No difference of ledger has the key &lt;b&gt;" in answer.text
+
+
+def forms(page):
+    """What each form that acts sends when nothing is typed: its fields, by its button."""
+    found = {}
+    for inner in re.findall(r'<form class="filters act" method="post"[^>]*>(.*?)</form>', page, re.DOTALL):
+        names = re.findall(r'name="([a-z]+)"(?: value="([^"]*)")?', inner)
+        found[re.search(r"<button[^>]*>(.*?)</button>", inner)[1]] = {
+            name: html.unescape(value) for name, value in names
+        }
+    return found
+
+
+async def test_the_sync_page_has_what_may_be_done_and_what_was(acting, journal):
+    subject = Subject("main", SubjectKind.BOOKING, ("b-1",))
+    journal.quarantine.add_record("main", HELD, "core.bookings", "", "11 of 20 rows <are> missing.", "", "r")
+    journal.quarantine.add_record("main", "bookings", "b-1", "$", "no text", "", "r", subject=subject)
+
+    def now():
+        return dataclasses.replace(status(), quarantine=journal.quarantine.entries())
+
+    dashboard = acting(status=now)
+    found = forms((await dashboard.ask("GET", "/sync", headers=ANA)).text)
+    assert found.keys() == {
+        "Sync now",
+        "Fetch everything in quarantine again",
+        "Mark these rows of core.bookings deleted",
+    }
+    assert found["Mark these rows of core.bookings deleted"] == {
+        "act": ALLOW,
+        "about": "main",
+        "key": "core.bookings",
+        "text": "11 of 20 rows <are> missing.",
+        "back": "sync#acts",
+    }
+    for fields in found.values():
+        assert (await post(dashboard, fields)).status_code == 303
+    page = (await dashboard.ask("GET", "/sync", headers=ANA)).text
+    done = [(row[1], row[2], row[3], row[5]) for row in table(page, "What people did on pages")]
+    assert done == [
+        ("Ana", ALLOW, "main · core.bookings", "waits for the worker"),
+        ("Ana", "retry quarantine", "", "1 record to fetch again."),
+        ("Ana", SYNC, "", "waits for the worker"),
+    ]
+
+
+async def test_where_nothing_runs_the_page_says_that_nothing_can_sync(acting):
+    idle = dataclasses.replace(status(), running=None)
+    page = (await acting(status=lambda: idle).ask("GET", "/sync", headers=ANA)).text
+    assert "Sync now" not in forms(page)
+    assert "start octo-sync serve" in section(page, "acts")
+
+
+BOTH = [["retail_amount · gross", ["80.00"], ["90.00", "—"], True], ["product <b>", ["Tour"], ["—", "Tour"], False]]
+
+
+@pytest.fixture
+def compared(changed):  # noqa: F811 - the fixture
+    at = "timestamptz '2026-11-20 12:00:00+00'"
+    both = json.dumps(BOTH).replace("'", "''")
+    return changed(
+        "insert into ops.recon_runs (recon_name, run_id, verdict, started_at_utc, ended_at_utc, window_start, window_end, "
+        f"control_totals) values ('ledger', 'r1', 'over', {at}, {at}, '2026-11-01', '2026-11-30', '[]')",
+        *(
+            "insert into ops.recon_results (recon_name, recon_key, bucket, field, connection_id, booking_uuid, here_value, "
+            f"there_value, delta_amount, currency, reason, both_rows, first_seen_at_utc, last_seen_at_utc) values ('ledger', "
+            f"'{key}', '{bucket}', 'retail_amount', 'main', 'u-1', '80', '90', 10, '{currency}', 'The <ledger> has more.', "
+            f"'{both}', {at}, {at})"
+            for key, bucket, currency in (
+                (GROSS.key, "mismatched", "EUR"),
+                ("b-2", "missing_here", "EUR"),
+                ("b-3", "missing_here", "JPY"),
+            )
+        ),
+        "update ops.recon_runs set mismatched = 1, missing_here = 2",
+    )
+
+
+async def test_a_difference_has_both_rows_and_is_decided_on_its_page(acting, journal, compared):
+    dashboard = acting(compared)
+    path = f"/difference?{urlencode({'name': 'ledger', 'key': GROSS.key})}"
+    page = (await dashboard.ask("GET", path, headers=ANA)).text
+    assert table(page, "Both rows, column by column") == [
+        ["retail_amount · gross", "80.00", "90.00", "—", "differs"],
+        ["product <b>", "Tour", "—", "Tour", ""],
+    ]
+    assert "booking?find=main%7Cu-1" in page
+    found = forms(page)
+    assert found.keys() == {"Accept", "Assign", "Comment"}
+    for button, typed in (("Accept", "Paid in cash."), ("Assign", "Ben"), ("Comment", "<b>Asked</b> them.")):
+        answer = await post(dashboard, {**found[button], "text": typed})
+        assert (answer.status_code, answer.headers["location"]) == (303, f".{path}#decide")
+    (row,) = journal.reconciliations.acceptances("ledger")
+    assert (row.key, row.note, row.accepted_by, row.until) == (GROSS.key, "Paid in cash.", "Ana", None)
+    page = (await dashboard.ask("GET", path, headers=ANA)).text
+    assert "Assigned to Ben" in plain(page)
+    assert [row[1:] for row in table(page, "What people did")] == [
+        ["Ana", "comment", "<b>Asked</b> them."],
+        ["Ana", "assign", "Ben"],
+        ["Ana", "accept", "Paid in cash."],
+    ]
+    assert "<b>Asked" not in page
+
+
+async def test_a_bucket_and_a_currency_lead_to_their_differences(shown, compared):
+    dashboard = shown(compared, now=lambda: NOON + dt.timedelta(hours=1))
+    page = await dashboard.text("/reconcile")
+    (address,) = {
+        html.unescape(found) for found in re.findall(r'href="\./(reconcile\?[^"#]*bucket=missing_here)', page)
+    }
+    assert dict(parse_qsl(address.partition("?")[2])) == {"name": "ledger", "bucket": "missing_here"}
+    for query, keys in (
+        ("bucket=missing_here", {"b-2", "b-3"}),
+        ("currency=EUR", {"b-2", GROSS.key}),
+        ("", {"b-2", "b-3", GROSS.key}),
+    ):
+        page = await dashboard.text(f"/reconcile?name=ledger&{query}")
+        assert {row[0] for row in table(page, "Open differences of ledger")} == keys
+        assert ("Show all" in page) == bool(query)
+    address = re.search(r'href="\./(difference\?[^"]*)"', page)[1]
+    assert "Both rows" in await dashboard.text(f"/{html.unescape(address)}")
+    assert "no such difference" in await dashboard.text("/difference?name=ledger&key=nothing")
