@@ -279,7 +279,7 @@ def test_a_hook_that_fails_is_said_and_changes_nothing(project, books_now):
     done = project("reconcile", "ledger")
 
     assert done.returncode == 3
-    assert "The hook of ledger failed: false ended with 1" in done.stderr
+    assert "The hook of ledger failed: the command ended with 1" in done.stderr
     assert project.json("reconcile", "list")["reconciliations"][0]["open"] == 1
 
 
