@@ -174,6 +174,29 @@ def test_what_changed_while_a_subscription_was_gone_is_asked_for(tmp_path, place
     assert not any(uuid in body.decode() for (body,) in copy.journal("select body from deliveries"))
 
 
+def test_a_canary_measures_how_soon_webhooks_tell(tmp_path, place):
+    sandbox, _, _ = place
+    product = sandbox.state()["products"][0]["id"]
+    copy = Copy(tmp_path / "project", sandbox)
+    file = copy.directory / "pipeline.toml"
+    canary = f'canary = {{ product = "{product}", every = "0.5s" }}\n[connections.main.limits]'
+    file.write_text(file.read_text().replace("[connections.main.limits]", canary))
+
+    def noted():
+        found = json.loads(copy.run("status", "--json")[1])["connections"][0]["webhooks"]
+        return (found or {}).get("canary") or {}
+
+    with copy.serve() as program:
+        copy.ready(program)
+        until(lambda: noted().get("lag") is not None, 60, program.said)
+        assert 0 <= noted()["lag"] < 60
+        text = copy.run("status")[1]
+        assert re.search(r"canary .* ago: told after \d+\.\d s", text), text
+    holds = [one for one in sandbox.state()["bookings"] if one["notes"] and "canary" in one["notes"]]
+    assert holds
+    assert {one["status"] for one in holds[:-1]} <= {"CANCELLED", "EXPIRED"}, "each was released"
+
+
 @pytest.mark.deep(4)
 def test_a_service_that_does_not_answer_is_said_once_and_nothing_is_published(tmp_path, place):
     sandbox, _, _ = place

@@ -24,6 +24,7 @@ from octo_sync.destinations.duckdb.reader import DuckDBReader
 from octo_sync.errors import JournalError
 from octo_sync.flows import wording
 from octo_sync.flows.status.report import ConnectionStatus, KindStatus, NextRun, Running, Status, WebhookStatus
+from octo_sync.flows.webhooks.canary import Canary
 
 
 def plain(page):
@@ -126,7 +127,7 @@ def status(**more):
     kinds = {
         "booking": KindStatus("booking", subjects=20, verified=18, owed=3, due=2, quarantined=1),
     }
-    hooks = WebhookStatus("s-1", NOON, 12, 1, 7200.0, None)
+    hooks = WebhookStatus("s-1", NOON, 12, 1, 7200.0, Canary(NOON, lag=1.25), None)
     waiting = {"held": ["11 rows would go."], "kept": ["It sends no `pricing`."]}
     connection = ConnectionStatus("main", kinds=kinds, webhooks=hooks, **waiting)
     return Status(
@@ -147,9 +148,9 @@ async def test_what_the_journal_knows_stands_beside_it(shown):
     assert "booking main 20 18 3 2 1" in section(page, "backlog")
     assert table(page, "Deletions waiting for confirmation") == [["main", "11 rows would go."]]
     assert table(page, "Missing fields whose values are kept") == [["main", "It sends no `pricing`."]]
-    assert "main subscribed, silent for 2:00:00, longer than usual 2026-11-20 12:00 UTC 12 1" in section(
-        page, "webhooks"
-    )
+    webhooks = section(page, "webhooks")
+    assert "main subscribed, silent for 2:00:00, longer than usual 2026-11-20 12:00 UTC 12 1" in webhooks
+    assert "told after 1.2 s (2026-11-20 12:00 UTC)" in webhooks
     assert "full 0 2 * * * 2026-11-21 02:00 UTC never late: serve runs it now" in section(page, "next")
 
 

@@ -75,3 +75,10 @@ def test_a_mistake_is_named_and_the_token_is_not(read, text, said):
     assert mistake.startswith("dashboard.")
     assert said in mistake
     assert "s3cret" not in mistake
+
+
+def test_a_proxys_header_is_the_name_of_one(read):
+    assert read("").dashboard.user_header == ""
+    assert read('[dashboard]\nuser_header = "X-Forwarded-User"\n').dashboard.user_header == "X-Forwarded-User"
+    assert "expected the name of an HTTP header" in refused(read, '[dashboard]\nuser_header = "X Forwarded"\n')
+    assert refused(read, '[dashboard]\nuser_header = "Authorization"\n')

@@ -13,6 +13,7 @@ from tests.flows.harness import NOON, Clock
 from octo_sync.app.notify import Notifier
 from octo_sync.flows.status.notices import KINDS, conditions, events, recall, remember
 from octo_sync.flows.status.report import ConnectionStatus, Status, WebhookStatus
+from octo_sync.flows.webhooks.canary import Canary
 from octo_sync.journal import Journal, QuarantineEntry
 from octo_sync.model import Source, Subject, SubjectKind
 from octo_sync.pipeline import load
@@ -25,10 +26,10 @@ def entry(key="b-1", at=NOON):
     )  # fmt: skip
 
 
-def state(*, staleness=60.0, owed=0, quarantine=(), told=True, subscription="s-1"):
+def state(*, staleness=60.0, owed=0, quarantine=(), told=True, subscription="s-1", canary=None):
     from octo_sync.flows.status.report import KindStatus
 
-    hooks = WebhookStatus(subscription, None, 0, 0, None, None)
+    hooks = WebhookStatus(subscription, None, 0, 0, None, canary, None)
     connection = ConnectionStatus(
         "acme", {"bookings": KindStatus("bookings", owed=owed)}, staleness=staleness, was_told=told, webhooks=hooks
     )
@@ -45,6 +46,7 @@ def test_each_is_told_once_until_it_is_over_and_then_again():
         "stale": state(staleness=3601.0),
         "quarantine": state(quarantine=[entry()]),
         "subscription_lost": state(subscription=None),
+        "webhooks_dead": state(canary=Canary(NOON)),
     }
     for kind in KINDS:
         first, memory = told({}, bad[kind])
@@ -96,7 +98,7 @@ def test_what_was_told_outlives_a_restart(tmp_path):
         assert told(before, state(quarantine=[entry("a"), entry("b")], staleness=9999.0))[0] == []
         _, over = told(before, state())
         remember(journal, before, over)
-        assert [journal.settings.get(f"told {kind}", connection="acme") for kind in KINDS] == [None] * 3
+        assert [journal.settings.get(f"told {kind}", connection="acme") for kind in KINDS] == [None] * len(KINDS)
 
 
 def test_an_event_says_what_a_person_needs():

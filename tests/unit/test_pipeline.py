@@ -258,8 +258,17 @@ def test_without_an_address_there_are_no_webhooks_and_every_limit_has_a_default(
     assert (pipeline.webhooks.keep, pipeline.webhooks.rest, pipeline.webhooks.silence_after) == (30 * 86400, 5, 0)
     assert pipeline.webhooks.check_every == 25, "a lost subscription is made anew within half a minute"
     assert (pipeline.sync.verify_bookings_within, pipeline.sync.verify_budget) == (86400, 600)
+    assert pipeline.canaries == {}
     assert (pipeline.publish.every, STOP_WITHIN) == (60, 5)
     assert pipeline.horizons.near == Horizon(0, 30)
+
+
+def test_a_canary_is_a_product_and_needs_webhooks_that_can_tell(read, mistakes):
+    text = connection('canary = { product = "17" }')
+    (mistake,) = mistakes(text)
+    assert mistake.startswith("connections.acme.canary: expected webhooks.url too")
+    canary = read(f'{text}[webhooks]\nurl = "https://hooks.example.com"\n').canaries["acme"]
+    assert (canary.product, canary.every) == ("17", 3600.0)
 
 
 def test_every_time_of_a_server_goes_down_to_a_tenth_of_a_second(read):

@@ -53,6 +53,7 @@ def test_a_report_is_sent_on_mondays_beside_all_else_where_somebody_asked_for_it
     pipeline = SimpleNamespace(
         schedule=SimpleNamespace(**parts, time_zone="UTC"),
         webhooks=SimpleNamespace(check_every=60),
+        canaries={},
         told={"report": Secret("mailto:team@example.com", "pipeline file")},
     )
     program = SimpleNamespace(
@@ -62,7 +63,7 @@ def test_a_report_is_sent_on_mondays_beside_all_else_where_somebody_asked_for_it
         subscriptions={},
         events=serving.Events(),
     )
-    keeper = SimpleNamespace(ports=SimpleNamespace(journal=None, clock=None))
+    keeper = SimpleNamespace(ports=SimpleNamespace(journal=None, clock=None, clients={}))
     serving._schedules(program, keeper)
     assert made == {"report": "0 7 * * 1"}
     made.clear()

@@ -22,6 +22,7 @@ from octo_sync.dashboard import report_html
 from octo_sync.errors import ConfigError, JournalError, LeaseHeld, OctoSyncError, WriterFenced
 from octo_sync.flows.ports import Ports
 from octo_sync.flows.sync.keep import PARTS, Keeper
+from octo_sync.flows.webhooks.canary import fly, forget
 from octo_sync.flows.webhooks.noticing import Looks, watch_tokens
 from octo_sync.flows.webhooks.subscribe import check, close_gap
 from octo_sync.journal import EndStatus, Journal
@@ -287,6 +288,11 @@ def _schedules(program: Program, keeper: Keeper) -> Schedules:
         report = partial(asyncio.to_thread, _report, pipeline, keeper.ports.clock)
         schedules.cron("report", _MONDAYS, report, aside=True)
     schedules.every("subscriptions", pipeline.webhooks.check_every, check_subscriptions)
+    for name in keeper.ports.clients:
+        if canary := pipeline.canaries.get(name):
+            schedules.every(f"canary {name}", canary.every, partial(fly, keeper.ports, name, canary.product))
+        else:
+            forget(journal, name)
     return schedules
 
 

@@ -185,6 +185,8 @@ def _webhooks(found: "Status", now: "datetime") -> None:
             text += console.styled(
                 f" · silent for {pause}, longer than usual: octo-sync subscriptions list", fg="yellow"
             )
+        if hooks.canary:
+            text += f" · canary {console.age_text((now - hooks.canary.at).total_seconds())} ago: {hooks.canary.text}"
         if hooks.thinned_at:
             age = console.age_text((now - hooks.thinned_at).total_seconds())
             text += f" · call budget too short for every confirming look ({age} ago)"

@@ -58,6 +58,11 @@ def webhooks(document: Mapping[str, object], mistakes: list[str]) -> None:
     table = _table(document, "webhooks")
     why = "a secret travels with every delivery; a host named in allow_hosts may be reached over http"
     mistakes += _refused("webhooks.url", _url(table, "url"), table, why_https=why)
+    for name, connection in _table(document, "connections").items():
+        if isinstance(connection, Mapping) and connection.get("canary") and not table.get("url"):
+            mistakes.append(
+                f"connections.{name}.canary: expected webhooks.url too, because webhooks are to tell of its holds"
+            )
 
 
 def dashboard(document: Mapping[str, object], directory: Path, layers: Layers, mistakes: list[str]) -> Secret | None:

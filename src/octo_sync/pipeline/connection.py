@@ -119,6 +119,15 @@ class ProductFilter:
 
 @with_config(FORBID)
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryTable:
+    """A product of which a hold is made and released, to see whether webhooks tell of it; empty: none is."""
+
+    product: Text = ""
+    every: Seconds = 3600.0
+
+
+@with_config(FORBID)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsTable:
     """What one connection may cost the service, and how patient it is."""
 
@@ -181,4 +190,11 @@ class ConnectionTable:
         Type("{ include, exclude }"),
         Says("Ids of products: `include` only these (empty: all), `exclude` these."),
     ] = ProductFilter()
+    canary: Annotated[
+        CanaryTable,
+        Type("{ product, every }"),
+        Says(
+            "A product of which a hold is made and released by `every` (1h), to see whether and how soon webhooks tell."
+        ),
+    ] = CanaryTable()
     limits: Annotated[LimitsTable, Says("Pace and patience.")] = LimitsTable()

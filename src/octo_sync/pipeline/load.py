@@ -13,7 +13,7 @@ from octo_sync.errors import ConfigError
 from octo_sync.model import Connection, Horizon, Limits, Secret
 from octo_sync.pipeline import addresses, checks, values
 from octo_sync.pipeline import mistakes as say
-from octo_sync.pipeline.connection import ConnectionTable, LimitsTable, ProductFilter, TokenTable
+from octo_sync.pipeline.connection import CanaryTable, ConnectionTable, LimitsTable, ProductFilter, TokenTable
 from octo_sync.pipeline.keys import KEYS, pattern
 from octo_sync.pipeline.layers import Layers, dotenv, merge
 from octo_sync.pipeline.reconciling import ReconcileTable
@@ -69,6 +69,8 @@ class Pipeline:
     horizons: Horizons
     connections: tuple[Connection, ...]
     products: Mapping[str, ProductFilter]
+    canaries: Mapping[str, CanaryTable]
+    """Of the connections that have one."""
     sync: SyncSettings
     publish: PublishSettings
     schedule: Schedule
@@ -218,6 +220,7 @@ def parse(document: Mapping[str, object], *, path: Path, directory: Path, layers
         horizons=file.horizon,
         connections=tuple(_connection(each, table, tokens[each]) for each, table in file.connections.items()),
         products={each: table.products for each, table in file.connections.items()},
+        canaries={each: table.canary for each, table in file.connections.items() if table.canary.product},
         publish=replace(file.publish, path=read_path),
         dashboard_token=shown_to,
         told=told,

@@ -13,6 +13,7 @@ from octo_sync.errors import OctoSyncError
 from octo_sync.flows import wording
 from octo_sync.flows.acts import ALLOW, HELD, RETRY, SYNC
 from octo_sync.flows.status.report import ConnectionStatus, Status
+from octo_sync.flows.webhooks.canary import Canary
 
 _MONTHS_BACK = 3
 """Months before this one that are in the map: as far as bookings are looked at again."""
@@ -229,12 +230,12 @@ def _webhooks(connections: Iterable[ConnectionStatus]) -> Section:
         hooks = each.webhooks
         if hooks is None:
             state = "removed" if each.webhooks_removed_at else "none, pulls only"
-            rows.append((each.name, state, None, None, None))
+            rows.append((each.name, state, None, None, None, ""))
             continue
         state = "subscribed" if hooks.subscription_id else "not subscribed"
         if hooks.silent:
             state += f", silent for {timedelta(seconds=int(hooks.silent))}, longer than usual"
-        rows.append((each.name, state, hooks.last_delivery_at, hooks.last_day, hooks.odd))
+        rows.append((each.name, state, hooks.last_delivery_at, hooks.last_day, hooks.odd, _canary(hooks.canary)))
     table = Table(
         "Subscriptions",
         [
@@ -243,11 +244,16 @@ def _webhooks(connections: Iterable[ConnectionStatus]) -> Section:
             Column("Last delivery", "instant"),
             Column("Deliveries in 24 h", "number"),
             Column("Unexpected", "number"),
+            Column("Canary"),
         ],
         rows,
         empty="There is no connection.",
     )
     return Section("Webhooks", [table], id="webhooks")
+
+
+def _canary(found: Canary | None) -> str:
+    return f"{found.text} ({wording.instant(found.at)})" if found else ""
 
 
 def _next_runs(found: Status) -> list[Section]:

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from octo_sync.flows.status.report import ConnectionStatus, Status
 from octo_sync.journal import Journal, QuarantineEntry
 
-Kind = Literal["stale", "quarantine", "subscription_lost"]
-KINDS: tuple[Kind, ...] = ("stale", "quarantine", "subscription_lost")
+Kind = Literal["stale", "quarantine", "subscription_lost", "webhooks_dead"]
+KINDS: tuple[Kind, ...] = ("stale", "quarantine", "subscription_lost", "webhooks_dead")
 """What a notice can be about."""
 
 Memory = Mapping[tuple[Kind, str], frozenset[str]]
@@ -53,6 +53,7 @@ def conditions(found: Status, *, stale_after: float, has_webhooks: bool) -> dict
         now["stale", name] = _stale(connection, stale_after)
         entries = [entry for entry in found.quarantine if entry.connection == name]
         now["quarantine", name] = _quarantine(connection, entries)
+        now["webhooks_dead", name] = _dead(connection)
         now["subscription_lost", name] = _lost(connection) if has_webhooks else Condition(frozenset(), "")
     return now
 
@@ -99,6 +100,16 @@ def _lost(connection: ConnectionStatus) -> Condition:
         "octo-sync subscriptions ensure says why."
     )
     return Condition(frozenset({"lost"}), text, {"mended": False})
+
+
+def _dead(connection: ConnectionStatus) -> Condition:
+    canary = connection.webhooks.canary if connection.webhooks else None
+    if canary is None or not canary.is_untold:
+        # While a hold is waited for, or none can be made, nobody knows better than before.
+        is_known = canary is None or canary.lag is not None
+        return Condition(frozenset(), "", is_sure=is_known)
+    text = f"{connection.name}: no webhook told of a hold that was made to be told; pulls go on more often."
+    return Condition(frozenset({"dead"}), text, {"at": canary.at.isoformat()})
 
 
 def events(

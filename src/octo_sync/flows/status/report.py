@@ -15,6 +15,8 @@ from octo_sync.flows.sync.drift import KEPT
 from octo_sync.flows.sync.due import THINNED
 from octo_sync.flows.sync.paces import known_pace
 from octo_sync.flows.sync.settle import HELD
+from octo_sync.flows.webhooks import canary
+from octo_sync.flows.webhooks.canary import Canary
 from octo_sync.flows.webhooks.silence import silences
 from octo_sync.flows.webhooks.steps import REMOVED
 from octo_sync.flows.webhooks.subscribe import TOLD_AT
@@ -72,6 +74,8 @@ class WebhookStatus:
     odd: int
     """Those of them that were not as agreed."""
     silent: float | None
+    canary: Canary | None
+    """How the last hold that was made to be told went; None without one."""
     thinned_at: datetime | None
     """When the call budget was last too short for all confirming looks."""
 
@@ -287,6 +291,7 @@ def _webhooks(
             last_day=sum(c.deliveries for c in counts),
             odd=sum(c.odd for c in counts),
             silent=pause.total_seconds() if pause else None,
+            canary=canary.last(journal, name),
             thinned_at=datetime.fromisoformat(thinned) if thinned else None,
         )
 

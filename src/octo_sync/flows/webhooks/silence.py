@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from octo_sync.flows.webhooks import canary
 from octo_sync.journal import DeliveryCount, Journal
 from octo_sync.model import Clock
 
@@ -52,10 +53,16 @@ def silent_for(
 
 
 def silences(journal: Journal, connections: Sequence[str], clock: Clock, *, after: float = 0.0) -> dict[str, timedelta]:
-    """The connections that are silent and have an open address, each with how long. Blocking."""
+    """The connections that are silent and have an open address, each with how long. Blocking.
+
+    A canary of which nobody told is silence, whatever the rhythm.
+    """
     now = clock.now()
     found: dict[str, timedelta] = {}
     for name in _listening(journal, connections):
+        if (since := canary.untold_since(journal, name)) is not None:
+            found[name] = now - since
+            continue
         last, usual = _rhythm(journal, name)
         pause = silent_for(usual, last, now, after=after)
         if pause is not None:

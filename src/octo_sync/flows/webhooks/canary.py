@@ -1,0 +1,165 @@
+"""The canary: a hold that is made and released now and then, to see whether and how soon webhooks tell of it.
+
+Silence alone says little: webhooks may be dead, or nothing may be sold. A hold of one's own must be told, and when it is not,
+the connection counts as silent at once, so that everything that is done about silence is done.
+"""
+
+import asyncio
+import json
+import logging
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from msgspec import UnsetType
+
+from octo_sync.errors import OctoSyncError, RequestRefused
+from octo_sync.flows.ports import Ports
+from octo_sync.journal import Journal
+from octo_sync.octo import endpoints, records
+from octo_sync.octo.client import OctoClient
+
+log = logging.getLogger("octo_sync")
+
+_NOTED = "canary"
+"""The journal's setting of a connection: how its last canary ended."""
+_PATIENCE, _LOOK = 120.0, 0.2
+"""Seconds until a hold counts as not told, and between two looks: a process of its own may receive."""
+_DAYS_AHEAD = 30
+_EXPIRES = 5
+"""Minutes after which the service releases a hold whose maker was killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """How the last one went."""
+
+    at: datetime
+    """When its hold had been made, or could not be made."""
+    lag: float | None = None
+    """Seconds until it was told; None: it was not, within two minutes."""
+    problem: str | None = None
+    """Why no hold could be made, so that nothing is known."""
+    held: str | None = None
+    """The uuid of a hold that is not released yet."""
+
+    @property
+    def is_untold(self) -> bool:
+        """Whether a hold was made and nobody told of it."""
+        return self.lag is None and self.problem is None and self.held is None
+
+    @property
+    def text(self) -> str:
+        """In a few words, for a person."""
+        if self.problem is not None:
+            return f"no hold could be made: {self.problem}"
+        if self.held is not None:
+            return "a hold was made, and is waited for"
+        return "not told" if self.lag is None else f"told after {self.lag:.1f} s"
+
+
+def last(journal: Journal, connection: str) -> Canary | None:
+    """How the last one of a connection went; None where there was none. Blocking."""
+    noted = journal.settings.get(_NOTED, connection=connection)
+    if noted is None:
+        return None
+    values = json.loads(noted)
+    return Canary(**{**values, "at": datetime.fromisoformat(values["at"])})
+
+
+def untold_since(journal: Journal, connection: str) -> datetime | None:
+    """Since when a hold is untold; None where something came since, or nothing is known. Blocking."""
+    canary = last(journal, connection)
+    if canary is None or not canary.is_untold:
+        return None
+    delivered = journal.inbox.last_delivery_at(connection)
+    return canary.at if delivered is None or delivered < canary.at else None
+
+
+def forget(journal: Journal, connection: str) -> None:
+    """There is none any more. Blocking."""
+    if journal.settings.get(_NOTED, connection=connection) is not None:
+        journal.settings.set(_NOTED, None, connection=connection)
+
+
+async def fly(ports: Ports, connection: str, product_id: str, *, patience: float = _PATIENCE) -> Canary:
+    """Make a hold of a product, wait until a webhook tells of it, release it, and note how it went."""
+    client, journal = ports.clients[connection], ports.journal
+    before = await asyncio.to_thread(last, journal, connection)
+    if before is not None and before.held is not None:
+        # Who made it was stopped before releasing it.
+        await _release(client, before.held)
+    try:
+        uuid = await _hold(client, product_id, ports)
+    except OctoSyncError as error:
+        return await _note(journal, connection, Canary(ports.clock.now(), problem=str(error)))
+    at = ports.clock.now()
+    await _note(journal, connection, Canary(at, held=uuid))
+    told = None
+    try:
+        async with asyncio.timeout(patience):
+            while told is None:
+                await asyncio.sleep(_LOOK)
+                told = await asyncio.to_thread(_told_at, journal, connection, uuid, at)
+    except TimeoutError:
+        pass
+    await _release(client, uuid)
+    # It may have come before the service's own answer.
+    lag = None if told is None else max(0.0, (told - at).total_seconds())
+    return await _note(journal, connection, Canary(at, lag=lag))
+
+
+async def _note(journal: Journal, connection: str, canary: Canary) -> Canary:
+    value = json.dumps({**asdict(canary), "at": canary.at.isoformat()})
+    await asyncio.to_thread(journal.settings.set, _NOTED, value, connection=connection)
+    if canary.held is None:
+        log.info("action=canary connection=%s lag=%s told=%s", connection, canary.lag, not canary.is_untold)
+    return canary
+
+
+async def _hold(client: OctoClient, product_id: str, ports: Ports) -> str:
+    """The uuid of a hold of one ticket on the next departure that has room."""
+    product = (await client.ask(endpoints.product(product_id))).record
+    option = next((each for each in product.options if each.default is True), next(iter(product.options), None))
+    units = _listed(option.units) if option is not None else []
+    if option is None or not units:
+        raise RequestRefused(f"the product {product_id} has no option with a ticket")
+    today = ports.today(ports.time_zones.get((client.connection.name, product_id)))
+    days = today + timedelta(days=1), today + timedelta(days=_DAYS_AHEAD)
+    slots = (await client.ask(endpoints.availability(product_id, str(option.id), *days))).record
+    slot = next((each for each in slots if each.available is True), None)
+    if slot is None:
+        raise RequestRefused(f"the product {product_id} has no free departure within {_DAYS_AHEAD} days")
+    uuid = str(UUID(int=ports.random.getrandbits(128), version=4))
+    call = endpoints.reserve(
+        product_id,
+        str(option.id),
+        str(slot.id),
+        unit_items=[{"unitId": units[0].id}],
+        uuid=uuid,
+        expiration_minutes=_EXPIRES,
+        notes="octo-sync canary: released within minutes",
+    )
+    return (await client.ask(call)).record.uuid
+
+
+def _listed(units: list[records.Unit] | UnsetType | None) -> list[records.Unit]:
+    return units if isinstance(units, list) else []
+
+
+async def _release(client: OctoClient, uuid: str) -> None:
+    """Cancel the hold, by whichever of the two ways the service knows; else it expires."""
+    try:
+        try:
+            await client.send(endpoints.cancel(uuid, reason="octo-sync canary"))
+        except RequestRefused:
+            await client.send(endpoints.cancel(uuid, reason="octo-sync canary", by_delete=True))
+    except OctoSyncError as error:
+        log.warning("action=canary_not_released connection=%s error=%s", client.connection.name, error)
+
+
+def _told_at(journal: Journal, connection: str, uuid: str, since: datetime) -> datetime | None:
+    """When a delivery about the booking came. Blocking."""
+    # Clocks of two hosts may differ by some seconds.
+    near = journal.inbox.all_deliveries(since=since - timedelta(minutes=1), connection=connection)
+    return next((delivery.received_at for delivery in near if uuid.encode() in delivery.body), None)

@@ -1,0 +1,140 @@
+"""The canary: a hold that must be told of; what it measures, and what it says when nobody tells."""
+
+import asyncio
+import datetime as dt
+
+import pytest
+from tests.flows.harness import NOON
+from tests.flows.test_notify import state, told
+from tests.flows.test_silence import ADDRESS, HASH
+
+from octo_sync.errors import RequestRefused
+from octo_sync.flows.webhooks.canary import Canary, fly, forget, last
+from octo_sync.flows.webhooks.silence import silences
+from octo_sync.journal import Received
+
+
+class Skies:
+    """A project with an open address, in which deliveries are accepted as the service makes holds."""
+
+    def __init__(self, project, ports):
+        self.project, self.ports = project, ports
+        ports.journal.endpoints.add(ADDRESS, connection="main", secret_hash=HASH)
+        ports.journal.endpoints.activate(ADDRESS, "subscription")
+        self.product = project.service.state()["products"][0]["id"]
+        self.known = {one["uuid"] for one in project.service.state()["bookings"]}
+
+    def holds(self):
+        """Bookings that were made since: (uuid, status)."""
+        bookings = self.project.service.state()["bookings"]
+        return [(one["uuid"], one["status"]) for one in bookings if one["uuid"] not in self.known]
+
+    def deliver(self, uuid, after=0.0):
+        at = self.ports.clock.now() + dt.timedelta(seconds=after)
+        body = f'{{"data":{{"uuid":"{uuid}"}}}}'.encode()
+        self.ports.journal.inbox.accept([Received(connection="main", endpoint=ADDRESS, received_at=at, body=body)])
+
+    async def hold(self):
+        """The uuid of the hold that is made, as soon as it is noted."""
+        async with asyncio.timeout(60):
+            while (noted := last(self.ports.journal, "main")) is None or noted.held is None:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.02)
+        return noted.held
+
+    async def fly(self, patience=0.3):
+        return await fly(self.ports, "main", self.product, patience=patience)
+
+
+@pytest.fixture
+async def skies(synced, service):
+    project = synced()
+    async with project.opened() as opened:
+        yield Skies(project, opened.ports)
+    service.faults()
+
+
+async def test_a_hold_that_is_told_is_measured_and_released(skies):
+    flying = asyncio.create_task(skies.fly(patience=60))
+    uuid = await skies.hold()
+    assert skies.holds() == [(uuid, "ON_HOLD")]
+    skies.deliver("another")
+    skies.deliver(uuid, after=1.5)
+    canary = await flying
+    assert canary == last(skies.ports.journal, "main")
+    assert 1.0 < canary.lag < 60
+    assert (canary.problem, canary.held, canary.is_untold) == (None, None, False)
+    assert [status for _, status in skies.holds()] in (["CANCELLED"], ["EXPIRED"])
+
+
+async def test_a_hold_of_which_nobody_tells_is_silence_until_something_comes(skies):
+    journal = skies.ports.journal
+    canary = await skies.fly()
+    assert canary.is_untold
+    assert canary.text == "not told"
+    assert [status for _, status in skies.holds()] in (["CANCELLED"], ["EXPIRED"])
+    assert silences(journal, ["main"], skies.ports.clock).keys() == {"main"}
+    skies.deliver("another", after=0.01)
+    assert silences(journal, ["main"], skies.ports.clock) == {}
+
+
+@pytest.mark.parametrize("fault", ["status_5xx", "no_room", "no_product"])
+async def test_where_no_hold_can_be_made_nothing_is_known(skies, service, fault):
+    if fault == "no_product":
+        skies.product = "no-such-product"
+    elif fault == "no_room":
+        service.faults({"fault": "empty_list", "match": {"path": "/availability$"}})
+    else:
+        service.faults({"fault": "status_5xx", "match": {"method": "POST", "path": "/bookings$"}})
+    canary = await skies.fly()
+    assert canary.text.startswith("no hold could be made: ")
+    assert ("no free departure" in canary.problem) == (fault == "no_room")
+    assert silences(skies.ports.journal, ["main"], skies.ports.clock) == {}
+
+
+async def test_a_hold_that_was_left_by_a_stop_is_released_by_the_next_one(skies):
+    flying = asyncio.create_task(skies.fly(patience=60))
+    uuid = await skies.hold()
+    flying.cancel()
+    await asyncio.wait([flying])
+    assert skies.holds() == [(uuid, "ON_HOLD")]
+    assert silences(skies.ports.journal, ["main"], skies.ports.clock) == {}, "nobody waited long enough"
+    await skies.fly()
+    assert {status for _, status in skies.holds()} <= {"CANCELLED", "EXPIRED"}
+    assert len(skies.holds()) == 2
+
+
+async def test_a_service_that_knows_only_the_older_way_releases_it_too(skies):
+    sent = []
+    client = skies.ports.clients["main"]
+
+    async def only_delete(call, **more):
+        sent.append((call.method, call.operation))
+        if call.operation == "cancel" and call.method == "POST":
+            raise RequestRefused("There is no such path.")
+        return await type(client).send(client, call, **more)
+
+    client.send = only_delete
+    await skies.fly()
+    assert sent[-2:] == [("POST", "cancel"), ("DELETE", "cancel")]
+    assert {status for _, status in skies.holds()} <= {"CANCELLED", "EXPIRED"}
+
+
+async def test_who_has_no_canary_any_more_is_not_silent_because_of_one(skies):
+    await skies.fly()
+    forget(skies.ports.journal, "main")
+    assert last(skies.ports.journal, "main") is None
+    assert silences(skies.ports.journal, ["main"], skies.ports.clock) == {}
+
+
+def test_dead_webhooks_are_told_once_until_a_hold_is_told_again():
+    dead, alive = Canary(NOON), Canary(NOON, lag=0.4)
+    unknown, waiting = Canary(NOON, problem="refused"), Canary(NOON, held="u-1")
+    first, memory = told({}, state(canary=dead))
+    again, memory = told(memory, state(canary=dead))
+    for other in (waiting, unknown, waiting):
+        during, memory = told(memory, state(canary=other))
+        assert during == []
+    still, memory = told(memory, state(canary=dead))
+    over, memory = told(memory, state(canary=alive))
+    anew, memory = told(memory, state(canary=dead))
+    assert (first, again, still, over, anew) == (["webhooks_dead"], [], [], [], ["webhooks_dead"])
