@@ -1,7 +1,7 @@
 -- name: reconcile_open
 -- description: The open differences of each reconciliation: the largest of each currency in turn, then what has no amount, new before old.
--- parameter: bucket: text: none: Only this bucket.
--- parameter: currency: text: none: Only this currency.
+-- parameter: bucket: text: : Only this bucket; null: all.
+-- parameter: currency: text: : Only this currency; null: all.
 select *
 from (
   select

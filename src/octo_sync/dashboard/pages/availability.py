@@ -4,6 +4,7 @@ from typing import Any
 
 from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY
+from octo_sync.dashboard.links import departure_page, start_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
@@ -23,10 +24,34 @@ def build(source: Source, filters: Filters) -> View:
         [
             Section("", [Tiles(_tiles(rows))]),
             Section("", [_chart(rows)]),
+            _faster(source.rows("availability_faster", product=filters.product)),
             Section("Products", [_table(rows)], _loaded(now.availability_to)),
         ],
         Filters(product=filters.product),
     )
+
+
+def _faster(rows: list[dict[str, Any]]) -> Section:
+    """Departures that are fuller than others of their option were so many days ahead."""
+    table = listed(
+        "Departures that fill faster than usual",
+        rows,
+        Column("Departure", "text", lambda row: start_text(row["local_start_at"]), href=departure_page),
+        Column("Product", "text", "product_name"),
+        Column("Option", "text", "option_name"),
+        Column("Days ahead", "number", "days_ahead"),
+        Column("Taken", "number", "taken"),
+        Column("Capacity", "number", "capacity"),
+        Column("Full", "share", "fill_rate"),
+        Column("Usually", "share", "usual_fill_rate"),
+        Column("Departures compared", "number", "compared_departures"),
+        empty="None of the next 30 days that could be compared.",
+    )
+    note = (
+        "At least a fifth of the places fuller than the median of the option's departures of the last eight weeks, each as it "
+        "was so many days ahead. Needs five departures whose filling this copy has seen."
+    )
+    return Section("Fills faster than usual", [table], note, id="faster")
 
 
 def _loaded(until: object) -> str:

@@ -1,0 +1,24 @@
+-- name: availability_faster
+-- description: Departures of the next 30 days that are fuller by a fifth of their places than was usual so many days ahead.
+-- parameter: product: text: : One product alone (product_key); null: all.
+with shown as (
+  select *, fill_rate - usual_fill_rate as above
+  from marts.filling_pace
+  where cast($product as text) is null or product_key = cast($product as text)
+)
+select
+  departure_key as slot_key,
+  travel_date,
+  local_start_at,
+  product_name,
+  option_name,
+  days_ahead,
+  taken,
+  capacity,
+  fill_rate,
+  usual_fill_rate,
+  compared_departures
+from shown
+where above >= 0.2
+order by above desc, local_start_at, product_name, option_name, slot_key
+limit 50
