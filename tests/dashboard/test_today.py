@@ -8,6 +8,10 @@ import duckdb
 import pytest
 from tests.dashboard.test_pages import HOSTILE, ask, plain, table, tiles
 from tests.flows.harness import NOON
+from tests.journal.helpers import HandClock
+
+from octo_sync.errors import JournalError
+from octo_sync.journal import Journal, Received
 
 NOW = NOON + dt.timedelta(hours=1)
 
@@ -74,6 +78,30 @@ async def test_the_choice_of_time_is_in_the_address(shown):
     assert 'aria-current="true">7 days<' in week
     assert int(tiles(week)["changes"][0]) > 0
     assert '<input type="hidden" name="since" value="7d">' in week, "who chooses a product keeps the time"
+
+
+async def test_the_page_of_a_booking_has_the_notifications_that_named_it(shown, published, tmp_path):
+    ((connection, uuid),) = ask(published, "select connection_id, min(booking_uuid) from core.bookings group by 1")
+    with Journal.open(tmp_path / "journal.sqlite", clock=HandClock()) as journal:
+        for named in (uuid, "another"):
+            body, moment = f'{{"data":{{"uuid":"{named}"}}}}'.encode(), NOON - dt.timedelta(hours=2)
+            told = Received(connection=connection, endpoint="a", received_at=moment, body=body, type="BOOKING_UPDATE")
+            journal.inbox.accept([told])
+        page = await shown(deliveries=lambda *asked: journal.inbox.about(*asked, 50)).text(f"/booking?find={uuid}")
+    assert table(page, "Notifications of this booking") == [["2026-11-20 10:00 UTC", "BOOKING_UPDATE", "", "0"]]
+    assert "Notifications" not in await shown().text(f"/booking?find={uuid}"), (
+        "nothing is known of them without a journal"
+    )
+
+
+async def test_a_journal_that_cannot_be_read_takes_no_booking_away(shown, published):
+    def broken(*_):
+        raise JournalError("The journal is locked.")
+
+    ((uuid,),) = ask(published, "select min(booking_uuid) from core.bookings")
+    page = await shown(deliveries=broken).text(f"/booking?find={uuid}")
+    assert "The journal is locked." in page
+    assert table(page, "Versions of this booking")
 
 
 @pytest.mark.parametrize("unknown", ["product_id", "option_id"])

@@ -454,3 +454,15 @@ def test_without_somebody_who_checkpoints_the_log_does_not_grow_for_ever(journal
     for _ in range(100):
         journal.inbox.accept([delivery(body=b"x" * 60_000)])
     assert journal.path.with_name(journal.path.name + "-wal").stat().st_size < 8_000_000
+
+
+def test_the_deliveries_that_name_a_booking_are_found_newest_first(journal: Journal) -> None:
+    uuids = ["u-1", "u-2", "u-1", "u-1"]
+    for number, uuid in enumerate(uuids):
+        body = f'{{"data":{{"uuid":"{uuid}","n":{number}}}}}'.encode() + b"\xff"
+        journal.inbox.accept([delivery(body=body), delivery(connection="other", body=body)])
+    found = journal.inbox.about("acme", "u-1", 2)
+    assert [b'"n":3' in one.body or b'"n":2' in one.body for one in found] == [True, True]
+    assert [one.connection for one in found] == ["acme"] * 2
+    assert found[0].id > found[1].id
+    assert journal.inbox.about("acme", "u-9", 2) == []

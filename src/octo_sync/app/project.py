@@ -26,7 +26,7 @@ from octo_sync.flows.ports import Numbers, Ports, Progress
 from octo_sync.flows.privacy.erase import erase, is_due
 from octo_sync.flows.status.report import Status, status
 from octo_sync.flows.sync.paces import restore_paces
-from octo_sync.journal import Journal, Lease, locked
+from octo_sync.journal import Delivery, Journal, Lease, locked
 from octo_sync.model import Clock, Connection, Window
 from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 log = logging.getLogger("octo_sync")
+
+_SHOWN = 50
+"""Deliveries about a booking that its page shows."""
 
 
 def open_journal(pipeline: Pipeline, clock: Clock) -> Journal:
@@ -287,6 +290,12 @@ def dashboard_source(pipeline: Pipeline, clock: Clock) -> "Source":
         with open_journal(pipeline, clock) if known else contextlib.nullcontext() as journal:
             return status(pipeline, journal, None, clock=clock, alive=alive, next_time=next_time)
 
+    def deliveries(connection: str, booking: str) -> list[Delivery]:
+        if not Journal.exists(pipeline.journal):
+            return []
+        with open_journal(pipeline, clock) as journal:
+            return journal.inbox.about(connection, booking, _SHOWN)
+
     may_act = bool(pipeline.dashboard_token or pipeline.dashboard.user_header)
     return Source(
         published(pipeline),
@@ -294,5 +303,6 @@ def dashboard_source(pipeline: Pipeline, clock: Clock) -> "Source":
         now=clock.now,
         status=how_it_is,
         stale_after=pipeline.notify.stale_after,
+        deliveries=deliveries,
         acts=Acts(partial(open_journal, pipeline, clock), clock, pipeline.reconciliations) if may_act else None,
     )

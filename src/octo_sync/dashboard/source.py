@@ -21,6 +21,7 @@ from octo_sync.errors import OctoSyncError, QueryError, WarehouseError
 from octo_sync.flows import ask
 from octo_sync.flows.acts import Acts
 from octo_sync.flows.status.report import Status
+from octo_sync.journal import Delivery
 
 PAGE_SECONDS = 25.0
 """The longest time for one query of a page; less than the page itself may take, so that it can say what became of it."""
@@ -94,6 +95,7 @@ class Source:
         now: The clock.
         status: How the project is, from the journal; None where there is none. Blocking.
         acts: What people may do on pages; None where they may do nothing.
+        deliveries: Which deliveries named a booking, by connection and uuid; None without a journal. Blocking.
     """
 
     def __init__(
@@ -105,9 +107,10 @@ class Source:
         status: Callable[[], Status] | None = None,
         stale_after: float = 26 * 3600.0,
         acts: Acts | None = None,
+        deliveries: Callable[[str, str], list[Delivery]] | None = None,
     ) -> None:
         self.place, self.directory, self.now, self.status = place, directory, now, status
-        self.stale_after, self.acts = stale_after, acts
+        self.stale_after, self.acts, self.deliveries = stale_after, acts, deliveries
         self._queries = {q.file.path.stem: q for q in ask.questions(directory, "dashboard")}
         self._lock = threading.Lock()
         self._opening = threading.Lock()

@@ -116,6 +116,14 @@ class Inbox(Table):
             yield from page
             after = page[-1].id
 
+    def about(self, connection: str, booking_uuid: str, limit: int) -> list[Delivery]:
+        """The newest deliveries of a connection that name a booking, the newest first."""
+        named = "SELECT id FROM deliveries WHERE connection = ?1 AND instr(body, ?2) > 0 ORDER BY id DESC LIMIT ?3"
+        with self._store.reading() as opened:
+            found = [id_ for (id_,) in opened.exec_driver_sql(named, (connection, booking_uuid.encode(), limit))]
+        delivery = columns(Delivery)
+        return self._store.rows(select(Delivery).where(delivery.id.in_(found)).order_by(delivery.id.desc()))
+
     def last_delivery_at(self, connection: str) -> datetime | None:
         """When the newest delivery of a connection came; None when none is kept."""
         newest = self._store.value("SELECT max(received_at) FROM deliveries WHERE connection = ?", connection)

@@ -23,6 +23,7 @@ _RULES = (
     (r'wanted\."key"', "(wanted.id - 1)"),  # SQLite calls an element's place its key and begins at 0
     (r"json_extract\(([\w.\"]+), '\$\[(\d+)\]'\)", r"(CAST(\1 AS json) ->> \2)"),
     (r"json_group_array\(json_array\(([^()]*)\)\)", r"CAST(coalesce(json_agg(json_build_array(\1)), '[]') AS text)"),
+    (r"instr\((\w+), (\?\d+)\)", r"position(CAST(\2 AS bytea) IN \1)"),
     (r"\bx''", r"CAST('' AS bytea)"),
 )
 

@@ -6,6 +6,7 @@ from typing import Any
 from octo_sync.dashboard.links import booking_page, booking_text, departure_page, fields_text, start_text, status_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Link, Page, Section, View, listed
+from octo_sync.errors import OctoSyncError
 from octo_sync.flows import wording
 from octo_sync.flows.reconcile.words import BUCKETS
 
@@ -41,6 +42,7 @@ def build(source: Source, filters: Filters) -> View:
                 [_versions(source.rows("booking_versions", **asked))],
                 "Every version that this copy kept, the latest first, and what made it look.",
             ),
+            *_notifications(source, asked),
             Section("Differences", [_differences(source.rows("booking_differences", **asked))], id="differences"),
             form,
         ],
@@ -155,6 +157,27 @@ def _versions(rows: Sequence[_Row]) -> Item:
         Column("Net price", "money", "net_amount"),
         empty="No version was kept.",
     )
+
+
+def _notifications(source: Source, asked: Mapping[str, str]) -> list[Section]:
+    """What webhooks said of it; nothing where there is no journal."""
+    if source.deliveries is None:
+        return []
+    try:
+        told = source.deliveries(asked["connection"], asked["booking"])
+    except OctoSyncError as error:
+        return [Section("Notifications", [str(error)])]
+    table = listed(
+        "Notifications of this booking",
+        told,
+        Column("Received", "instant", lambda one: one.received_at),
+        Column("Type", "text", lambda one: one.type, none="not said"),
+        Column("Unexpected", "text", lambda one: one.reading, none=""),
+        Column("Parts to fetch", "number", lambda one: one.marks),
+        empty="No webhook named it, or too long ago.",
+        more=f"At most {_MOST} are shown." if len(told) == _MOST else "",
+    )
+    return [Section("Notifications", [table], id="notifications")]
 
 
 def _changed(row: _Row) -> str:

@@ -26,6 +26,8 @@ _NOTED = "canary"
 _PATIENCE, _LOOK = 120.0, 0.2
 """Seconds until a hold counts as not told, and between two looks: a process of its own may receive."""
 _DAYS_AHEAD = 30
+_MOST_TOLD = 100
+"""Deliveries about one hold: it is made and not yet released, so one or two are usual."""
 _EXPIRES = 5
 """Minutes after which the service releases a hold whose maker was killed."""
 
@@ -100,7 +102,7 @@ async def fly(ports: Ports, connection: str, product_id: str, *, patience: float
         async with asyncio.timeout(patience):
             while told is None:
                 await asyncio.sleep(_LOOK)
-                told = await asyncio.to_thread(_told_at, journal, connection, uuid, at)
+                told = await asyncio.to_thread(_told_at, journal, connection, uuid)
     except TimeoutError:
         pass
     await _release(client, uuid)
@@ -158,8 +160,7 @@ async def _release(client: OctoClient, uuid: str) -> None:
         log.warning("action=canary_not_released connection=%s error=%s", client.connection.name, error)
 
 
-def _told_at(journal: Journal, connection: str, uuid: str, since: datetime) -> datetime | None:
-    """When a delivery about the booking came. Blocking."""
-    # Clocks of two hosts may differ by some seconds.
-    near = journal.inbox.all_deliveries(since=since - timedelta(minutes=1), connection=connection)
-    return next((delivery.received_at for delivery in near if uuid.encode() in delivery.body), None)
+def _told_at(journal: Journal, connection: str, uuid: str) -> datetime | None:
+    """When the first delivery about the booking came. Blocking."""
+    told = journal.inbox.about(connection, uuid, _MOST_TOLD)
+    return told[-1].received_at if told else None
