@@ -59,6 +59,7 @@ async def test_a_hold_that_is_told_is_measured_and_released(skies):
     assert skies.holds() == [(uuid, "ON_HOLD")]
     skies.deliver("another")
     skies.deliver(uuid, after=1.5)
+    skies.deliver(uuid, after=90)
     canary = await flying
     assert canary == last(skies.ports.journal, "main")
     assert 1.0 < canary.lag < 60
