@@ -188,10 +188,11 @@ def test_a_canary_measures_how_soon_webhooks_tell(tmp_path, place):
 
     with copy.serve() as program:
         copy.ready(program)
-        until(lambda: noted().get("lag") is not None, 60, program.said)
-        assert 0 <= noted()["lag"] < 60
-        text = copy.run("status")[1]
-        assert re.search(r"canary .* ago: told after \d+\.\d s", text), text
+        lags = []
+        # Most of the time the next hold is waited for.
+        until(lambda: (lag := noted().get("lag")) is not None and not lags.append(lag), 60, program.said)
+        assert 0 <= lags[0] < 60
+        until(lambda: re.search(r"canary .* ago: told after \d+\.\d s", copy.run("status")[1]), 60, program.said)
     holds = [one for one in sandbox.state()["bookings"] if one["notes"] and "canary" in one["notes"]]
     assert holds
     assert {one["status"] for one in holds[:-1]} <= {"CANCELLED", "EXPIRED"}, "each was released"

@@ -377,7 +377,7 @@ def test_what_comparisons_found_of_a_booking_is_open_accepted_or_settled(engine,
     seen = "'2026-11-20 12:00:00+00'"
     values = [
         f"('ledger', 'k{n}', 'mismatched', 'retail_amount', null, '{b['connection']}', '{b['booking_uuid']}', '10', '12', "
-        f"2.0, 'EUR', 'more', null, date '2026-11-20', {seen}, {seen}, {settled}, {note}, null, null)"
+        f"2.0, 'EUR', 'more', null, date '2026-11-20', null, {seen}, {seen}, {settled}, {note}, null, null)"
         for n, settled, note in ((1, "null", "null"), (2, seen, "null"), (3, "null", "'agreed'"))
     ]
     with planted(engine, f"insert into ops.recon_results values {', '.join(values)}", "delete from ops.recon_results"):

@@ -11,12 +11,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from msgspec import UnsetType
-
 from octo_sync.errors import OctoSyncError, RequestRefused
 from octo_sync.flows.ports import Ports
 from octo_sync.journal import Journal
-from octo_sync.octo import endpoints, records
+from octo_sync.octo import endpoints
 from octo_sync.octo.client import OctoClient
 
 log = logging.getLogger("octo_sync")
@@ -123,8 +121,8 @@ async def _hold(client: OctoClient, product_id: str, ports: Ports) -> str:
     """The uuid of a hold of one ticket on the next departure that has room."""
     product = (await client.ask(endpoints.product(product_id))).record
     option = next((each for each in product.options if each.default is True), next(iter(product.options), None))
-    units = _listed(option.units) if option is not None else []
-    if option is None or not units:
+    units = option.units if option is not None else None
+    if option is None or not isinstance(units, list) or not units:
         raise RequestRefused(f"the product {product_id} has no option with a ticket")
     today = ports.today(ports.time_zones.get((client.connection.name, product_id)))
     days = today + timedelta(days=1), today + timedelta(days=_DAYS_AHEAD)
@@ -143,10 +141,6 @@ async def _hold(client: OctoClient, product_id: str, ports: Ports) -> str:
         notes="octo-sync canary: released within minutes",
     )
     return (await client.ask(call)).record.uuid
-
-
-def _listed(units: list[records.Unit] | UnsetType | None) -> list[records.Unit]:
-    return units if isinstance(units, list) else []
 
 
 async def _release(client: OctoClient, uuid: str) -> None:
