@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import signal
 import time
 from decimal import Decimal
@@ -37,20 +38,38 @@ def server(postgres_server):
 
 
 @pytest.fixture(scope="module")
-def program(_synced, server, tmp_path_factory):
+def _both(_synced, server, tmp_path_factory):
+    """Two new projects with their first sync, into the database and into a file.
+
+    A day begins somewhere with each half hour, and a copy reaches from today: both are synced within one.
+    """
+    until(lambda: time.time() % 1800 < 1770, 60, "the next half hour")
+    made = []
+    for kind, more in (("postgres", f'destination = "{server[0]}"\n'), ("file", "")):
+        directory = tmp_path_factory.mktemp(kind)
+        shutil.copytree(_synced / "pipelines", directory / "pipelines")
+        pipeline = directory / "pipelines" / "shop.toml"
+        pipeline.write_text(more + pipeline.read_text())
+        made.append((Program(directory), Program(directory)("sync", environment=server[1])))
+    return made
+
+
+@pytest.fixture(scope="module")
+def program(_both, server):
     """A project that was synced once into the database."""
-    address, environment, _ = server
-    directory = tmp_path_factory.mktemp("postgres")
-    (directory / "pipelines").mkdir()
-    text = (_synced / "pipelines" / "shop.toml").read_text()
-    (directory / "pipelines" / "shop.toml").write_text(f'destination = "{address}"\n{text}')
-    made = Program(directory)
+    made, first = _both[0]
 
     def run(*words, **more):
-        return made(*words, environment=environment, **more)
+        return made(*words, environment=server[1], **more)
 
-    run.directory, run.first = directory, run("sync")
+    run.directory, run.first = made.directory, first
     return run
+
+
+@pytest.fixture(scope="module")
+def looked(_both):
+    """A project that was synced once into a file."""
+    return _both[1][0]
 
 
 def test_a_sync_fills_the_database_and_leaves_no_warehouse_file(program):
