@@ -680,30 +680,48 @@ def test_a_channel_keeps_its_colour_whatever_its_rank_and_the_others_are_grey():
 
 
 @pytest.mark.deep(2)
-async def test_pace_compares_with_the_same_time_last_year_where_that_is_known(shown, variant):
-    """Everything was booked a year ago, and half of it travels a year later: next year's December has a last year."""
+async def test_pace_compares_with_the_same_time_last_year_where_both_months_are_known(shown, variant):
+    """Everything was booked a year ago, and half of it travels a year later; next December was asked for, November not."""
     folder = variant(
         "pace",
         "update core.bookings set utc_created_at = utc_created_at - interval '1 year'",
         "update core.bookings set local_date = local_date + 365 where booking_uuid < '8'",
+        "insert into ops.coverage select * replace (replace(key, '2026-12', '2027-12') as key, '2027-12' as travel_month, "
+        "date '2027-12-01' as window_start, date '2027-12-31' as window_end) "
+        "from ops.coverage where resource = 'bookings' and travel_month = '2026-12'",
     )
-    sold = "sum(pax_count) filter (where is_sold), sum(pax_count) filter (where not is_cancelled or cancelled_date is not null)"
+    guests = "sum(pax_count) filter (where is_sold), sum(pax_count) filter (where not is_cancelled or cancelled_date is not null)"
     months = {
         m: rest
-        for m, *rest in ask(folder, f"select travel_month, {sold} from marts.fct_bookings where was_sold group by 1")
+        for m, *rest in ask(folder, f"select travel_month, {guests} from marts.fct_bookings where was_sold group by 1")
     }
     (now, _), (final, then) = months["2027-12"], months["2026-12"]
     assert 0 < now < then
     page = await shown(folder).text("/pickup?first=2026-11-01&last=2027-12-31")
-    table = page.partition("booked less cancelled")[2].partition("</table>")[0]
+    assert "Counted at the end of Thu 19 Nov 2026, the last whole day." in page
 
-    def cells(month):
-        (row,) = re.findall(rf'<th scope="row"><bdi>{month}</bdi></th>(.*?)</tr>', table)
-        return re.findall(r"<td[^>]*>(.*?)</td>", row)
+    def cells(caption, month):
+        table = page.partition(caption)[2].partition("</table>")[0]
+        return [
+            re.findall(r"<td[^>]*>(.*?)</td>", row)
+            for row in re.findall(rf'<th scope="row"><bdi>{month}</bdi></th>(.*?)</tr>', table)
+        ]
 
-    assert cells("Dec 2027")[0] == f"{now:,}"
-    assert cells("Dec 2027")[5:8] == [f"{then:,}", f"-{round((1 - now / then) * 100)} %", f"{final:,}"]
-    assert cells("Dec 2026")[5:8] == ["unknown"] * 3, "nobody asked for December 2025"
+    ((dec_2027,), (nov,), (dec_2026,)) = (
+        cells("Guests on the books, by month of travel<", m) for m in ("Dec 2027", "Nov 2027", "Dec 2026")
+    )
+    assert dec_2027[0] == f"{now:,}"
+    assert dec_2027[5:9] == [f"{then:,}", f"-{round((1 - now / then) * 100)} %", f"{final:,}", "<bdi>yes</bdi>"]
+    assert nov[5] != "unknown"
+    assert nov[6] == "unknown", "not all of next November was asked for"
+    assert dec_2026[5:8] == ["unknown"] * 3, "nobody asked for December 2025"
+
+    retail = dict(ask(folder, "select currency, sum(retail_amount) from marts.fct_bookings "
+        "where is_sold and travel_month = '2027-12' group by 1"))  # fmt: skip
+    amounts = cells("Retail amounts on the books, by month of travel and currency<", "Dec 2027")
+    assert len(amounts) == len(retail) > 1
+    assert {row[0] for row in amounts} == {wording.money_text(v, c) for c, v in retail.items()}
+    assert all(re.fullmatch(r"-?\d+ %", row[4]) for row in amounts), amounts
 
 
 async def test_a_time_is_one_click_keeps_what_was_chosen_and_goes_along_to_other_pages(shown, published):

@@ -62,9 +62,9 @@ def later(month, years):
 def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world, moved):
     channels = {c.connection: c for c in world.now.channels}
     now = dt.datetime.fromisoformat(world.now.channels[0].state["now"])
-    # Connections of one supplier share the latest of their days.
-    today = {
-        name: max(now.astimezone(ZoneInfo(c.zone)).date() for c in channels.values() if c.seller == own.seller)
+    # Connections of one supplier share the latest of their days; the one before it is the last whole one.
+    whole = {
+        name: max(now.astimezone(ZoneInfo(c.zone)).date() for c in channels.values() if c.seller == own.seller) - DAY
         for name, own in channels.items()
     }
     bookings = list(dated(world, moved))
@@ -83,7 +83,7 @@ def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world,
     def people(found, field="pax"):
         return total(found, field) if found else 0
 
-    rows = read(engine, "select * from marts.agg_pace")
+    rows = read(engine, "select * from marts.agg_pickup")
     by_key = {(r["connection_id"], r["product_name"], r["travel_month"], r["currency"]): r for r in rows}
     assert len(by_key) == len(rows)
     assert set(by_key) == {
@@ -93,7 +93,7 @@ def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world,
     }
     differ = 0
     for key, row in by_key.items():
-        day = today[key[0]]
+        day = whole[key[0]]
         year_ago = later(day, -1)
         now_there, then, final = there(key, day), there(key, year_ago, 1), there(key, day, 1)
         differ += then != final and bool(then)
@@ -128,7 +128,7 @@ def known(rows, name):
 
 @pytest.mark.usefixtures("moved")
 def test_the_question_adds_the_channels_of_a_product(engine):
-    lines = grouped(read(engine, "select * from marts.agg_pace"), "product_name", "travel_month", "currency")
+    lines = grouped(read(engine, "select * from marts.agg_pickup"), "product_name", "travel_month", "currency")
     asked = {(r["product_name"], r["travel_month"], r["currency"]): r for r in answer(engine, 23, **ALL)}
 
     assert set(asked) == set(lines)
@@ -152,7 +152,7 @@ def test_the_question_adds_the_channels_of_a_product(engine):
 @pytest.mark.usefixtures("moved")
 def test_the_page_adds_what_travels_in_a_month(engine):
     (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "pace")
-    lines = grouped(read(engine, "select * from marts.agg_pace"), "travel_month")
+    lines = grouped(read(engine, "select * from marts.agg_pickup"), "travel_month")
 
     shown = read(engine, query.sql, {**ALL, "product": None})
 
@@ -161,6 +161,7 @@ def test_the_page_adds_what_travels_in_a_month(engine):
         of = lines[row["travel_month"],]
         assert row == {
             "travel_month": row["travel_month"],
+            "as_of_date": max(line["as_of_date"] for line in of),
             "pax": summed(of, "pax"),
             "last_day": less(of, "pax", "pax_1_day_ago"),
             "last_week": less(of, "pax", "pax_7_days_ago"),
@@ -168,6 +169,29 @@ def test_the_page_adds_what_travels_in_a_month(engine):
             "usual_week": less(of, "pax_7_days_ago", "pax_35_days_ago", 4),
             "last_year": summed(of, "last_year_pax"),
             "last_year_final": summed(of, "last_year_final_pax"),
+            "is_complete": all(line["is_complete"] for line in of),
+            "is_last_year_complete": all(line["is_last_year_complete"] for line in of),
+        }
+
+
+@pytest.mark.usefixtures("moved")
+def test_the_page_adds_amounts_of_one_currency(engine):
+    (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "pace_amounts")
+    lines = grouped(read(engine, "select * from marts.agg_pickup"), "travel_month", "currency")
+
+    shown = read(engine, query.sql, {**ALL, "product": None})
+
+    assert {(row["travel_month"], row["currency"]) for row in shown} == set(lines)
+    for row in shown:
+        of = lines[row["travel_month"], row["currency"]]
+        assert row == {
+            "travel_month": row["travel_month"],
+            "currency": row["currency"],
+            "amount": summed(of, "retail_amount"),
+            "last_week": less(of, "retail_amount", "amount_7_days_ago"),
+            "last_30_days": less(of, "retail_amount", "amount_30_days_ago"),
+            "last_year": summed(of, "last_year_amount"),
+            "last_year_final": summed(of, "last_year_final_amount"),
             "is_complete": all(line["is_complete"] for line in of),
             "is_last_year_complete": all(line["is_last_year_complete"] for line in of),
         }

@@ -1,10 +1,11 @@
 -- name: pace
--- description: Guests on the books per travel month, what came lately, and what the month a year earlier had at the same time.
+-- description: Guests on the books per travel month when the last whole day ended, what came lately, and what the month a year earlier had at the same time.
 -- parameter: first: date: month-3: The first travel month is the one of this day.
 -- parameter: last: date: month+2: The last travel month is the one of this day.
 -- parameter: product: text: : One product alone (product_key); null: all.
 select
   travel_month,
+  max(as_of_date) as as_of_date,
   case when count(*) = count(pax) then cast(sum(pax) as bigint) end as pax,
   case when count(*) = count(pax - pax_1_day_ago) then cast(sum(pax - pax_1_day_ago) as bigint) end as last_day,
   case when count(*) = count(pax - pax_7_days_ago) then cast(sum(pax - pax_7_days_ago) as bigint) end as last_week,
@@ -15,7 +16,7 @@ select
   case when count(*) = count(last_year_final_pax) then cast(sum(last_year_final_pax) as bigint) end as last_year_final,
   min(case when is_complete then 1 else 0 end) = 1 as is_complete,
   min(case when is_last_year_complete then 1 else 0 end) = 1 as is_last_year_complete
-from marts.agg_pace
+from marts.agg_pickup
 where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
   and (cast($product as text) is null or product_key = cast($product as text))
 group by travel_month

@@ -1,6 +1,6 @@
 -- name: 23_pace
 -- question: Which months fill faster or slower than last year?
--- description: Guests and retail amounts on the books now, new guests of the last 7 days beside a usual week of the four before, and what the month a year earlier had at the same time and in the end: empty unless all its bookings are known. All channels together; what is unknown for one of them is empty.
+-- description: Guests and retail amounts on the books when yesterday ended, new guests of the last 7 days beside a usual week of the four before, and what the month a year earlier had at the same time and in the end: empty unless all its bookings are known. All channels together; what is unknown for one of them is empty.
 -- parameter: first: date: month: First travel month.
 -- parameter: last: date: month+6: Last travel month.
 with products as (
@@ -8,7 +8,7 @@ with products as (
     *, min(case when is_last_year_complete then 1 else 0 end) over (
       partition by product_key, travel_month, currency
     ) = 1 as is_last_year_known
-  from marts.agg_pace
+  from marts.agg_pickup
   where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
 )
 select

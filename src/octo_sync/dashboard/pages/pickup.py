@@ -25,44 +25,83 @@ def build(source: Source, filters: Filters) -> View:
     last = filters.last or month_end(max(first, today), _AHEAD)
     if len(months(first, last)) > _MOST:
         raise QueryError(f"{first:%Y-%m} to {last:%Y-%m} are more than {_MOST} months; choose fewer.")
+    asked: dict[str, Any] = {"first": first, "last": last, "product": filters.product}
+    guests = source.rows("pace", **asked)
+    undated = source.rows("revenue_undated", product=filters.product, channel=None, currency=None)
     return View(
         "Pick-up",
         f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: guests on the books by "
         "days before travel.",
         [
             Section("", [pictures.pick_up(source, first, last, today, filters.product)]),
-            Section("Pace", [_pace(source.rows("pace", first=first, last=last, product=filters.product))]),
             Section(
-                "Past months",
-                [_shares(source.rows("pickup", first=first, last=last, product=filters.product))],
+                "Pace",
+                [_pace(guests), _amounts(source.rows("pace_amounts", **asked))],
+                " ".join(filter(None, (_by_the_end(guests), pictures.undated(undated)))),
             ),
+            Section("Past months", [_shares(source.rows("pickup", **asked))]),
         ],
         Filters(first=first, last=last, product=filters.product),
     )
 
 
-def _pace(rows: list[dict[str, Any]]) -> Table:
+def _by_the_end(rows: list[dict[str, Any]]) -> str:
+    """What the numbers of pace mean."""
+    days = [row["as_of_date"] for row in rows]
+    return (
+        f"Counted at the end of {wording.day(max(days))}, the last whole day. New: booked less cancelled. Usual week: the "
+        "average of the four weeks before the last 7 days. Last year: the same month, at the same time of last year and in "
+        "the end."
+        if days
+        else ""
+    )
+
+
+def _change(now: str) -> Callable[[dict[str, Any]], float | None]:
+    """Against the same time last year, where all of both months is known."""
+
     def change(row: dict[str, Any]) -> float | None:
-        """Against last year, where all of that is known."""
-        if not row["is_last_year_complete"] or row["pax"] is None or not row["last_year"]:
+        if not (row["is_complete"] and row["is_last_year_complete"]) or row[now] is None or not row["last_year"]:
             return None
-        return float(row["pax"] / row["last_year"] - 1)
+        return float(row[now] / row["last_year"] - 1)
 
-    def then(name: str) -> Callable[[dict[str, Any]], int | None]:
-        return lambda row: row[name] if row["is_last_year_complete"] else None
+    return change
 
+
+def _then(name: str) -> Callable[[dict[str, Any]], Any]:
+    """What last year had, where all of that is known."""
+    return lambda row: row[name] if row["is_last_year_complete"] else None
+
+
+def _pace(rows: list[dict[str, Any]]) -> Table:
     return listed(
-        "Guests on the books; new: booked less cancelled",
+        "Guests on the books, by month of travel",
         rows,
         Column("Travel month", "month", "travel_month"),
-        Column("Guests now", "number", "pax", none="unknown"),
+        Column("Guests", "number", "pax", none="unknown"),
         Column("New in a day", "number", "last_day", none="unknown"),
         Column("New in 7 days", "number", "last_week", none="unknown"),
         Column("Usual week", "number", "usual_week", none="unknown"),
         Column("New in 30 days", "number", "last_30_days", none="unknown"),
-        Column("Same time last year", "number", then("last_year"), none="unknown"),
-        Column("Change", "share", change, none="unknown"),
-        Column("Final last year", "number", then("last_year_final"), none="unknown"),
+        Column("Same time last year", "number", _then("last_year"), none="unknown"),
+        Column("Change", "share", _change("pax"), none="unknown"),
+        Column("Final last year", "number", _then("last_year_final"), none="unknown"),
+        Column("Complete", "yes", "is_complete"),
+        empty="No sold booking travels in these months.",
+    )
+
+
+def _amounts(rows: list[dict[str, Any]]) -> Table:
+    return listed(
+        "Retail amounts on the books, by month of travel and currency",
+        rows,
+        Column("Travel month", "month", "travel_month"),
+        Column("Retail", "money", "amount", none="unknown"),
+        Column("New in 7 days", "money", "last_week", none="unknown"),
+        Column("New in 30 days", "money", "last_30_days", none="unknown"),
+        Column("Same time last year", "money", _then("last_year"), none="unknown"),
+        Column("Change", "share", _change("amount"), none="unknown"),
+        Column("Final last year", "money", _then("last_year_final"), none="unknown"),
         Column("Complete", "yes", "is_complete"),
         empty="No sold booking travels in these months.",
     )

@@ -1,15 +1,15 @@
--- name: agg_pace
+-- name: agg_pickup
 -- grain: One product, connection (channel), travel month and currency.
--- description: What a travel month has on the books, how much of it came lately, and what it had at the same time last year. On the books on a day: sold by its end and not cancelled by then. Each booking counts as it is now, by its present day of travel and amount; those cancelled at a time nobody told are in no column.
+-- description: What a travel month has on the books, how much of it came lately, and what it had at the same time last year. It counts what was on the books when the last whole day ended: sold by then and not cancelled by then. Each booking counts as it is now, by its present day of travel and amount; those cancelled at a time nobody told are in no column.
 -- column: product_key: One column to join products on.
 -- column: channel_name: Sales channel, as named in the pipeline.
 -- column: product_name: Title, else internal name, else id.
 -- column: travel_month: YYYY-MM.
--- column: as_of_date: The day that is meant by now: the supplier's last verified day.
--- column: bookings: On the books now.
--- column: pax: Guests on the books now; null where none of the bookings says how many, as in all columns of guests.
--- column: retail_amount: Retail amount on the books now; null where none of the bookings has one, as in all columns of amounts.
--- column: bookings_without_pax: Bookings that count here, now or last year, and do not say how many people they admit: the guests leave them out.
+-- column: as_of_date: The day by whose end everything is counted: the one before the supplier's last verified day, because that one is not over.
+-- column: bookings: On the books by the end of as_of_date.
+-- column: pax: Guests on the books by then; null where none of the bookings says how many, as in all columns of guests.
+-- column: retail_amount: Retail amount on the books by then; null where none of the bookings has one, as in all columns of amounts.
+-- column: bookings_without_pax: Bookings that count here, this year or last, and do not say how many people they admit: the guests leave them out.
 -- column: pax_1_day_ago: Guests on the books one day before as_of_date: pax minus it is the pick-up of the last day.
 -- column: pax_7_days_ago: Guests on the books seven days before.
 -- column: pax_30_days_ago: Guests on the books thirty days before.
@@ -19,13 +19,13 @@
 -- column: amount_30_days_ago: Retail amount on the books thirty days before.
 -- column: last_year_pax: Guests that the month a year earlier had on the books a year before as_of_date.
 -- column: last_year_amount: Retail amount that it had then.
--- column: last_year_final_pax: Guests that it has on the books today.
--- column: last_year_final_amount: Retail amount that it has today.
+-- column: last_year_final_pax: Guests that it has in the end, by as_of_date.
+-- column: last_year_final_amount: Retail amount that it has in the end, by as_of_date.
 -- column: is_complete: Whether all bookings of the month are known, as booking_months says.
 -- column: is_last_year_complete: Whether all bookings of the month a year earlier are known; false where they were never asked for.
 with channels as (
-  -- One that left hears no more of the time: the supplier's others say which day it is.
-  select connection_id, channel_name, max(as_of_date) over (partition by supplier_key) as as_of_date from marts.dim_channel
+  -- One that left hears no more of the time: the supplier's others say which day it is. That day is not over.
+  select connection_id, channel_name, max(as_of_date) over (partition by supplier_key) - 1 as as_of_date from marts.dim_channel
 ),
 sold as (
   select

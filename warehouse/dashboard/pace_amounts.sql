@@ -1,0 +1,20 @@
+-- name: pace_amounts
+-- description: Retail amounts on the books per travel month and currency when the last whole day ended, what came lately, and what the month a year earlier had at the same time.
+-- parameter: first: date: month-3: The first travel month is the one of this day.
+-- parameter: last: date: month+2: The last travel month is the one of this day.
+-- parameter: product: text: : One product alone (product_key); null: all.
+select
+  travel_month,
+  currency,
+  case when count(*) = count(retail_amount) then sum(retail_amount) end as amount,
+  case when count(*) = count(retail_amount - amount_7_days_ago) then sum(retail_amount - amount_7_days_ago) end as last_week,
+  case when count(*) = count(retail_amount - amount_30_days_ago) then sum(retail_amount - amount_30_days_ago) end as last_30_days,
+  case when count(*) = count(last_year_amount) then sum(last_year_amount) end as last_year,
+  case when count(*) = count(last_year_final_amount) then sum(last_year_final_amount) end as last_year_final,
+  min(case when is_complete then 1 else 0 end) = 1 as is_complete,
+  min(case when is_last_year_complete then 1 else 0 end) = 1 as is_last_year_complete
+from marts.agg_pickup
+where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and (cast($product as text) is null or product_key = cast($product as text))
+group by travel_month, currency
+order by travel_month, currency
