@@ -6,6 +6,7 @@
 -- parameter: currency: text: : One currency alone; null: all.
 select
   b.travel_month,
+  b.connection_id,
   b.channel_name,
   b.supplier_name,
   b.currency,

@@ -6,14 +6,18 @@
 -- parameter: currency: text: : One currency alone; null: all.
 select
   substr(cast(cancelled_date as text), 1, 7) as cancelled_month,
+  connection_id,
   channel_name,
   currency,
   count(*) as cancelled,
   count(case when cancellation_refund = 'FULL' then 1 end) as full_refunds,
-  sum(case when cancellation_refund = 'FULL' then retail_amount end) as refund_amount,
+  -- 0 where none is due; null where one is and its booking has no price.
+  case when count(case when cancellation_refund = 'FULL' then 1 end) = 0 then 0
+    else sum(case when cancellation_refund = 'FULL' then retail_amount end) end as refund_amount,
   count(case when cancellation_refund = 'FULL' and retail_amount is null then 1 end) as without_amount,
   count(case when cancellation_refund = 'PARTIAL' then 1 end) as partial_refunds,
-  sum(case when cancellation_refund = 'PARTIAL' then retail_amount end) as partial_at_most,
+  case when count(case when cancellation_refund = 'PARTIAL' then 1 end) = 0 then 0
+    else sum(case when cancellation_refund = 'PARTIAL' then retail_amount end) end as partial_at_most,
   count(case when cancellation_refund = 'NONE' then 1 end) as no_refund,
   count(case when coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE') then 1 end) as refund_not_stated
 from marts.fct_bookings

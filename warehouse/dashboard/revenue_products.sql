@@ -9,6 +9,7 @@ select
   currency,
   product_key,
   product_name,
+  connection_id,
   channel_name,
   count(*) as bookings,
   cast(sum(pax_count) as bigint) as guests,

@@ -289,6 +289,7 @@ def _presets(page: Page, filters: Filters, today: date | None) -> list[tuple[str
     if "dates" not in page.shown or today is None:
         return []
     kept = [(name, value) for name in ("product", "channel", "currency") if (value := getattr(filters, name))]
+    kept += [(name, value) for name, value in filters.more.items() if name in page.fields]
     return [
         (name, urlencode([("first", first), ("last", last), *kept]), first, last)
         for name, first, last in presets(today)

@@ -29,6 +29,12 @@ def month_end(day: date, ahead: int = 0) -> date:
     return month_start(day, ahead + 1) - DAY
 
 
+def month_days(month: str) -> tuple[date, date]:
+    """First and last day of `YYYY-MM`."""
+    first = date.fromisoformat(f"{month}-01")
+    return first, month_end(first)
+
+
 def months(first: date, last: date) -> list[str]:
     """`YYYY-MM` of every month from that of `first` to that of `last`."""
     count = (last.year - first.year) * 12 + last.month - first.month + 1

@@ -28,6 +28,13 @@ def booking_page(row: Mapping[str, Any]) -> str:
     return f"booking?{urlencode({'find': found})}" if row.get("booking_key") or row.get("booking_uuid") else ""
 
 
+def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date) -> str:
+    """The address of the list of the bookings behind a row: those of its channel, currency and product on these days."""
+    names = {"channel": "connection_id", "currency": "currency", "product": "product_key"}
+    chosen = {field: row[name] for field, name in names.items() if row.get(name)}
+    return f"bookings?{urlencode({'kind': kind, 'first': first, 'last': last, **chosen})}"
+
+
 def difference_page(row: Mapping[str, Any]) -> str:
     """The address of the page of a row's difference."""
     return f"difference?{urlencode({'name': row['recon_name'], 'key': row['recon_key']})}"

@@ -192,7 +192,9 @@ def pick_up(source: Source, first: date, last: date, today: date, product: str |
             Column("Days before", "number", "days_out"),
             Column("Guests on the books", "number", "pax_on_books", none="unknown"),
             Column("Cancelled since", "number", "cancelled_since_pax", none="unknown"),
-            Column("Final guests", "number", lambda row: row["final_pax"] if row["is_final"] else None, none="not over"),
+            Column(
+                "Final guests", "number", lambda row: row["final_pax"] if row["is_final"] else None, none="not over"
+            ),
             Column(
                 "Share of final",
                 "share",

@@ -201,4 +201,4 @@ def _differences(rows: Sequence[_Row]) -> Item:
     )
 
 
-PAGE = Page("booking", "Bookings", 17, build, fields=frozenset({"find"}))
+PAGE = Page("booking", "Booking", 18, build, fields=frozenset({"find"}), under="bookings")

@@ -1,11 +1,12 @@
 """Finance: net payable, taxes, refunds due and deferred revenue by month; currencies are never added up."""
 
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 from octo_sync.dashboard import pictures
-from octo_sync.dashboard.days import month_end, month_start
-from octo_sync.dashboard.links import booking_page, booking_text
+from octo_sync.dashboard.days import month_days, month_end, month_start
+from octo_sync.dashboard.links import booking_page, booking_text, bookings_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
@@ -21,15 +22,16 @@ def build(source: Source, filters: Filters) -> View:
     today = standing(source).today or date.min
     last = month_end(filters.last or max(filters.first or today, today))
     first = month_start(filters.first) if filters.first else month_start(last, -_BACK)
-    asked: dict[str, Any] = {"first": first, "last": last, "channel": filters.channel, "currency": filters.currency}
-    undated = source.rows("revenue_undated", product=None, channel=filters.channel, currency=filters.currency)
+    only = {"channel": filters.channel, "currency": filters.currency}
+    asked: dict[str, Any] = {"first": first, "last": last, **only}
+    without_day = pictures.undated(source.rows("revenue_undated", product=None, **only))
     return View(
         "Finance",
-        f"Months {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}, each currency for itself. "
-        "Complete: all bookings that count in the row are known."
+        f"Whole months, {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}, each currency for itself. "
+        "Complete: all bookings that count in the row are known, and so are their amounts."
         + pictures.in_part(first, known_from(source, filters.channel)),
         [
-            Section("Net payable", [_net(source.rows("finance_net", **asked))], pictures.undated(undated)),
+            Section("Net payable", _net(source.rows("finance_net", **asked)), without_day),
             Section("Taxes", [_taxes(source.rows("finance_taxes", **asked))]),
             Section(
                 "Refunds due",
@@ -40,13 +42,12 @@ def build(source: Source, filters: Filters) -> View:
             Section(
                 "Deferred revenue",
                 [_deferred(source.rows("finance_deferred", **asked))],
-                "Bookings made by the month's last day, not cancelled by then, that travel later: each by its present day of "
-                "travel and price. A month in progress counts what is on the books now. Open-dated bookings are in no row, "
-                "nor is travel after the last day asked for.",
+                "On the books at the end of the month, to travel later: each booking counts with its present day of travel and "
+                f"price. A month that is not over counts what is on the books now. {without_day}".rstrip(),
             ),
             Section(
                 "Closed months",
-                _closed(source, {"channel": filters.channel, "currency": filters.currency}),
+                _closed(source, only),
                 "octo-sync close 2026-10 closes a month. Its figures stay as they were, and what changes later is an "
                 "adjustment. Figures then and adjustments add up to figures now.",
                 "closed",
@@ -60,8 +61,18 @@ def _table(caption: str, rows: list[dict[str, Any]], question: int, *columns: Co
     return listed(caption, rows, *columns, empty=empty, most=_ROWS, others=f"question {question} has all of them")
 
 
-def _net(rows: list[dict[str, Any]]) -> Table:
-    return _table(
+def _known(without: str) -> Callable[[dict[str, Any]], str]:
+    """Of how many bookings the amount is known: `32 of 51`."""
+    return lambda row: f"{row['bookings'] - row[without]:,} of {row['bookings']:,}"
+
+
+def _all_of_it(row: dict[str, Any]) -> bool:
+    """Whether an amount is known whole: every booking, and the net price of each."""
+    return bool(row["is_complete"]) and not row["without_net"]
+
+
+def _net(rows: list[dict[str, Any]]) -> list[Table]:
+    each = _table(
         "Net payable to the supplier, by month of travel and channel",
         rows,
         11,
@@ -70,12 +81,43 @@ def _net(rows: list[dict[str, Any]]) -> Table:
         Column("Net payable", "money", "net_amount", none="unknown"),
         Column("Retail", "money", "retail_amount", none="unknown"),
         Column("Margin", "money", "margin_amount", none="unknown"),
-        Column("Bookings", "number", "bookings"),
-        Column("Without net", "number", "without_net"),
+        Column("Bookings", "number", "bookings", href=_bookings),
+        Column("Net known of", "number", _known("without_net")),
         Column("Supplier", "text", "supplier_name"),
-        Column("Complete", "yes", "is_complete"),
+        Column("Complete", "yes", _all_of_it),
         empty="No sold booking travels in these months.",
     )
+    return [_in_all(rows), each] if rows else [each]
+
+
+def _in_all(rows: list[dict[str, Any]]) -> Table:
+    """All months and channels together, a line for each currency; an amount that no booking has adds nothing."""
+    amounts, counts = ("net_amount", "retail_amount", "margin_amount"), ("bookings", "without_net")
+    found: dict[str | None, dict[str, Any]] = {}
+    for row in rows:
+        of = found.setdefault(row["currency"], {"currency": row["currency"], "is_complete": True})
+        of |= {
+            name: None if row[name] is of.get(name) is None else (of.get(name) or 0) + (row[name] or 0)
+            for name in amounts
+        }
+        of |= {name: of.get(name, 0) + row[name] for name in counts}
+        of["is_complete"] = of["is_complete"] and row["is_complete"]
+    return listed(
+        "Net payable in all",
+        sorted(found.values(), key=lambda of: (of["currency"] is None, of["currency"])),
+        Column("Currency", "text", "currency", none="no currency"),
+        Column("Net payable", "money", "net_amount", none="unknown"),
+        Column("Retail", "money", "retail_amount", none="unknown"),
+        Column("Margin", "money", "margin_amount", none="unknown"),
+        Column("Bookings", "number", "bookings"),
+        Column("Net known of", "number", _known("without_net")),
+        Column("Complete", "yes", _all_of_it),
+    )
+
+
+def _bookings(row: dict[str, Any]) -> str:
+    """The bookings behind a row of a month of travel."""
+    return bookings_page(row, "sold", *month_days(row["travel_month"]))
 
 
 def _taxes(rows: list[dict[str, Any]]) -> Table:
@@ -101,16 +143,22 @@ def _refunds(rows: list[dict[str, Any]]) -> Table:
         25,
         Column("Cancelled in", "month", "cancelled_month", none="unknown"),
         Column("Channel", "text", "channel_name"),
-        Column("Refund due", "money", "refund_amount"),
+        Column("Refund due", "money", "refund_amount", none="unknown"),
         Column("Full refunds", "number", "full_refunds"),
         Column("Without price", "number", "without_amount"),
         Column("Partial refunds", "number", "partial_refunds"),
-        Column("Partial, at most", "money", "partial_at_most"),
+        Column("Partial, at most", "money", "partial_at_most", none="unknown"),
         Column("No refund", "number", "no_refund"),
         Column("Not stated", "number", "refund_not_stated"),
-        Column("Cancelled", "number", "cancelled"),
+        Column("Cancelled", "number", "cancelled", href=_cancelled),
         empty="No sold booking was cancelled in these months.",
     )
+
+
+def _cancelled(row: dict[str, Any]) -> str:
+    """The bookings behind a row of a month of cancellation; those without one are in no list."""
+    month = row["cancelled_month"]
+    return bookings_page(row, "cancelled", *month_days(month)) if month else ""
 
 
 def _deferred(rows: list[dict[str, Any]]) -> Table:
@@ -124,9 +172,9 @@ def _deferred(rows: list[dict[str, Any]]) -> Table:
         Column("Net", "money", "net_amount", none="unknown"),
         Column("Bookings", "number", "bookings"),
         Column("Guests", "number", "pax", none="unknown"),
-        Column("Without net", "number", "without_net"),
+        Column("Net known of", "number", _known("without_net")),
         Column("Month over", "yes", "is_over"),
-        Column("Complete", "yes", "is_complete"),
+        Column("Complete", "yes", _all_of_it),
         empty="Nothing was on the books for travel after these months.",
     )
 
@@ -139,14 +187,15 @@ def _closed(source: Source, asked: dict[str, Any]) -> list[Table]:
         figures,
         Column("Travel month", "month", "period"),
         Column("Channel", "text", "channel_name", none="no bookings"),
+        Column("Closed", "instant", "closed_at_utc"),
+        Column("Complete then", "yes", "was_complete"),
         Column("Net then", "money", "net_amount", none="unknown"),
         Column("Net adjustment", "money", "net_adjustment"),
         Column("Net now", "money", "net_now", none="unknown"),
+        Column("Retail then", "money", "retail_amount", none="unknown"),
         Column("Retail adjustment", "money", "retail_adjustment"),
         Column("Retail now", "money", "retail_now", none="unknown"),
         Column("Adjustments", "number", "adjustments"),
-        Column("Closed", "date", lambda row: row["closed_at_utc"].date()),
-        Column("Complete then", "yes", "was_complete"),
         empty="No month is closed.",
         most=_ROWS,
         others="marts.closed_periods has all of them",

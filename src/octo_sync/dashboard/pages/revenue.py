@@ -8,6 +8,7 @@ from typing import Any
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_end, month_start
+from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
@@ -34,7 +35,8 @@ def build(source: Source, filters: Filters) -> View:
         [
             Section("", charts or ["No sold booking travels in this time."], left_out),
             Section(
-                "Products and channels", _tables(source.rows("revenue_products", first=first, last=last, **chosen))
+                "Products and channels",
+                _tables(source.rows("revenue_products", first=first, last=last, **chosen), first, last),
             ),
             Section(
                 "Per guest and per seat offered",
@@ -78,7 +80,7 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
     )
 
 
-def _tables(rows: list[dict[str, Any]]) -> list[Table]:
+def _tables(rows: list[dict[str, Any]], first: date, last: date) -> list[Table]:
     """One for each currency."""
     found = []
     for currency, group in groupby(rows, key=lambda row: row["currency"]):
@@ -89,7 +91,7 @@ def _tables(rows: list[dict[str, Any]]) -> list[Table]:
                 lines,
                 Column("Product", "text", "product_name"),
                 Column("Channel", "text", "channel_name"),
-                Column("Bookings", "number", "bookings"),
+                Column("Bookings", "number", "bookings", href=lambda row: bookings_page(row, "sold", first, last)),
                 Column("Guests", "number", "guests", none="unknown"),
                 Column("Retail", "money", "retail_amount", none="unknown"),
                 Column("Net", "money", "net_amount", none="unknown"),

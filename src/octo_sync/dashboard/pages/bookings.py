@@ -1,0 +1,113 @@
+"""Bookings: a list of those sold, cancelled or open-dated, and the form that finds a single one."""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any
+from urllib.parse import urlencode
+
+from octo_sync.dashboard import pictures
+from octo_sync.dashboard.days import DAY
+from octo_sync.dashboard.links import booking_page, booking_text, status_text
+from octo_sync.dashboard.source import Source
+from octo_sync.dashboard.standing import known_from, standing
+from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, View, listed
+from octo_sync.errors import QueryError
+from octo_sync.flows import wording
+
+_AHEAD = 6
+_SHOWN, _MOST = 500, 10_000
+"""Rows on the page; rows of `bookings.sql`."""
+_KINDS = {"sold": "sold, by day of travel", "cancelled": "cancelled, by day of cancellation", "open": "open-dated"}
+
+_Row = Mapping[str, Any]
+
+
+def build(source: Source, filters: Filters) -> View:
+    """The page; without dates what travels on the copy's today and the six days after.
+
+    Raises:
+        QueryError: There is no such kind.
+    """
+    kind = filters.more.get("kind") or "sold"
+    if kind not in _KINDS:
+        raise QueryError(f"The field kind is {kind[:40]!r}; expected {', '.join(_KINDS)}.")
+    today = standing(source).today or date.min
+    first = filters.first or min(filters.last or today, today)
+    last = filters.last or first + _AHEAD * DAY
+    chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
+    asked: dict[str, Any] = {"first": first, "last": last, "kind": kind, **chosen}
+    rows, totals = source.rows("bookings", **asked), source.rows("bookings_totals", **asked)
+    number = sum(row["bookings"] for row in totals)
+    span = f"{wording.day(first)} to {wording.day(last)}"
+    lead = {
+        "sold": f"Sold bookings that travel {span}." + pictures.in_part(first, known_from(source, filters.channel)),
+        "cancelled": f"Bookings that were sold and then cancelled, {span}.",
+        "open": "Sold bookings without a day of travel, whenever they were made.",
+    }
+    kept = {name: value for name, value in (("first", filters.first), ("last", filters.last), *chosen.items()) if value}
+    kinds = [(said, f"bookings?{urlencode({'kind': name, **kept})}", name == kind) for name, said in _KINDS.items()]
+    shown = listed(
+        "Bookings",
+        rows,
+        Column("Booking", "text", booking_text, href=booking_page),
+        Column("Status", "text", lambda row: status_text(row["status"])),
+        Column("Travels", "date", "travel_date", none="open"),
+        Column("Made", "date", "booking_date", none="unknown"),
+        *_when_cancelled(kind),
+        Column("Product", "text", "product_name"),
+        Column("Channel", "text", "channel_name"),
+        Column("Guests", "number", "pax_count", none="unknown"),
+        Column("Retail", "money", "retail_amount", none="unknown"),
+        Column("Net", "money", "net_amount", none="unknown"),
+        Column("Reseller's reference", "text", "reseller_reference"),
+        empty="There is no such booking.",
+        most=_SHOWN,
+        others=f"CSV has the first {_MOST:,} of {number:,}" if number > _MOST else "CSV has all of them",
+    )
+    in_all = listed(
+        "In all, by currency",
+        totals,
+        Column("Currency", "text", "currency", none="no currency"),
+        Column("Bookings", "number", "bookings"),
+        Column("Guests", "number", "guests", none="unknown"),
+        Column("Retail", "money", "retail_amount", none="unknown"),
+        Column("Retail known of", "number", _of("retail")),
+        Column("Net", "money", "net_amount", none="unknown"),
+        Column("Net known of", "number", _of("net")),
+    )
+    find = Block("find.html.j2", {"text": ""})
+    items: list[Item] = [Block("choices.html.j2", {"label": "Bookings", "choices": kinds}), *([in_all] if totals else []), shown]
+    return View(
+        "Bookings",
+        lead[kind],
+        [Section("", [find]), Section("", items)],
+        Filters(first=first, last=last, **chosen, more={"kind": kind}),
+    )
+
+
+def _of(amount: str) -> Callable[[_Row], str]:
+    return lambda row: f"{row['bookings'] - row[f'without_{amount}']:,} of {row['bookings']:,}"
+
+
+def _when_cancelled(kind: str) -> list[Column]:
+    if kind != "cancelled":
+        return []
+    return [
+        Column("Cancelled", "date", "cancelled_date"),
+        Column(
+            "Refund",
+            "text",
+            lambda row: row["cancellation_refund"] and status_text(row["cancellation_refund"]),
+            none="not stated",
+        ),
+    ]
+
+
+PAGE = Page(
+    name="bookings",
+    title="Bookings",
+    order=17,
+    build=build,
+    shown=frozenset({"dates", "product", "channel", "currency"}),
+    fields=frozenset({"kind"}),
+)

@@ -1,0 +1,55 @@
+"""The page Bookings: who is in the list, what the list comes to, and that a single booking is found from it."""
+
+import pytest
+from tests.dashboard.test_pages import ask, table
+from tests.dashboard.test_today import links
+
+from octo_sync.flows import wording
+
+CHOSEN = {
+    "sold": ("is_sold and travel_date between '2026-11-01' and '2026-11-30'", 2),
+    "cancelled": ("was_sold and is_cancelled and cancelled_date between '2026-11-01' and '2026-11-30'", 4),
+    "open": ("is_sold and travel_date is null", 2),
+}
+
+
+@pytest.mark.parametrize("kind", CHOSEN)
+async def test_a_list_has_exactly_its_bookings_and_its_sums(shown, published, kind):
+    where, _ = CHOSEN[kind]
+    page = await shown().text(f"/bookings?kind={kind}&first=2026-11-01&last=2026-11-30")
+    listed = table(page, "Bookings")
+    found = ask(published, f"select coalesce(supplier_reference, booking_uuid) from marts.fct_bookings where {where}")
+    assert sorted(row[0] for row in listed) == sorted(name for (name,) in found)
+    assert listed
+    sums = ask(
+        published,
+        "select currency, count(*), sum(retail_amount), count(net_amount) from marts.fct_bookings "
+        f"where {where} group by 1 order by 1",
+    )
+    assert [(row[0], row[1], row[3], row[6]) for row in table(page, "In all, by currency")] == [
+        (currency, f"{n:,}", wording.money_text(retail, currency), f"{net:,} of {n:,}")
+        for currency, n, retail, net in sums
+    ]
+    (first, *_) = links(page, "booking.find=")
+    assert listed[0][0] in await shown().text(f"/{first}")
+
+
+async def test_filters_narrow_the_list_and_stay_with_the_kind(shown, published):
+    connection, channel = ask(
+        published, "select connection_id, channel_name from marts.dim_channel order by 1 limit 1"
+    )[0]
+    page = await shown().text(f"/bookings?kind=cancelled&channel={connection}&first=2026-09-01&last=2026-11-30")
+    assert {row[7] for row in table(page, "Bookings")} == {channel}
+    assert '<input type="hidden" name="kind" value="cancelled">' in page
+    kept = f"kind=open&first=2026-09-01&last=2026-11-30&channel={connection}"
+    assert f"bookings?{kept}" in links(page, "bookings")
+    assert any("kind=cancelled" in address and "last month" not in address for address in links(page, "bookings"))
+
+
+async def test_what_is_no_kind_is_refused_and_no_day_is_a_week_from_today(shown):
+    answer = await shown().get("/bookings?kind=holds")
+    assert answer.status_code == 400
+    assert "expected sold, cancelled, open" in answer.text.replace("&#39;", "'")
+    page = await shown().text("/bookings")
+    assert {row[2] for row in table(page, "Bookings")} <= {f"2026-11-{day}" for day in range(20, 27)}
+    assert table(page, "Bookings")

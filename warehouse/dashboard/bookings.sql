@@ -1,0 +1,37 @@
+-- name: bookings
+-- description: Bookings of a time, at most 10,000: sold ones by day of travel, cancelled ones by day of cancellation, or sold ones without a day of travel.
+-- parameter: first: date: today: First day.
+-- parameter: last: date: today: Last day.
+-- parameter: kind: text: sold: sold, cancelled or open (open-dated).
+-- parameter: product: text: : One product alone (product_key); null: all.
+-- parameter: channel: text: : One connection alone (connection_id); null: all.
+-- parameter: currency: text: : One currency alone; null: all.
+select
+  booking_key,
+  booking_uuid,
+  supplier_reference,
+  reseller_reference,
+  status,
+  travel_date,
+  booking_date,
+  cancelled_date,
+  cancellation_refund,
+  product_name,
+  channel_name,
+  pax_count,
+  currency,
+  retail_amount,
+  net_amount
+from marts.fct_bookings
+where (
+    case cast($kind as text)
+      when 'sold' then is_sold and travel_date between cast($first as date) and cast($last as date)
+      when 'cancelled' then was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)
+      else is_sold and travel_date is null
+    end
+  )
+  and (cast($product as text) is null or product_key = cast($product as text))
+  and (cast($channel as text) is null or connection_id = cast($channel as text))
+  and (cast($currency as text) is null or currency = cast($currency as text))
+order by travel_date, cancelled_date, local_start_at, supplier_reference, booking_key
+limit 10000

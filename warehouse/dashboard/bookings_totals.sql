@@ -1,0 +1,30 @@
+-- name: bookings_totals
+-- description: How many bookings of a time there are and what they come to, per currency: those of the select bookings.
+-- parameter: first: date: today: First day.
+-- parameter: last: date: today: Last day.
+-- parameter: kind: text: sold: sold, cancelled or open (open-dated).
+-- parameter: product: text: : One product alone (product_key); null: all.
+-- parameter: channel: text: : One connection alone (connection_id); null: all.
+-- parameter: currency: text: : One currency alone; null: all.
+select
+  currency,
+  count(*) as bookings,
+  cast(sum(pax_count) as bigint) as guests,
+  count(*) - count(pax_count) as without_guests,
+  sum(retail_amount) as retail_amount,
+  count(*) - count(retail_amount) as without_retail,
+  sum(net_amount) as net_amount,
+  count(*) - count(net_amount) as without_net
+from marts.fct_bookings
+where (
+    case cast($kind as text)
+      when 'sold' then is_sold and travel_date between cast($first as date) and cast($last as date)
+      when 'cancelled' then was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)
+      else is_sold and travel_date is null
+    end
+  )
+  and (cast($product as text) is null or product_key = cast($product as text))
+  and (cast($channel as text) is null or connection_id = cast($channel as text))
+  and (cast($currency as text) is null or currency = cast($currency as text))
+group by currency
+order by currency
