@@ -73,7 +73,7 @@ async def test_closed_months_show_what_they_had_what_changed_and_where_it_leads(
     ((booking, cause, *_),) = [row[1:] for row in table(page, "Adjustments of closed months, the latest first")]
     assert cause == "price changed"
     assert len(links(page, r"booking\?")) == 1
-    assert booking in await shown(folder).text(f"/{links(page, 'booking')[0]}")
+    assert booking in await shown(folder).text(f"/{links(page, 'booking.find')[0]}")
     assert "No month is closed." in await shown().text("/finance")
 
 

@@ -690,7 +690,9 @@ async def test_pace_compares_with_the_same_time_last_year_where_both_months_are_
         "date '2027-12-01' as window_start, date '2027-12-31' as window_end) "
         "from ops.coverage where resource = 'bookings' and travel_month = '2026-12'",
     )
-    guests = "sum(pax_count) filter (where is_sold), sum(pax_count) filter (where is_sold or cancelled_date is not null)"
+    guests = (
+        "sum(pax_count) filter (where is_sold), sum(pax_count) filter (where is_sold or cancelled_date is not null)"
+    )
     months = {
         m: rest
         for m, *rest in ask(folder, f"select travel_month, {guests} from marts.fct_bookings where was_sold group by 1")

@@ -1,5 +1,5 @@
 -- name: bookings
--- description: Bookings of a time, at most 10,000: sold ones by day of travel, cancelled ones by day of cancellation, or sold ones without a day of travel.
+-- description: Bookings of a time, at most 500: sold ones by day of travel, cancelled ones by day of cancellation, or sold ones without a day of travel.
 -- parameter: first: date: today: First day.
 -- parameter: last: date: today: Last day.
 -- parameter: kind: text: sold: sold, cancelled or open (open-dated).
@@ -34,4 +34,4 @@ where (
   and (cast($channel as text) is null or connection_id = cast($channel as text))
   and (cast($currency as text) is null or currency = cast($currency as text))
 order by travel_date, cancelled_date, local_start_at, supplier_reference, booking_key
-limit 10000
+limit 500

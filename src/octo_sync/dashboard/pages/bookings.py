@@ -15,8 +15,8 @@ from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
 _AHEAD = 6
-_SHOWN, _MOST = 500, 10_000
-"""Rows on the page; rows of `bookings.sql`."""
+_MOST = 500
+"""Rows of `bookings.sql` at most."""
 _KINDS = {"sold": "sold, by day of travel", "cancelled": "cancelled, by day of cancellation", "open": "open-dated"}
 
 _Row = Mapping[str, Any]
@@ -61,8 +61,7 @@ def build(source: Source, filters: Filters) -> View:
         Column("Net", "money", "net_amount", none="unknown"),
         Column("Reseller's reference", "text", "reseller_reference"),
         empty="There is no such booking.",
-        most=_SHOWN,
-        others=f"CSV has the first {_MOST:,} of {number:,}" if number > _MOST else "CSV has all of them",
+        more=f"{_MOST:,} of {number:,} are shown; choose fewer days, a product or a channel." if number > _MOST else "",
     )
     in_all = listed(
         "In all, by currency",
@@ -76,7 +75,11 @@ def build(source: Source, filters: Filters) -> View:
         Column("Net known of", "number", _of("net")),
     )
     find = Block("find.html.j2", {"text": ""})
-    items: list[Item] = [Block("choices.html.j2", {"label": "Bookings", "choices": kinds}), *([in_all] if totals else []), shown]
+    items: list[Item] = [
+        Block("choices.html.j2", {"label": "Bookings", "choices": kinds}),
+        *([in_all] if totals else []),
+        shown,
+    ]
     return View(
         "Bookings",
         lead[kind],
