@@ -8,10 +8,12 @@ import json
 import re
 from urllib.parse import parse_qsl, urlencode
 
+import duckdb
 import pytest
+from tests.dashboard.conftest import READ
 from tests.dashboard.test_guard import _basic
 from tests.dashboard.test_own_pages import changed, plain, section, status  # noqa: F401 - a fixture
-from tests.dashboard.test_pages import table
+from tests.dashboard.test_pages import table, tiles
 from tests.flows.harness import NOON
 from tests.journal.helpers import HandClock
 from tests.journal.test_reconciliations import GROSS, store
@@ -246,6 +248,29 @@ async def test_a_difference_has_both_rows_and_is_decided_on_its_page(acting, jou
         ["Ana", "accept", "Paid in cash."],
     ]
     assert "<b>Asked" not in page
+
+
+async def test_what_was_accepted_is_listed_with_its_reason_and_counted_as_open_nowhere(shown, compared):
+    with duckdb.connect(compared / READ) as copy:
+        copy.execute(
+            "update ops.recon_results set accepted_note = 'Paid <in> cash.', accepted_by = 'Ana' where recon_key = 'b-2'"
+        )
+    dashboard = shown(compared, now=lambda: NOON + dt.timedelta(hours=1))
+    page = await dashboard.text("/reconcile")
+    (row,) = table(page, "Accepted differences of ledger")
+    assert row[0] == "b-2"
+    assert row[-3:] == ["Paid <in> cash.", "Ana", "for good"]
+    assert {row[0] for row in table(page, "Open differences of ledger")} == {"b-3", GROSS.key}
+    shown_tiles = tiles(page)
+    assert {name: shown_tiles[f"recon-1-{name}"][0] for name in ("open", "accepted", "missing_here", "mismatched")} == {
+        "open": "2",
+        "accepted": "1",
+        "missing_here": "1",
+        "mismatched": "1",
+    }
+    assert 'href="./reconcile?name=ledger#recon-1-accepted"' in page
+    address = re.search(r'href="\./(difference\?[^"]*b-2[^"]*)"', page)[1]
+    assert "Paid &lt;in&gt; cash." in await dashboard.text(f"/{html.unescape(address)}")
 
 
 async def test_a_bucket_and_a_currency_lead_to_their_differences(shown, compared):

@@ -70,7 +70,7 @@ async def test_the_coverage_map_says_what_is_in_none_of_its_months(shown, publis
             "select subjects, oldest_verified_at from marts.sync_freshness where resource = 'open_dated'"
         ).fetchall()
 
-    said = f"Bookings without a day of travel: {count}, verified since {wording.instant(since)}; in no month."
+    said = f"Bookings without a day of travel, in any state: {count}, verified since {wording.instant(since)}; in no month."
     assert count > 0
     assert said in section(await shown().text("/sync"), "coverage-1")
 

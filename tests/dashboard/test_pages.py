@@ -336,7 +336,7 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
     assert found["lead-time"][0] == f"{lead:g} days"
     assert f"of {leads} sold" in found["lead-time"][1]
     assert found["sold-out"][0] == str(out)
-    assert f"of {days} product-days" in found["sold-out"][1]
+    assert f"of {days} days of a product" in found["sold-out"][1]
     assert found["differences"] == ("—", "nothing compared yet")
 
 
@@ -399,7 +399,7 @@ async def test_the_availability_tiles_and_next_sold_out_days_are_those_of_plain_
 
     assert min(gone, closed, weak) > 0
     assert 0 < soon < len(rows)
-    of = f"of {days:,} product-days with departures"
+    of = f"of {days:,} days of a product with departures"
     assert found["sold-out-days"] == (f"{gone:,}", of)
     assert found["closed-days"] == (f"{closed:,}", of)
     assert found["weak-days"] == (f"{weak:,}", f"less than 20 % full, {of}")
@@ -737,6 +737,10 @@ async def test_a_time_is_one_click_keeps_what_was_chosen_and_goes_along_to_other
     assert list(offered) == [
         "last month", "this month", "next month", "last 7 days", "next 7 days", "next 30 days", "this year",
     ]  # fmt: skip
+    months = await dashboard.text("/finance")
+    assert re.findall(r'<a href="\./finance\?[^"]*"[^>]*>([a-z0-9 ]+)</a>', months.partition('class="choices"')[2]) == [
+        "last month", "this month", "next month", "this year",
+    ], "days are no choice of a page of months"  # fmt: skip
     assert offered["last month"] == f"revenue?first=2026-10-01&last=2026-10-31&{urlencode({'product': key})}"
     assert offered["next 7 days"].startswith("revenue?first=2026-11-20&last=2026-11-26")
     chosen = await dashboard.text(f"/{offered['last month']}")

@@ -4,6 +4,7 @@
 -- parameter: booking: text: none: Its uuid.
 select
   r.recon_name,
+  r.recon_key,
   r.bucket,
   r.field,
   r.here_value,

@@ -221,6 +221,7 @@ class Page:
         takes_more: Whether other fields of the address are handed over in `Filters.more`; such pages are not cached.
         fields: Names of those that are handed over there and of which the page may be cached.
         under: The page of the navigation that it belongs to; '' = it stands there itself.
+        by_month: Whether it shows whole months, so that times of days are not offered.
         guarded: Whether a request that another site caused is refused.
         works_empty: Whether `build` can do with a copy in which nothing was ever pulled; else a sentence stands there.
     """
@@ -231,6 +232,7 @@ class Page:
     build: "Callable[[Source, Filters], View]"
     shown: frozenset[Shown] = frozenset()
     takes_more: bool = False
+    by_month: bool = False
     guarded: bool = False
     works_empty: bool = False
     fields: frozenset[str] = frozenset()

@@ -87,7 +87,7 @@ def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
 
 
 def _of_days(days: int) -> str:
-    return f"of {days:,} product-days with departures"
+    return f"of {days:,} days of a product with departures"
 
 
 def _chart(rows: list[dict[str, Any]]) -> Chart:

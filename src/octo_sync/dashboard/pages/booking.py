@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from octo_sync.dashboard.links import booking_page, booking_text, departure_page, fields_text, start_text, status_text
+from octo_sync.dashboard.links import (
+    booking_page,
+    booking_text,
+    departure_page,
+    difference_page,
+    fields_text,
+    start_text,
+    status_text,
+)
+from octo_sync.dashboard.pages.reconcile import value_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Link, Page, Section, View, listed
 from octo_sync.errors import OctoSyncError
@@ -188,12 +197,12 @@ def _differences(rows: Sequence[_Row]) -> Item:
     return listed(
         "What comparisons say of this booking",
         rows,
-        Column("Comparison", "text", "recon_name"),
+        Column("Comparison", "text", "recon_name", href=difference_page),
         Column("State", "text", "state"),
         Column("Bucket", "text", lambda row: _BUCKETS.get(row["bucket"], row["bucket"])),
         Column("Field", "text", lambda row: row["field"] or "whole row"),
-        Column("Here", "text", "here_value"),
-        Column("There", "text", "there_value"),
+        Column("Here", "text", lambda row: value_text(row["here_value"], row)),
+        Column("There", "text", lambda row: value_text(row["there_value"], row)),
         Column("Difference", "money", "delta_amount"),
         Column("Reason", "text", "reason"),
         Column("First seen", "instant", "first_seen_at_utc"),

@@ -90,4 +90,4 @@ def _margin(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"Margin where the net price is known (retail minus net): {said}."
 
 
-PAGE = Page("channels", "Channels", 52, build, frozenset({"dates", "product", "currency"}))
+PAGE = Page("channels", "Channels", 52, build, frozenset({"dates", "product", "currency"}), by_month=True)

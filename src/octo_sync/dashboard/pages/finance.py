@@ -218,4 +218,4 @@ def _closed(source: Source, asked: dict[str, Any]) -> list[Table]:
     return [months, adjustments]
 
 
-PAGE = Page("finance", "Finance", 55, build, frozenset({"dates", "channel", "currency"}))
+PAGE = Page("finance", "Finance", 55, build, frozenset({"dates", "channel", "currency"}), by_month=True)

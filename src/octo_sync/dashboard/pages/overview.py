@@ -129,9 +129,9 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
             name="lead-time",
         ),
         Tile(
-            f"Sold-out product-days, next {_RECENT} days",
+            f"Whole days sold out, next {_RECENT} days",
             wording.count(ahead["sold_out"]),
-            f"of {ahead['product_days']:,} product-days with departures{closed}{unknown}",
+            f"of {ahead['product_days']:,} days of a product with departures{closed}{unknown}; single departures: Availability",
             href="availability",
             name="sold-out",
         ),

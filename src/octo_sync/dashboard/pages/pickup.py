@@ -125,4 +125,4 @@ def _shares(rows: list[dict[str, Any]]) -> Table:
     )
 
 
-PAGE = Page("pickup", "Pick-up", 30, build, frozenset({"dates", "product"}))
+PAGE = Page("pickup", "Pick-up", 30, build, frozenset({"dates", "product"}), by_month=True)

@@ -33,6 +33,7 @@ from octo_sync.reconciliation.model import Bucket
 _AGES = dict(zip(("0-1", "2-7", "8-30", ">30"), AGE_CLASSES, strict=True))
 """A class of `marts.recon_open` → how people read it."""
 _VERDICTS = {"ok": "within the limits", "over": "over the limits", "failed": "could not compare"}
+_ACCEPTED = 200
 _WHAT = (
     "A reconciliation compares this copy with a ledger, a CRM, a channel manager's statement or another connection, puts "
     "every difference in a bucket, explains it and ages it. Name one in the pipeline file:"
@@ -53,17 +54,18 @@ def build(source: Source, filters: Filters) -> View:
     chosen = filters.more
     only = {name: chosen.get(name) or None for name in ("bucket", "currency")}
     ages, opened = _by_name(source.rows("reconcile_ages")), _by_name(source.rows("reconcile_open", **only))
-    accepted = {row["recon_name"]: row["accepted"] for row in source.rows("reconcile_accepted")}
+    accepted = _by_name(source.rows("reconcile_accepted"))
     sections = []
     for number, (name, ran) in enumerate(runs.items(), 1):
         if chosen.get("name") not in (None, "", name):
             continue
         place = f"recon-{number}"
         sections += [
-            _summary(name, ran, ages[name], accepted.get(name, 0), place),
+            _summary(name, ran, ages[name], len(accepted[name]), place),
             _totals(name, ran, place),
             _ages(name, ages[name], place),
             _open(name, opened[name], sum(row["differences"] for row in ages[name]), place, chosen),
+            *([_accepted(name, accepted[name], place)] if accepted[name] else []),
             _runs(name, ran, place),
         ]
     return View("Reconcile", lead, sections, filters)
@@ -117,18 +119,17 @@ def _summary(
         )
     ]
     if accepted:
-        tiles.append(Tile("accepted", f"{accepted:,}", "accepted by a person", name=f"{place}-accepted"))
-    tiles += [
-        Tile(
-            named,
-            f"{compared[bucket.value]:,}",
-            meaning,
-            href=_filtered(name, place, bucket=bucket.value) if bucket.is_difference else "",
-            name=f"{place}-{bucket.value}",
-        )
-        for bucket, (named, meaning) in BUCKETS.items()
-        if bucket is not Bucket.ACCEPTED and compared[bucket.value]
-    ]
+        href = f"reconcile?{urlencode({'name': name})}#{place}-accepted"
+        tiles.append(Tile("accepted", f"{accepted:,}", "accepted by a person", href=href, name=f"{place}-accepted"))
+    # What is open now is what the lists below have: an accepted difference is in neither.
+    still = Counter[str]()
+    for row in ages:
+        still[row["bucket"]] += row["differences"]
+    for bucket, (named, meaning) in BUCKETS.items():
+        count = still[bucket.value] if bucket.is_difference else compared[bucket.value]
+        if bucket is not Bucket.ACCEPTED and count:
+            href = _filtered(name, place, bucket=bucket.value) if bucket.is_difference else ""
+            tiles.append(Tile(named, f"{count:,}", meaning, href=href, name=f"{place}-{bucket.value}"))
     items: list[Item] = [Tiles(tiles)]
     if last is not compared:
         items.insert(0, f"The last run failed; what is below was compared {wording.instant(compared['ended_at_utc'])}.")
@@ -220,17 +221,41 @@ def _open(name: str, rows: Sequence[Mapping[str, Any]], total: int, place: str, 
             title,
             rows,
             Column("Key", "text", "recon_key", href=difference_page),
-            Column("Bucket", "text", lambda row: _bucket(row["bucket"])),
-            Column("Field", "text", lambda row: row["field"] or "whole row"),
-            Column("Here", "text", lambda row: value_text(row["here_value"], row)),
-            Column("There", "text", lambda row: value_text(row["there_value"], row)),
-            Column("Difference", "number", lambda row: money_text(row["delta_amount"], row["currency"], sign=True)),
+            *_what(),
             Column("Reason", "text", "reason"),
             Column("Age", "text", lambda row: f"{'new, ' if row['is_new'] else ''}{days_old(row['age_days'])}"),
         ),
         Block("downloads.html.j2", {"name": "recon_open", "fields": ""}),
     ]
     return Section(title, items, note, id=id_)
+
+
+def _what() -> list[Column]:
+    """What differs, and by how much."""
+    return [
+        Column("Day", "date", "day"),
+        Column("Bucket", "text", lambda row: _bucket(row["bucket"])),
+        Column("Field", "text", lambda row: row["field"] or "whole row"),
+        Column("Here", "text", lambda row: value_text(row["here_value"], row)),
+        Column("There", "text", lambda row: value_text(row["there_value"], row)),
+        Column("Difference", "number", lambda row: money_text(row["delta_amount"], row["currency"], sign=True)),
+    ]
+
+
+def _accepted(name: str, rows: Sequence[Mapping[str, Any]], place: str) -> Section:
+    title = f"Accepted differences of {name}"
+    table = listed(
+        title,
+        rows,
+        Column("Key", "text", "recon_key", href=difference_page),
+        *_what(),
+        Column("Why", "text", "accepted_note"),
+        Column("By", "text", "accepted_by"),
+        Column("Until", "date", "accepted_until", none="for good"),
+        most=_ACCEPTED,
+        others="ops.recon_results has all of them",
+    )
+    return Section(title, [table], "Still found, but not counted as open.", id=f"{place}-accepted")
 
 
 def _bucket(value: str) -> str:

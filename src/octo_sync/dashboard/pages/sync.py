@@ -71,9 +71,8 @@ def _undated(rows: Sequence[Mapping[str, Any]]) -> list[Item]:
     if not verified:
         return []
     count = sum(row["subjects"] for row in rows)
-    return [
-        f"Bookings without a day of travel: {count:,}, verified since {wording.instant(min(verified))}; in no month."
-    ]
+    since = wording.instant(min(verified))
+    return [f"Bookings without a day of travel, in any state: {count:,}, verified since {since}; in no month."]
 
 
 def _map(found: CoverageMap, now: datetime) -> list[Item]:

@@ -100,7 +100,7 @@ def _tiles(
             name="changes",
         ),
         Tile(
-            "Sold-out departures, next 7 days",
+            "Sold-out departures, the 7 days after today",
             wording.count(states["sold out"]),
             f"{states['weak']:,} others are less than 20 % full",
             href=_at("ahead", since, product),
