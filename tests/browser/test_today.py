@@ -29,7 +29,8 @@ def test_four_clicks_lead_from_a_tile_to_a_booking_and_back(look, base, pictured
     page = window.page
     window.open("today")
     looked_at(window, pictured, f"way-1-today-{width}")
-    with_guests = page.locator("#today tbody tr").filter(has=page.locator("td:nth-child(6):not(:empty)")).first
+    booked = page.locator("td:nth-child(8)", has_text=re.compile("^[1-9]"))
+    with_guests = page.locator("#today tbody tr").filter(has=booked).first
     name = with_guests.locator("a").inner_text()
 
     page.locator("[data-tile=guests-today] a").click()

@@ -25,10 +25,13 @@ def months(project):
         if row["travel_month"]
     ]
     today = project.json("sql", "select max(as_of_date)::text as today from dim_channel")["rows"][0]["today"][:7]
+    year, number = map(int, min(known).split("-"))
+    before = f"{year - (number == 1)}-{(number - 2) % 12 + 1:02}"
     over = [month for month in sold if month < today]
     return {
         "complete": next(month for month in reversed(over) if known.get(month)),
-        "in part": next(month for month in over if not known.get(month)),
+        # Where the first day asked for began a month, it is the one before.
+        "in part": next((month for month in known if month < today and not known[month]), before),
         "not over": today,
     }
 

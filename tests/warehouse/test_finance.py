@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import datetime as dt
+from decimal import Decimal
 from collections import defaultdict
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -143,12 +144,12 @@ def refunds(truth, window):
             "currency": currency,
             "cancelled": len(rows),
             "full_refunds": len(full),
-            "refund_amount": total(full, "retail"),
+            "refund_amount": total(full, "retail") if full else Decimal(0),
             "partial_refunds": len(partial),
-            "partial_at_most": total(partial, "retail"),
+            "partial_at_most": total(partial, "retail") if partial else Decimal(0),
             "no_refund": len(by.get(("NONE",), [])),
             "refund_not_stated": len(by.get((None,), [])) + len(by.get(("VOUCHER",), [])),
-            "refund_net_amount": total(full, "net"),
+            "refund_net_amount": total(full, "net") if full else Decimal(0),
             "without_amount": sum(b["retail"] is None for b in full),
         }
 
