@@ -52,6 +52,8 @@ def test_four_clicks_lead_from_a_tile_to_a_booking_and_back(look, base, pictured
 def test_an_open_difference_leads_to_its_booking(look, base):
     window = look(base, width=390)
     window.open("reconcile")
+    follow(window, "tbody a[href*='difference?']")
+    audited(window)
     follow(window, "a[href*='booking?']")
     assert window.page.inner_text("h1").startswith("Booking ")
     assert "open" in window.page.inner_text("#differences tbody")

@@ -3,8 +3,8 @@
 import contextlib
 import copy
 import datetime as dt
-from decimal import Decimal
 from collections import defaultdict
+from decimal import Decimal
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
