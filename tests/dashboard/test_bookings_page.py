@@ -1,5 +1,7 @@
 """The page Bookings: who is in the list, what the list comes to, and that a single booking is found from it."""
 
+from urllib.parse import urlencode
+
 import pytest
 from tests.dashboard.test_pages import ask, table
 from tests.dashboard.test_today import links
@@ -7,18 +9,19 @@ from tests.dashboard.test_today import links
 from octo_sync.flows import wording
 
 CHOSEN = {
-    "sold": ("is_sold and travel_date between '2026-11-01' and '2026-11-30'", 2),
-    "cancelled": ("was_sold and is_cancelled and cancelled_date between '2026-11-01' and '2026-11-30'", 4),
-    "open": ("is_sold and travel_date is null", 2),
+    "sold": "is_sold and travel_date between '2026-11-01' and '2026-11-30'",
+    "cancelled": "was_sold and is_cancelled and cancelled_date between '2026-11-01' and '2026-11-30'",
+    "open": "is_sold and travel_date is null",
 }
+NAME = "coalesce(supplier_reference, booking_uuid)"
 
 
 @pytest.mark.parametrize("kind", CHOSEN)
 async def test_a_list_has_exactly_its_bookings_and_its_sums(shown, published, kind):
-    where, _ = CHOSEN[kind]
+    where = CHOSEN[kind]
     page = await shown().text(f"/bookings?kind={kind}&first=2026-11-01&last=2026-11-30")
     listed = table(page, "Bookings")
-    found = ask(published, f"select coalesce(supplier_reference, booking_uuid) from marts.fct_bookings where {where}")
+    found = ask(published, f"select {NAME} from marts.fct_bookings where {where}")
     assert sorted(row[0] for row in listed) == sorted(name for (name,) in found)
     assert listed
     sums = ask(
@@ -43,7 +46,33 @@ async def test_filters_narrow_the_list_and_stay_with_the_kind(shown, published):
     assert '<input type="hidden" name="kind" value="cancelled">' in page
     kept = f"kind=open&first=2026-09-01&last=2026-11-30&channel={connection}"
     assert f"bookings?{kept}" in links(page, "bookings")
-    assert any("kind=cancelled" in address and "last month" not in address for address in links(page, "bookings"))
+
+
+@pytest.mark.parametrize("field", ["product", "currency"])
+async def test_a_product_or_a_currency_is_the_only_one_and_each_time_keeps_it_and_the_kind(shown, published, field):
+    column = {"product": "product_key", "currency": "currency"}[field]
+    where = CHOSEN["cancelled"]
+    ((value, others),) = ask(
+        published, f"select min({column}), count(distinct {column}) from marts.fct_bookings where {where}"
+    )
+    chosen = urlencode({field: value, "kind": "cancelled"})
+    page = await shown().text(f"/bookings?first=2026-11-01&last=2026-11-30&{chosen}")
+    found = ask(published, f"select {NAME} from marts.fct_bookings where {where} and {column} = $1", value)
+    assert sorted(row[0] for row in table(page, "Bookings")) == sorted(name for (name,) in found)
+    assert others > 1
+    times = [address for address in links(page, "bookings") if address.startswith("bookings?first=")]
+    assert len(times) == 7
+    assert all(address.endswith(chosen) for address in times)
+
+
+async def test_more_bookings_than_are_shown_are_counted(shown, monkeypatch):
+    dashboard = shown()
+    rows = dashboard.source.rows
+    many = {"bookings_totals": lambda found: [found[0] | {"bookings": 1_600}, *found[1:]]}
+    monkeypatch.setattr(dashboard.source, "rows", lambda name, **of: many.get(name, lambda r: r)(rows(name, **of)))
+    page = await dashboard.text("/bookings?first=2026-11-01&last=2026-11-30")
+    others = sum(int(row[1].replace(",", "")) for row in table(page, "In all, by currency"))
+    assert f"500 of {others:,} are shown" in page
 
 
 async def test_what_is_no_kind_is_refused_and_no_day_is_a_week_from_today(shown):

@@ -77,16 +77,18 @@ async def test_closed_months_show_what_they_had_what_changed_and_where_it_leads(
     assert "No month is closed." in await shown().text("/finance")
 
 
-async def test_an_amount_is_complete_only_where_each_booking_has_its_net_price(shown, variant):
-    """Half of the bookings in euros lose theirs: its rows say of how many it is known, and so do the sums."""
+async def test_an_amount_is_complete_only_where_each_booking_has_both_prices(shown, variant):
+    """Half of the bookings in euros lose the net price, all in yen the retail price: rows and sums say so."""
     folder = variant(
         "no-net",
         "update core.bookings set net_amount = null where booking_uuid < '8' and currency = 'EUR'",
+        "update core.bookings set retail_amount = null where currency = 'JPY'",
     )
     page = await shown(folder).text("/finance?first=2026-09-01&last=2026-11-30")
     rows, sums = table(page, NET), table(page, ALL)
     assert {row[8] for row in rows if not whole(row[6])} == {"no"}
-    assert {row[8] for row in rows if whole(row[6])} == {"yes"}
+    assert {row[8] for row in rows if whole(row[6]) and row[3] != "unknown"} == {"yes"}
+    assert {row[8] for row in rows if row[3] == "unknown"} == {"no"}, "nobody knows what was paid"
     found = ask(
         folder,
         "select currency, sum(net_amount), sum(retail_amount), count(*), count(net_amount) from marts.fct_bookings "
@@ -96,7 +98,7 @@ async def test_an_amount_is_complete_only_where_each_booking_has_its_net_price(s
         (
             c,
             wording.money_text(net, c) if net is not None else "unknown",
-            wording.money_text(retail, c),
+            wording.money_text(retail, c) if retail is not None else "unknown",
             f"{n:,}",
             f"{k:,} of {n:,}",
         )
@@ -112,6 +114,17 @@ async def test_a_refund_of_nothing_is_0_in_its_currency_and_one_without_a_price_
     assert {row[2].split()[0].strip("0.") for row in table(page, refunds)} == {""}
     folder = variant("no-price", "update core.bookings set cancellation_refund = 'FULL', retail_amount = null")
     assert {row[2] for row in table(await shown(folder).text("/finance"), refunds)} == {"unknown"}
+
+
+async def test_a_row_of_revenue_leads_to_the_bookings_behind_it(shown):
+    dashboard = shown()
+    page = await dashboard.text("/revenue?first=2026-09-25&last=2026-12-12")
+    rows = table(page, "Sold bookings in EUR, the largest first")
+    addresses = [address for address in links(page, "bookings.kind=sold") if "currency=EUR" in address]
+    assert len(addresses) == len(rows) > 1
+    for address, row in zip(addresses, rows, strict=True):
+        behind = table(await dashboard.text(f"/{address}"), "Bookings")
+        assert [each[4:6] for each in behind] == [row[:2]] * int(row[2])
 
 
 @pytest.mark.parametrize(("caption", "kind", "column"), [(NET, "sold", 5), ("refunds", "cancelled", 9)])

@@ -709,6 +709,8 @@ async def test_pace_compares_with_the_same_time_last_year_where_both_months_are_
             for row in re.findall(rf'<th scope="row"><bdi>{month}</bdi></th>(.*?)</tr>', table)
         ]
 
+    curve = cells("Guests on the books, by month of travel and days before it<", "Dec 2026")
+    assert {(row[3], row[4], row[5]) for row in curve} == {("not over", "—", "<bdi>no</bdi>")}
     ((dec_2027,), (nov,), (dec_2026,)) = (
         cells("Guests on the books, by month of travel<", m) for m in ("Dec 2027", "Nov 2027", "Dec 2026")
     )

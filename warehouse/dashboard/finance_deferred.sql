@@ -13,6 +13,7 @@ select
   retail_amount,
   net_amount,
   without_net,
+  without_retail,
   is_over,
   is_complete
 from marts.agg_deferred_revenue

@@ -15,6 +15,7 @@ select
   sum(b.net_amount) as net_amount,
   sum(b.margin_amount) as margin_amount,
   count(case when b.net_amount is null then 1 end) as without_net,
+  count(case when b.retail_amount is null then 1 end) as without_retail,
   coalesce(v.is_complete, false) as is_complete
 from marts.fct_bookings b
 left join marts.booking_months v on v.connection_id = b.connection_id and v.travel_month = b.travel_month

@@ -30,7 +30,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from octo_sync.dashboard import pages as pages_package
-from octo_sync.dashboard.days import month_end, presets
+from octo_sync.dashboard.days import presets
 from octo_sync.dashboard.downloads import Downloads
 from octo_sync.dashboard.filters import filters_of
 from octo_sync.dashboard.guard import ACT, WHO, Guard, names_of
@@ -293,7 +293,7 @@ def _presets(page: Page, filters: Filters, today: date | None) -> list[tuple[str
     return [
         (name, urlencode([("first", first), ("last", last), *kept]), first, last)
         for name, first, last in presets(today)
-        if not page.by_month or (first.day == 1 and last == month_end(last))
+        if not page.by_month or "days" not in name
     ]
 
 

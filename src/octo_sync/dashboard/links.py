@@ -29,10 +29,20 @@ def booking_page(row: Mapping[str, Any]) -> str:
 
 
 def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date) -> str:
-    """The address of the list of the bookings behind a row: those of its channel, currency and product on these days."""
+    """The address of the list of the bookings behind a row: those of its channel, currency and product on these days.
+
+    '' where the row is of bookings without a currency: no list is of those alone.
+    """
+    if row["currency"] is None:
+        return ""
     names = {"channel": "connection_id", "currency": "currency", "product": "product_key"}
     chosen = {field: row[name] for field, name in names.items() if row.get(name)}
     return f"bookings?{urlencode({'kind': kind, 'first': first, 'last': last, **chosen})}"
+
+
+def known_text(without: str) -> Callable[[Mapping[str, Any]], str]:
+    """Of how many of a row's bookings an amount is known: `32 of 51`; `without` is the column that counts the others."""
+    return lambda row: f"{row['bookings'] - row[without]:,} of {row['bookings']:,}"
 
 
 def difference_page(row: Mapping[str, Any]) -> str:

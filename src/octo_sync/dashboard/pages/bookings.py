@@ -1,13 +1,12 @@
 """Bookings: a list of those sold, cancelled or open-dated, and the form that finds a single one."""
 
-from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import DAY
-from octo_sync.dashboard.links import booking_page, booking_text, status_text
+from octo_sync.dashboard.links import booking_page, booking_text, known_text, status_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, View, listed
@@ -18,8 +17,6 @@ _AHEAD = 6
 _MOST = 500
 """Rows of `bookings.sql` at most."""
 _KINDS = {"sold": "sold, by day of travel", "cancelled": "cancelled, by day of cancellation", "open": "open-dated"}
-
-_Row = Mapping[str, Any]
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -39,10 +36,11 @@ def build(source: Source, filters: Filters) -> View:
     rows, totals = source.rows("bookings", **asked), source.rows("bookings_totals", **asked)
     number = sum(row["bookings"] for row in totals)
     span = f"{wording.day(first)} to {wording.day(last)}"
+    doubt = pictures.in_part(first, known_from(source, filters.channel))
     lead = {
-        "sold": f"Sold bookings that travel {span}." + pictures.in_part(first, known_from(source, filters.channel)),
-        "cancelled": f"Bookings that were sold and then cancelled, {span}.",
-        "open": "Sold bookings without a day of travel, whenever they were made.",
+        "sold": f"Sold bookings that travel {span}.{doubt}",
+        "cancelled": f"Bookings that were sold, and cancelled {span}.{doubt}",
+        "open": "Sold bookings without a day of travel that this copy knows of, whenever they were made.",
     }
     kept = {name: value for name, value in (("first", filters.first), ("last", filters.last), *chosen.items()) if value}
     kinds = [(said, f"bookings?{urlencode({'kind': name, **kept})}", name == kind) for name, said in _KINDS.items()]
@@ -70,9 +68,9 @@ def build(source: Source, filters: Filters) -> View:
         Column("Bookings", "number", "bookings"),
         Column("Guests", "number", "guests", none="unknown"),
         Column("Retail", "money", "retail_amount", none="unknown"),
-        Column("Retail known of", "number", _of("retail")),
+        Column("With retail price", "number", known_text("without_retail")),
         Column("Net", "money", "net_amount", none="unknown"),
-        Column("Net known of", "number", _of("net")),
+        Column("With net price", "number", known_text("without_net")),
     )
     find = Block("find.html.j2", {"text": ""})
     items: list[Item] = [
@@ -86,10 +84,6 @@ def build(source: Source, filters: Filters) -> View:
         [Section("", [find]), Section("", items)],
         Filters(first=first, last=last, **chosen, more={"kind": kind}),
     )
-
-
-def _of(amount: str) -> Callable[[_Row], str]:
-    return lambda row: f"{row['bookings'] - row[f'without_{amount}']:,} of {row['bookings']:,}"
 
 
 def _when_cancelled(kind: str) -> list[Column]:

@@ -1,12 +1,12 @@
 """Finance: net payable, taxes, refunds due and deferred revenue by month; currencies are never added up."""
 
-from collections.abc import Callable
+from collections import defaultdict
 from datetime import date
 from typing import Any
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_days, month_end, month_start
-from octo_sync.dashboard.links import booking_page, booking_text, bookings_page
+from octo_sync.dashboard.links import booking_page, booking_text, bookings_page, known_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
@@ -28,7 +28,7 @@ def build(source: Source, filters: Filters) -> View:
     return View(
         "Finance",
         f"Whole months, {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}, each currency for itself. "
-        "Complete: all bookings that count in the row are known, and so are their amounts."
+        "Complete: all bookings that count in the row are known and, of net payable and deferred revenue, both prices of each."
         + pictures.in_part(first, known_from(source, filters.channel)),
         [
             Section("Net payable", _net(source.rows("finance_net", **asked)), without_day),
@@ -61,14 +61,9 @@ def _table(caption: str, rows: list[dict[str, Any]], question: int, *columns: Co
     return listed(caption, rows, *columns, empty=empty, most=_ROWS, others=f"question {question} has all of them")
 
 
-def _known(without: str) -> Callable[[dict[str, Any]], str]:
-    """Of how many bookings the amount is known: `32 of 51`."""
-    return lambda row: f"{row['bookings'] - row[without]:,} of {row['bookings']:,}"
-
-
 def _all_of_it(row: dict[str, Any]) -> bool:
-    """Whether an amount is known whole: every booking, and the net price of each."""
-    return bool(row["is_complete"]) and not row["without_net"]
+    """Whether amounts are known whole: every booking, and both prices of each."""
+    return bool(row["is_complete"]) and not row["without_net"] and not row["without_retail"]
 
 
 def _net(rows: list[dict[str, Any]]) -> list[Table]:
@@ -82,7 +77,7 @@ def _net(rows: list[dict[str, Any]]) -> list[Table]:
         Column("Retail", "money", "retail_amount", none="unknown"),
         Column("Margin", "money", "margin_amount", none="unknown"),
         Column("Bookings", "number", "bookings", href=_bookings),
-        Column("Net known of", "number", _known("without_net")),
+        Column("With net price", "number", known_text("without_net")),
         Column("Supplier", "text", "supplier_name"),
         Column("Complete", "yes", _all_of_it),
         empty="No sold booking travels in these months.",
@@ -92,25 +87,29 @@ def _net(rows: list[dict[str, Any]]) -> list[Table]:
 
 def _in_all(rows: list[dict[str, Any]]) -> Table:
     """All months and channels together, a line for each currency; an amount that no booking has adds nothing."""
-    amounts, counts = ("net_amount", "retail_amount", "margin_amount"), ("bookings", "without_net")
-    found: dict[str | None, dict[str, Any]] = {}
+    by_currency: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        of = found.setdefault(row["currency"], {"currency": row["currency"], "is_complete": True})
-        of |= {
-            name: None if row[name] is of.get(name) is None else (of.get(name) or 0) + (row[name] or 0)
-            for name in amounts
-        }
-        of |= {name: of.get(name, 0) + row[name] for name in counts}
-        of["is_complete"] = of["is_complete"] and row["is_complete"]
+        by_currency[row["currency"]].append(row)
+
+    def summed(of: list[dict[str, Any]], name: str) -> Any:  # noqa: ANN401 - an amount or a number
+        known = [row[name] for row in of if row[name] is not None]
+        return sum(known) if known else None
+
+    names = ("net_amount", "retail_amount", "margin_amount", "bookings", "without_net", "without_retail")
+    found = [
+        {name: summed(of, name) for name in names}
+        | {"currency": currency, "is_complete": all(row["is_complete"] for row in of)}
+        for currency, of in by_currency.items()
+    ]
     return listed(
         "Net payable in all",
-        sorted(found.values(), key=lambda of: (of["currency"] is None, of["currency"])),
+        sorted(found, key=lambda of: (of["currency"] is None, of["currency"])),
         Column("Currency", "text", "currency", none="no currency"),
         Column("Net payable", "money", "net_amount", none="unknown"),
         Column("Retail", "money", "retail_amount", none="unknown"),
         Column("Margin", "money", "margin_amount", none="unknown"),
         Column("Bookings", "number", "bookings"),
-        Column("Net known of", "number", _known("without_net")),
+        Column("With net price", "number", known_text("without_net")),
         Column("Complete", "yes", _all_of_it),
     )
 
@@ -172,7 +171,7 @@ def _deferred(rows: list[dict[str, Any]]) -> Table:
         Column("Net", "money", "net_amount", none="unknown"),
         Column("Bookings", "number", "bookings"),
         Column("Guests", "number", "pax", none="unknown"),
-        Column("Net known of", "number", _known("without_net")),
+        Column("With net price", "number", known_text("without_net")),
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", _all_of_it),
         empty="Nothing was on the books for travel after these months.",

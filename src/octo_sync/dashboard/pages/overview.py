@@ -131,7 +131,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
         Tile(
             f"Whole days sold out, next {_RECENT} days",
             wording.count(ahead["sold_out"]),
-            f"of {ahead['product_days']:,} days of a product with departures{closed}{unknown}; single departures: Availability",
+            f"of {ahead['product_days']:,} days of a product with departures{closed}{unknown}",
             href="availability",
             name="sold-out",
         ),
