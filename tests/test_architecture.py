@@ -96,6 +96,7 @@ HOMES: Mapping[str, Home] = {
             "reconciliation/",
             "app/reading.py",
             "flows/export/files.py",
+            "flows/export/delta.py",
             "flows/export/workbook.py",
             "flows/reconcile/run.py",
             "flows/reconcile/copy_side.py",
@@ -111,6 +112,7 @@ HOMES: Mapping[str, Home] = {
     "stamina": Home(("octo/",)),
     "starlette": Home(("receiver/", "dashboard/", "sandbox/")),
     "uvicorn": Home(("receiver/", "sandbox/")),
+    "deltalake": Home(("flows/export/delta.py",), late=True),
     "xlsxwriter": Home(("flows/export/workbook.py",), late=True),
     "yarl": Home(("octo/transport.py",)),
 }

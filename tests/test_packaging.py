@@ -206,7 +206,7 @@ def test_an_installed_wheel_finds_its_pipelines_and_its_warehouse(wheel, tmp_pat
 def test_extras_and_groups_of_the_same_name_are_equal():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-    assert set(project["project"]["optional-dependencies"]) == {"test", "mcp", "postgres", "xlsx"}
+    assert set(project["project"]["optional-dependencies"]) == {"test", "delta", "mcp", "postgres", "xlsx"}
     for name, wanted in project["project"]["optional-dependencies"].items():
         assert project["dependency-groups"][name] == wanted
 

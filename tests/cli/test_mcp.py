@@ -94,16 +94,14 @@ async def test_an_answer_that_is_too_long_is_cut_or_refused_in_a_sentence(looked
 
 
 def test_ctrl_c_ends_it_while_it_waits_for_the_assistant(looked):
-    process = subprocess.Popen(
+    with subprocess.Popen(
         looked.arguments("mcp"), cwd=looked.directory, env=CLEAN, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
-    process.stdin.flush()
-    assert json.loads(process.stdout.readline())["id"] == 1
-    process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
-    assert "Traceback" not in process.stderr.read()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        pipe.close()
+    ) as process:  # fmt: skip
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert "Traceback" not in process.stderr.read()

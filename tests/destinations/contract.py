@@ -1056,6 +1056,37 @@ class Contract:
         warehouse.land(landing(december([booking(1), booking(2), booking(3)], 13), fence=5))
         assert warehouse.highest_numbers() == (13, 5)
 
+    def test_each_connection_has_an_owner_of_its_own_and_a_former_one_keeps_nothing(self, warehouse):
+        warehouse.claim_writer({"": 5}, "who keeps it")
+        warehouse.claim_writer({"main": 6}, "one")
+        warehouse.claim_writer({"other": 7}, "two")
+        warehouse.land(landing(december([booking(1)], 10), fence={"main": 6}))
+        for fence in ({"main": 5}, {"main": 7}, {"main": 6, "other": 6}, {"third": 6}, {"": 6}):
+            with pytest.raises(WriterFenced):
+                warehouse.land(landing(december([booking(2)], 11), fence=fence))
+        with pytest.raises(WriterFenced, match="newer writer"):
+            warehouse.claim_writer({"main": 5}, "a zombie")
+        warehouse.claim_writer({"main": 8}, "two")
+        said = say(warehouse)
+        with pytest.raises(WriterFenced):
+            warehouse.land(landing(december([booking(2)], 11), fence={"main": 6}))
+        with pytest.raises(WriterFenced):
+            warehouse.bury([], now=NOW, fence={"main": 6})
+        with pytest.raises(WriterFenced):
+            warehouse.land(landing(december([booking(2)], 11), fence=5))
+        assert say(warehouse) == said
+        warehouse.land(landing(december([booking(2)], 12), fence={"main": 8}))
+        warehouse.claim_writer({"": 9}, "who keeps it next")
+        warehouse.land(landing(december([booking(1)], 13), fence={"main": 8, "other": 7}))
+        with pytest.raises(WriterFenced):
+            warehouse.claim_writer({"main": 8}, "one that was given its token before and did not use it")
+
+        warehouse.claim_writer(10, "a command that has it alone")
+        for fence in ({"main": 8}, {"other": 7}, {"": 9}, 9):
+            with pytest.raises(WriterFenced):
+                warehouse.land(landing(december([booking(2)], 14), fence=fence))
+        warehouse.land(landing(december([booking(2)], 15), fence=10))
+
     def test_what_was_committed_is_there_after_reopening(self, warehouse, open_warehouse):
         warehouse.land(landing(december([booking(1)], 10), departures([slot(5)], 11)))
         said = say(warehouse)

@@ -52,8 +52,8 @@ async def test_a_pull_of_a_schedule_ends_equal_and_is_a_run_of_its_own(project):
 async def test_a_pull_is_not_over_before_the_departures_of_its_products_are_marked(project, monkeypatch):
     landed, go_on, land = threading.Event(), threading.Event(), landing.land
 
-    def slow(ports, batch):
-        done = land(ports, batch)
+    def slow(*given):
+        done = land(*given)
         landed.set()
         assert go_on.wait(120)
         return done
@@ -77,8 +77,8 @@ async def test_a_pull_is_not_over_before_the_departures_of_its_products_are_mark
 async def test_a_pull_counts_the_landing_that_the_journal_already_knows_of(project, monkeypatch):
     landed, go_on, land, over = threading.Event(), threading.Event(), landing.land, Pulls.over
 
-    def slow(ports, batch):
-        done = land(ports, batch)
+    def slow(*given):
+        done = land(*given)
         landed.set()
         assert go_on.wait(120)
         return done

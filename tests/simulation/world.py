@@ -118,8 +118,9 @@ def _warehouse(pipeline, now):
     )
 
 
-def _open_warehouse(pipeline, clock, *, patient):
+def _open_warehouse(pipeline, clock, *, patient, beside):
     assert not patient, "whoever serves must not wait for a warehouse"
+    assert not beside, "journal and warehouse are files"
     program = current()
     if program is None:
         return _warehouse(pipeline, clock.now())

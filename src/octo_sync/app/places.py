@@ -1,9 +1,13 @@
 """Where a project's data is: files of ours, or a server. The one module that tells the two apart when something is opened."""
 
+import os
+import shutil
+import socket
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from octo_sync.app.machine import alive
 from octo_sync.destinations.base import Destination
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.errors import ConfigError
@@ -12,28 +16,42 @@ from octo_sync.model import Clock
 from octo_sync.pipeline import Pipeline
 from octo_sync.tables import all_tables, nouns
 
+_STUCK_AFTER = 40.0
+
 
 def duckdb_warehouse(path: Path, private: Path, clock: Clock) -> DuckDBWarehouse:
     """A warehouse in two files, made when they are not there."""
     return DuckDBWarehouse(path, private, tables=all_tables(), nouns=nouns(), now=clock.now())
 
 
-def open_warehouse(pipeline: Pipeline, clock: Clock, *, patient: bool = True) -> Destination:
-    """The warehouse of a pipeline, made when it is not there; this process then owns it.
+def is_shared(pipeline: Pipeline) -> bool:
+    """Whether several workers may work on it at the same time: both databases are on a server."""
+    return isinstance(pipeline.journal, str) and isinstance(pipeline.destination, str)
+
+
+def open_warehouse(pipeline: Pipeline, clock: Clock, *, patient: bool = True, beside: bool = False) -> Destination:
+    """The warehouse of a pipeline, made when it is not there; this process then owns it, or works `beside` others.
 
     A server that is away is waited for only by who is `patient`.
     """
     if isinstance(pipeline.destination, Path):
         return duckdb_warehouse(pipeline.destination, files(pipeline, journal=False).private, clock)
-    from octo_sync.destinations.postgres.warehouse import PostgresWarehouse  # noqa: PLC0415 - its driver is an extra
+    from octo_sync.destinations.postgres.session import STUCK_AFTER  # noqa: PLC0415 - its driver is an extra
+    from octo_sync.destinations.postgres.warehouse import PostgresWarehouse  # noqa: PLC0415 - the same
 
+    spool = pipeline.journal_path.with_name(f".{pipeline.name}.spool")
+    for left in spool.glob("*/"):
+        if left.name.isdigit() and not alive(int(left.name), socket.gethostname()):
+            shutil.rmtree(left, ignore_errors=True)
     return PostgresWarehouse(
         pipeline.destination,
-        spool=pipeline.journal_path.with_name(f".{pipeline.name}.spool"),
+        spool=spool / str(os.getpid()) if beside else spool,
         tables=all_tables(),
         nouns=nouns(),
         now=clock.now(),
         opening_waits=None if patient else (),
+        # The others wait for the landing of one that stands still.
+        stuck_after=_STUCK_AFTER if beside else STUCK_AFTER,
     )
 
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from octo_sync.app.logs import hide
 from octo_sync.app.machine import SystemClock, alive, new_run_id
-from octo_sync.app.places import duckdb_warehouse, files, open_warehouse, published
-from octo_sync.destinations.base import Destination
+from octo_sync.app.places import duckdb_warehouse, files, is_shared, open_warehouse, published
+from octo_sync.destinations.base import Destination, Fence
 from octo_sync.destinations.duckdb.publish import sweep_copies
+from octo_sync.errors import LeaseHeld
 from octo_sync.flows.acts import Acts
 from octo_sync.flows.backup import place as placing
 from octo_sync.flows.backup.rebuild import Rebuilt, rebuild
@@ -26,7 +27,8 @@ from octo_sync.flows.ports import Numbers, Ports, Progress
 from octo_sync.flows.privacy.erase import erase, is_due
 from octo_sync.flows.status.report import Status, status
 from octo_sync.flows.sync.paces import restore_paces
-from octo_sync.journal import Delivery, Journal, Lease, locked
+from octo_sync.flows.sync.sharing import Sharing
+from octo_sync.journal import Delivery, Journal, Lease, Share, join, locked
 from octo_sync.model import Clock, Connection, Window
 from octo_sync.octo.client import OctoClient
 from octo_sync.pipeline import Pipeline
@@ -38,6 +40,8 @@ T = TypeVar("T")
 
 log = logging.getLogger("octo_sync")
 
+SHARING = "serve"
+"""The command that works beside others of its kind where both databases are on a server."""
 _SHOWN = 50
 """Deliveries about a booking that its page shows."""
 
@@ -94,6 +98,8 @@ class Project:
 
 
 def _lease(pipeline: Pipeline, journal: Journal, command: str) -> Lease:
+    if command == SHARING and is_shared(pipeline):
+        return join(journal, owner=owner(command))
     return journal.leases.acquire(placing.lock_beside(pipeline.journal_path), owner=owner(command))
 
 
@@ -107,11 +113,12 @@ def make_ports(
     clock: Clock,
     random: Random,
     fence: int,
+    share: Share | None = None,
 ) -> Ports:
     """What a flow is given, as a run of its own."""
     return Ports(
         pipeline=pipeline, clock=clock, random=random, journal=journal, warehouse=warehouse, privacy=privacy,
-        clients=clients, run_id=new_run_id(clock, random), fence=fence, numbers=Numbers(journal),
+        clients=clients, run_id=new_run_id(clock, random), fence=fence, numbers=Numbers(journal), share=share,
     )  # fmt: skip
 
 
@@ -120,14 +127,14 @@ def open_files(pipeline: Pipeline, *, command: str) -> Iterator[Project]:
     """Journal and warehouse, owned by this process: for what asks no service anything, so that no token is needed."""
     clock, random = SystemClock(), SystemRandom()
     os.umask(0o077)
-    with _journal_and_warehouse(pipeline, clock, command, None) as (journal, lease, warehouse):
+    with journal_and_warehouse(pipeline, clock, command, None) as (journal, lease, warehouse):
         privacy = _privacy(pipeline, journal, random, warehouse, lease.fence)
         ports = make_ports(pipeline, journal, warehouse, {}, privacy, clock=clock, random=random, fence=lease.fence)
         erase(ports)
         yield Project(ports, lease, warehouse, journal)
 
 
-def _privacy(pipeline: Pipeline, journal: Journal, random: Random, warehouse: Destination, fence: int) -> Privacy:
+def _privacy(pipeline: Pipeline, journal: Journal, random: Random, warehouse: Destination, fence: Fence) -> Privacy:
     """What may be kept of a person. The warehouse knows erased contacts too, should the journal have been lost."""
     with warehouse.scrubbing(fence) as scrubber:
         erased = scrubber.erased()
@@ -135,17 +142,23 @@ def _privacy(pipeline: Pipeline, journal: Journal, random: Random, warehouse: De
 
 
 @contextlib.contextmanager
-def _journal_and_warehouse(
+def journal_and_warehouse(
     pipeline: Pipeline, clock: Clock, command: str, opened: Journal | None, *, patient: bool = True
 ) -> Iterator[tuple[Journal, Lease, Destination]]:
+    """Both, owned by this process until the block is left; made where they are not there."""
     with contextlib.ExitStack() as stack:
         journal = opened or stack.enter_context(open_journal(pipeline, clock))
         lease = stack.enter_context(_lease(pipeline, journal, command))
         if journal.recovered_from is not None:
             log.warning("action=journal_rebuilt damaged=%s", journal.recovered_from.name)
-        sweep(pipeline)
-        warehouse = open_warehouse(pipeline, clock, patient=patient)
+        share = lease if isinstance(lease, Share) else None
+        if share is None or share.keeps:
+            sweep(pipeline)
+        warehouse = open_warehouse(pipeline, clock, patient=patient, beside=share is not None)
         stack.callback(warehouse.close)
+        if share is not None and not share.keeps:
+            yield journal, lease, warehouse
+            return
         seq, fence = warehouse.highest_numbers()
         if seq > journal.numbers.last():
             # It was restored from an older state by hand, or lost commits: what it takes for landed may have changed since.
@@ -157,8 +170,24 @@ def _journal_and_warehouse(
             journal.numbers.at_least(fence=fence)
             lease.release()
             lease = stack.enter_context(_lease(pipeline, journal, command))
-        warehouse.claim_writer(lease.fence, owner(command))
+            if isinstance(lease, Share) and not lease.keeps:
+                raise LeaseHeld("Another worker has begun to keep the copy in between.")
+        warehouse.claim_writer(lease.fence if share is None else {"": lease.fence}, owner(command))
         yield journal, lease, warehouse
+
+
+def _erase_alone(ports: Ports) -> None:
+    """Carry out what is due, which nothing may land beside.
+
+    Raises:
+        LeaseHeld: Another worker still has a connection.
+    """
+    share = ports.share
+    if share is None or not share.keeps or not Sharing(ports, (), lambda _: None).take_all():
+        raise LeaseHeld("Somebody is to be forgotten, and another worker has not stopped yet.")
+    erase(ports)
+    for name in list(share.owned):
+        share.give(name)
 
 
 def rebuild_files(pipeline: Pipeline) -> tuple[Rebuilt, list[Path]]:
@@ -251,20 +280,25 @@ async def open_project(
     random = random or SystemRandom()
     # Databases, their logs and working storage are for their owner alone; DuckDB makes log files at any commit.
     os.umask(0o077)
-    opening = _journal_and_warehouse(pipeline, clock, command, journal, patient=patient)
+    opening = journal_and_warehouse(pipeline, clock, command, journal, patient=patient)
     async with _entered_in_thread(opening) as (owed, lease, warehouse):
-        privacy = await asyncio.to_thread(_privacy, pipeline, owed, random, warehouse, lease.fence)
+        share = lease if isinstance(lease, Share) else None
+        if share is None or share.keeps:
+            fence: Fence = lease.fence if share is None else {"": lease.fence}
+        else:
+            fence = {}
+        privacy = await asyncio.to_thread(_privacy, pipeline, owed, random, warehouse, fence)
         async with contextlib.AsyncExitStack() as stack:
             clients = await open_clients(stack, pipeline, clock, random, transport)
             await asyncio.to_thread(restore_paces, owed, clients.values(), clock)
             ports = make_ports(
-                pipeline, owed, warehouse, clients, privacy, clock=clock, random=random, fence=lease.fence
+                pipeline, owed, warehouse, clients, privacy, clock=clock, random=random, fence=lease.fence, share=share
             )
             ports.travel, ports.allow_deletions = travel, allow_deletions
             ports.progress = progress or ports.progress
             if is_due(ports):
                 # Before anything else is written or published.
-                await asyncio.to_thread(erase, ports)
+                await asyncio.to_thread(erase if share is None else _erase_alone, ports)
             yield Project(ports, lease, warehouse, owed)
 
 

@@ -8,10 +8,11 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime
 from functools import partial
 from random import Random, SystemRandom
+from typing import Any
 
 from octo_sync.app import listening
 from octo_sync.app.machine import SystemClock, new_run_id
@@ -25,7 +26,7 @@ from octo_sync.flows.sync.keep import PARTS, Keeper
 from octo_sync.flows.webhooks.canary import fly, forget
 from octo_sync.flows.webhooks.noticing import Looks, watch_tokens
 from octo_sync.flows.webhooks.subscribe import check, close_gap
-from octo_sync.journal import EndStatus, Journal
+from octo_sync.journal import EndStatus, Journal, Share
 from octo_sync.model import Claim, Clock, Secret, SubjectKind, day_at
 from octo_sync.pipeline import Pipeline
 from octo_sync.pipeline.hooks import hook
@@ -150,7 +151,14 @@ def _writer(journal: Journal) -> str:
     return f"Another octo-sync process{name} works on this project"
 
 
+async def _vacant(share: Share) -> None:
+    """Until nobody does what belongs to the copy as a whole, so that this worker may."""
+    while not await asyncio.to_thread(share.may_keep):  # noqa: ASYNC110 - nobody tells us
+        await asyncio.sleep(_AGAIN)
+
+
 async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
+    """Keep the copy; or, while another worker does, help it until it has ended."""
     journal, pipeline, events, wake = ports.journal, ports.pipeline, program.events, program.wake
     keeper = Keeper(
         ports,
@@ -161,7 +169,8 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
         partial(_reconcile, program, ports),
         notifier.all_is_well,
     )
-    schedules = _schedules(program, keeper)
+    keeps = ports.share is None or ports.share.keeps
+    schedules = _schedules(program, keeper) if keeps else None
     await asyncio.to_thread(journal.runs.start, "serve", pipeline.name, run_id=ports.run_id, fence=ports.fence)
     watching = [
         asyncio.create_task(_watch(journal, wake, program.means.watch_every)),
@@ -172,11 +181,15 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
     status: EndStatus = "ok"
     why = None
     try:
+        if ports.share is not None and schedules is None:
+            events.say(f"{await asyncio.to_thread(_writer, journal)}; this one works beside it (run {ports.run_id}).")
+            await _first_of(keeper.run(), _vacant(ports.share))
+            return
         backlog = await asyncio.to_thread(journal.subjects.backlog)
         if owed := sum(b.dirty for b in backlog if b.kind is not SubjectKind.SUBSCRIPTION):
             events.say(f"{owed:,} subjects are still owed a look from before.")
         await asyncio.to_thread(keeper.check_subscriptions)
-        late = await schedules.start()
+        late = await schedules.start() if schedules else ()
         if "full" not in late and await asyncio.to_thread(keeper.never_pulled):
             events.say("Nothing was ever pulled here: everything in the horizon is asked for.")
             await asyncio.to_thread(keeper.pull, "full")
@@ -189,13 +202,27 @@ async def _keep(program: Program, ports: Ports, notifier: Notifier) -> None:
             why, error.run_id = str(error), ports.run_id
         raise
     finally:
-        schedules.stop()
+        if schedules:
+            schedules.stop()
         for task in watching:
             task.cancel()
         with contextlib.suppress(OctoSyncError):
             # On a stop, or on an error that ends this attempt; what is owed is marked either way.
             keeper.stop_pulls()
             journal.runs.end(ports.run_id, status, keeper.counts(), error=why)
+
+
+async def _first_of(*works: Coroutine[Any, Any, None]) -> None:
+    """Until one of them is over; the others are ended."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in done:
+        task.result()
 
 
 def _reconcile(program: Program, ports: Ports) -> None:

@@ -99,12 +99,7 @@ class Commands(Group):
         """The command in the module of that name."""
         if name not in self.list_commands(ctx):
             return None
-        # What modules bring stays for good: to look for garbage in it meanwhile is a seventh of a short command's time.
-        gc.disable()
-        try:
-            found = importlib.import_module(f"{__name__}.{name}").command
-        finally:
-            gc.enable()
+        found = importlib.import_module(f"{__name__}.{name}").command
         return found if isinstance(found, click.Command) else None
 
     def resolve_command(
@@ -254,12 +249,18 @@ def _why(error: OSError | MemoryError) -> str:
     return f"{error.strerror or error}: {error.filename or ''}".rstrip(": ")
 
 
+_GARBAGE = 100_000
+"""Objects after which Python looks for garbage, 700 by itself: what modules bring stays for good, and to look through it again
+and again is a fifth of a short command's time."""
+
+
 def program() -> None:
     """`main` as a process of its own: everything is closed when it returns, so that the process ends at once.
 
     To take modules and their objects apart one by one would be a fifth of a short command's time.
     """
     streams.settle()
+    gc.set_threshold(_GARBAGE)
     try:
         main()
     except SystemExit as stop:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from octo_sync import __version__
+from octo_sync.app.move import Moved, move
 from octo_sync.app.places import files
 from octo_sync.app.project import open_files, rebuild_files, restore_files
 from octo_sync.cli import console, options
@@ -144,14 +145,35 @@ def restore(source: Path, pipeline: str | None, directory: Path, *, force: bool,
 
 
 @command.command("rebuild")
+@click.option(
+    "--from",
+    "former",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The DuckDB file that a project moves from, whose pipeline file names a PostgreSQL by now.",
+)
+@click.option(
+    "--journal",
+    "former_journal",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --from: the journal's file.",
+)
 @options.project
 @options.as_json
-def rebuild(pipeline: str | None, directory: Path, *, json_: bool) -> int:
+def rebuild(
+    former: Path | None, former_journal: Path | None, pipeline: str | None, directory: Path, *, json_: bool
+) -> int:
     """Rebuild the warehouse from every row that can be read, and mark everything for the next sync.
 
-    It makes no network calls. The former files are kept.
+    It makes no network calls. The former files are kept. With --from a project moves to PostgreSQL with all it has.
     """
-    made, kept = rebuild_files(options.with_pipeline(options.places(directory, pipeline)))
+    loaded = options.with_pipeline(options.places(directory, pipeline))
+    if former is not None:
+        return _moved(move(loaded, former, former_journal), json_=json_)
+    if former_journal is not None:
+        raise click.UsageError("--journal goes with --from.")
+    made, kept = rebuild_files(loaded)
     if json_:
         document = {"rows": made.rows, "marked": made.marked, "unread": made.unread, "kept": [str(p) for p in kept]}
         console.document("db_rebuild", document)
@@ -167,4 +189,19 @@ def rebuild(pipeline: str | None, directory: Path, *, json_: bool) -> int:
     for path in kept:
         click.echo(f"  kept     {path}")
     console.note("Fetch everything anew: octo-sync sync")
+    return 0
+
+
+def _moved(made: Moved, *, json_: bool) -> int:
+    if json_:
+        tables = [{"table": t.table, "rows": t.rows, "digest": t.digest} for t in made.tables]
+        document = {"rows": made.rows, "journal_rows": made.journal_rows, "tables": tables}
+        console.document("db_rebuild", document)
+        return 0
+    kept = "" if made.journal_rows is None else f" and {made.journal_rows:,} of the journal"
+    click.echo(
+        f"{console.styled('moved', fg='green', bold=True)}  {made.rows:,} rows of the warehouse{kept}; "
+        f"{len(made.tables)} tables are equal in both"
+    )
+    console.note("Go on: octo-sync sync. When all is well, delete the files.")
     return 0

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from octo_sync.app.machine import SystemClock
 from octo_sync.cli import ask as asking
 from octo_sync.cli import console, options
 from octo_sync.flows import ask
+from octo_sync.flows.export import delta
 from octo_sync.flows.export import files as export
 from octo_sync.flows.export.dbt import project as dbt_project
 from octo_sync.flows.export.dbt import sources
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from octo_sync.flows.export.files import Exported
 
 _FORMATS = ("csv", "parquet", "xlsx", "json", "jsonl")
+_DELTA = "delta"
 
 
 class _Item(NamedTuple):
@@ -38,10 +41,13 @@ class _Item(NamedTuple):
     "target",
     required=True,
     metavar="FILE|DIR",
-    help="A file, or a folder for several; folders are created.",
+    help="A file, or a folder for several; folders are created. Delta tables may go to an object store (s3://…).",
 )
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), help="The kind of file.  [default: by the ending of its name]"
+    "--format",
+    "form",
+    type=click.Choice((*_FORMATS, _DELTA)),
+    help="The kind of file.  [default: by the ending of its name]",
 )
 @click.option(
     "--param", "given", metavar="NAME=VALUE", multiple=True, help="A value for a question's parameter; repeatable."
@@ -78,11 +84,14 @@ def command(
             items = [_Item("query", copy.sql(query, timeout=timeout or None))]
         else:
             items = [item for name in what for item in _found(copy, project.directory, name, given, timeout or None)]
-        files = _files(items, target, form)
-        written = [
-            _write(copy, project, item, path, kind, raw=raw, force=force)
-            for item, (path, kind) in zip(items, files, strict=True)
-        ]
+        if form == _DELTA:
+            written = _delta(items, target)
+        else:
+            files = _files(items, target, form)
+            written = [
+                _write(copy, project, item, path, kind, raw=raw, force=force)
+                for item, (path, kind) in zip(items, files, strict=True)
+            ]
     if json_:
         console.document("export", {"files": [{"path": str(w.path), "rows": w.rows, "bytes": w.size} for w in written]})
     else:
@@ -159,6 +168,18 @@ def _write(
             decimals=_decimals(copy) if form == "xlsx" else {},
             progress=tell,
         )
+
+
+def _delta(items: Sequence[_Item], target: str) -> "list[Exported]":
+    """Each item as a Delta table."""
+    if not target:
+        raise click.UsageError("Where to? Name a folder, or an address such as s3://bucket/octo.")
+    tables = []
+    for item in items:
+        if item.query is None:
+            raise click.UsageError("dbt is no table; it has no format.")
+        tables.append((item.name, item.query))
+    return delta.write(((name, query.batches()) for name, query in tables), target, SystemClock().now())
 
 
 def _decimals(copy: "Copy") -> dict[str, int]:

@@ -1,5 +1,6 @@
 """`octo-sync mcp`: the read copy for assistants, over the Model Context Protocol."""
 
+import logging
 import signal
 import threading
 from pathlib import Path
@@ -54,6 +55,8 @@ def command(directory: Path, pipeline: str | None) -> int:
 
 
 def _interrupt(*_: object) -> None:
+    # Where it meets the code of a task, the loop tells of that as it ends.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     raise KeyboardInterrupt
 
 

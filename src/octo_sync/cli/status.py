@@ -95,13 +95,19 @@ def _readers(published: dict[str, Any] | None, now: "datetime") -> None:
         console.label("Read copy", f"{what}, {when}")
 
 
-def _report(found: "Status", project: options.Places, published: dict[str, Any] | None) -> None:
-    now = SystemClock().now()
-    console.label("Pipeline", f"{project.name}  {project.pipeline.path if project.pipeline else project.directory}")
+def _running(found: "Status") -> None:
     if found.running:
         now_running = found.running
         since = console.instant_text(now_running.since)
         console.label("Running", f"{now_running.owner} (pid {now_running.pid} on {now_running.host}), since {since}")
+    for worker in found.workers:
+        console.label("Worker", f"{', '.join(worker.connections)} (pid {worker.pid} on {worker.host})")
+
+
+def _report(found: "Status", project: options.Places, published: dict[str, Any] | None) -> None:
+    now = SystemClock().now()
+    console.label("Pipeline", f"{project.name}  {project.pipeline.path if project.pipeline else project.directory}")
+    _running(found)
     _last_run(found, now)
     _readers(published, now)
     _next_runs(found, now)

@@ -111,16 +111,21 @@ class Answered:
         return sum(map(len, self.lines)) + sum(len(p.body) for p in self.payloads)
 
 
+Fence = int | Mapping[str, int]
+"""What a writer shows (R9): the token of who owns the whole project alone, or one for each connection that it writes of, and
+under the empty name that of who keeps the copy as a whole."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
-    """What one transaction lands. `fence` is the writer's token: a higher one in the warehouse refuses it (R9).
+    """What one transaction lands. `fence` is the writer's: a newer one in the warehouse refuses it (R9).
 
     `guard` bounds what its answers may take away without a person's word; `lost_lately` tells what landings of the last hours
     took, and is asked only where something is lost.
     """
 
     run_id: str
-    fence: int
+    fence: Fence
     now: datetime
     answered: Sequence[Answered]
     guard: Guard = field(default_factory=Guard)
@@ -240,8 +245,10 @@ class Destination(Scripted, Protocol):
     def migrated(self) -> Sequence[Step]:
         """The steps of the schema that were taken when it was opened."""
 
-    def claim_writer(self, fence: int, owner: str) -> None:
+    def claim_writer(self, fence: Fence, owner: str) -> None:
         """Take over as the writer: what carries no token of its own, such as a log, is written with this one.
+
+        Of a connection's, only what belongs to the connection is taken over.
 
         Raises:
             WriterFenced: A writer with a higher token was here.
@@ -274,7 +281,7 @@ class Destination(Scripted, Protocol):
     def live_rows(self) -> Mapping[tuple[str, str], int]:
         """Live rows per (connection, merged table)."""
 
-    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
+    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: Fence) -> int:
         """Mark proven deletions, with what hangs on them, in one transaction; how many rows were marked.
 
         What was shown again since, and is missed no longer, stays.
@@ -325,7 +332,7 @@ class Destination(Scripted, Protocol):
             WarehouseError: It took longer than `within` seconds, or there is no room; the file is as it was.
         """
 
-    def scrubbing(self, fence: int) -> AbstractContextManager[Scrubber]:
+    def scrubbing(self, fence: Fence) -> AbstractContextManager[Scrubber]:
         """A transaction that takes persons out of what is kept: out of the private tables, or out of the others.
 
         Raises:

@@ -26,6 +26,7 @@ STEPS: tuple[Step, ...] = (
     Step(1, "The first tables."),
     Step(2, "Closed months of travel: ops.closed_periods and ops.closed_bookings."),
     Step(3, "Both rows of a difference: ops.recon_results.both_rows."),
+    Step(4, "An owner per connection: ops.writer.connection_id."),
 )
 """In order, without a gap. What was released is never changed again."""
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from octo_sync.destinations import digests
-from octo_sync.destinations.base import Absence, Covered, KnownBookings, TableDigest
+from octo_sync.destinations.base import Absence, Covered, Fence, KnownBookings, TableDigest
 from octo_sync.destinations.landing import versions
 from octo_sync.errors import WriterFenced
 from octo_sync.model import Subject, Window
@@ -17,19 +17,33 @@ Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 """Execute one statement with positional parameters `$1`, `$2`, …; its rows, or of one that writes how many it wrote."""
 
 
-def check_fence(run: Run, fence: int, name: str) -> int | None:
-    """The number of the last landing, None before the first. `name` is what the warehouse is called.
+def check_fence(run: Run, fence: Fence, name: str) -> int | None:
+    """The number of its last landing, None before the first. `name` is what the warehouse is called.
 
     Raises:
-        WriterFenced: A writer with a higher token was here.
+        WriterFenced: A writer with a newer token was here.
     """
-    ((newest, landed),) = run("select max(fence), max(landed) from ops.writer", ())
-    if newest is not None and newest > fence:
+    rows = run("select coalesce(connection_id, ''), fence, landed from ops.writer", ())
+    if isinstance(fence, int):
+        newest = max((token for _, token, _ in rows), default=fence)
+        is_over = newest > fence
+    else:
+        # Equal and not only as high: who owns the project alone has removed the others' tokens.
+        found = {connection: token for connection, token, _ in rows}
+        newest = max(found.values(), default=0)
+        is_over = any(found.get(connection) != token for connection, token in fence.items())
+    if is_over:
         raise WriterFenced(
-            f"A newer writer (token {newest}) took over {name}; this one (token {fence}) stops. "
+            f"A newer writer (token {newest}) took over {name}; this one (token {token_of(fence)}) stops. "
             f"Nothing of its landing was kept."
         )
-    return None if landed is None else int(landed)
+    numbers = [n for connection, _, n in rows if n is not None and (isinstance(fence, int) or connection in fence)]
+    return max(map(int, numbers), default=None)
+
+
+def token_of(fence: Fence) -> int:
+    """The newest token of them."""
+    return fence if isinstance(fence, int) else max(fence.values(), default=0)
 
 
 def covered(run: Run, subjects: Collection[Subject]) -> Mapping[Subject, Covered]:
@@ -49,6 +63,15 @@ def covered(run: Run, subjects: Collection[Subject]) -> Mapping[Subject, Covered
     }
 
 
+def _claim_one(run: Run, connection: str, fence: int, name: str) -> None:
+    """Make room for a connection's token, unless there is a newer one of it or of the whole."""
+    rows = run("select coalesce(connection_id, ''), fence from ops.writer", ())
+    newest = max((token for other, token in rows if other in ("", connection)), default=fence)
+    if newest > fence:
+        raise WriterFenced(f"A newer writer (token {newest}) took over {name}; this one (token {fence}) stops.")
+    run("delete from ops.writer where coalesce(connection_id, '') = $1", (connection,))
+
+
 class SharedWarehouse:
     """A warehouse as far as both engines agree. An engine says how one statement is read, and how some are written."""
 
@@ -57,27 +80,37 @@ class SharedWarehouse:
     """What sentences call it."""
     _tables: Sequence[Table]
     _spelling: digests.Spelling
-    _fence = 0
+    _fence: Fence = 0
     """The token of the last claim; a warehouse that anybody claimed takes nothing without one."""
 
     def _read(self, work: Callable[[Run], T]) -> T:
         """Statements that only read; what is committed, also while something lands."""
         raise NotImplementedError
 
-    def _write(self, fence: int, work: Callable[[Run], T]) -> T:
+    def _write(self, fence: Fence, work: Callable[[Run], T]) -> T:
         """One transaction, in which the fence was checked first."""
         raise NotImplementedError
 
-    def claim_writer(self, fence: int, owner: str) -> None:
+    def claim_writer(self, fence: Fence, owner: str) -> None:
         """Take over as the writer; see `Destination`."""
+        names = [] if isinstance(fence, int) else list(fence)
 
         def claim(run: Run) -> None:
             ((landed,),) = run("select max(landed) from ops.writer", ())
-            run("delete from ops.writer", ())
-            run("insert into ops.writer values ($1, $2, $3)", (fence, owner, landed))
+            if isinstance(fence, int):
+                run("delete from ops.writer", ())
+            for name in names or [""]:
+                if names:
+                    _claim_one(run, name, token_of(fence), self.name)
+                run(
+                    "insert into ops.writer (fence, owner, landed, connection_id) values ($1, $2, $3, $4)",
+                    (token_of(fence), owner, landed, name),
+                )
 
-        self._write(fence, claim)
-        self._fence = fence
+        # Whoever takes over a part has no token of it yet to be compared.
+        self._write(fence if isinstance(fence, int) else {}, claim)
+        if not names or "" in names:
+            self._fence = fence
 
     def write_log(self, table: str, rows: Iterable[Mapping[str, Any]], *, replace: bool = False) -> None:
         """Upsert rows of a log table; see `Destination`."""

@@ -11,7 +11,7 @@ from octo_sync.errors import JournalError
 from octo_sync.flows.sync.keep import SYNC
 from octo_sync.flows.sync.settle import ALLOW, HELD
 from octo_sync.flows.wording import plural
-from octo_sync.journal import Act, Journal
+from octo_sync.journal import AcceptanceRow, Act, Journal
 from octo_sync.model import Clock
 
 __all__ = ["ACCEPT", "ALLOW", "ASSIGN", "COMMENT", "HELD", "RETRY", "SYNC", "WITHDRAW", "Acts"]
@@ -48,6 +48,16 @@ class Acts:
         """Those about a difference, newest first. Blocking."""
         with self._opening() as journal:
             return journal.acts.of(name, key)
+
+    def assigned(self, name: str) -> dict[str, str]:
+        """Who is to look at which differences of a reconciliation, by key. Blocking."""
+        with self._opening() as journal:
+            return journal.acts.latest(ASSIGN, name)
+
+    def accepted(self) -> dict[tuple[str, str], AcceptanceRow]:
+        """What was accepted, by reconciliation and key, as it is now; a copy shows it later. Blocking."""
+        with self._opening() as journal:
+            return {(one.name, one.key): one for one in journal.reconciliations.acceptances()}
 
     def do(self, act: str, who: str, fields: Mapping[str, str]) -> None:
         """Do it; see the constants above for `act`. Blocking.

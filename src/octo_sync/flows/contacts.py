@@ -90,6 +90,8 @@ class Privacy:
         self.mode: Mode = mode
         self.lock = threading.RLock()
         self.number = 0
+        self.known: list[Erasure] = []
+        """Those that it was opened with."""
         self._secret = secret
         self._people: dict[bytes, set[str]] = {}
         self._bookings: set[str] = set()
@@ -101,7 +103,8 @@ class Privacy:
         """The privacy of the journal's project; `contacts` are those that the warehouse knows to be erased."""
         secret = journal.erasures.secret(lambda: random.randbytes(_SECRET_BYTES).hex())
         found = cls(mode, bytes.fromhex(secret), contacts=contacts)
-        for erasure in journal.erasures.rows():
+        found.known = journal.erasures.rows()
+        for erasure in found.known:
             found.take(erasure)
         return found
 

@@ -7,10 +7,11 @@ from datetime import date, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
-from octo_sync.destinations.base import Destination
+from octo_sync.destinations.base import Destination, Fence
+from octo_sync.errors import WriterFenced
 from octo_sync.flows.contacts import Privacy
 from octo_sync.flows.order import Order
-from octo_sync.journal import Journal
+from octo_sync.journal import Journal, Share
 from octo_sync.model import Clock, Connection, Horizon, Source, Subject, Window, day_at
 from octo_sync.pipeline import Pipeline
 
@@ -39,6 +40,10 @@ class Numbers:
             number = next(self._left)
         self.last = number
         return number
+
+    def renew(self) -> None:
+        """Have the next number be higher than all that anybody was given."""
+        self._left = iter(())
 
 
 @dataclass(slots=True)
@@ -113,6 +118,8 @@ class Ports:
     run_id: str
     fence: int
     numbers: Numbers
+    share: Share | None = None
+    """What this process owns of the project; None: all of it."""
     order: Order = field(default_factory=Order)
     travel: Window | None = None
     """Travel dates a user asked for beyond the horizon."""
@@ -120,6 +127,19 @@ class Ports:
     progress: Progress = field(default_factory=Progress)
     time_zones: dict[tuple[str, str], str] = field(default_factory=dict)
     """Time zone per (connection, product id), as last landed."""
+
+    def fence_of(self, connections: Collection[str] = ("",)) -> Fence:
+        """What a write of these connections' rows shows the warehouse; of none: of the copy as a whole.
+
+        Raises:
+            WriterFenced: One of them is somebody else's.
+        """
+        if self.share is None:
+            return self.fence
+        owned = {"": self.fence, **self.share.owned} if self.share.keeps else self.share.owned
+        if not owned.keys() >= set(connections):
+            raise WriterFenced("A connection was given back before its answers had landed; they are asked for again.")
+        return {name: owned[name] for name in connections}
 
     def connection(self, name: str) -> Connection:
         """The connection called `name`."""

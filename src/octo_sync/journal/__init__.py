@@ -1,10 +1,11 @@
 """The journal: what is owed, durably. `Journal.open(path, clock=clock)`; see `journal/root.py`."""
 
 from octo_sync.journal.closings import ClosedBooking, Closing
-from octo_sync.journal.copying import copy_journal, is_in_use, locked
+from octo_sync.journal.copying import copy_journal, is_in_use, locked, move_rows
 from octo_sync.journal.erasures import GONE, Erased, Erasure
 from octo_sync.journal.lease import Lease
 from octo_sync.journal.models import (
+    AcceptanceRow,
     Act,
     Delivery,
     EndpointRow,
@@ -28,11 +29,13 @@ from octo_sync.journal.rows import (
     Received,
     Timer,
 )
+from octo_sync.journal.share import Share, join
 from octo_sync.journal.store import newest_schema
 
 __all__ = [
     "GONE",
     "MOST_DIFFERENCES",
+    "AcceptanceRow",
     "Act",
     "Backlog",
     "ClosedBooking",
@@ -53,12 +56,15 @@ __all__ = [
     "Received",
     "ReconciliationRun",
     "Run",
+    "Share",
     "StoredDifference",
     "SubjectRow",
     "Timer",
     "Verdict",
     "copy_journal",
     "is_in_use",
+    "join",
     "locked",
+    "move_rows",
     "newest_schema",
 ]

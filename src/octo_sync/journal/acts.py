@@ -50,6 +50,12 @@ class Acts(Table):
         one = columns(Act)
         return self._store.rows(select(Act).where(one.about == about, one.key == key).order_by(one.id.desc()))
 
+    def latest(self, act: str, about: str) -> dict[str, str]:
+        """Of each thing of which it was said: the words that were said last."""
+        one = columns(Act)
+        wanted = select(one.key, one.text).where(one.act == act, one.about == about).order_by(one.id)
+        return dict(self._store.ask(wanted))
+
     def prune(self, before: datetime) -> int:
         """Forget what was done before; how many."""
         return self._store.change(delete(Act).where(columns(Act).done_at < before))

@@ -1,4 +1,4 @@
-"""The journal's file as a whole: copying it, and being sure of having it alone. For a journal in an SQLite file only."""
+"""The journal as a whole: copying its file, being sure of having it alone, and moving its rows to another place."""
 
 import os
 import sqlite3
@@ -6,10 +6,16 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from sqlalchemy import delete, insert, select
+
 from octo_sync.errors import LeaseHeld
 from octo_sync.journal.faults import translated
+from octo_sync.journal.models import metadata
 from octo_sync.journal.sqlite import FileLease
+from octo_sync.journal.store import Store
 
+_OWN = ("schema_version", "leases")
+_ROWS = 1_000
 _PATIENCE = 0.2
 """Seconds to wait for a lock that another process holds for a moment."""
 
@@ -25,6 +31,25 @@ def copy_journal(path: Path, target: Path) -> None:
         uri = f"{path.resolve().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as source, closing(sqlite3.connect(target)) as copy:
             source.backup(copy)
+
+
+def move_rows(former: Store, journal: Store) -> int:
+    """Put all rows of one journal in the place of another's, in one transaction; how many.
+
+    Each keeps its own schema's versions and its lease: whoever owns it has that already.
+    """
+    moved = 0
+    with former.reading() as source, journal.writing() as target:
+        for table in metadata.sorted_tables:
+            if table.name in _OWN:
+                continue
+            target.execute(delete(table))
+            told = [column for column in table.columns if column.computed is None]
+            for rows in source.execute(select(*told)).mappings().partitions(_ROWS):
+                target.execute(insert(table), [dict(row) for row in rows])
+                moved += len(rows)
+            journal.database.number_on(target, table)
+    return moved
 
 
 def is_in_use(path: Path) -> bool:

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Table
 
 from octo_sync.model import Clock
 
@@ -69,6 +69,10 @@ class Database(Protocol):
     def make_room(self, connection: Connection) -> None:
         """Whatever must be there before the first table."""
         del connection
+
+    def number_on(self, connection: Connection, table: Table) -> None:
+        """Rows were written with numbers of their own: the next one gets a higher one."""
+        del connection, table  # a file does it by itself
 
     def leave_checkpoints(self, connection: Connection | None) -> None:
         """Somebody calls `checkpoint` from now on."""

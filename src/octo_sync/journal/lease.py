@@ -11,9 +11,9 @@ from octo_sync.errors import LeaseHeld
 from octo_sync.journal.database import WriterLock
 from octo_sync.journal.faults import translated
 from octo_sync.journal.models import LeaseRow, columns, to_text
-from octo_sync.journal.store import Table
+from octo_sync.journal.store import SHARED, Table
 
-_KILLED = "The process ended without closing the run (killed, or the machine stopped); what it owed is still marked."
+KILLED = "The process ended without closing the run (killed, or the machine stopped); what it owed is still marked."
 
 
 class Lease:
@@ -65,18 +65,26 @@ class Leases(Table):
             lock = self._store.database.writer_lock(lock_path)
             taken = lock.acquire()
         if not taken:
-            raise LeaseHeld(self._holder())
+            raise LeaseHeld(self.holder())
         try:
             return Lease(self, lock, self.take(owner=owner, pid=os.getpid(), host=socket.gethostname()))
         except BaseException:
             lock.release()
             raise
 
+    def owners(self) -> dict[str, LeaseRow]:
+        """Who owns which connection, where several workers share the project; who was killed is still named."""
+        row = columns(LeaseRow)
+        held = self._store.rows(select(LeaseRow).where(row.name.like(f"{SHARED}%"), row.released_at.is_(None)))
+        return {each.name.removeprefix(SHARED): each for each in held}
+
     def last(self) -> LeaseRow | None:
         """Who holds the lease, or held it last; None before the first."""
-        return next(iter(self._store.rows(select(LeaseRow).where(columns(LeaseRow).pid > 0))), None)
+        row = columns(LeaseRow)
+        return next(iter(self._store.rows(select(LeaseRow).where(row.pid > 0, row.name == "writer"))), None)
 
-    def _holder(self) -> str:
+    def holder(self) -> str:
+        """Who works on the project, as a sentence."""
         row = self.last()
         if row is None or row.released_at is not None:  # between its lock and its name-plate
             return "Another octo-sync process has just begun to work on this project; wait until it has ended."
@@ -91,12 +99,14 @@ class Leases(Table):
         now = to_text(self._store.clock.now())
         with self._store.writing() as connection:
             fence = connection.exec_driver_sql(
-                "UPDATE leases SET fence = fence + 1, owner = ?, pid = ?, host = ?, acquired_at = ?, released_at = NULL "
-                "WHERE name = 'writer' RETURNING fence",
+                "UPDATE leases SET fence = (SELECT max(fence) FROM leases) + 1, owner = ?, pid = ?, host = ?, "
+                "acquired_at = ?, released_at = NULL WHERE name = 'writer' RETURNING fence",
                 (owner, pid, host, now),
             ).scalar_one()
+            # Whoever owned one connection, and does not know that it is over, is refused.
+            connection.exec_driver_sql("DELETE FROM leases WHERE name <> 'writer'")
             connection.exec_driver_sql(
-                "UPDATE runs SET status = 'killed', ended_at = ?, error = ? WHERE status = 'running'", (now, _KILLED)
+                "UPDATE runs SET status = 'killed', ended_at = ?, error = ? WHERE status = 'running'", (now, KILLED)
             )
         self._store.fence = int(fence)
         return self._store.fence

@@ -1,6 +1,13 @@
 """The one counter of octo-sync: numbers of marks, of requests (R6), of changes. It only grows."""
 
+from collections.abc import Mapping
+
 from octo_sync.journal.store import Table
+
+_SHARED = "shared "
+_COUNT = """
+INSERT INTO counters (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value
+"""
 
 
 class Numbers(Table):
@@ -17,6 +24,18 @@ class Numbers(Table):
     def last(self) -> int:
         """The last number that was given out; it grows with every mark, whoever made it."""
         return int(self._store.value("SELECT value FROM counters WHERE name = 'seq'"))
+
+    def count(self, counts: Mapping[str, int]) -> None:
+        """Add to what workers have done who do not keep the copy as a whole; it only grows."""
+        rows = [(f"{_SHARED}{name}", count) for name, count in counts.items() if count]
+        if rows:
+            with self._store.writing() as connection:
+                connection.exec_driver_sql(_COUNT, rows)
+
+    def counted(self) -> dict[str, int]:
+        """What they have done, all of them together, ever."""
+        rows = self._store.ask("SELECT name, value FROM counters WHERE name <> 'seq'")
+        return {name.removeprefix(_SHARED): value for name, value in rows}
 
     def at_least(self, *, seq: int = 0, fence: int = 0) -> None:
         """Lift the counters to what the warehouse has seen, where they are lower.

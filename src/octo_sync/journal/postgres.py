@@ -6,16 +6,18 @@ the order of the numbers that they give out), and the lease is a lock of a sessi
 
 import select
 import threading
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Table, create_engine, event, func
+from sqlalchemy import select as selected
 from sqlalchemy.pool import NullPool
 
-from octo_sync.errors import JournalError
+from octo_sync.errors import JournalError, LeaseHeld
 from octo_sync.journal import translation
 from octo_sync.journal.database import Database
 from octo_sync.journal.faults import BUSY_TIMEOUT_MS
@@ -26,14 +28,18 @@ if TYPE_CHECKING:
 _OLDEST = 14
 _OURS = 0x4F43_544A
 """`OCTJ`: the first half of the journal's advisory locks, so that other programs' locks of the database are not ours."""
+_NAMED = _OURS + 1
+"""The first half of the locks that have a name; the second is its checksum. Two names that share one wait for each other."""
 _WRITERS, _LEASE = 1, 2
+_STILL = 25000
+"""Milliseconds after which a worker that stands still is taken for gone, where the address does not say it."""
 _PATIENCE = {
     "connect_timeout": 5,
     # A machine that vanished without a word is noticed within half a minute, on both sides.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
-    "tcp_user_timeout": 25000,
+    "tcp_user_timeout": _STILL,
     "application_name": "octo-sync journal",
 }
 # The last line is what `INDEXED BY` is for SQLite. Every statement of the journal finds few rows by an index; with the usual
@@ -58,6 +64,10 @@ _SIZE = (
     "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_catalog.pg_class "
     "WHERE relnamespace = 'journal'::regnamespace AND relkind = 'r'"
 )
+_HOLDERS = f"""
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND mode = 'ShareLock' AND classid = {_OURS}
+AND objid = {_LEASE} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""  # noqa: S608 - no value from outside
 _DURABLE = ("on", "remote_apply")
 _TABLES = ("deliveries", "subjects", "quarantined_records", "runs", "settings", "differences", "acceptances", "acts")
 """Those that hold what may have to be forgotten."""
@@ -181,6 +191,12 @@ class PostgresServer(Database):
         if not connection.exec_driver_sql(there).scalar_one():
             connection.exec_driver_sql("CREATE SCHEMA journal")
 
+    def number_on(self, connection: Connection, table: Table) -> None:
+        """Rows were written with numbers of their own: the next one gets a higher one."""
+        if "id" in table.columns:
+            counter = func.pg_get_serial_sequence(f"journal.{table.name}", "id")
+            connection.execute(selected(func.setval(counter, func.coalesce(func.max(table.c.id), 0) + 1, False)))  # noqa: FBT003 - SQL's argument
+
     def compact(self, connection: Connection) -> bool:
         """Rewrite the tables without what was deleted. The server's own log and its backups are out of reach.
 
@@ -210,33 +226,82 @@ class SessionLease:
         self._server = server
         self._session: psycopg.Connection[Any] | None = None
         self._lock = threading.Lock()
+        self._released = threading.Event()
 
     @property
     def is_locked(self) -> bool:
         """Whether this object took it and has not given it back; the server may have dropped it since."""
         return self._session is not None
 
-    def acquire(self) -> bool:
-        """Take it at once; False when another session has it."""
+    def acquire(self, *, shared: bool = False) -> bool:
+        """Take it at once, alone or with others; False when another session has it otherwise.
+
+        Of a process that shares it and stands still (SIGSTOP, a suspended machine) the server ends the session after the
+        address's `tcp_user_timeout`, so that others take over its connections.
+        """
         with self._lock:
             session = self._server.connect()
             try:
-                row = session.execute(f"SELECT pg_try_advisory_lock({_OURS}, {_LEASE})").fetchone()
+                kind = "_shared" if shared else ""
+                row = session.execute(f"SELECT pg_try_advisory_lock{kind}({_OURS}, {_LEASE})").fetchone()
                 self._session = session if row and row[0] else None
             finally:
                 if self._session is not session:
                     session.close()
+            if self._session is not None and shared:
+                patience = session.info.get_parameters().get("tcp_user_timeout")
+                milliseconds = int(patience or 0) or _STILL
+                session.execute(f"SET idle_session_timeout TO {milliseconds}")
+                threading.Thread(target=self._stay, args=(milliseconds / 5000,), daemon=True).start()
             return self._session is not None
 
+    def _stay(self, every: float) -> None:
+        """Say now and then that we are there, until the session ends."""
+        with suppress(LeaseHeld):
+            while not self._released.wait(every):
+                self.ask("SELECT 1")
+
+    def ask(self, statement: str) -> Any:  # noqa: ANN401 - any value
+        """The one value that a statement finds, in this session.
+
+        Raises:
+            LeaseHeld: The session has ended, and the locks with it.
+        """
+        with self._lock:
+            if self._session is not None:
+                with suppress(_driver().Error):
+                    row = self._session.execute(statement.encode()).fetchone()
+                    return row and row[0]
+        raise LeaseHeld("The connection to the journal has ended, and another worker may have taken over meanwhile.")
+
+    def hold(self, name: str) -> bool:
+        """Take a lock with a name at once; False when another session has it. It goes with the session."""
+        return bool(self.ask(f"SELECT pg_try_advisory_lock({_NAMED}, {_checksum(name)})"))
+
+    def drop(self, name: str) -> None:
+        """Give such a lock back."""
+        self.ask(f"SELECT pg_advisory_unlock({_NAMED}, {_checksum(name)})")
+
+    def holders(self) -> int:
+        """How many sessions share it."""
+        return int(self.ask(_HOLDERS))
+
     def release(self) -> None:
-        """Give it back."""
+        """Give it back, and all that have a name."""
+        self._released.set()
         with self._lock:
             session, self._session = self._session, None
             if session is not None:
                 with suppress(_driver().Error):
                     # Ending the session would do, a moment later: the next owner need not wait for that.
-                    session.execute(f"SELECT pg_advisory_unlock({_OURS}, {_LEASE})")
+                    session.execute("SELECT pg_advisory_unlock_all()")
                 session.close()
+
+
+def _checksum(name: str) -> int:
+    """A name as a number of 32 bits with a sign."""
+    number = zlib.crc32(name.encode())
+    return number - (1 << 32) if number >> 31 else number
 
 
 class _Spelled:

@@ -175,10 +175,11 @@ class Reconciliations:
         with self._store.reading() as opened:
             return bool(_count(opened, and_(difference.name == name, difference.key == key)))
 
-    def acceptances(self, name: str) -> list[AcceptanceRow]:
-        """What was accepted of a reconciliation, whether it still holds or not, by key."""
+    def acceptances(self, name: str | None = None) -> list[AcceptanceRow]:
+        """What was accepted of a reconciliation or of all, whether it still holds or not, by key."""
         one = columns(AcceptanceRow)
-        return self._store.rows(select(AcceptanceRow).where(one.name == name).order_by(one.key))
+        wanted = select(AcceptanceRow).order_by(one.key)
+        return self._store.rows(wanted if name is None else wanted.where(one.name == name))
 
     def _unknown(self, name: str, key: str) -> JournalError:
         keys = [key for (key,) in self._store.ask(select(columns(DifferenceRow).key).where(_open(name)).distinct())]

@@ -163,6 +163,9 @@ WHERE connection = ?1 AND kind = ?2 AND "key" = ?3 AND landed_seq < ?4
 # The subject does not exist any more: ?1 connection, ?2 kind, ?3 key.
 FORGET = 'DELETE FROM subjects WHERE connection = ?1 AND kind = ?2 AND "key" = ?3'
 
+# Who owns which connection, where several workers share the project.
+SHARES = "SELECT name, fence FROM leases WHERE name <> 'writer'"
+
 # How much can still be worked on, now or later: ?1 kinds, ?2 connections.
 DIRTY_COUNT = """
 SELECT count(*) FROM subjects INDEXED BY subjects_dirty

@@ -5,7 +5,7 @@ A journal is a file (`sqlite.py`) or a schema of a server (`postgres.py`); what 
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -32,6 +32,8 @@ MIGRATIONS: tuple[tuple[int, tuple[str | type[SQLModel], ...]], ...] = (
 )
 """What brings an older schema up to the models: numbers from 2 on, in order, each with statements that both engines know and
 models whose table it makes. When the columns of such a model change, the two changes become one here."""
+SHARED = "connection "
+"""What the name of a connection's row in `leases` begins with."""
 _FIRST = 1
 """The schema that octo-sync 0.2 made."""
 
@@ -62,6 +64,8 @@ class Store:
         self._closed = False
         self.fence: int | None = None
         """The lease that was taken over this object; None: it is nobody's writer."""
+        self.shares: dict[str, int] | None = None
+        """Fence of each connection that it owns, where several workers share the project; None: it owns all of them."""
         self._engine = self.database.engine(self._connect_driver)
 
     @classmethod
@@ -202,12 +206,20 @@ class Store:
         """Give out so many numbers and return the last of them; the transaction makes them durable."""
         return int(connection.exec_driver_sql(sql.NEXT_NUMBERS, (count,)).scalar_one())
 
-    def check_fence(self, connection: Connection) -> None:
-        """With a call that only the warehouse's writer makes: nobody has taken over from it (R9). Raises LeaseHeld."""
+    def check_fence(self, connection: Connection, names: Collection[str] | None) -> None:
+        """With a call that only the owner of these connections (None: of all) makes: nobody has taken over (R9).
+
+        Raises:
+            LeaseHeld: Somebody has, or it never was theirs.
+        """
         if self.fence is None or not self.database.lease_outlives_its_lock:
             return
-        fence = connection.exec_driver_sql("SELECT fence FROM leases WHERE name = 'writer'").scalar_one()
-        if fence > self.fence:
+        if self.shares is None:
+            owns = connection.exec_driver_sql("SELECT max(fence) FROM leases").scalar_one() <= self.fence
+        else:
+            fences = {name: fence for name, fence in connection.exec_driver_sql(sql.SHARES).all()}  # noqa: C416 - rows
+            owns = names is not None and all(self.shares.get(n, -1) == fences.get(f"{SHARED}{n}") for n in names)
+        if not owns:
             raise LeaseHeld(
                 "Another octo-sync process has taken over this project, because this one had lost its connection to the "
                 "journal; nothing of this step was kept, and the other one carries on."

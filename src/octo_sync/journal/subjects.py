@@ -82,7 +82,7 @@ class Subjects:
         """
         unwanted = [key_of(subject) for subject in exclude]
         with self._store.reading() as connection:
-            self._store.check_fence(connection)
+            self._store.check_fence(connection, connections)
             now = to_text(self._store.clock.now())
             in_work = json.dumps([held.row_id for held in self._held.values()])
             values = now, limit, _listed(kinds), _listed(connections), in_work, json.dumps(unwanted)
@@ -101,7 +101,7 @@ class Subjects:
             now = to_text(self._store.clock.now())
             held = [self._held_of(claim) for claim in claims]
             with self._store.writing() as connection:
-                self._store.check_fence(connection)
+                self._store.check_fence(connection, {claim.subject.connection for claim in claims})
                 rows = [
                     (*key_of(claim.subject), claim.wanted_seq, now, run_id, mine.claimed_at if mine else None)
                     for claim, mine in zip(claims, held, strict=True)
@@ -126,7 +126,7 @@ class Subjects:
         """
         with self._store.lock:
             with self._store.writing() as connection:
-                self._store.check_fence(connection)
+                self._store.check_fence(connection, [claim.subject.connection])
                 now, again = to_text(self._store.clock.now()), None if retry_at is None else to_text(retry_at)
                 reason = error_code, message[:_LONGEST_MESSAGE]
                 row = (*key_of(claim.subject), claim.wanted_seq, now, run_id, *reason, again, quarantine)
@@ -146,7 +146,7 @@ class Subjects:
             return
         with self._store.lock:
             with self._store.writing() as connection:
-                self._store.check_fence(connection)
+                self._store.check_fence(connection, {subject.connection for subject in subjects})
                 connection.exec_driver_sql(sql.FORGET, [key_of(subject) for subject in subjects])
             self.let_go(subjects)
 

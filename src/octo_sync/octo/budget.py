@@ -180,6 +180,16 @@ class Budget:
                 seconds = max(seconds, pause, began - now + windows * pace.seconds)
         return seconds
 
+    def asked(self, now: float) -> int:
+        """Requests that began within the time that the slower limit counts in; 0 where there is none."""
+        pace = self.permits
+        return self._sent(now - pace.seconds * SLACK) if pace else 0
+
+    def charge(self, requests: int, now: float) -> None:
+        """Another process has asked so many just now. To be called before anything is asked here."""
+        self._started.extend([now] * requests)
+        self._tokens, self._filled_at, self._passed_since = 0.0, now, now
+
     # -- what the service says ----------------------------------------------------------------------------------
 
     def _take(self, told: Stated, now: float) -> None:

@@ -139,11 +139,12 @@ SCHEMA_DRIFT = log(
 WRITER = log(
     "ops.writer",
     "The fencing token of the last writer; a write with a lower one is refused (R9).",
-    "One row.",
+    "One row, and where several workers share a project one for each connection.",
     ("fence",),
     Column("fence", "bigint", "The token."),
     Column("owner", "text", "Who holds it."),
     Column("landed", "bigint", "Number of the last landing in the private file; must equal private.landed there."),
+    Column("connection_id", "text", "The connection whose rows it lets its owner write; empty or null: all."),
 )
 
 LANDED = log(

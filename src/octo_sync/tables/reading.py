@@ -4,7 +4,6 @@ import types
 from datetime import datetime
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-import msgspec
 from msgspec import Struct, UnsetType
 
 from octo_sync.octo.records import Named, NotKept, Number, Precision
@@ -26,8 +25,8 @@ _TYPES = {
 def struct(shape: type[Struct], *more: str) -> str:
     """`STRUCT(id VARCHAR, …)`: the fields of a record that are kept, then `more`."""
     hints = get_type_hints(shape, include_extras=True)
-    kept = [field for field in msgspec.structs.fields(shape) if hints[field.name] != NotKept]
-    fields = [f'"{field.encode_name}" {_type(hints[field.name])}' for field in kept]
+    named = zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True)
+    fields = [f'"{sent}" {_type(hints[name])}' for name, sent in named if hints[name] != NotKept]
     return f"STRUCT({', '.join((*fields, *more))})"
 
 

@@ -18,6 +18,7 @@ import duckdb
 from octo_sync.destinations import digests
 from octo_sync.destinations.base import (
     Absence,
+    Fence,
     FileSize,
     Landing,
     LandingReport,
@@ -142,12 +143,12 @@ class DuckDBWarehouse(SharedWarehouse):
         with self._reader_lock, translated(self.path):
             return work(run)
 
-    def _write(self, fence: int, work: Callable[[Run], T]) -> T:
+    def _write(self, fence: Fence, work: Callable[[Run], T]) -> T:
         with self._lock, translated(self.path), transaction(self._db):
             self._check_fence(fence)
             return work(self._run)
 
-    def _check_fence(self, fence: int) -> None:
+    def _check_fence(self, fence: Fence) -> None:
         check_fence(self._run, fence, self.name)
 
     def land(self, landing: Landing) -> LandingReport:
@@ -178,7 +179,7 @@ class DuckDBWarehouse(SharedWarehouse):
         return work.report
 
     @contextlib.contextmanager
-    def _private_transaction(self, fence: int) -> Iterator[None]:
+    def _private_transaction(self, fence: Fence) -> Iterator[None]:
         """The first of two: until the warehouse's own is committed, the private file is ahead of it."""
         self._half_landed = True
         with transaction(self._db):
@@ -199,7 +200,7 @@ class DuckDBWarehouse(SharedWarehouse):
             self._db.execute(f"set threads = {count}")
             self._threads_now = count
 
-    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
+    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: Fence) -> int:
         """Mark proven deletions; see `Destination`."""
         tables = {t.full_name: t for t in self._tables}
         with self._lock, translated(self.path):
@@ -240,7 +241,7 @@ class DuckDBWarehouse(SharedWarehouse):
             return write_anew(self._db, self._reader, file, path, self._tables_of(file), within=within)
 
     @contextlib.contextmanager
-    def scrubbing(self, fence: int) -> Iterator[Scrubber]:
+    def scrubbing(self, fence: Fence) -> Iterator[Scrubber]:
         """A transaction in one of the two files; see `Destination`."""
         with self._lock, translated(self.path), transaction(self._db):
             self._check_fence(fence)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from octo_sync.destinations.base import Rows
+from octo_sync.destinations.base import Fence, Rows
 from octo_sync.destinations.postgres.landed import LANDING, group_of
 from octo_sync.destinations.postgres.rows import numbered, rows_of
 from octo_sync.destinations.postgres.session import at_once, bytes_of, connect, translated, value_of
@@ -85,7 +85,7 @@ class PostgresDraft:
 
 @contextlib.contextmanager
 def drafting(
-    address: str, name: str, fence: int, *, tables: Sequence[Table], lock_timeout: float
+    address: str, name: str, fence: Fence, *, tables: Sequence[Table], lock_timeout: float
 ) -> Iterator[PostgresDraft]:
     """A draft in a session of its own: landings go on meanwhile, and it sees none of them.
 
@@ -148,7 +148,7 @@ def _bring(session: "psycopg.Connection[Any]", table: Table, *, wholly: bool) ->
 
 
 @contextlib.contextmanager
-def _no_newer_writer(address: str, name: str, fence: int) -> Iterator[None]:
+def _no_newer_writer(address: str, name: str, fence: Fence) -> Iterator[None]:
     """Keep other writers out while the block commits. In a session of its own: the draft's sees who wrote when it began."""
     with contextlib.closing(connect(address, lock_timeout=_TURN, landing=True)) as session, session.transaction():
         lock_out(session, fence, name)

@@ -24,6 +24,8 @@ _SESSION = {
     # What was sent and is not confirmed is not kept alive by the three above.
     "tcp_user_timeout": "60000",
 }
+STUCK_AFTER = 600.0
+"""Seconds that a transaction may stand still before the server ends it."""
 _DURABLE = ("on", "remote_apply")
 _PASSING = frozenset(
     {
@@ -85,9 +87,14 @@ def place(address: str) -> str:
 
 
 def connect(
-    address: str, *, lock_timeout: float, read_only: bool = False, landing: bool = False
+    address: str,
+    *,
+    lock_timeout: float,
+    stuck_after: float = STUCK_AFTER,
+    read_only: bool = False,
+    landing: bool = False,
 ) -> "driver.Connection[Any]":
-    """Open a session in UTC; `lock_timeout` in seconds. A reading one commits each statement by itself.
+    """Open a session in UTC; `lock_timeout` and `stuck_after` in seconds. A reading one commits each statement by itself.
 
     With `landing` its statements are about what has landed, without it about what was published.
 
@@ -119,7 +126,7 @@ def connect(
             "set tcp_keepalives_idle = 30",
             "set tcp_keepalives_interval = 10",
             "set tcp_keepalives_count = 3",
-            "set idle_in_transaction_session_timeout = '10min'",
+            f"set idle_in_transaction_session_timeout = {int(stuck_after * 1000)}",
             "set idle_session_timeout = 0",
             # Departures and their bookings share few options: merged by these, each is compared with hundreds of others.
             "set enable_mergejoin = off",

@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from octo_sync.destinations.base import Fence
 from octo_sync.destinations.postgres.rows import run_in
-from octo_sync.destinations.postgres.session import Passing, at_once, connect, place, translated
+from octo_sync.destinations.postgres.session import STUCK_AFTER, Passing, at_once, connect, place, translated
 from octo_sync.destinations.state import check_fence
 from octo_sync.errors import WarehouseError
 
@@ -27,15 +28,18 @@ class Sessions:
         address: `postgresql://…`
         lock_timeout: Seconds to wait for a lock that somebody else holds before beginning again.
         waits: Seconds between attempts when the server is away or a lock is held; afterwards it is given up.
+        stuck_after: Seconds that a transaction may stand still before the server ends it.
     """
 
-    def __init__(self, address: str, *, lock_timeout: float, waits: Sequence[float]) -> None:
+    def __init__(
+        self, address: str, *, lock_timeout: float, waits: Sequence[float], stuck_after: float = STUCK_AFTER
+    ) -> None:
         self.name = place(address)
         self.address, self.lock_timeout = address, lock_timeout
         self.lock = threading.RLock()
         """Held by whoever writes."""
         self._reader_lock = threading.RLock()
-        self._waits = tuple(waits)
+        self._waits, self._stuck_after = tuple(waits), stuck_after
         self._closing = threading.Event()
         self._open: dict[bool, psycopg.Connection[Any]] = {}
         """By whether they only read."""
@@ -57,7 +61,13 @@ class Sessions:
         if self._closing.is_set():
             raise WarehouseError(f"{self.name} was closed; open it again.")
         if read_only not in self._open or self._open[read_only].closed:
-            session = connect(self.address, lock_timeout=self.lock_timeout, read_only=read_only, landing=True)
+            session = connect(
+                self.address,
+                lock_timeout=self.lock_timeout,
+                stuck_after=self._stuck_after,
+                read_only=read_only,
+                landing=True,
+            )
             self._open[read_only] = session
         return self._open[read_only]
 
@@ -111,13 +121,13 @@ class Sessions:
                     yield session
 
 
-def lock_out(session: "psycopg.Connection[Any]", fence: int, name: str) -> int:
+def lock_out(session: "psycopg.Connection[Any]", fence: Fence, name: str) -> int:
     """Keep other writers out until the transaction ends; the number of the last landing.
 
     The lock stands in nobody's way but writers'. `name` is what the database is called.
 
     Raises:
-        WriterFenced: A writer with a higher token was here.
+        WriterFenced: A writer with a newer token was here.
     """
     session.execute("lock table ops.writer in share row exclusive mode")
     return check_fence(run_in(session), fence, name) or 0

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from octo_sync.destinations import digests
-from octo_sync.destinations.base import Absence, Answered, FileSize, Landing, LandingReport, Rows
+from octo_sync.destinations.base import Absence, Answered, Fence, FileSize, Landing, LandingReport, Rows
 from octo_sync.destinations.duckdb.transactions import translated as translated_duckdb
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing.moved_departures import FEW, new_keys
@@ -29,6 +29,7 @@ from octo_sync.destinations.postgres.publish import PostgresDraft, drafting
 from octo_sync.destinations.postgres.rows import numbered, rows_of, run_in
 from octo_sync.destinations.postgres.schema import migrate
 from octo_sync.destinations.postgres.scope import Conditions, of_absences, of_answers, of_months, of_moved
+from octo_sync.destinations.postgres.session import STUCK_AFTER
 from octo_sync.destinations.postgres.sessions import Sessions, lock_out
 from octo_sync.destinations.postgres.workbench import Workbench
 from octo_sync.destinations.state import Run, SharedWarehouse, covered
@@ -49,6 +50,10 @@ _TELLING = ("core.bookings", "core.booking_unit_items", "ops.recon_results", "op
 """Tables whose texts may repeat a person's."""
 
 
+_OF_THE_FILES = frozenset({"ops.writer", "ops.schema_migrations", "private.landed"})
+"""What files say about themselves, and nothing of what landed in them."""
+
+
 class PostgresWarehouse(SharedWarehouse):
     """A warehouse in one PostgreSQL database.
 
@@ -62,6 +67,7 @@ class PostgresWarehouse(SharedWarehouse):
         lock_timeout: Seconds to wait for a lock that somebody else holds before beginning again.
         waits: Seconds between attempts when the server is away or a lock is held; afterwards it is given up.
         opening_waits: The same while it is opened, for who tries that again anyway.
+        stuck_after: Seconds that a transaction may stand still before the server ends it.
     """
 
     private = ""
@@ -80,8 +86,9 @@ class PostgresWarehouse(SharedWarehouse):
         lock_timeout: float = 10.0,
         waits: Sequence[float] = (0.2, 0.5, 1, 2, 5, 10, 20),
         opening_waits: Sequence[float] | None = None,
+        stuck_after: float = STUCK_AFTER,
     ) -> None:
-        self._sessions = Sessions(address, lock_timeout=lock_timeout, waits=waits)
+        self._sessions = Sessions(address, lock_timeout=lock_timeout, waits=waits, stuck_after=stuck_after)
         self.name = self._sessions.name
         self._spool, self._threads = spool, threads
         self._tables, self._nouns = tuple(tables), nouns
@@ -114,7 +121,7 @@ class PostgresWarehouse(SharedWarehouse):
     def _read(self, work: "Callable[[Run], T]") -> T:
         return self._sessions.read(lambda session: work(run_in(session)))
 
-    def _write(self, fence: int, work: "Callable[[Run], T]") -> T:
+    def _write(self, fence: Fence, work: "Callable[[Run], T]") -> T:
         def fenced(session: "psycopg.Connection[Any]") -> T:
             lock_out(session, fence, self.name)
             return work(run_in(session))
@@ -144,7 +151,7 @@ class PostgresWarehouse(SharedWarehouse):
 
         return self._numbered(landing.fence, work)
 
-    def _numbered(self, fence: int, work: "Callable[[psycopg.Connection[Any]], T]") -> T:
+    def _numbered(self, fence: Fence, work: "Callable[[psycopg.Connection[Any]], T]") -> T:
         """Work out in the workbench and write what differs, in one transaction that has a number.
 
         When the answer to its commit is lost, the number tells whether it was kept: then it is not done twice.
@@ -163,7 +170,7 @@ class PostgresWarehouse(SharedWarehouse):
                     kept.clear()
                     result = work(session)
                     self._bench.send(session)
-                    session.execute("update ops.writer set landed = $1", [landed + 1])
+                    session.execute(*_landed(fence, landed + 1))
                     kept.append(result)
                     self._doubtful = landed + 1
                     session.execute("commit")
@@ -178,6 +185,24 @@ class PostgresWarehouse(SharedWarehouse):
 
         with self._sessions.lock:
             return self._sessions.persist(whole)
+
+    def take_over(self, files: Mapping[bool, Path], fence: int) -> int:
+        """Take every row of a project's files into these tables, which are empty; how many. All of them or none.
+
+        Args:
+            files: Whether it is the private one → the file, of this program's schema and open nowhere.
+            fence: Of who owns this warehouse.
+        """
+
+        def work(session: "psycopg.Connection[Any]") -> int:
+            with self._bench.attached(files) as catalogs:
+                return sum(
+                    self._bench.copy(session, t, f"select {_names(t)} from {catalogs[t.private]}.{t.full_name}")
+                    for t in self._tables
+                    if t.full_name not in _OF_THE_FILES
+                )
+
+        return self._numbered(fence, work)
 
     def _bring(self, session: "psycopg.Connection[Any]", answered: Sequence[Answered], run_id: str) -> None:
         there = ", ".join(f"exists (select 1 from {table})" for table in _FIRST.values())
@@ -221,7 +246,7 @@ class PostgresWarehouse(SharedWarehouse):
             return []
         return [uuid for (uuid,) in self._bench.db.execute("select distinct uuid from staged_bookings").fetchall()]
 
-    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: int) -> int:
+    def bury(self, absences: Sequence[Absence], *, now: datetime, fence: Fence) -> int:
         """Mark proven deletions; see `Destination`."""
         tables = {t.full_name: t for t in self._tables}
 
@@ -236,7 +261,7 @@ class PostgresWarehouse(SharedWarehouse):
         return self._numbered(fence, work)
 
     @contextlib.contextmanager
-    def scrubbing(self, fence: int) -> Iterator[Scrubber]:
+    def scrubbing(self, fence: Fence) -> Iterator[Scrubber]:
         """A transaction that takes persons out; see `Destination`."""
         with self._sessions.once() as session:
             lock_out(session, fence, self.name)
@@ -303,6 +328,17 @@ class PostgresWarehouse(SharedWarehouse):
             tables=self._tables,
             lock_timeout=self._sessions.lock_timeout,
         )
+
+
+def _landed(fence: Fence, number: int) -> tuple[bytes, list[Any]]:
+    """What notes the number of a landing, for those alone whose it is."""
+    if isinstance(fence, int):
+        return b"update ops.writer set landed = $1", [number]
+    return b"update ops.writer set landed = $1 where coalesce(connection_id, '') = any($2)", [number, list(fence)]
+
+
+def _names(table: Table) -> str:
+    return ", ".join(column.name for column in table.all_columns)
 
 
 def _mart_tables(run: Run) -> list[str]:

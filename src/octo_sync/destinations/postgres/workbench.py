@@ -7,7 +7,7 @@ C; a text that is empty is quoted and null is not, which both keep apart.
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,9 +135,9 @@ class Workbench:
     def _send(self, session: "psycopg.Connection[Any]", table: Table, filled: frozenset[str]) -> int:
         now, before = f"{placed(table)}", f"before.{table.full_name}"
         if before not in filled:
-            return self._copy(session, table, f"from {now}") if now in filled else 0
+            return self.copy(session, table, f"from {now}") if now in filled else 0
         if table.full_name == "raw.records":
-            return self._copy(session, table, f"from {now} except all from {before}")
+            return self.copy(session, table, f"from {now} except all from {before}")
         # Rows with one key go and come together, so that nothing depends on keys being unique.
         keys = [c.name for c in table.all_columns if c.name in table.key]
         keys += [c.name for c in table.all_columns if c.name == "local_date" and _by_day(table)]
@@ -160,12 +160,25 @@ class Workbench:
                 values,
             )
         same = " and ".join(f"t.{k} is not distinct from d.{k}" for k in keys)
-        came = self._copy(
+        came = self.copy(
             session, table, f"select t.* from {now} t where exists (select 1 from differing d where {same})"
         )
         return max(came, len(gone))
 
-    def _copy(self, session: "psycopg.Connection[Any]", table: Table, select: str) -> int:
+    @contextlib.contextmanager
+    def attached(self, files: Mapping[bool, Path]) -> Iterator[Mapping[bool, str]]:
+        """Files of a warehouse, read-only, as catalogs: which is which."""
+        catalogs = {is_private: f"former_{'private' if is_private else 'main'}" for is_private in files}
+        for is_private, file in files.items():
+            self.db.execute(f"attach {ddl.quoted(str(file))} as {catalogs[is_private]} (read_only)")
+        try:
+            yield catalogs
+        finally:
+            for catalog in catalogs.values():
+                self.db.execute(f"detach database if exists {catalog}")
+
+    def copy(self, session: "psycopg.Connection[Any]", table: Table, select: str) -> int:
+        """Add the rows that `select` names its source of, by the table's columns; how many."""
         names = ", ".join(c.name for c in table.all_columns)
         with tempfile.NamedTemporaryFile(suffix=".csv", dir=self._spool) as rows:
             count = run(

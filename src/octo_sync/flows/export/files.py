@@ -41,7 +41,7 @@ class ExportError(OctoSyncError):
 class Exported:
     """What was written: a file, its rows, its size in bytes."""
 
-    path: Path
+    path: Path | str
     rows: int
     size: int
 

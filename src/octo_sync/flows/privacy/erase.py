@@ -125,9 +125,9 @@ def _reduce(ports: Ports) -> None:
     if mode == "keep":
         return
     if mode == "drop":
-        with ports.warehouse.scrubbing(ports.fence) as scrubber:
+        with ports.warehouse.scrubbing(ports.fence_of()) as scrubber:
             scrubber.forget_keys()
-    with ports.warehouse.scrubbing(ports.fence) as scrubber:
+    with ports.warehouse.scrubbing(ports.fence_of()) as scrubber:
         if mode == "drop":
             scrubber.drop_contacts()
         else:
@@ -158,7 +158,7 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     warehouse, journal = ports.warehouse, ports.journal
     is_repeated = asked.contacts is not None
     ports.privacy.take(asked)
-    with warehouse.scrubbing(ports.fence) as scrubber:
+    with warehouse.scrubbing(ports.fence_of()) as scrubber:
         found = find(scrubber, ports.privacy, asked)
         bookings, items, repeated = _blanked(scrubber, found)
     theirs, in_text = {uuid for _, uuid in found.bookings}, _in_text(found)
@@ -173,7 +173,7 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     journal.erasures.note(asked)
     ports.privacy.erase((), (), found.contacts)
     done = _Carried(asked, [*found.texts, *found.notes], is_repeated)
-    with warehouse.scrubbing(ports.fence) as scrubber:
+    with warehouse.scrubbing(ports.fence_of()) as scrubber:
         done.counts["core.bookings"] = scrubber.scrub_bookings(bookings, items)
     done.counts["journal: deliveries"] = journal.inbox.blank(_in_body(found))
     done.counts["journal: messages"] = journal.erasures.blank_texts(in_text)
@@ -185,7 +185,7 @@ def _carry_out(ports: Ports, asked: Erasure) -> _Carried:
     if not journal.compact():
         done.left.append(_JOURNAL_IS_READ)
     now = ports.clock.now()
-    with warehouse.scrubbing(ports.fence) as scrubber:
+    with warehouse.scrubbing(ports.fence_of()) as scrubber:
         marks = [
             ContactRow(connection_id=c, booking_uuid=b, unit_item_uuid=i, erased_at_utc=now)
             for c, b, i in sorted(found.contacts)
@@ -314,7 +314,7 @@ def _finish(ports: Ports, carried: _Carried, kept_back: str | None) -> Erasure:
     """
     left = [*carried.left, *([kept_back] if kept_back else [])]
     is_done = not left
-    with ports.warehouse.scrubbing(ports.fence) as scrubber:
+    with ports.warehouse.scrubbing(ports.fence_of()) as scrubber:
         # What others have too, such as a common name, is rightly there.
         most_telling = sorted(carried.texts, key=lambda text: "@" not in text)[:_MOST_SEARCHED]
         alone = [text for text in most_telling if not scrubber.repeats(text)]

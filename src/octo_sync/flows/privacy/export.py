@@ -24,7 +24,7 @@ def export(ports: Ports, people: Collection[str], bookings: Collection[str]) -> 
     they are. Of a whole booking everything is given. Rows of `core` are given as they are.
     """
     asked = Erasure(id="0", people=tuple(people), bookings=tuple(bookings), requested_at=ports.clock.now())
-    with ports.privacy.lock, ports.warehouse.scrubbing(ports.fence) as scrubber:
+    with ports.privacy.lock, ports.warehouse.scrubbing(ports.fence_of()) as scrubber:
         found = find(scrubber, ports.privacy, asked)
         kept = [row for row in scrubber.contacts() if row.erased_at_utc is None]
         contacts = [asdict(row) for row in kept if row.key in found.contacts]

@@ -4,6 +4,7 @@ Fresh means: everything in the horizon was verified within a time. Months that h
 what is in quarantine, which is told apart.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -144,6 +145,15 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
+class Working:
+    """A worker of several, and the connections that it works on now."""
+
+    pid: int
+    host: str
+    connections: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NextRun:
     """One schedule: when `serve` runs it next (None: never), when it ran last, and whether a time has passed since then."""
 
@@ -167,6 +177,8 @@ class Status:
     next_runs: list[NextRun] = field(default_factory=list)
     differences: list[DifferenceCount] = field(default_factory=list)
     """What comparisons with other systems found and is open, per reconciliation and bucket."""
+    workers: list[Working] = field(default_factory=list)
+    """Who works on which connection, where several share the project."""
 
 
 def status(
@@ -209,7 +221,17 @@ def status(
     pii = rule(pipeline, journal) if pipeline else None
     next_runs = _next_runs(pipeline, journal, clock.now(), next_time) if pipeline and next_time else []
     differences = journal.reconciliations.counts() if journal else []
-    return Status(list(found.values()), runs[0] if runs else None, running, quarantine, pii, next_runs, differences)
+    workers = _workers(journal, alive) if journal else []
+    last = runs[0] if runs else None
+    return Status(list(found.values()), last, running, quarantine, pii, next_runs, differences, workers)
+
+
+def _workers(journal: Journal, alive: Callable[[int, str], bool]) -> list[Working]:
+    owned: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for name, row in sorted(journal.leases.owners().items()):
+        if alive(row.pid, row.host):
+            owned[row.pid, row.host].append(name)
+    return [Working(pid, host, tuple(names)) for (pid, host), names in owned.items()]
 
 
 def _subjects(pipeline: Pipeline | None, journal: Journal, found: dict[str, ConnectionStatus], clock: Clock) -> None:

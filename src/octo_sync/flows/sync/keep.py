@@ -1,7 +1,7 @@
 """Keep: the copy is kept fresh for as long as the program runs. Timers, worker, settling, publishing, in one loop.
 
 There is no second road: receiver, schedules and upkeep only mark, and the loop works until nothing is due, then sleeps until
-somebody wakes it or something becomes due.
+somebody wakes it or something becomes due. Longer than most modules, because all that the loop does stands in its order.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from math import inf
 from octo_sync.errors import OctoSyncError, ServiceError
 from octo_sync.flows import horizon
 from octo_sync.flows.ports import Ports
-from octo_sync.flows.privacy.erase import Eraser
+from octo_sync.flows.privacy.erase import Eraser, is_due
 from octo_sync.flows.sync.breaker import Trouble
 from octo_sync.flows.sync.compaction import Compactor, thin_deliveries
 from octo_sync.flows.sync.drift import end_missing
@@ -34,6 +34,8 @@ SYNC = "sync now"
 _MINUTE = 60.0
 _PULL_WHILE_SILENT = 900.0
 _LONGEST_SLEEP = 60.0
+_WHILE_OTHERS_WORK = 0.5
+"""Seconds to the next look at connections that owe something, and that others have."""
 _LOOK_AFTER_EVERY = 60.0
 """Seconds between two looks at what nobody notifies about; holds have their own moment."""
 _LEAST_SLEEP = 0.01
@@ -44,6 +46,8 @@ _RUNS = 200
 
 class Keeper:
     """Keeps one project's copy fresh.
+
+    Of several workers one keeps, and the others do what is of the connections that they own, and nothing else.
 
     Args:
         ports: What it works with; it owns the warehouse.
@@ -72,8 +76,14 @@ class Keeper:
         self._actions, self._say = actions or {}, say
         self._time = asyncio.get_running_loop().time
         self._worker = Worker(
-            ports, on_products=self._products_landed, wake=wake, actions=self._actions, meanwhile=self._meanwhile
+            ports,
+            on_products=self._products_landed,
+            wake=wake,
+            actions=self._actions,
+            meanwhile=self._meanwhile,
+            taken=self._taken,
         )
+        self._sharing = self._worker.sharing
         self._compactor = Compactor(ports)
         self._eraser = Eraser(ports)
         self._pulls = Pulls(ports, self._worker, new_run_id)
@@ -147,7 +157,8 @@ class Keeper:
         """
         # Also what a former process had landed and did not come to mark, by the time zones that it knew.
         await asyncio.to_thread(horizon.offered_options, self.ports)
-        await asyncio.to_thread(self._products_landed, set(self.ports.clients))
+        if self._sharing.keeps:
+            await asyncio.to_thread(self._products_landed, set(self.ports.clients))
         try:
             while True:
                 self.wake.clear()
@@ -155,7 +166,8 @@ class Keeper:
                 rest = await self._worker.drain(patient=False)
                 if await self._meanwhile():
                     continue
-                if self._publishing is None:
+                await self._worker.hand_back()
+                if self._sharing.keeps and self._publishing is None:
                     await self._compactor.when_quiet()
                 again = self._worker.given_up_for(self.ports.pipeline.sync.backoff_cap)
                 await self._sleep([wait for wait in (rest, again) if wait is not None])
@@ -166,7 +178,13 @@ class Keeper:
 
     async def _meanwhile(self) -> bool:
         """What must not wait for a quiet moment, because there may be none; whether anything is due because of it."""
-        await self._eraser.when_due(self._published_to_the_end)
+        if not self._sharing.keeps:
+            marked = await asyncio.to_thread(self._look_after)
+            self._say_who_answers()
+            await asyncio.to_thread(self._sharing.tell, self.counts() | {"buried": self._buried})
+            return marked
+        if await asyncio.to_thread(self._may_erase):
+            await self._eraser.when_due(self._published_to_the_end)
         fired = await asyncio.to_thread(self._fire) or await asyncio.to_thread(self._act)
         marked = await asyncio.to_thread(self._look_after)
         # Until the departures of what lands now are marked, they are part of no pull.
@@ -188,6 +206,10 @@ class Keeper:
             await self._publish_when_due()
         await self._tell_what_is_shown()
         return fired or marked
+
+    def _may_erase(self) -> bool:
+        """Whether nothing lands beside an erasure: where others work too, when all that they had was given back. Blocking."""
+        return self.ports.share is None or (is_due(self.ports) and self._sharing.take_all())
 
     def _fire(self) -> bool:
         """Timers that are due become marks; whether there were any. Blocking."""
@@ -230,10 +252,15 @@ class Keeper:
     def _look_after(self) -> bool:
         """Settle absences, mark holds and old bookings; whether anything is due because of it. Blocking."""
         ports = self.ports
-        settled = settle(ports, stopped=[t.connection for t in self._worker.troubles], waited=self._waited)
-        marked, self._buried = settled.marked, self._buried + settled.buried
         now, rows = ports.clock.now(), self._worker.lander.totals.rows
-        is_time = self._time() - self._looked_after_at >= _LOOK_AFTER_EVERY
+        is_time = self._sharing.keeps and self._time() - self._looked_after_at >= _LOOK_AFTER_EVERY
+        if is_time and ports.share is not None:
+            # Whoever had landed what proves a deletion may have ended before it was carried out.
+            for name in {a.connection for a in ports.warehouse.absences()} & ports.clients.keys():
+                self._sharing.take(name)
+        stopped, others = [t.connection for t in self._worker.troubles], self._sharing.others
+        settled = settle(ports, stopped=stopped, others=others, waited=self._waited)
+        marked, self._buried = settled.marked, self._buried + settled.buried
         if is_time or rows != self._rows_looked_after or (self._next_hold and now >= self._next_hold):
             self._rows_looked_after = rows
             # A connection that was taken out of the pipeline keeps its rows, and nobody can ask for them.
@@ -280,7 +307,8 @@ class Keeper:
         return bool(self.ports.mark(subjects, Source.TIMER))
 
     def _is_due(self) -> bool:
-        working = self.ports.clients.keys() - {t.connection for t in self._worker.troubles}
+        working = {name for name in self.ports.clients if self._sharing.may(name)}
+        working -= {t.connection for t in self._worker.troubles}
         return any(b.due and b.connection in working for b in self.ports.journal.subjects.backlog())
 
     def _products_landed(self, connections: set[str]) -> None:
@@ -291,6 +319,11 @@ class Keeper:
             for row in self.ports.journal.subjects.rows(connection, SubjectKind.AVAILABILITY)
         }
         self.ports.mark(horizon.missing_availability(self.ports, connections, known), Source.SCHEDULE)
+
+    def _taken(self, connection: str) -> None:
+        """What a former owner of it had landed and did not come to mark. Blocking, from the worker."""
+        horizon.offered_options(self.ports)
+        self._products_landed({connection})
 
     def _say_who_answers(self) -> None:
         """Services that do not answer, or refuse us, are news once; that they answer again too."""
@@ -347,7 +380,9 @@ class Keeper:
     def _to_show(self) -> tuple[int, ...]:
         """Differs when readers would see something else: rows, deletions, what a pull verified, comparisons of any process."""
         revision = self.ports.journal.reconciliations.revision()
-        return self._worker.lander.totals.rows, self._buried, self._pulls.ended, revision
+        elsewhere = self._sharing.elsewhere()
+        landed = self._worker.lander.totals.rows + elsewhere.get("rows_written", 0)
+        return landed, self._buried + elsewhere.get("buried", 0), self._pulls.ended, revision
 
     async def _publish(self) -> None:
         """Build marts, run checks, swap the read copy. A failure is written down and tried again, the old copy stays."""
@@ -390,7 +425,9 @@ class Keeper:
             self._next_hold,
         ]
         waits += [(m - now).total_seconds() for m in moments if m is not None]
-        waits += [self._looked_after_at + _LOOK_AFTER_EVERY - self._time(), _LONGEST_SLEEP]
+        if self._sharing.keeps:
+            waits.append(self._looked_after_at + _LOOK_AFTER_EVERY - self._time())
+        waits.append(_WHILE_OTHERS_WORK if self._sharing.is_waiting else _LONGEST_SLEEP)
         if self._owes_readers and self._was_pulled and self._publishing is None:
             waits.append(self._publish_in())
         if self.wake.is_set():

@@ -38,11 +38,17 @@ class Totals:
 class Lander:
     """Collects fetched subjects and lands them, one batch at a time, in a thread of its own.
 
-    `broke` is told of an answer that could not be read.
+    `broke` is told of an answer that could not be read. `products`, where several workers share the project, is called with
+    the connections of product documents before these are clean: another worker may find nothing owed and take it for the end.
     """
 
-    def __init__(self, ports: Ports, broke: Callable[[Claim, Exception], object]) -> None:
-        self._ports, self._broke = ports, broke
+    def __init__(
+        self,
+        ports: Ports,
+        broke: Callable[[Claim, Exception], object],
+        products: Callable[[set[str]], object] | None = None,
+    ) -> None:
+        self._ports, self._broke, self._products = ports, broke, products
         self._waiting: list[Fetched] = []
         self._size, self._since = 0, 0.0
         self.landing: asyncio.Task[None] | None = None
@@ -53,6 +59,13 @@ class Lander:
         self.products_changed: set[str] = set()
         """Connections whose product documents landed since it was last cleared."""
         self._lands_products = False
+        self._landed_of: frozenset[str] = frozenset()
+
+    @property
+    def connections(self) -> set[str]:
+        """The connections of which something waits, is being landed, or has landed and was not told of."""
+        landing = self._landed_of if self.busy else ()
+        return {f.claim.subject.connection for f in self._waiting} | set(landing) | self.products_changed
 
     @property
     def full(self) -> bool:
@@ -92,6 +105,7 @@ class Lander:
         self.check()
         if self._waiting:
             batch, self._waiting, self._size = self._waiting, [], 0
+            self._landed_of = frozenset(f.claim.subject.connection for f in batch)
             self._lands_products = any(f.claim.subject.kind in _PRODUCTS for f in batch)
             self.landing = asyncio.create_task(self._land_to_the_end(batch))
 
@@ -110,7 +124,7 @@ class Lander:
 
     async def _land(self, batch: Sequence[Fetched]) -> None:
         try:
-            report, batch, broken = await asyncio.to_thread(land, self._ports, batch)
+            report, batch, broken = await asyncio.to_thread(land, self._ports, batch, self._products)
         except RowsRefused as error:
             await self._find_refused(batch, error)
             return
@@ -146,7 +160,9 @@ class Lander:
         )
 
 
-def land(ports: Ports, batch: Sequence[Fetched]) -> tuple[LandingReport, list[Fetched], list[tuple[Claim, Exception]]]:
+def land(
+    ports: Ports, batch: Sequence[Fetched], products: Callable[[set[str]], object] | None = None
+) -> tuple[LandingReport, list[Fetched], list[tuple[Claim, Exception]]]:
     """Commit one batch: warehouse first, journal after; what landed as it was read, and what could not be read. Blocking.
 
     Raises:
@@ -159,7 +175,7 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> tuple[LandingReport, list[Fe
         settings = ports.pipeline.sync
         landing = Landing(
             run_id=ports.run_id,
-            fence=ports.fence,
+            fence=ports.fence_of({f.claim.subject.connection for f in batch}),
             now=ports.clock.now(),
             answered=ports.order.apply([f.answered for f in batch]),
             guard=Guard(settings.deletion_rows, settings.deletion_share),
@@ -189,6 +205,9 @@ def land(ports: Ports, batch: Sequence[Fetched]) -> tuple[LandingReport, list[Fe
     _let_out(ports, batch)
     # Before the others are clean: a kill in between must not lose it.
     ports.mark(report.differing, Source.REPAIR)
+    of_products = {f.claim.subject.connection for f in batch if f.claim.subject.kind in _PRODUCTS}
+    if products and of_products:
+        products(of_products)
     ports.journal.subjects.landed([f.claim for f in batch], run_id=ports.run_id)
     log.info(
         "action=land run=%s subjects=%d unchanged=%d rows=%d stale=%d differing=%d",

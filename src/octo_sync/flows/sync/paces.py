@@ -20,6 +20,8 @@ log = logging.getLogger("octo_sync")
 
 _PACE = "pace"
 """The journal's setting of a connection whose service permits so many requests in so many seconds, and since when."""
+_ASKED = "asked lately"
+"""The journal's setting of a connection that several workers share: how much of its pace is used up, when, and by whom."""
 _FORGOTTEN = timedelta(days=1)
 """After which it is found out anew: it may have been taken for what it is not, and services change their mind, too."""
 _AFRESH = timedelta(hours=1)
@@ -53,17 +55,34 @@ class Paces:
     """The paces of one run's connections."""
 
     def __init__(self, ports: Ports) -> None:
-        self._ports, self._noted_at = ports, -inf
+        self._ports, self._noted_at, self._time = ports, -inf, asyncio.get_running_loop().time
+        self._asked: dict[str, int] = {}
         self._known = {name: _noted(ports.journal, name, ports.clock) for name in ports.clients}
+
+    def take(self, connection: str) -> None:
+        """Go on with what the former owner of a connection found out. Blocking."""
+        self._known[connection] = _noted(self._ports.journal, connection, self._ports.clock)
+        budget = self._ports.clients[connection].budget
+        budget.pace = self._known[connection][0]
+        asked = json.loads(self._ports.journal.settings.get(_ASKED, connection=connection) or "null")
+        if asked is None or asked["by"] == self._ports.run_id:
+            return
+        age = self._ports.clock.now() - datetime.fromisoformat(asked["at"])
+        if (permits := budget.permits) and age < timedelta(seconds=permits.seconds):
+            budget.charge(asked["requests"], self._time())
 
     def note(self, kinds: Collection[SubjectKind], *, at_once: bool = False) -> None:
         """Remember what was found out, and say when what is owed of `kinds` will be done; about once a second. Blocking."""
-        now = asyncio.get_running_loop().time()
+        now = self._time()
         if now - self._noted_at < _EVERY and not at_once:
             return
         self._noted_at = now
         for name, client in self._ports.clients.items():
-            self._remember(name, client)
+            if self._ports.share is None:
+                self._remember(name, client)
+            elif name in self._ports.share.owned:
+                self._remember(name, client)
+                self._note_asked(name, client)
         self._expect(kinds)
 
     def _remember(self, name: str, client: "OctoClient") -> None:
@@ -79,6 +98,14 @@ class Paces:
         if pace != known:
             log.info("action=pace run=%s connection=%s permits=%s", self._ports.run_id, name, pace)
         self._known[name] = pace, now
+
+    def _note_asked(self, name: str, client: "OctoClient") -> None:
+        """What the next owner of the connection has to count as its own."""
+        asked = client.budget.asked(self._time())
+        if asked and asked != self._asked.get(name):
+            self._asked[name] = asked
+            said = {"requests": asked, "at": self._ports.clock.now().isoformat(), "by": self._ports.run_id}
+            self._ports.journal.settings.set(_ASKED, json.dumps(said), connection=name)
 
     def _expect(self, kinds: Collection[SubjectKind]) -> None:
         progress = self._ports.progress

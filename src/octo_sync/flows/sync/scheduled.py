@@ -61,8 +61,13 @@ class Pulls:
             "requests": sum(client.stats.requests for client in clients),
         }
 
+    def _so_far(self) -> dict[str, int]:
+        """The same with what other workers did."""
+        elsewhere = self._worker.sharing.elsewhere()
+        return {name: count + elsewhere.get(name, 0) for name, count in self.counts().items()}
+
     def _counts_of(self, pull: _Pull) -> dict[str, int]:
-        return {name: count - pull.before[name] for name, count in self.counts().items()}
+        return {name: count - pull.before[name] for name, count in self._so_far().items()}
 
     def begin(self, part: str, connections: Collection[str] | None = None) -> int:
         """Mark what a schedule asks for, of all connections or of some, as a run of its own; how many subjects. Blocking.
@@ -83,7 +88,7 @@ class Pulls:
         ports.journal.runs.start(
             "pull", ports.pipeline.name, run_id=run_id, fence=ports.fence, options={"part": part, "by": ports.run_id}
         )
-        before = self.counts()
+        before = self._so_far()
         number = ports.journal.subjects.mark(subjects, Source.SCHEDULE)
         self._open.append(_Pull(run_id, part, number, before))
         log.info("action=pull run=%s part=%s subjects=%d", run_id, part, len(subjects))

@@ -91,20 +91,33 @@ def decide(
 
 
 def settle(
-    ports: Ports, *, stopped: Sequence[str] = (), waited: MutableMapping[Subject, float] | None = None
+    ports: Ports,
+    *,
+    stopped: Sequence[str] = (),
+    others: Collection[str] = (),
+    waited: MutableMapping[Subject, float] | None = None,
 ) -> Settled:
     """Take one step. Blocking.
+
+    Of `others`, connections that another worker owns, nothing is touched.
 
     What is held goes to quarantine as `deletions-held` and stays missed, so that `--allow-deletions` can go on from there.
 
     `waited` is the caller's, for who takes steps without an end: how long each second proof was waited for last. A look that
     proves nothing, because its answer is never whole, is then repeated ever more seldom.
     """
-    let_through(ports)
+    keeps = ports.share is None or ports.share.keeps
+    if keeps:
+        let_through(ports)
     quarantined = ports.journal.quarantine.entries()
-    tell_missing(ports, quarantined)
-    absences = [a for a in ports.warehouse.absences() if a.connection not in stopped and a.connection in ports.clients]
-    acts = ports.journal.acts.waiting(ALLOW)
+    if keeps:
+        tell_missing(ports, quarantined)
+    left_alone = {*stopped, *others}
+    absences = [
+        a for a in ports.warehouse.absences() if a.connection not in left_alone and a.connection in ports.clients
+    ]
+    acts = [act for act in ports.journal.acts.waiting(ALLOW) if act.about not in others]
+    quarantined = [q for q in quarantined if q.connection not in others]
     if not absences and not acts and not any(q.resource == HELD for q in quarantined):
         return Settled()
     allowed = {(act.about, act.key): act.text for act in acts}
@@ -125,7 +138,9 @@ def settle(
         # What a person has allowed says nothing about what may go next.
         note_rows_lost(ports, Counter(each for each in tables if each not in allowed))
         with ports.privacy.lock:  # not between the reading of an answer and its landing
-            buried = ports.warehouse.bury(plan.bury, now=ports.clock.now(), fence=ports.fence)
+            buried = ports.warehouse.bury(
+                plan.bury, now=ports.clock.now(), fence=ports.fence_of({a.connection for a in plan.bury})
+            )
         gone = [a for a in plan.bury if a.ask.kind in (SubjectKind.BOOKING, SubjectKind.PRODUCT)]
         _forget(ports, gone)
         log.info("action=bury run=%s proven=%d rows=%d", ports.run_id, len(plan.bury), buried)

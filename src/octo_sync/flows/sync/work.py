@@ -2,6 +2,7 @@
 
 Fetches run side by side within each connection's limits while one batch lands; a full batch waits for the landing before
 it, so memory is bounded. Whatever fails is written down with its reason and tried again later; it never stops the others.
+Longer than most modules, because claims, fetches and landings of one loop share its state.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from octo_sync.flows.sync.breaker import Health, Throttle, Trouble
 from octo_sync.flows.sync.fetch import Fetched, Fetcher
 from octo_sync.flows.sync.land import Lander
 from octo_sync.flows.sync.paces import Paces
+from octo_sync.flows.sync.sharing import Sharing
 from octo_sync.model import Claim, Source, Subject, SubjectKind
 
 log = logging.getLogger("octo_sync")
@@ -48,7 +50,8 @@ class Worker:
     `failed` holds the subjects whose last try in this run failed, and why. `on_products` is called, in a thread, with the
     connections whose product documents have landed. `wake` is set by whoever marked something urgent: what has not been
     begun yet is then chosen anew, by priority. `actions` make subjects clean that have no rows to land. `meanwhile` is
-    called about once a second however long a drain takes.
+    called about once a second however long a drain takes. `taken` is called, in a thread, with each connection that it shares
+    with other workers and takes.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Worker:
         wake: asyncio.Event | None = None,
         actions: Mapping[SubjectKind, Callable[[Claim], Awaitable[None]]] | None = None,
         meanwhile: Callable[[], Awaitable[object]] | None = None,
+        taken: Callable[[str], object] = lambda _: None,
     ) -> None:
         self.ports = ports
         self._meanwhile, self._meanwhile_at = meanwhile, -inf
@@ -69,13 +73,15 @@ class Worker:
         self._throttle = Throttle(ports.pipeline.webhooks.rest)
         self._on_products = on_products
         self.failed: dict[Subject, str] = {}
-        self.lander = Lander(ports, self._broke)
+        self.lander = Lander(ports, self._broke, None if ports.share is None else on_products)
         self._fetcher = Fetcher(ports)
         self._health = {name: Health() for name in ports.clients}
         self._tasks: dict[asyncio.Task[Fetched | None], Claim] = {}
         self.without_products: set[str] = set()
         """Connections whose product list was refused."""
         self._paces = Paces(ports)
+        self._taken = taken
+        self.sharing = Sharing(ports, self.kinds, self._take)
         self.looked_at = ports.clock.now()
         """When it last looked whether anything is due."""
 
@@ -110,6 +116,7 @@ class Worker:
         """
         self._fetcher.forget_refused()
         try:
+            await self._share()
             while True:
                 await self._tell()
                 await self._do_meanwhile()
@@ -121,6 +128,8 @@ class Worker:
                     # Not for the landing alone: what is marked meanwhile is fetched beside it.
                     await self._wait()
                 elif not self.lander.products_changed and await self._nothing_left(patient=patient):
+                    if await self._share():
+                        continue
                     self._paces.note(self.kinds, at_once=True)
                     return self._throttle.first(asyncio.get_running_loop().time())
         finally:
@@ -130,7 +139,34 @@ class Worker:
         now = asyncio.get_running_loop().time()
         if self._meanwhile and now - self._meanwhile_at >= _MEANWHILE_EVERY:
             self._meanwhile_at = now
+            await self._share()
             await self._meanwhile()
+
+    async def _share(self) -> bool:
+        """Own the connections that are to be worked on, where others work too; whether there is one more."""
+        if self.ports.share is None:
+            return False
+        stopped = [name for name, health in self._health.items() if health.stopped]
+        taken = await asyncio.to_thread(self.sharing.renew, self._busy, stopped)
+        for name, health in self._health.items():
+            if not self.sharing.may(name):
+                self.ports.journal.subjects.release([claim for claim, _ in health.claimed])
+                health.claimed.clear()
+        return taken
+
+    async def hand_back(self) -> None:
+        """Leave to other workers what owes nothing now."""
+        if self.ports.share is not None:
+            await asyncio.to_thread(self.sharing.hand_back, self._busy)
+
+    @property
+    def _busy(self) -> set[str]:
+        claimed = {name for name, health in self._health.items() if health.claimed}
+        return {claim.subject.connection for claim in self._tasks.values()} | claimed | self.lander.connections
+
+    def _take(self, connection: str) -> None:
+        self._paces.take(connection)
+        self._taken(connection)
 
     async def _claim(self) -> None:
         """Take as many claims as the connections have room for; none while memory is full."""
@@ -144,7 +180,7 @@ class Worker:
         now = asyncio.get_running_loop().time()
         for name, health in self._health.items():
             room = self.ports.connection(name).limits.concurrency * 2 - health.in_flight
-            if health.stopped or room <= 0:
+            if health.stopped or room <= 0 or not self.sharing.may(name):
                 continue
             if not health.claimed or health.waits:
                 claims = self.ports.journal.subjects.claim(
@@ -325,7 +361,9 @@ class Worker:
     async def _nothing_left(self, *, patient: bool) -> bool:
         """Whether to stop: nothing is dirty, or only what no connection can do now. The patient wait for what is due later."""
         looked_at = self.looked_at = self.ports.clock.now()
-        open_connections = [name for name, health in self._health.items() if not health.stopped]
+        open_connections = [
+            name for name, health in self._health.items() if not health.stopped and self.sharing.may(name)
+        ]
         if not open_connections:
             return True
         owed = [

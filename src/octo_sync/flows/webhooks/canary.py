@@ -9,13 +9,16 @@ import json
 import logging
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from octo_sync.errors import OctoSyncError, RequestRefused
 from octo_sync.flows.ports import Ports
 from octo_sync.journal import Journal
 from octo_sync.octo import endpoints
-from octo_sync.octo.client import OctoClient
+
+if TYPE_CHECKING:
+    from octo_sync.octo.client import OctoClient
 
 log = logging.getLogger("octo_sync")
 
@@ -117,7 +120,7 @@ async def _note(journal: Journal, connection: str, canary: Canary) -> Canary:
     return canary
 
 
-async def _hold(client: OctoClient, product_id: str, ports: Ports) -> str:
+async def _hold(client: "OctoClient", product_id: str, ports: Ports) -> str:
     """The uuid of a hold of one ticket on the next departure that has room."""
     product = (await client.ask(endpoints.product(product_id))).record
     option = next((each for each in product.options if each.default is True), next(iter(product.options), None))
@@ -143,7 +146,7 @@ async def _hold(client: OctoClient, product_id: str, ports: Ports) -> str:
     return (await client.ask(call)).record.uuid
 
 
-async def _release(client: OctoClient, uuid: str) -> None:
+async def _release(client: "OctoClient", uuid: str) -> None:
     """Cancel the hold, by whichever of the two ways the service knows; else it expires."""
     try:
         try:

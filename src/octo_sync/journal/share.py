@@ -1,0 +1,139 @@
+"""Several workers of one project, each on connections of its own, where journal and warehouse are on a server."""
+
+import os
+import socket
+from typing import cast
+
+from sqlalchemy import select, update
+
+from octo_sync.errors import LeaseHeld
+from octo_sync.journal.faults import translated
+from octo_sync.journal.lease import KILLED, Lease, Leases
+from octo_sync.journal.models import Run, columns, to_text
+from octo_sync.journal.postgres import PostgresServer, SessionLease
+from octo_sync.journal.store import SHARED, Store
+
+_KEEPER = "keeper"
+_TAKE = """
+INSERT INTO leases (name, fence, owner, pid, host, acquired_at, released_at)
+SELECT CAST(?1 AS TEXT), max(fence) + 1, ?2, ?3, ?4, ?5, NULL FROM leases WHERE true
+ON CONFLICT (name) DO UPDATE SET fence = excluded.fence, owner = excluded.owner, pid = excluded.pid, host = excluded.host,
+  acquired_at = excluded.acquired_at, released_at = NULL
+RETURNING fence
+"""
+
+
+class Share(Lease):
+    """The right to work on the project beside others: on the connections that were taken, and on nothing else.
+
+    One of the workers **keeps**: it does what belongs to the copy as a whole. The locks are of the server and of one session,
+    so that whoever dies leaves everything at once. Each connection has a **fence** of its own, higher than any before, for the
+    worker that does not know that its session has ended.
+
+    Every call raises LeaseHeld when the session has ended.
+    """
+
+    def __init__(self, store: Store, lock: SessionLease, owner: str) -> None:
+        self._store, self._session, self._owner = store, lock, owner
+        self.keeps = lock.hold(_KEEPER)
+        # Of one who does not keep it tells its runs from others', and that it was given out wakes the others.
+        super().__init__(Leases(store), lock, self._noted("writer") if self.keeps else self._numbered())
+        lock.hold(_living(self.fence))
+        store.fence, store.shares = self.fence, {}
+        self._close_killed()
+
+    @property
+    def owned(self) -> dict[str, int]:
+        """The fence of each connection that is ours."""
+        return self._store.shares or {}
+
+    def take(self, connection: str) -> bool:
+        """Own a connection from now on; False when another worker does."""
+        if connection in self.owned:
+            return True
+        if self._store.shares is None or not self._session.hold(f"{SHARED}{connection}"):
+            return False
+        try:
+            was_left = connection in self._leases.owners()
+            self._store.shares[connection] = self._noted(f"{SHARED}{connection}")
+            if was_left:
+                self._close_killed()
+        except BaseException:
+            self._session.drop(f"{SHARED}{connection}")
+            raise
+        return True
+
+    def give(self, connection: str) -> None:
+        """Own it no longer. Nothing of it may be on its way."""
+        self._sign_off(connection, self.owned.pop(connection))
+        self._session.drop(f"{SHARED}{connection}")
+
+    def workers(self) -> int:
+        """How many work on the project now, this one too."""
+        return self._session.holders()
+
+    def may_keep(self) -> bool:
+        """Whether nobody does what belongs to the copy as a whole."""
+        is_free = self._session.hold(_KEEPER)
+        if is_free:
+            self._session.drop(_KEEPER)
+        return is_free
+
+    def release(self) -> None:
+        """Give everything back. Twice is fine."""
+        owned, self._store.shares = self.owned, None
+        try:
+            for connection, fence in owned.items():
+                self._sign_off(connection, fence)
+        finally:
+            super().release()
+            if self._store.fence == self.fence:
+                self._store.fence = None
+
+    def _sign_off(self, connection: str, fence: int) -> None:
+        now, name = to_text(self._store.clock.now()), f"{SHARED}{connection}"
+        self._store.change("UPDATE leases SET released_at = ? WHERE name = ? AND fence = ?", now, name, fence)
+
+    def _numbered(self) -> int:
+        with self._store.writing() as connection:
+            return self._store.next_number(connection)
+
+    def _noted(self, name: str) -> int:
+        """The next fence, with a name-plate."""
+        given = name, self._owner, os.getpid(), socket.gethostname(), to_text(self._store.clock.now())
+        with self._store.writing() as connection:
+            return int(connection.exec_driver_sql(_TAKE, given).scalar_one())
+
+    def _close_killed(self) -> None:
+        """Runs of workers that live no more are over."""
+        run = columns(Run)
+        for (fence,) in self._store.ask(select(run.fence).where(run.status == "running").distinct()):
+            if fence == self.fence or not self._session.hold(_living(fence)):
+                continue
+            killed = {"status": "killed", "ended_at": self._store.clock.now(), "error": KILLED}
+            self._store.change(update(Run).where(run.fence == fence, run.status == "running").values(**killed))
+            self._session.drop(_living(fence))
+
+
+def _living(fence: int) -> str:
+    """What the lock of a worker is called that lives."""
+    return f"worker {fence}"
+
+
+def join(store: Store, *, owner: str) -> Share:
+    """Work on the project beside others. Its journal is on a server.
+
+    Raises:
+        LeaseHeld: A command has it for itself; the sentence names it.
+    """
+    leases = Leases(store)
+    lock = SessionLease(cast("PostgresServer", store.database))
+    with translated(store.name):
+        taken = lock.acquire(shared=True)
+    if not taken:
+        raise LeaseHeld(leases.holder())
+    try:
+        return Share(store, lock, owner)
+    except BaseException:
+        lock.release()
+        raise

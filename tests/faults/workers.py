@@ -1,0 +1,100 @@
+"""A project that several workers share, on PostgreSQL."""
+
+import contextlib
+from collections import Counter
+
+import psycopg
+from tests.faults.serving import TOKEN, Copy, Program, until
+
+from octo_sync.tables import all_tables
+
+NAMES = [f"shop{number}" for number in range(6)]
+
+
+class Workers(Copy):
+    """A project of several connections, journal and warehouse in one database; the workers are processes of its directory."""
+
+    def __init__(self, directory, sandbox, address, *, names=NAMES, still=2000, concurrency=1):
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory, self.sandbox, self.address, self.names = directory, sandbox, address, names
+        self.log = directory / "serve.log"
+        connections = "".join(
+            f'[connections.{name}]\nbase_url = "{sandbox.base_url}"\n'
+            f'token = {{ env = "OCTO_TEST_TOKEN_UNSET", default = "{TOKEN}" }}\n'
+            f"[connections.{name}.limits]\nconcurrency = {concurrency}\n"
+            for name in names
+        )
+        (directory / "pipeline.toml").write_text(
+            f'name = "copy"\ndestination = "{address}"\njournal = "{address}?tcp_user_timeout={still}"\n'
+            '[horizon]\nbookings = "-30d..+60d"\navailability = "0d..+60d"\nnear = "0d..+10d"\n'
+            f'{connections}[sync]\nconfirm_after = ["0.5s"]\nbackoff = "0.2s"\nbackoff_cap = "2s"\n'
+            '[publish]\nevery = "0.5s"\n'
+        )
+        self._numbers = iter(range(100))
+
+    def worker(self):
+        """A worker with a log of its own."""
+        log = self.directory / f"worker-{next(self._numbers)}.log"
+        return Program("serve", "-p", "pipeline.toml", "--only", "worker", cwd=self.directory, log=log)
+
+    def ask(self, sql, *parameters):
+        with psycopg.connect(self.address, options="-c search_path=journal", autocommit=True) as session:
+            return session.execute(sql, parameters).fetchall()
+
+    def journal(self, sql, *parameters):
+        with contextlib.suppress(psycopg.errors.UndefinedTable):
+            return self.ask(sql, *parameters)
+        return []
+
+    def owners(self):
+        """Connection → process of who owns it now."""
+        return dict(
+            self.journal(
+                "select substr(name, 12), pid from leases where name like 'connection %%' and released_at is null"
+            )
+        )
+
+    def until_clean(self, within=60.0):
+        done = "select count(distinct connection) from subjects where kind = 'availability' and landed_seq > 0"
+        until(lambda: self.number(done) == len(self.names) and self.owed() == 0, within, self.said)
+
+    def said(self):
+        return "\n".join(
+            f"{log.name}\n{log.read_text()[-2000:]}" for log in sorted(self.directory.glob("worker-*.log"))
+        )
+
+    def rows(self):
+        """Everything that has landed, without when and by which run it was seen."""
+        return {
+            table.full_name: Counter(self.ask(f"select {', '.join(compared(table))} from {landed(table)}"))
+            for table in all_tables()
+            if table.full_name.startswith(("core.", "private.booking"))
+        }
+
+    def runs(self):
+        """How runs of workers ended, or that they did not."""
+        return Counter(status for (status,) in self.ask("select status from runs where command = 'serve'"))
+
+    def landed_in(self, run):
+        """What was seen last in a run, and when."""
+        return set(
+            self.ask(
+                "select connection_id, resource, key, verified_at_utc from landing.coverage where run_id = %s", run
+            )
+        )
+
+    def published(self):
+        return self.number("select count(*) from marts.fct_bookings") if self.ask(THERE) else 0
+
+
+THERE = "select 1 from pg_class where relnamespace = to_regnamespace('marts') and relname = 'fct_bookings'"
+
+
+def compared(table):
+    """The columns but those that say when a copy saw something, and a hash with the project's own secret."""
+    own = {"valid_from_utc", "valid_to_utc", "verified_at_utc", "contact_key"}
+    return [c.name for c in table.columns if c.name not in own]
+
+
+def landed(table):
+    return table.full_name.replace("core.", "landing.")
