@@ -199,6 +199,11 @@ async def test_where_nothing_runs_the_page_says_that_nothing_can_sync(acting):
     assert "start octo-sync serve" in section(page, "acts")
 
 
+def counts(*pages):
+    shown = {name: values[0] for page in pages for name, values in tiles(page).items()}
+    return [shown.get(name) for name in ("recon-1-open", "recon-1-accepted", "recon-1-mismatched", "differences")]
+
+
 BOTH = [["retail_amount · gross", ["80.00"], ["90.00", "—"], True], ["product <b>", ["Tour"], ["—", "Tour"], False]]
 
 
@@ -225,6 +230,16 @@ def compared(changed):  # noqa: F811 - the fixture
 
 
 async def test_a_difference_has_both_rows_and_is_decided_on_its_page(acting, journal, compared):
+    with duckdb.connect(compared / READ) as copy:
+        copy.execute(
+            "update ops.recon_results set booking_uuid = (select booking_uuid from core.bookings where connection_id = 'main' "
+            "and supplier_reference is not null order by all limit 1) where recon_key = ?",
+            [GROSS.key],
+        )
+        uuid, reference = copy.execute(
+            "select booking_uuid, supplier_reference from core.bookings join (select distinct booking_uuid from "
+            "ops.recon_results) using (booking_uuid)"
+        ).fetchone()
     dashboard = acting(compared)
     path = f"/difference?{urlencode({'name': 'ledger', 'key': GROSS.key})}"
     page = (await dashboard.ask("GET", path, headers=ANA)).text
@@ -232,7 +247,7 @@ async def test_a_difference_has_both_rows_and_is_decided_on_its_page(acting, jou
         ["retail_amount · gross", "80.00", "90.00", "—", "differs"],
         ["product <b>", "Tour", "—", "Tour", ""],
     ]
-    assert "booking?find=main%7Cu-1" in page
+    assert re.findall(r'booking\?find=main%7C([^"&]*)[^>]*>(?:<[^>]*>)*([^<]*)<', page) == [(uuid, reference)]
     found = forms(page)
     assert found.keys() == {"Accept", "Assign", "Comment"}
     for button, typed in (("Accept", "Paid in cash."), ("Assign", "Ben"), ("Comment", "<b>Asked</b> them.")):
@@ -241,13 +256,38 @@ async def test_a_difference_has_both_rows_and_is_decided_on_its_page(acting, jou
     (row,) = journal.reconciliations.acceptances("ledger")
     assert (row.key, row.note, row.accepted_by, row.until) == (GROSS.key, "Paid in cash.", "Ana", None)
     page = (await dashboard.ask("GET", path, headers=ANA)).text
+    assert "State accepted" in " ".join(plain(page).split())
+    assert "by Ana: Paid in cash." in plain(page)
     assert "Assigned to Ben" in plain(page)
+    found = forms(page)
+    assert found.keys() == {"Withdraw the acceptance", "Assign", "Comment"}
+    whole, start = [(await dashboard.ask("GET", path, headers=ANA)).text for path in ("/reconcile", "/")]
+    assert {row[0]: row[9] for row in table(whole, "Open differences of ledger")} == {"b-2": "—", "b-3": "—"}
+    assert [row[0] for row in table(whole, "Accepted differences of ledger")] == [GROSS.key]
+    assert counts(whole, start) == ["2", "1", None, "2"]
+    await post(dashboard, found["Withdraw the acceptance"])
+    whole, start = [(await dashboard.ask("GET", path, headers=ANA)).text for path in ("/reconcile", "/")]
+    assert {row[0]: row[9] for row in table(whole, "Open differences of ledger")}[GROSS.key] == "Ben"
+    assert counts(whole, start) == ["3", None, "1", "3"]
+    page = (await dashboard.ask("GET", path, headers=ANA)).text
+    assert "State open" in " ".join(plain(page).split())
+    assert "Accept" in forms(page)
     assert [row[1:] for row in table(page, "What people did")] == [
+        ["Ana", "withdraw", ""],
         ["Ana", "comment", "<b>Asked</b> them."],
         ["Ana", "assign", "Ben"],
         ["Ana", "accept", "Paid in cash."],
     ]
     assert "<b>Asked" not in page
+
+
+@pytest.mark.parametrize(("until", "open_now"), [("2026-11-20", "2"), ("2026-11-19", "3")])
+async def test_an_acceptance_holds_up_to_its_last_day(acting, journal, compared, until, open_now):
+    journal.reconciliations.accept(
+        "ledger", GROSS.key, note="Paid.", by="Ben", until=dt.date.fromisoformat(until), now=NOON
+    )
+    page = (await acting(compared).ask("GET", "/", headers=ANA)).text
+    assert tiles(page)["differences"][0] == open_now
 
 
 async def test_what_was_accepted_is_listed_with_its_reason_and_counted_as_open_nowhere(shown, compared):
@@ -274,6 +314,9 @@ async def test_what_was_accepted_is_listed_with_its_reason_and_counted_as_open_n
 
 
 async def test_a_bucket_and_a_currency_lead_to_their_differences(shown, compared):
+    with duckdb.connect(compared / READ) as copy:
+        copy.execute("update ops.recon_results set day = '2026-11-08' where recon_key = 'b-2'")
+        copy.execute("update ops.recon_results set day = '2026-12-08' where recon_key = 'b-3'")
     dashboard = shown(compared, now=lambda: NOON + dt.timedelta(hours=1))
     page = await dashboard.text("/reconcile")
     (address,) = {
@@ -283,6 +326,7 @@ async def test_a_bucket_and_a_currency_lead_to_their_differences(shown, compared
     for query, keys in (
         ("bucket=missing_here", {"b-2", "b-3"}),
         ("currency=EUR", {"b-2", GROSS.key}),
+        ("first=2026-11-08&last=2026-11-08", {"b-2"}),
         ("", {"b-2", "b-3", GROSS.key}),
     ):
         page = await dashboard.text(f"/reconcile?name=ledger&{query}")

@@ -1,19 +1,26 @@
 """The page Bookings: who is in the list, what the list comes to, and that a single booking is found from it."""
 
+import datetime as dt
 from urllib.parse import urlencode
 
 import pytest
-from tests.dashboard.test_pages import ask, table
+from tests.dashboard.test_pages import ask, table, tiles
 from tests.dashboard.test_today import links
 
+from octo_sync.dashboard.links import bookings_page
 from octo_sync.flows import wording
 
+DAY = dt.date(2026, 11, 1)
 CHOSEN = {
     "sold": "is_sold and travel_date between '2026-11-01' and '2026-11-30'",
+    "made": "was_sold and booking_date between '2026-11-01' and '2026-11-30'",
+    "lost": "was_sold and is_cancelled and booking_date between '2026-11-01' and '2026-11-30'",
+    "deferred": "was_sold and booking_date <= '2026-11-30' and travel_date > '2026-11-30' "
+    "and coalesce(cancelled_date, '9999-01-01') > '2026-11-30'",
     "cancelled": "was_sold and is_cancelled and cancelled_date between '2026-11-01' and '2026-11-30'",
     "open": "is_sold and travel_date is null",
 }
-NAME = "coalesce(supplier_reference, booking_uuid)"
+NAME = "coalesce(supplier_reference, reseller_reference, booking_uuid)"
 
 
 @pytest.mark.parametrize("kind", CHOSEN)
@@ -35,6 +42,24 @@ async def test_a_list_has_exactly_its_bookings_and_its_sums(shown, published, ki
     ]
     (first, *_) = links(page, "booking.find=")
     assert listed[0][0] in await shown().text(f"/{first}")
+
+
+async def test_the_numbers_of_overview_and_cancellations_lead_to_their_bookings(shown):
+    dashboard = shown()
+    (address,) = set(links(page := await dashboard.text("/"), r"bookings\?kind=made"))
+    assert len(table(await dashboard.text(f"/{address}"), "Bookings")) == int(tiles(page)["bookings"][0]) > 0
+    page = await dashboard.text("/cancellations?first=2026-10-10&last=2026-11-15")
+    behind = [int(tiles(page)["cancelled"][1].split()[0])]
+    for row in table(page, "Share cancelled, by month of booking and channel"):
+        behind += [int(row[2]), int(row[3])]
+    for row in table(page, "Share cancelled, by product"):
+        # No list is of the bookings of no product alone.
+        behind += [int(row[2]), int(row[3])] if row[0] != "—" else []
+    addresses = links(page, "bookings.kind=(?:made|lost)")
+    assert len(addresses) == len(behind) > 5
+    for address, count in zip(addresses, behind, strict=True):
+        found = await dashboard.text(f"/{address}")
+        assert len(table(found, "Bookings")) == count if count else "There is no such booking." in found
 
 
 async def test_filters_narrow_the_list_and_stay_with_the_kind(shown, published):
@@ -78,7 +103,14 @@ async def test_more_bookings_than_are_shown_are_counted(shown, monkeypatch):
 async def test_what_is_no_kind_is_refused_and_no_day_is_a_week_from_today(shown):
     answer = await shown().get("/bookings?kind=holds")
     assert answer.status_code == 400
-    assert "expected sold, cancelled, open" in answer.text.replace("&#39;", "'")
+    assert "expected sold, made, lost, cancelled, deferred, open" in answer.text.replace("&#39;", "'")
     page = await shown().text("/bookings")
     assert {row[2] for row in table(page, "Bookings")} <= {f"2026-11-{day}" for day in range(20, 27)}
     assert table(page, "Bookings")
+
+
+@pytest.mark.parametrize("name", ["connection_id", "currency", "product_key"])
+def test_a_row_without_a_channel_a_currency_or_a_product_leads_nowhere(name):
+    row = {"connection_id": "main", "currency": "EUR", "product_key": "main|1"}
+    assert bookings_page(row, "made", DAY, DAY)
+    assert not bookings_page(row | {name: None}, "made", DAY, DAY)

@@ -1,6 +1,7 @@
 """The Sync, Reconcile and SQL pages without a browser: what they say is what the copy and the journal hold."""
 
 import asyncio
+import dataclasses
 import datetime as dt
 import html
 import itertools
@@ -70,7 +71,8 @@ async def test_the_coverage_map_says_what_is_in_none_of_its_months(shown, publis
             "select subjects, oldest_verified_at from marts.sync_freshness where resource = 'open_dated'"
         ).fetchall()
 
-    said = f"Bookings without a day of travel, in any state: {count}, verified since {wording.instant(since)}; in no month."
+    since_when = f"verified since {wording.instant(since)}; in no month."
+    said = f"Bookings without a day of travel that are still asked for: {count}, {since_when}"
     assert count > 0
     assert said in section(await shown().text("/sync"), "coverage-1")
 
@@ -151,7 +153,9 @@ async def test_what_the_journal_knows_stands_beside_it(shown):
     webhooks = section(page, "webhooks")
     assert "main subscribed, silent for 2:00:00, longer than usual 2026-11-20 12:00 UTC 12 1" in webhooks
     assert "told after 1.2 s (2026-11-20 12:00 UTC)" in webhooks
-    assert "full 0 2 * * * 2026-11-21 02:00 UTC never late: serve runs it now" in section(page, "next")
+    assert "full 0 2 * * * 2026-11-21 02:00 UTC never late: its turn is now" in section(page, "next")
+    idle = await shown(status=lambda: dataclasses.replace(status(), running=None)).text("/sync")
+    assert "never late: it waits until octo-sync serve is started" in section(idle, "next")
 
 
 async def test_a_journal_that_cannot_be_read_does_not_take_the_page_away(shown):
@@ -212,7 +216,7 @@ async def test_the_reconcile_page_has_totals_ages_and_each_difference(shown, cha
     counts = " ".join(str(ages.get(age, 0)) for age in ("0-1", "2-7", "8-30", ">30"))
     assert f"mismatched {counts} {sum(ages.values())}" in section(page, "recon-2-ages")
     found = section(page, "recon-1-differences")
-    assert re.search(r"retail_amount 80\.00 90\.00 [+-]\d+\.\d+ EUR It's a reason\.", found)
+    assert re.search(r"retail_amount 80\.00 90\.00 [+-]\d+\.\d+ EUR — It's a reason\.", found)
 
 
 # -- SQL ----------------------------------------------------------------------------------------------------------------

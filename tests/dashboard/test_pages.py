@@ -572,22 +572,23 @@ async def test_two_connections_of_one_channel_are_one_line_of_both(shown, varian
 async def test_sold_bookings_without_a_day_of_travel_are_told_apart_per_currency(shown, variant):
     folder = variant(
         "undated",
-        "update core.bookings set local_date = null where currency = 'EUR' and status = 'CONFIRMED' "
-        "and local_date > date '2026-12-01'",
+        "update core.bookings set local_date = null where currency = 'EUR' and status in ('CONFIRMED', 'REDEEMED') "
+        "and local_date > date '2026-11-01'",
     )
     found = ask(
         folder,
-        "select currency, count(*), sum(retail_amount) from marts.fct_bookings where is_sold and travel_date is null "
-        "group by 1",
+        "select currency, count(*), sum(retail_amount), count(*) filter (where status = 'REDEEMED') from marts.fct_bookings "
+        "where is_sold and travel_date is null group by 1",
     )
     dashboard = shown(folder)
     for path in ("/", "/revenue", "/revenue?currency=EUR"):
         page = html.unescape(await dashboard.text(path))
-        for currency, count, amount in found:
+        for currency, count, amount, used in found:
             money = wording.money_text(amount, currency)
             told = f"{count} sold in {currency}" if amount is None else f"{count} sold for {money}"
+            told += f", {used} of them used" if used else ""
             assert (told in page) is (currency == "EUR" or "=" not in path), (path, told)
-    assert "EUR" in {currency for currency, *_ in found}
+    assert {bool(used) for currency, *_, used in found if currency == "EUR"} == {True}
 
 
 async def test_test_bookings_are_listed_where_asked_for_and_counted_nowhere(shown, published):
@@ -743,6 +744,10 @@ async def test_a_time_is_one_click_keeps_what_was_chosen_and_goes_along_to_other
     assert re.findall(r'<a href="\./finance\?[^"]*"[^>]*>([a-z0-9 ]+)</a>', months.partition('class="choices"')[2]) == [
         "last month", "this month", "next month", "this year",
     ], "days are no choice of a page of months"  # fmt: skip
+    past = (await dashboard.text("/cancellations")).partition('class="choices"')[2]
+    assert re.findall(r'<a href="\./cancellations\?[^"]*"[^>]*>([a-z0-9 ]+)</a>', past) == [
+        "last month", "this month", "last 7 days", "this year",
+    ], "no booking was made on a day to come"  # fmt: skip
     assert offered["last month"] == f"revenue?first=2026-10-01&last=2026-10-31&{urlencode({'product': key})}"
     assert offered["next 7 days"].startswith("revenue?first=2026-11-20&last=2026-11-26")
     chosen = await dashboard.text(f"/{offered['last month']}")

@@ -1,7 +1,8 @@
 """The pages Channels, Revenue and Occupancy: shares, margins, revenue per guest and seat, hours of the week."""
 
 import pytest
-from tests.dashboard.test_pages import ask, charts, plain, table
+from tests.dashboard.test_pages import ask, charts, plain, table, tiles
+from tests.dashboard.test_today import links
 
 from octo_sync.flows import wording
 
@@ -67,3 +68,71 @@ async def test_the_map_of_the_week_has_each_weekday_and_hour(shown, published):
     )
     assert option["yAxis"]["data"] == ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
     assert option["xAxis"]["data"] == ["all day", *(f"{hour:02d}" for (hour,) in hours)]
+
+
+async def test_a_month_stands_beside_the_one_a_year_earlier_where_that_is_known(shown, variant):
+    folder = variant(
+        "later",
+        *TWO,
+        "insert into core.bookings select * replace ('later-' || booking_uuid as booking_uuid, date '2027-12-15' as local_date)"
+        " from core.bookings where local_date between '2026-12-01' and '2026-12-31' and currency = 'USD' "
+        "and booking_uuid >= '6'",
+    )
+    found = ask(
+        folder,
+        "select channel_name, sum(retail_amount) from marts.fct_bookings where is_sold and currency = 'USD' "
+        "and travel_month = '2026-12' group by 1 order by 1",
+    )
+    assert len(found) == 2
+    page = await shown(folder).text("/revenue?first=2027-12-01&last=2027-12-31&currency=USD")
+    *_, before = charts(page)["revenue-usd"]["option"]["series"]
+    assert (before["name"], before["type"], before["data"]) == (
+        "a year earlier, in the end",
+        "line",
+        [float(sum(a for _, a in found))],
+    )
+    rows = table(page, "Sold bookings in USD, by month of travel and channel")
+    assert [(row[1], row[7]) for row in rows] == [(name, wording.money_text(amount, "USD")) for name, amount in found]
+    nothing, sold = sorted(rows, key=lambda row: int(row[2]))
+    assert nothing[2] == "0" < sold[2], "one has sold only a year earlier"
+    (address,) = {each for each in links(page, r"bookings\?") if "product" not in each}
+    assert len(table(await shown(folder).text(f"/{address}"), "Bookings")) == int(sold[2])
+    for days in ("first=2027-03-01&last=2027-12-31", "first=2026-12-01&last=2026-12-31"):
+        page = await shown(folder).text(f"/revenue?{days}&currency=USD")
+        drawn = charts(page)["revenue-usd"]["option"]["series"]
+        lines = [(series["data"][0], series["data"][-1]) for series in drawn if series["type"] == "line"]
+        assert lines == ([(None, before["data"][0])] if "2027" in days else []), days
+
+
+async def test_the_tiles_of_the_overview_lead_to_pages_of_the_same_days(shown, variant):
+    sold_out = (
+        "update core.availability set status = 'SOLD_OUT', vacancies = 0 where local_date between '2026-11-22' and "
+    )
+    dashboard = shown(
+        variant("sold-out", f"{sold_out} '2026-11-23'", f"{sold_out} '2027-03-01' and product_id < 'c'", remake=True)
+    )
+    page = await dashboard.text("/")
+    found = tiles(page)
+    (cancelled,) = links(page, "cancellations?")
+    assert tiles(await dashboard.text(f"/{cancelled}"))["cancelled"][0] == found["cancelled"][0] != "—"
+    (ahead,) = links(page, "occupancy?")
+    products = table(await dashboard.text(f"/{ahead}"), "Occupancy by product")
+    assert found["sold-out"][0] == str(sum(int(row[6]) for row in products)) != "0"
+    assert f"of {sum(int(row[4]) for row in products)} days" in found["sold-out"][1]
+
+
+async def test_sold_out_and_nearly_full_departures_lead_to_their_pages(shown, published):
+    dashboard = shown()
+    page = await dashboard.text("/occupancy?first=2026-11-20&last=2026-12-31")
+    found = ask(
+        published,
+        "select product_name, is_sold_out, taken from marts.fct_departures where is_followed and travel_date "
+        "between '2026-11-20' and '2026-12-31' and (is_sold_out or (not is_closed and fill_rate >= 0.9)) order by all",
+    )
+    rows = table(page, "Departures that are sold out or at least 90 % full")
+    assert sorted((row[1], row[3] == "yes", row[5]) for row in rows) == sorted(
+        (name, is_out, "unknown" if taken is None else str(taken)) for name, is_out, taken in found
+    )
+    assert {is_out for _, is_out, _ in found} == {True, False}
+    (address, *_) = links(page, "departure?")
+    assert rows[0][1] in plain(await dashboard.text(f"/{address}"))

@@ -92,7 +92,8 @@ def test_a_select_has_the_same_rows_on_both_engines(world, duck, postgres, name,
         here, there = (engine.query(ALL[name].sql, given) for engine in (duck, postgres))
 
     assert here.columns == there.columns
-    assert here.rows or which == "one"
+    found = [row for row in here.rows if name != "availability_faster" or row[2] is not None]
+    assert found or which == "one"
     assert [[plain(v) for v in row] for row in here.rows] == [[plain(v) for v in row] for row in there.rows], "in order"
 
 

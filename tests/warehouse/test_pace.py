@@ -1,6 +1,7 @@
 """What a month has on the books, then and now: the mart against the sandbox's bookings, question and page against the mart."""
 
 import datetime as dt
+import statistics
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -16,6 +17,7 @@ DAY = dt.timedelta(days=1)
 BACK = 340
 """Every other booking is moved back by so many days: of last year's, a part was not booked yet a year ago."""
 ALL = {"first": TODAY - 900 * DAY, "last": TODAY + 900 * DAY}
+ANY = {"product": None, "channel": None}
 AGO = {"pax": 0, "pax_1_day_ago": 1, "pax_7_days_ago": 7, "pax_30_days_ago": 30, "pax_35_days_ago": 35}
 AMOUNTS = {"retail_amount": 0, "amount_1_day_ago": 1, "amount_7_days_ago": 7, "amount_30_days_ago": 30}
 
@@ -37,6 +39,11 @@ def moved(engine, world):
 def read(engine, sql, values=()):
     found = engine.query(sql, values)
     return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def of_the_page(name):
+    (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == name)
+    return query
 
 
 def dated(world, moved):
@@ -151,10 +158,10 @@ def test_the_question_adds_the_channels_of_a_product(engine):
 
 @pytest.mark.usefixtures("moved")
 def test_the_page_adds_what_travels_in_a_month(engine):
-    (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "pace")
+    query = of_the_page("pace")
     lines = grouped(read(engine, "select * from marts.agg_pickup"), "travel_month")
 
-    shown = read(engine, query.sql, {**ALL, "product": None})
+    shown = read(engine, query.sql, {**ALL, **ANY})
 
     assert [row["travel_month"] for row in shown] == sorted(month for (month,) in lines)
     for row in shown:
@@ -176,10 +183,10 @@ def test_the_page_adds_what_travels_in_a_month(engine):
 
 @pytest.mark.usefixtures("moved")
 def test_the_page_adds_amounts_of_one_currency(engine):
-    (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "pace_amounts")
+    query = of_the_page("pace_amounts")
     lines = grouped(read(engine, "select * from marts.agg_pickup"), "travel_month", "currency")
 
-    shown = read(engine, query.sql, {**ALL, "product": None})
+    shown = read(engine, query.sql, {**ALL, **ANY})
 
     assert {(row["travel_month"], row["currency"]) for row in shown} == set(lines)
     for row in shown:
@@ -195,3 +202,71 @@ def test_the_page_adds_amounts_of_one_currency(engine):
             "is_complete": all(line["is_complete"] for line in of),
             "is_last_year_complete": all(line["is_last_year_complete"] for line in of),
         }
+
+
+@pytest.mark.usefixtures("moved")
+def test_the_page_parts_it_by_product_and_channel(engine):
+    lines = grouped(read(engine, "select * from marts.agg_pickup"), "product_name", "channel_name")
+    shown = read(engine, of_the_page("pace_parts").sql, {**ALL, **ANY})
+    assert {(row["product_name"], row["channel_name"]) for row in shown} == set(lines)
+    for row in shown:
+        of = lines[row["product_name"], row["channel_name"]]
+        assert row == {
+            "product_name": row["product_name"],
+            "channel_name": row["channel_name"],
+            "pax": summed(of, "pax"),
+            "last_week": less(of, "pax", "pax_7_days_ago"),
+            "last_30_days": less(of, "pax", "pax_30_days_ago"),
+            "usual_week": less(of, "pax_7_days_ago", "pax_35_days_ago", 4),
+            "last_year": summed(of, "last_year_pax"),
+            "last_year_final": summed(of, "last_year_final_pax"),
+            "is_complete": all(line["is_complete"] for line in of),
+            "is_last_year_complete": all(line["is_last_year_complete"] for line in of),
+        }
+    known = [row["pax"] for row in shown if row["pax"] is not None]
+    assert known == sorted(known, reverse=True) != []
+
+
+def test_a_channel_alone_is_what_the_page_shows_of_it(engine, world):
+    (name, *_) = [c.connection for c in world.now.channels]
+    lines = read(engine, f"select * from marts.agg_pickup where connection_id = '{name}'")
+    for query, *by in (
+        ("pace", "travel_month"),
+        ("pace_amounts", "travel_month", "currency"),
+        ("pace_parts", "channel_name"),
+    ):
+        shown = read(engine, of_the_page(query).sql, {**ALL, **ANY, "channel": name})
+        assert {tuple(row[each] for each in by) for row in shown} == set(grouped(lines, *by)), query
+    curve = read(engine, f"select * from marts.agg_pickup_curve where connection_id = '{name}' and days_out = 0")
+    shown = read(engine, of_the_page("pickup").sql, {**ALL, **ANY, "channel": name})
+    final = {month: summed(of, "final_pax") for (month,), of in grouped(curve, "travel_month").items()}
+    assert {row["travel_month"]: row["final_pax"] for row in shown if row["days_out"] == 0} == final != {}
+
+
+def test_lead_times_are_counted_from_booking_to_travel_at_the_venue(engine, world):
+    wanted = {}
+    for b in world.now.bookings:
+        if b["sold"] and b["travel_date"]:
+            made = dt.datetime.fromisoformat(b["raw"]["utc_created_at"]).astimezone(ZoneInfo(b["raw"]["time_zone"]))
+            wanted.setdefault(b["channel_name"], []).append((b["travel_date"] - made.date()).days)
+    spans = {
+        "same_day": (-9_999, 0),
+        "days_1_2": (1, 2),
+        "days_3_7": (3, 7),
+        "days_8_30": (8, 30),
+        "days_31_90": (31, 90),
+    }
+    spans["over_90"] = (91, 9_999)
+    shown = read(engine, of_the_page("lead_times").sql, {**ALL, **ANY})
+    assert shown == [
+        {
+            "channel_name": row["channel_name"],
+            "bookings": len(days := wanted[row["channel_name"]]),
+            "median_lead_days": statistics.median(days),
+            "not_known": 0,
+        }
+        | {name: sum(first <= each <= last for each in days) for name, (first, last) in spans.items()}
+        for row in shown
+    ]
+    assert {row["channel_name"] for row in shown} == wanted.keys()
+    assert sum(sum(row[name] > 0 for name in spans) for row in shown) > len(spans)

@@ -253,6 +253,20 @@ def test_what_was_only_read_for_the_first_time_is_no_change(engine, world):
     assert not new & old
 
 
+def test_a_booking_that_was_cancelled_since_is_so_though_it_is_read_for_the_first_time(engine):
+    since = NOON - dt.timedelta(hours=1)
+    found = rows(engine, "today_changes", since=since)
+    one = next(row for row in found if row["kind"] == "read" and row["status"] == "CANCELLED")
+    connection, uuid = one["booking_key"].split("|")
+    where = f"where connection_id = '{connection}' and booking_uuid = '{uuid}'"
+    ((at,),) = engine.query(f"select utc_cancelled_at from core.bookings {where}").rows
+    assert at < since
+    update = f"update core.bookings set utc_cancelled_at = '{{}}' {where}"
+    with planted(engine, update.format(since.isoformat()), update.format(at.isoformat())):
+        (now,) = [row for row in rows(engine, "today_changes", since=since) if row["booking_key"] == one["booking_key"]]
+    assert (now["kind"], now["status_before"]) == ("cancelled", None)
+
+
 def test_the_days_ahead_name_sold_out_and_weak_departures(engine, world):
     wanted = {
         "|".join(d["slot"]): ("sold out" if d["sold_out"] else "weak", d["taken"], d["our_pax"])

@@ -7,6 +7,8 @@ with shown as (
   where cast($product as text) is null or product_key = cast($product as text)
 )
 select
+  departures,
+  compared,
   departure_key as slot_key,
   travel_date,
   local_start_at,
@@ -18,7 +20,7 @@ select
   fill_rate,
   usual_fill_rate,
   compared_departures
-from shown
-where above >= 0.2
+from (select count(*) as departures, count(above) as compared from shown) as counted
+-- Without any there is one row, which counts.
+left join shown on above >= 0.2
 order by above desc, local_start_at, product_name, option_name, slot_key
-limit 50

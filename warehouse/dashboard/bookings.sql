@@ -1,11 +1,12 @@
 -- name: bookings
--- description: Bookings of a time, at most 500: sold ones by day of travel, cancelled ones by day of cancellation, or sold ones without a day of travel.
+-- description: Bookings of a time: sold ones by day of travel, cancelled ones by day of cancellation, or sold ones without a day of travel.
 -- parameter: first: date: today: First day.
 -- parameter: last: date: today: Last day.
--- parameter: kind: text: sold: sold, cancelled or open (open-dated).
+-- parameter: kind: text: sold: sold, made, lost (made and cancelled since), cancelled, deferred (on the books at the end of the last day, to travel later) or open (open-dated).
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone; null: all.
+-- parameter: most: integer: 500: Rows at most.
 select
   booking_key,
   booking_uuid,
@@ -26,7 +27,11 @@ from marts.fct_bookings
 where (
     case cast($kind as text)
       when 'sold' then is_sold and travel_date between cast($first as date) and cast($last as date)
+      when 'made' then was_sold and booking_date between cast($first as date) and cast($last as date)
+      when 'lost' then was_sold and is_cancelled and booking_date between cast($first as date) and cast($last as date)
       when 'cancelled' then was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)
+      when 'deferred' then was_sold and booking_date <= cast($last as date) and travel_date > cast($last as date)
+        and (not is_cancelled or cancelled_date > cast($last as date))
       else is_sold and travel_date is null
     end
   )
@@ -34,4 +39,4 @@ where (
   and (cast($channel as text) is null or connection_id = cast($channel as text))
   and (cast($currency as text) is null or currency = cast($currency as text))
 order by travel_date, cancelled_date, local_start_at, supplier_reference, booking_key
-limit 500
+limit cast($most as bigint)

@@ -2,7 +2,7 @@
 -- description: How many bookings of a time there are and what they come to, per currency: those of the select bookings.
 -- parameter: first: date: today: First day.
 -- parameter: last: date: today: Last day.
--- parameter: kind: text: sold: sold, cancelled or open (open-dated).
+-- parameter: kind: text: sold: sold, made, lost (made and cancelled since), cancelled, deferred (on the books at the end of the last day, to travel later) or open (open-dated).
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone; null: all.
@@ -19,7 +19,11 @@ from marts.fct_bookings
 where (
     case cast($kind as text)
       when 'sold' then is_sold and travel_date between cast($first as date) and cast($last as date)
+      when 'made' then was_sold and booking_date between cast($first as date) and cast($last as date)
+      when 'lost' then was_sold and is_cancelled and booking_date between cast($first as date) and cast($last as date)
       when 'cancelled' then was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)
+      when 'deferred' then was_sold and booking_date <= cast($last as date) and travel_date > cast($last as date)
+        and (not is_cancelled or cancelled_date > cast($last as date))
       else is_sold and travel_date is null
     end
   )

@@ -4,11 +4,14 @@
 -- parameter: key: text: none: Its recon_key.
 select
   r.*,
+  b.supplier_reference,
+  b.reseller_reference,
   case when r.resolved_at_utc is not null then 'no longer found' when o.recon_key is not null then 'open' else 'accepted' end
     as state
 from ops.recon_results r
 left join marts.recon_open o
   on o.recon_name = r.recon_name and o.recon_key = r.recon_key and o.bucket = r.bucket and o.field = r.field
+left join core.bookings b on b.connection_id = r.connection_id and b.booking_uuid = r.booking_uuid
 where r.recon_name = cast($recon as text)
   and r.recon_key = cast($key as text)
 order by case when o.recon_key is not null then 0 else 1 end, r.last_seen_at_utc desc, r.bucket, r.field

@@ -6,6 +6,7 @@
 -- parameter: currency: text: : One currency alone; null: all.
 select
   month_end,
+  connection_id,
   channel_name,
   currency,
   bookings,

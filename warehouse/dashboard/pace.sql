@@ -3,6 +3,7 @@
 -- parameter: first: date: month-3: The first travel month is the one of this day.
 -- parameter: last: date: month+2: The last travel month is the one of this day.
 -- parameter: product: text: : One product alone (product_key); null: all.
+-- parameter: channel: text: : One connection alone (connection_id); null: all.
 select
   travel_month,
   max(as_of_date) as as_of_date,
@@ -19,5 +20,6 @@ select
 from marts.agg_pickup
 where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
   and (cast($product as text) is null or product_key = cast($product as text))
+  and (cast($channel as text) is null or connection_id = cast($channel as text))
 group by travel_month
 order by travel_month

@@ -1,5 +1,5 @@
 -- name: today_changes
--- description: Each booking that changed since then, with what it was before, the latest change first; once, through however many connections it is seen. A first version is new where the booking was made since then or since the copy began; else it was only read for the first time, and is kind `read`.
+-- description: Each booking that changed since then, with what it was before, the latest change first; once, through however many connections it is seen. A first version is new where the booking was made since then or since the copy began, and cancelled where it was cancelled since; else it was only read for the first time, and is kind `read`.
 -- parameter: since: instant: now-24h: Changes that the copy saw since then.
 -- parameter: product: text: : One product alone (product_key); null: all.
 with events as (
@@ -20,6 +20,7 @@ changes as (
       when l.version_no > 1 then f.status
     end as status_before,
     b.utc_created_at >= least(cast($since as timestamptz), c.first_pulled_at_utc) as is_made_since,
+    b.utc_cancelled_at >= least(cast($since as timestamptz), c.first_pulled_at_utc) as is_cancelled_since,
     a.changed,
     coalesce(c.supplier_key, l.connection_id) as supplier_key
   from events l
@@ -36,7 +37,7 @@ kinds as (
     *,
     case
       when is_gone then 'gone'
-      when status = 'CANCELLED' and status_before is distinct from 'CANCELLED' and (version_no > 1 or is_made_since)
+      when status = 'CANCELLED' and status_before is distinct from 'CANCELLED' and (version_no > 1 or is_made_since or is_cancelled_since)
         then 'cancelled'
       when is_first and is_made_since then 'new'
       when is_first and version_no = 1 then 'read'

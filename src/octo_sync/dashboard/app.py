@@ -6,6 +6,7 @@ because ages stand on it.
 """
 
 import asyncio
+import dataclasses
 import functools
 import gzip
 import importlib
@@ -31,10 +32,10 @@ from starlette.types import Receive, Scope, Send
 
 from octo_sync.dashboard import pages as pages_package
 from octo_sync.dashboard.days import presets
-from octo_sync.dashboard.downloads import Downloads
+from octo_sync.dashboard.downloads import FORMATS, Downloads
 from octo_sync.dashboard.filters import filters_of
 from octo_sync.dashboard.guard import ACT, WHO, Guard, names_of
-from octo_sync.dashboard.render import STATIC, Choices, Frame, page_html
+from octo_sync.dashboard.render import STATIC, Choices, Frame, csv_of, page_html
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Filters, Page, Section, View
@@ -87,6 +88,11 @@ class Dashboard:
         self._lock = threading.Lock()
         routes = [Route(f"/{page.path}", functools.partial(self._page, page)) for page in all_pages()]
         routes.append(Route("/static/{name}", self._static))
+        routes += [
+            Route(f"/data/page/{page.name}.csv", functools.partial(self._table, page))
+            for page in all_pages()
+            if not page.takes_more
+        ]
         routes.append(Route("/data/{file}", Downloads(source).answer))
         routes.append(Route(ACT, self._act, methods=["POST"]))
         inner = Starlette(
@@ -119,6 +125,25 @@ class Dashboard:
         filters = filters_of(page, request.query_params)
         threads = self._asking if page.takes_more and filters.more else self._threads
         return HTMLResponse(await self._threaded(threads, lambda: self._made(page, filters)))
+
+    async def _table(self, page: Page, request: Request) -> Response:
+        """A table of the page as a file."""
+        fields = dict(request.query_params)
+        caption = fields.pop("table", "")
+        filters = filters_of(page, fields)
+
+        def made() -> tuple[str, bytes] | None:
+            with self._source.one_copy():
+                _known(_choices(self._source, page), page, filters)
+                view = page.build(self._source, dataclasses.replace(filters, whole=True))
+                name = "_".join(str(each) for each in (page.name, view.filters.first, view.filters.last) if each)
+                return next(((name, csv_of(table)) for table in view.tables() if table.caption == caption), None)
+
+        found = await self._threaded(self._threads, made)
+        if found is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"The page {page.title} has no such table now; look at it again.")
+        headers = {"content-disposition": f'attachment; filename="{found[0]}.csv"'}
+        return Response(found[1], media_type=FORMATS["csv"], headers=headers)
 
     async def _threaded(self, threads: ThreadPoolExecutor, what: Callable[[], T]) -> T:
         """The same in one of the threads, within its time."""
@@ -261,9 +286,18 @@ def _html(source: Source, page: Page, filters: Filters) -> bytes:
     if (trouble := source.trouble) is not None:
         return page_html(nothing_yet(page.title, trouble), Frame(source.name, now, told, page))
     found = standing(source)
-    dates = urlencode([(name, day) for name, day in (("first", filters.first), ("last", filters.last)) if day])
+    given = _given(page, filters)
+    dates = urlencode([(name, value) for name, value in given if name in ("first", "last")])
     frame = Frame(
-        source.name, now, told, page, found, _choices(source, page), dates, _presets(page, filters, found.today)
+        source.name,
+        now,
+        told,
+        page,
+        found,
+        _choices(source, page),
+        None if page.takes_more else given,
+        dates,
+        _presets(page, given, found.today),
     )
     if found.is_empty and not page.works_empty:
         return page_html(nothing_yet(page.title), frame)
@@ -284,16 +318,23 @@ def _choices(source: Source, page: Page) -> Choices:
     return found
 
 
-def _presets(page: Page, filters: Filters, today: date | None) -> list[tuple[str, str, date, date]]:
+def _given(page: Page, filters: Filters) -> list[tuple[str, str]]:
+    """What the address asks for, as its fields."""
+    names = ("first", "last", "product", "channel", "currency")
+    given = [(name, str(value)) for name in names if (value := getattr(filters, name))]
+    given += [("tests", "1")] if filters.with_tests else []
+    return given + [(name, value) for name, value in filters.more.items() if name in page.fields]
+
+
+def _presets(page: Page, given: list[tuple[str, str]], today: date | None) -> list[tuple[str, str, date, date]]:
     """Times of one click, which keep what else was chosen."""
     if "dates" not in page.shown or today is None:
         return []
-    kept = [(name, value) for name in ("product", "channel", "currency") if (value := getattr(filters, name))]
-    kept += [(name, value) for name, value in filters.more.items() if name in page.fields]
+    kept = [(name, value) for name, value in given if name not in ("first", "last")]
     return [
         (name, urlencode([("first", first), ("last", last), *kept]), first, last)
         for name, first, last in presets(today)
-        if not page.by_month or "days" not in name
+        if not (page.by_month and "days" in name) and not (page.is_past and name.startswith("next"))
     ]
 
 

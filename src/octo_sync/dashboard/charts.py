@@ -11,7 +11,7 @@ from typing import Any
 SERIES = tuple(f"var(--series-{n})" for n in range(1, 9))
 _GRID = {"left": 8, "right": 8, "top": 36, "bottom": 8, "outerBoundsMode": "same", "outerBoundsContain": "all"}
 """Everything written beside the axes stays inside these bounds: also half a label below the first and the last place."""
-_NO_COLORS: Mapping[str, str] = MappingProxyType({})
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _POINTS = 20
 """Points of a line that are drawn one by one at most; a lone one between gaps would be lost without."""
 _FEW = 8
@@ -41,11 +41,14 @@ def bars(
     names: Sequence[str],
     series: Mapping[str, Sequence[float | None]],
     *,
-    colors: Mapping[str, str] = _NO_COLORS,
+    colors: Mapping[str, str] = _NONE,
     faint_from: int | None = None,
     percent: bool = False,
+    beside: Mapping[str, Sequence[float | None]] = _NONE,
 ) -> dict[str, Any]:
     """Upright stacked bars, one for each of `names`; `colors` are those of series; from `faint_from` on they are fainter.
+
+    What is `beside` them to be compared with is a dashed line; a value that is not known is a gap.
 
     With `percent`, values are shares of a whole, 0 to 1.
     """
@@ -67,6 +70,7 @@ def bars(
                 "stack": "all",
             }
         )
+    made += [_line(label, values, "var(--ink)", dashed=True, points=True) for label, values in beside.items()]
     framed = _framed(names, made, percent=percent)
     if percent:
         framed["yAxis"]["max"] = 1  # parts of a whole; their sum may be a hair above it
@@ -77,24 +81,29 @@ def lines(
     names: Sequence[str],
     series: Mapping[str, Sequence[float | None]],
     *,
-    colors: Mapping[str, str] = _NO_COLORS,
+    colors: Mapping[str, str] = _NONE,
     percent: bool = False,
     dashed: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
     """One line for each series; a value that is not known is a gap. Those in `dashed` are not over yet."""
+    points = len(names) <= _POINTS
     made = [
-        {
-            "type": "line",
-            "name": label,
-            "data": list(values),
-            "color": _color(label, number, colors),
-            "symbolSize": 6,
-            "showSymbol": len(names) <= _POINTS,
-            "lineStyle": {"width": 2, "type": "dashed" if label in dashed else "solid"},
-        }
+        _line(label, values, _color(label, number, colors), dashed=label in dashed, points=points)
         for number, (label, values) in enumerate(series.items())
     ]
     return _framed(names, made, percent=percent)
+
+
+def _line(label: str, values: Sequence[float | None], color: str, *, dashed: bool, points: bool) -> dict[str, Any]:
+    return {
+        "type": "line",
+        "name": label,
+        "data": list(values),
+        "color": color,
+        "symbolSize": 6,
+        "showSymbol": points,
+        "lineStyle": {"width": 2, "type": "dashed" if dashed else "solid"},
+    }
 
 
 def _color(label: str, number: int, colors: Mapping[str, str]) -> str:

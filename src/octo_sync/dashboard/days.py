@@ -29,6 +29,11 @@ def month_end(day: date, ahead: int = 0) -> date:
     return month_start(day, ahead + 1) - DAY
 
 
+def year_earlier(day: date) -> date:
+    """The same day a year earlier; of a leap day the one before."""
+    return day.replace(year=day.year - 1, day=28 if (day.month, day.day) == (2, 29) else day.day)
+
+
 def month_days(month: str) -> tuple[date, date]:
     """First and last day of `YYYY-MM`."""
     first = date.fromisoformat(f"{month}-01")

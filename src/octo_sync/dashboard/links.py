@@ -31,12 +31,12 @@ def booking_page(row: Mapping[str, Any]) -> str:
 def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date) -> str:
     """The address of the list of the bookings behind a row: those of its channel, currency and product on these days.
 
-    '' where the row is of bookings without a currency: no list is of those alone.
+    '' where the row is of bookings without one of these: no list is of those alone.
     """
-    if row["currency"] is None:
-        return ""
     names = {"channel": "connection_id", "currency": "currency", "product": "product_key"}
-    chosen = {field: row[name] for field, name in names.items() if row.get(name)}
+    chosen = {field: row[name] for field, name in names.items() if name in row}
+    if None in chosen.values():
+        return ""
     return f"bookings?{urlencode({'kind': kind, 'first': first, 'last': last, **chosen})}"
 
 
@@ -51,8 +51,8 @@ def difference_page(row: Mapping[str, Any]) -> str:
 
 
 def booking_text(row: Mapping[str, Any]) -> str:
-    """What a booking is called: the supplier's reference, else its uuid."""
-    return str(row["supplier_reference"] or row["booking_uuid"])
+    """What a booking is called: the supplier's reference, else the reseller's, else its uuid."""
+    return str(row.get("supplier_reference") or row.get("reseller_reference") or row["booking_uuid"])
 
 
 def departure_page(row: Mapping[str, Any]) -> str:

@@ -1,25 +1,27 @@
 """Pictures that more than one page has: the rows of one select as a chart, and the table behind it."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from octo_sync.dashboard import charts
-from octo_sync.dashboard.days import DAY, month_end, months
+from octo_sync.dashboard.days import DAY, month_days, month_end, months, year_earlier
+from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Chart, Column, Table, listed
 from octo_sync.flows import wording
 
 CHANNELS = 6
 """Colours that can be told apart; the other channels are one."""
-_CURRENCIES = 4
+_CURRENCIES = 6
 _MAP_ROWS = 40
 _CELL = 17
 """Pixels of a cell of the map at least, so that a sign fits in."""
 _ROW = 22
 
+_NOTHING_SOLD = {"bookings": 0, "guests": 0, "retail_amount": Decimal(0), "net_amount": Decimal(0), "without_net": 0}
 _DAYS_OUT = (180, 120, 90, 60, 45, 30, 21, 14, 7, 3, 1, 0)
 
 
@@ -27,7 +29,7 @@ def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date])
     """Begin with what `revenue` and `pick_up` will ask of these times: they take the longest."""
     anything = {"product": None, "channel": None, "currency": None}
     source.ahead(
-        ("pickup", {"first": travel[0], "last": travel[1], "product": None}),
+        ("pickup", {"first": travel[0], "last": travel[1], "product": None, "channel": None}),
         ("revenue_months", {"first": sold[0], "last": sold[1], **anything}),
     )
 
@@ -127,7 +129,7 @@ def fill_map(source: Source, first: date, last: date, product: str | None = None
         title=f"Occupancy by product and day, {wording.short_day(first)} to {wording.short_day(last)}",
         option=charts.heat_map(labels, [names[key] for key in keys], cells),
         table=Table(
-            "Occupancy by product and day; an empty cell: no departure",
+            "Occupancy by product and day; an empty cell: no departure, or it has left",
             [Column("Product"), *(Column(label, "share") for label in labels)],
             table,
             empty="No departure is known in this time.",
@@ -164,12 +166,14 @@ def share_of(part: int | None, whole: int | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def pick_up(source: Source, first: date, last: date, today: date, product: str | None = None) -> Chart:
+def pick_up(
+    source: Source, first: date, last: date, today: date, product: str | None = None, channel: str | None = None
+) -> Chart:
     """Guests on the books by days before travel, a line for each month of travel from the month of `first` to that of `last`.
 
     A month that is not over has points up to where all of its days have come: the others are not known yet.
     """
-    rows = source.rows("pickup", first=first, last=last, product=product)
+    rows = source.rows("pickup", first=first, last=last, product=product, channel=channel)
     travelled = sorted({row["travel_month"] for row in rows})
     found = {(row["travel_month"], row["days_out"]): row for row in rows}
     shown, known = {}, []
@@ -205,7 +209,7 @@ def pick_up(source: Source, first: date, last: date, today: date, product: str |
             empty="No sold booking travels in these months.",
         ),
         download="agg_pickup_curve",
-        note="Excludes cancellations. Dashed months are still in progress."
+        note="Bookings that are not cancelled until now; under Pace, those on the books then. Dashed months are in progress."
         + (f" Excludes {without:,} bookings without a number of guests." if without else ""),
     )
 
@@ -219,19 +223,44 @@ def revenue(
     product: str | None = None,
     channel: str | None = None,
     currency: str | None = None,
+    known: date | None = None,
 ) -> tuple[list[Chart], str]:
-    """Sold bookings per month of travel: a chart for each of the four largest currencies, and what is in none of them."""
-    rows = source.rows("revenue_months", first=first, last=last, product=product, channel=channel, currency=currency)
+    """Sold bookings per month of travel: a chart for each of the six largest currencies, and what is in none of them.
+
+    With `known`, the first day of travel of which all bookings are known, the months a year earlier stand beside them.
+    """
+    only = {"product": product, "channel": channel, "currency": currency}
+    rows = source.rows("revenue_months", first=first, last=last, **only)
     drawn, left = largest_currencies(rows)
     across = months(first, last)
     colors = channel_colors(source)
-    made = [_revenue_of(currency, of, across, today, colors) for currency, of in drawn.items()]
+    begins, ends = year_earlier(first), year_earlier(last)
+    ago = _known_a_year_ago(across, begins, known)
+    earlier = source.rows("revenue_months", first=begins, last=ends, **only) if ago else []
+
+    def behind(row: Mapping[str, Any]) -> str:
+        of = {**row, "product_key": product} if product else row
+        days = month_days(row["travel_month"])
+        return bookings_page(of, "sold", max(first, days[0]), min(last, days[1])) if row["bookings"] else ""
+
+    made = [
+        _revenue_of(
+            currency, of, across, today, colors, [row for row in earlier if row["currency"] == currency], ago, behind
+        )
+        for currency, of in drawn.items()
+    ]
     open_dated = undated(source.rows("revenue_undated", product=product, channel=channel, currency=currency))
     return made, " ".join(filter(None, (left, open_dated)))
 
 
+def _known_a_year_ago(across: Sequence[str], begins: date, known: date | None) -> dict[str, str]:
+    """Each month of which all that is asked for a year earlier, from `begins` on, is known, and that month."""
+    both = ((month, f"{int(month[:4]) - 1}{month[4:]}") for month in across)
+    return {month: ago for month, ago in both if known and max(begins, date.fromisoformat(f"{ago}-01")) >= known}
+
+
 def largest_currencies(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, list[Mapping[str, Any]]], str]:
-    """The rows of the four currencies with the most bookings, and a sentence that names the others."""
+    """The rows of the six currencies with the most bookings, and a sentence that names the others."""
     by_currency: dict[str | None, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         by_currency[row["currency"]].append(row)
@@ -246,12 +275,16 @@ def largest_currencies(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, lis
 def undated(rows: Sequence[Mapping[str, Any]]) -> str:
     """What no month of travel can show, as a sentence."""
     told = [
-        f"{row['bookings']:,} sold in {wording.plain(row['currency'] or 'no currency')}"
-        if row["retail_amount"] is None or row["currency"] is None
-        else f"{row['bookings']:,} sold for {wording.money_text(row['retail_amount'], row['currency'])}"
+        f"{row['bookings']:,} sold "
+        + (
+            f"in {wording.plain(row['currency'] or 'no currency')}"
+            if row["retail_amount"] is None or row["currency"] is None
+            else f"for {wording.money_text(row['retail_amount'], row['currency'])}"
+        )
+        + (f", {row['redeemed']:,} of them used" if row["redeemed"] else "")
         for row in rows
     ]
-    return f"Not shown: open-dated bookings ({', '.join(told)})." if told else ""
+    return f"Open-dated bookings are in no month: now there are {'; '.join(told)}." if told else ""
 
 
 def _revenue_of(
@@ -260,7 +293,35 @@ def _revenue_of(
     across: Sequence[str],
     today: date,
     colors: Mapping[str, str],
+    earlier: Sequence[Mapping[str, Any]],
+    ago: Mapping[str, str],
+    behind: Callable[[Mapping[str, Any]], str],
 ) -> Chart:
+    """`earlier` are the rows of a year earlier; `ago` has a month's month of then, where all of that is known."""
+    before = {(row["connection_id"], row["travel_month"]): row for row in earlier}
+
+    def year_before(row: Mapping[str, Any]) -> Decimal | None:
+        if (month := ago.get(row["travel_month"])) is None:
+            return None
+        then = before.get((row["connection_id"], month))
+        return (then and then["retail_amount"]) or Decimal(0)
+
+    there = {(row["connection_id"], row["travel_month"]) for row in rows}
+    sold_then_alone = [
+        {**row, **_NOTHING_SOLD, "travel_month": month}
+        for month, month_ago in ago.items()
+        for (connection, then), row in before.items()
+        if then == month_ago and (connection, month) not in there
+    ]
+    lines = sorted(
+        [*rows, *sold_then_alone], key=lambda row: (row["travel_month"], row["channel_name"], row["connection_id"])
+    )
+    in_all = [
+        float(sum(row["retail_amount"] or 0 for row in earlier if row["travel_month"] == ago[month]))
+        if month in ago
+        else None
+        for month in across
+    ]
     total = sum((row["retail_amount"] or Decimal(0) for row in rows), Decimal(0))
     without = sum(row["without_retail"] for row in rows)
     count = sum(row["bookings"] for row in rows)
@@ -272,21 +333,23 @@ def _revenue_of(
             by_channel(rows, across, "travel_month", "retail_amount"),
             colors=colors,
             faint_from=next((n for n, month in enumerate(across) if month > f"{today:%Y-%m}"), None),
+            beside={"a year earlier, in the end": in_all} if ago else {},
         ),
         table=listed(
             f"Sold bookings in {wording.plain(currency)}, by month of travel and channel",
-            rows,
+            lines,
             Column("Travel month", "month", "travel_month"),
             Column("Channel", "text", "channel_name"),
-            Column("Bookings", "number", "bookings"),
+            Column("Bookings", "number", "bookings", href=behind),
             Column("Guests", "number", "guests", none="unknown"),
             Column("Retail", "money", "retail_amount", none="unknown"),
             Column("Net", "money", "net_amount", none="unknown"),
             Column("Without net", "number", "without_net"),
+            *([Column("Retail a year earlier, in the end", "money", year_before, none="unknown")] if ago else []),
         ),
         download="fct_bookings",
         height=260,
-        note=f"{wording.money_text(total, currency)} retail in {count:,} sold bookings"
+        note=f"{wording.money_text(total, currency)} retail in {wording.plural(count, 'sold booking')}"
         + (f"; {without:,} of them have no price" if without else "")
         + ". Months to come are fainter.",
     )

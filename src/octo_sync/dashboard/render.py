@@ -5,7 +5,9 @@ that no browser runs.
 """
 
 import base64
+import csv
 import hashlib
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +16,14 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from octo_sync.dashboard.standing import Standing
 from octo_sync.dashboard.view import Chart, Column, Item, Link, Money, Page, Section, Table, Tiles, View
 from octo_sync.flows import wording
+from octo_sync.flows.export.files import formula_safe
 
 _HERE = Path(__file__).parent
 STATIC: Mapping[str, str] = {
@@ -48,6 +52,8 @@ class Frame:
     page: Page | None = None
     standing: Standing | None = None
     choices: Choices = field(default_factory=dict)
+    fields: Sequence[tuple[str, str]] | None = None
+    """What the page's address asks for; None where its tables are no files."""
     dates: str = ""
     """The days that were asked for, as fields of an address: what other pages with dates are asked for too."""
     presets: Sequence[tuple[str, str, date, date]] = ()
@@ -126,7 +132,14 @@ def _kind(item: Item) -> str:
 
 def _kinds(columns: Sequence[Column]) -> list[tuple[Column, str]]:
     """Each column, and its class in the style sheet: `number` stands to the right, `at` is one line, all else is text."""
-    classes = {"number": "number", "share": "number", "money": "number", "instant": "at", "date": "at"}
+    classes = {
+        "number": "number",
+        "share": "number",
+        "money": "number",
+        "instant": "at",
+        "date": "at",
+        "sentence": "sentence",
+    }
     return [(column, classes.get(column.kind, "")) for column in columns]
 
 
@@ -135,7 +148,7 @@ def cell(value: object, column: Column) -> str:  # noqa: PLR0911 - one line for 
     if value is None:
         return column.none
     if isinstance(value, Money):
-        return wording.money_text(value.amount, value.currency)
+        return wording.money_text(value.amount, value.currency, sign=value.sign)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if column.kind == "month":
@@ -151,6 +164,38 @@ def cell(value: object, column: Column) -> str:  # noqa: PLR0911 - one line for 
     if isinstance(value, datetime):
         return wording.instant(value)
     return value.isoformat() if isinstance(value, date) else wording.plain(value)
+
+
+def csv_of(table: Table) -> bytes:
+    """A table as a file: all rows, each value whole and as exports write it; the currency of its amounts is the last column."""
+    amounts = [[found for value in row if isinstance(found := _bare(value), Money)] for row in table.rows]
+    currencies = [[" / ".join(dict.fromkeys(each.currency or "" for each in of))] for of in amounts]
+    if not any(amounts) or any(column.title == "Currency" for column in table.columns):
+        currencies = [[] for _ in amounts]
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\r\n")
+    heads = [*(formula_safe(column.title) for column in table.columns), *(["Currency"] if any(currencies) else [])]
+    rows.writerows([heads, *([*map(_raw, row), *of] for row, of in zip(table.rows, currencies, strict=True))])
+    return text.getvalue().encode()
+
+
+def _bare(value: object) -> object:
+    return value.value if isinstance(value, Link) else value
+
+
+def _raw(value: object) -> str | int | float | None:
+    found = _bare(value)
+    if isinstance(found, Money):
+        found = found.amount
+    if isinstance(found, bool):
+        return str(found).lower()
+    if isinstance(found, int | float) or found is None:
+        return found
+    if isinstance(found, Decimal):
+        return f"{found:f}"
+    if isinstance(found, datetime):
+        return found.isoformat().replace("+00:00", "Z")
+    return found.isoformat() if isinstance(found, date) else formula_safe(str(found))
 
 
 def _groups(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
@@ -190,6 +235,7 @@ def _environment() -> Environment:
     )
     filters: dict[str, Any] = {
         "cell": lambda value, column: cell(value.value if isinstance(value, Link) else value, column),
+        "file_fields": lambda table, fields: urlencode([*fields, ("table", table.caption)]),
         "plain": wording.plain,
         "groups": _groups,
         "kinds": _kinds,

@@ -4,7 +4,7 @@ A page is a function `build(source, filters) -> View`. Numbers come as the types
 and are written out in one place (`render.py`), so that the same value reads the same on every page.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from octo_sync.dashboard.source import Source
 
 Tone = Literal["", "good", "bad", "mark"]
-Kind = Literal["text", "number", "share", "money", "date", "month", "instant", "yes"]
+Kind = Literal["text", "sentence", "number", "share", "money", "date", "month", "instant", "yes"]
 """How a column's values are written; `number`, `share` and `money` stand to the right."""
 
 
@@ -24,6 +24,8 @@ class Money:
 
     amount: Decimal
     currency: str | None
+    sign: bool = False
+    """Whether a plus is written before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class Table:
     """The sentence that stands in place of a table without rows."""
     more: str = ""
     """What is not in it: `40 of 500; …`."""
+    most: int | None = None
+    """The rows that the page shows at most; a file has all."""
 
 
 def listed(
@@ -101,12 +105,9 @@ def listed(
     empty: str = "Nothing to show.",
     more: str = "",
     most: int | None = None,
-    others: str = "",
 ) -> Table:
-    """A table of which each column says where its values are in `rows`; `others` says where those beyond `most` are."""
-    if most is not None and len(rows) > most:
-        more = f"{most:,} of {len(rows):,} are shown{others and f'; {others}'}."
-    return Table(caption, columns, [[column.value(row) for column in columns] for row in rows[:most]], empty, more)
+    """A table of which each column says where its values are in `rows`."""
+    return Table(caption, columns, [[column.value(row) for column in columns] for row in rows], empty, more, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,8 @@ class Filters:
     currency: str | None = None
     with_tests: bool = False
     more: Mapping[str, str] = field(default_factory=dict)
+    whole: bool = False
+    """Whether lists are wanted to their end, for a file, where a page shows the first rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +205,12 @@ class View:
     lead: str
     sections: Sequence[Section]
     filters: Filters = Filters()
+
+    def tables(self) -> Iterator[Table]:
+        """All tables, and those behind charts."""
+        for item in (item for section in self.sections for item in section.items):
+            if isinstance(item, Table | Chart):
+                yield item if isinstance(item, Table) else item.table
 
 
 Shown = Literal["dates", "product", "channel", "currency", "tests"]
@@ -222,6 +231,7 @@ class Page:
         fields: Names of those that are handed over there and of which the page may be cached.
         under: The page of the navigation that it belongs to; '' = it stands there itself.
         by_month: Whether it shows whole months, so that times of days are not offered.
+        is_past: Whether its days are of the past alone, so that times to come are not offered.
         guarded: Whether a request that another site caused is refused.
         works_empty: Whether `build` can do with a copy in which nothing was ever pulled; else a sentence stands there.
     """
@@ -233,6 +243,7 @@ class Page:
     shown: frozenset[Shown] = frozenset()
     takes_more: bool = False
     by_month: bool = False
+    is_past: bool = False
     guarded: bool = False
     works_empty: bool = False
     fields: frozenset[str] = frozenset()

@@ -12,6 +12,7 @@ from octo_sync.flows import wording
 
 _DRAWN = 40
 _SOON = 30
+_FASTER = 50
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -35,7 +36,7 @@ def _faster(rows: list[dict[str, Any]]) -> Section:
     """Departures that are fuller than others of their option were so many days ahead."""
     table = listed(
         "Departures that fill faster than usual",
-        rows,
+        [row for row in rows if row["slot_key"]],
         Column("Departure", "text", lambda row: start_text(row["local_start_at"]), href=departure_page),
         Column("Product", "text", "product_name"),
         Column("Option", "text", "option_name"),
@@ -45,11 +46,14 @@ def _faster(rows: list[dict[str, Any]]) -> Section:
         Column("Full", "share", "fill_rate"),
         Column("Usually", "share", "usual_fill_rate"),
         Column("Departures compared", "number", "compared_departures"),
-        empty="None of the next 30 days that could be compared.",
+        empty="None of the departures that could be compared.",
+        most=_FASTER,
     )
+    all_of_them, compared = rows[0]["departures"], rows[0]["compared"]
     note = (
         "At least a fifth of the places fuller than the median of the option's departures of the last eight weeks, each as it "
-        "was so many days ahead. Needs five departures whose filling this copy has seen."
+        f"was so many days ahead. {compared:,} of {all_of_them:,} open departures of the next 30 days could be compared: the "
+        "options of the others have fewer than five departures whose filling this copy has seen."
     )
     return Section("Fills faster than usual", [table], note, id="faster")
 

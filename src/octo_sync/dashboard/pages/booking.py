@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from octo_sync.dashboard.differences import decided
 from octo_sync.dashboard.links import (
     booking_page,
     booking_text,
@@ -52,7 +53,11 @@ def build(source: Source, filters: Filters) -> View:
                 "Every version that this copy kept, the latest first, and what made it look.",
             ),
             *_notifications(source, asked),
-            Section("Differences", [_differences(source.rows("booking_differences", **asked))], id="differences"),
+            Section(
+                "Differences",
+                [_differences(decided(source, source.rows("booking_differences", **asked))[0])],
+                id="differences",
+            ),
             form,
         ],
         filters,

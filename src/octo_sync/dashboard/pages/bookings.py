@@ -14,9 +14,16 @@ from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
 _AHEAD = 6
-_MOST = 500
-"""Rows of `bookings.sql` at most."""
-_KINDS = {"sold": "sold, by day of travel", "cancelled": "cancelled, by day of cancellation", "open": "open-dated"}
+_MOST, _WHOLE = 500, 100_000
+"""Bookings on the page at most, and in its file."""
+_KINDS = {
+    "sold": "sold, by day of travel",
+    "made": "made, by day of booking",
+    "lost": "made, and cancelled since",
+    "cancelled": "cancelled, by day of cancellation",
+    "deferred": "sold by the last day, to travel later",
+    "open": "open-dated",
+}
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -33,13 +40,21 @@ def build(source: Source, filters: Filters) -> View:
     last = filters.last or first + _AHEAD * DAY
     chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
     asked: dict[str, Any] = {"first": first, "last": last, "kind": kind, **chosen}
-    rows, totals = source.rows("bookings", **asked), source.rows("bookings_totals", **asked)
+    totals = source.rows("bookings_totals", **asked)
+    rows = source.rows("bookings", **asked, most=_WHOLE if filters.whole else _MOST)
     number = sum(row["bookings"] for row in totals)
+    if filters.whole and number > _WHOLE:
+        raise QueryError(f"A file has {_WHOLE:,} bookings at most, and these are {number:,}; choose fewer days.")
     span = f"{wording.day(first)} to {wording.day(last)}"
     doubt = pictures.in_part(first, known_from(source, filters.channel))
+    made = pictures.in_part(first, known_from(source, filters.channel, made=True))
     lead = {
         "sold": f"Sold bookings that travel {span}.{doubt}",
+        "made": f"Bookings made {span} that were sold, also those cancelled since.{made}",
+        "lost": f"Bookings made {span} that were sold and are cancelled since.{made}",
         "cancelled": f"Bookings that were sold, and cancelled {span}.{doubt}",
+        "deferred": f"On the books at the end of {wording.day(last)}, to travel later. Each with its present day of travel and "
+        f"price; those cancelled since are among them.{pictures.in_part(first, known_from(source, filters.channel))}",
         "open": "Sold bookings without a day of travel that this copy knows of, whenever they were made.",
     }
     kept = {name: value for name, value in (("first", filters.first), ("last", filters.last), *chosen.items()) if value}
@@ -59,7 +74,7 @@ def build(source: Source, filters: Filters) -> View:
         Column("Net", "money", "net_amount", none="unknown"),
         Column("Reseller's reference", "text", "reseller_reference"),
         empty="There is no such booking.",
-        more=f"{_MOST:,} of {number:,} are shown; choose fewer days, a product or a channel." if number > _MOST else "",
+        more=f"{_MOST:,} of {number:,} are shown; csv has all of them." if number > _MOST else "",
     )
     in_all = listed(
         "In all, by currency",
@@ -87,7 +102,7 @@ def build(source: Source, filters: Filters) -> View:
 
 
 def _when_cancelled(kind: str) -> list[Column]:
-    if kind != "cancelled":
+    if kind in ("sold", "open"):
         return []
     return [
         Column("Cancelled", "date", "cancelled_date"),

@@ -1,17 +1,21 @@
 """Cancellations: what share of what was sold, by whom, and how late."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 from octo_sync.dashboard import charts, pictures
-from octo_sync.dashboard.days import month_start, months
+from octo_sync.dashboard.days import month_days, month_start, months
+from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
 from octo_sync.flows import wording
 
 _BACK = 11
+_Behind = Callable[[str], Callable[[dict[str, Any]], str]]
+"""Kind of a list of the page Bookings → the address of those behind a row."""
 _NOTICE = ("over 30 days", "8-30 days", "3-7 days", "1-2 days", "same day", "after travel", "unknown")
 
 
@@ -25,11 +29,24 @@ def build(source: Source, filters: Filters) -> View:
         first = max(first, month_start(begins))
     asked = {"first": first, "last": last, "product": filters.product, "channel": filters.channel}
     by_month = source.rows("cancellations_months", **asked)
+    chosen = {"connection_id": filters.channel, "product_key": filters.product}
+    chosen = {name: value for name, value in chosen.items() if value}
+
+    def behind(kind: str) -> Callable[[dict[str, Any]], str]:
+        """The bookings behind a row, of its month as far as it is shown."""
+
+        def of(row: dict[str, Any]) -> str:
+            begins, ends = month_days(row["booking_month"]) if "booking_month" in row else (first, last)
+            return bookings_page({**chosen, **row}, kind, max(first, begins), min(last, ends))
+
+        return of
+
     sold, cancelled = (sum(row[name] for row in by_month) for name in ("was_sold", "cancelled"))
     tile = Tile(
         "Cancelled",
         wording.share(cancelled / sold) if sold else "—",
         f"{wording.count(cancelled)} of {wording.count(sold)} sold bookings",
+        href=behind("lost")({}),
         name="cancelled",
     )
     return View(
@@ -42,17 +59,17 @@ def build(source: Source, filters: Filters) -> View:
             Section(
                 "",
                 [
-                    _by_month(by_month, months(first, last), pictures.channel_colors(source)),
+                    _by_month(by_month, months(first, last), pictures.channel_colors(source), behind),
                     _by_notice(source.rows("cancellations_notice", **asked)),
                 ],
             ),
-            Section("Products", [_products(source.rows("cancellations_products", **asked))]),
+            Section("Products", [_products(source.rows("cancellations_products", **asked), behind)]),
         ],
         Filters(first=first, last=last, product=filters.product, channel=filters.channel),
     )
 
 
-def _by_month(rows: list[dict[str, Any]], across: list[str], colors: dict[str, str]) -> Chart:
+def _by_month(rows: list[dict[str, Any]], across: list[str], colors: dict[str, str], behind: _Behind) -> Chart:
     sold: dict[str, int] = defaultdict(int)
     counted: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
@@ -76,8 +93,8 @@ def _by_month(rows: list[dict[str, Any]], across: list[str], colors: dict[str, s
             list(reversed(rows)),
             Column("Month of booking", "month", "booking_month"),
             Column("Channel", "text", "channel_name"),
-            Column("Sold", "number", "was_sold"),
-            Column("Cancelled since", "number", "cancelled"),
+            Column("Sold", "number", "was_sold", href=behind("made")),
+            Column("Cancelled since", "number", "cancelled", href=behind("lost")),
             Column("Share", "share", "cancellation_rate"),
             empty="No booking made in this time was sold.",
         ),
@@ -107,17 +124,17 @@ def _by_notice(rows: list[dict[str, Any]]) -> Chart:
     )
 
 
-def _products(rows: list[dict[str, Any]]) -> Table:
+def _products(rows: list[dict[str, Any]], behind: _Behind) -> Table:
     return listed(
         "Share cancelled, by product",
         rows,
         Column("Product", "text", "product_name"),
         Column("Share", "share", "cancellation_rate"),
-        Column("Cancelled", "number", "cancelled"),
-        Column("Sold", "number", "was_sold"),
+        Column("Cancelled", "number", "cancelled", href=behind("lost")),
+        Column("Sold", "number", "was_sold", href=behind("made")),
         Column("Guests cancelled", "number", "cancelled_pax"),
         empty="No booking made in this time was sold.",
     )
 
 
-PAGE = Page("cancellations", "Cancellations", 40, build, frozenset({"dates", "product", "channel"}))
+PAGE = Page("cancellations", "Cancellations", 40, build, frozenset({"dates", "product", "channel"}), is_past=True)

@@ -64,7 +64,7 @@ def _mix(currency: str, rows: Sequence[Mapping[str, Any]], across: list[str], co
             Column("Margin rate", "share", "margin_rate", none="unknown"),
             Column("Bookings", "number", "bookings"),
             Column("Without net", "number", "without_net"),
-            Column("Complete", "yes", "is_complete"),
+            Column("All bookings known", "yes", "is_complete"),
         ),
         download="fct_bookings",
         height=260,
@@ -87,7 +87,7 @@ def _margin(rows: Sequence[Mapping[str, Any]]) -> str:
     if not found:
         return "No net price is known, so no margin is."
     said = ", ".join(text for _, text in sorted(found, key=lambda pair: -pair[0])[: pictures.CHANNELS])
-    return f"Margin where the net price is known (retail minus net): {said}."
+    return f"Margin where the net price is known (retail less net, what the seller keeps): {said}."
 
 
 PAGE = Page("channels", "Channels", 52, build, frozenset({"dates", "product", "currency"}), by_month=True)

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard.links import booking_page
-from octo_sync.dashboard.pages.reconcile import value_text
+from octo_sync.dashboard.differences import decided
+from octo_sync.dashboard.links import booking_page, booking_text
+from octo_sync.dashboard.pages.reconcile import difference, value_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Field, Filters, Item, Link, Page, Section, Table, View, form, listed
 from octo_sync.errors import OctoSyncError
@@ -23,13 +24,14 @@ _Row = Mapping[str, Any]
 def build(source: Source, filters: Filters) -> View:
     """The page of the difference that the address names."""
     name, key = filters.more.get("name", ""), filters.more.get("key", "")
-    rows = source.rows("difference", recon=name, key=key)
+    rows: Sequence[_Row] = source.rows("difference", recon=name, key=key)
     if not rows:
         return View(
             "Difference", "", [Section("", ["This copy has no such difference; choose one on the page Reconcile."])]
         )
+    rows, problem = decided(source, rows)
     done: list[Act] = []
-    trouble: list[Item] = []
+    trouble: list[Item] = [problem] if problem else []
     if source.acts is not None:
         try:
             done = source.acts.of(name, key)
@@ -41,7 +43,7 @@ def build(source: Source, filters: Filters) -> View:
         Section("What differs", [_fields(rows)]),
     ]
     if source.acts is not None:
-        note = "Tables and counts follow with the next published copy."
+        note = "The tables of the copy follow when it is next published."
         sections.append(Section("Decide", [*trouble, *_forms(name, key, rows), _log(done)], note, id="decide"))
     return View(key, f"A difference of the comparison {name}.", sections, filters)
 
@@ -60,7 +62,7 @@ def _facts(rows: Sequence[_Row], done: Sequence[Act]) -> list[tuple[str, object]
         ("Bucket", f"{named}. {meaning}"),
         ("Difference", ", ".join(text for row in rows if (text := _delta(row)))),
         ("Likely reason", "; ".join(dict.fromkeys(row["reason"] for row in rows if row["reason"]))),
-        ("Booking", Link(first["booking_uuid"], booking) if booking else ""),
+        ("Booking", Link(booking_text(first), booking) if booking else ""),
         ("Matched by", first["match_rule"]),
         ("Connection", first["connection_id"]),
         ("Day", first["day"]),
@@ -93,7 +95,7 @@ def _fields(rows: Sequence[_Row]) -> Item:
         Column("Bucket", "text", lambda row: _BUCKETS.get(row["bucket"], (row["bucket"],))[0]),
         Column("Here", "text", lambda row: value_text(row["here_value"], row)),
         Column("There", "text", lambda row: value_text(row["there_value"], row)),
-        Column("Difference", "number", _delta),
+        Column("Difference", "number", difference),
         Column("First seen", "instant", "first_seen_at_utc"),
         Column("Last seen", "instant", "last_seen_at_utc"),
     )

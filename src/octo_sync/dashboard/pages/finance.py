@@ -1,6 +1,7 @@
 """Finance: net payable, taxes, refunds due and deferred revenue by month; currencies are never added up."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -31,8 +32,13 @@ def build(source: Source, filters: Filters) -> View:
         "Complete: all bookings that count in the row are known and, of net payable and deferred revenue, both prices of each."
         + pictures.in_part(first, known_from(source, filters.channel)),
         [
-            Section("Net payable", _net(source.rows("finance_net", **asked)), without_day),
-            Section("Taxes", [_taxes(source.rows("finance_taxes", **asked))]),
+            Section(
+                "Net payable",
+                _net(source.rows("finance_net", **asked)),
+                f"The net price is what the seller owes the supplier; the margin, retail less net, is what the seller keeps. "
+                f"{without_day}".rstrip(),
+            ),
+            Section("Taxes", _taxes(source.rows("finance_taxes", **asked))),
             Section(
                 "Refunds due",
                 [_refunds(source.rows("finance_refunds", **asked))],
@@ -57,20 +63,15 @@ def build(source: Source, filters: Filters) -> View:
     )
 
 
-def _table(caption: str, rows: list[dict[str, Any]], question: int, *columns: Column, empty: str) -> Table:
-    return listed(caption, rows, *columns, empty=empty, most=_ROWS, others=f"question {question} has all of them")
-
-
 def _all_of_it(row: dict[str, Any]) -> bool:
     """Whether amounts are known whole: every booking, and both prices of each."""
     return bool(row["is_complete"]) and not row["without_net"] and not row["without_retail"]
 
 
 def _net(rows: list[dict[str, Any]]) -> list[Table]:
-    each = _table(
+    each = listed(
         "Net payable to the supplier, by month of travel and channel",
         rows,
-        11,
         Column("Travel month", "month", "travel_month"),
         Column("Channel", "text", "channel_name"),
         Column("Net payable", "money", "net_amount", none="unknown"),
@@ -81,29 +82,34 @@ def _net(rows: list[dict[str, Any]]) -> list[Table]:
         Column("Supplier", "text", "supplier_name"),
         Column("Complete", "yes", _all_of_it),
         empty="No sold booking travels in these months.",
+        most=_ROWS,
     )
     return [_in_all(rows), each] if rows else [each]
 
 
-def _in_all(rows: list[dict[str, Any]]) -> Table:
-    """All months and channels together, a line for each currency; an amount that no booking has adds nothing."""
-    by_currency: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
+def _summed(rows: list[dict[str, Any]], by: Sequence[str], *names: str) -> list[dict[str, Any]]:
+    """All months and channels together, in order of what they are counted by; an amount that no booking has adds nothing."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        by_currency[row["currency"]].append(row)
+        groups[tuple(row[name] for name in by)].append(row)
 
     def summed(of: list[dict[str, Any]], name: str) -> Any:  # noqa: ANN401 - an amount or a number
         known = [row[name] for row in of if row[name] is not None]
         return sum(known) if known else None
 
-    names = ("net_amount", "retail_amount", "margin_amount", "bookings", "without_net", "without_retail")
-    found = [
-        {name: summed(of, name) for name in names}
-        | {"currency": currency, "is_complete": all(row["is_complete"] for row in of)}
-        for currency, of in by_currency.items()
+    return [
+        dict(zip(by, group, strict=True))
+        | {name: summed(of, name) for name in names}
+        | {"is_complete": all(row["is_complete"] for row in of)}
+        for group, of in sorted(groups.items(), key=lambda each: [(value is None, value) for value in each[0]])
     ]
+
+
+def _in_all(rows: list[dict[str, Any]]) -> Table:
+    names = ("net_amount", "retail_amount", "margin_amount", "bookings", "without_net", "without_retail")
     return listed(
         "Net payable in all",
-        sorted(found, key=lambda of: (of["currency"] is None, of["currency"])),
+        _summed(rows, ["currency"], *names),
         Column("Currency", "text", "currency", none="no currency"),
         Column("Net payable", "money", "net_amount", none="unknown"),
         Column("Retail", "money", "retail_amount", none="unknown"),
@@ -119,11 +125,18 @@ def _bookings(row: dict[str, Any]) -> str:
     return bookings_page(row, "sold", *month_days(row["travel_month"]))
 
 
-def _taxes(rows: list[dict[str, Any]]) -> Table:
-    return _table(
+def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
+    in_all = listed(
+        "Taxes in all, by name",
+        _summed(rows, ["tax_name", "currency"], "retail_tax", "net_tax"),
+        Column("Tax", "text", "tax_name"),
+        Column("In retail", "money", "retail_tax", none="unknown"),
+        Column("In net", "money", "net_tax", none="unknown"),
+        Column("Complete", "yes", "is_complete"),
+    )
+    each = listed(
         "Taxes in the prices of sold bookings, by month of travel, name and channel",
         rows,
-        24,
         Column("Travel month", "month", "travel_month"),
         Column("Tax", "text", "tax_name"),
         Column("Channel", "text", "channel_name"),
@@ -132,14 +145,15 @@ def _taxes(rows: list[dict[str, Any]]) -> Table:
         Column("Bookings", "number", "bookings"),
         Column("Complete", "yes", "is_complete"),
         empty="The service states no taxes for sold bookings of these months.",
+        most=_ROWS,
     )
+    return [in_all, each] if rows else [each]
 
 
 def _refunds(rows: list[dict[str, Any]]) -> Table:
-    return _table(
+    return listed(
         "Cancelled bookings and their refunds, by month of cancellation and channel",
         rows,
-        25,
         Column("Cancelled in", "month", "cancelled_month", none="unknown"),
         Column("Channel", "text", "channel_name"),
         Column("Refund due", "money", "refund_amount", none="unknown"),
@@ -151,6 +165,7 @@ def _refunds(rows: list[dict[str, Any]]) -> Table:
         Column("Not stated", "number", "refund_not_stated"),
         Column("Cancelled", "number", "cancelled", href=_cancelled),
         empty="No sold booking was cancelled in these months.",
+        most=_ROWS,
     )
 
 
@@ -161,21 +176,26 @@ def _cancelled(row: dict[str, Any]) -> str:
 
 
 def _deferred(rows: list[dict[str, Any]]) -> Table:
-    return _table(
+    return listed(
         "Sold by the month's end for travel after it, by channel",
         rows,
-        26,
         Column("Month's end", "date", "month_end"),
         Column("Channel", "text", "channel_name"),
         Column("Retail", "money", "retail_amount", none="unknown"),
         Column("Net", "money", "net_amount", none="unknown"),
-        Column("Bookings", "number", "bookings"),
+        Column("Bookings", "number", "bookings", href=_still_to_travel),
         Column("Guests", "number", "pax", none="unknown"),
         Column("With net price", "number", known_text("without_net")),
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", _all_of_it),
         empty="Nothing was on the books for travel after these months.",
+        most=_ROWS,
     )
+
+
+def _still_to_travel(row: dict[str, Any]) -> str:
+    """The bookings behind a row of deferred revenue."""
+    return bookings_page(row, "deferred", month_start(row["month_end"]), row["month_end"])
 
 
 def _closed(source: Source, asked: dict[str, Any]) -> list[Table]:
@@ -197,7 +217,6 @@ def _closed(source: Source, asked: dict[str, Any]) -> list[Table]:
         Column("Adjustments", "number", "adjustments"),
         empty="No month is closed.",
         most=_ROWS,
-        others="marts.closed_periods has all of them",
     )
     if not changes:
         return [months]
@@ -212,7 +231,6 @@ def _closed(source: Source, asked: dict[str, Any]) -> list[Table]:
         Column("Channel", "text", "channel_name"),
         Column("Seen", "instant", "changed_at_utc", none="unknown"),
         most=_ROWS,
-        others="marts.period_adjustments has all of them",
     )
     return [months, adjustments]
 

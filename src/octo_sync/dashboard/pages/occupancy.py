@@ -5,6 +5,7 @@ from typing import Any
 
 from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import DAY
+from octo_sync.dashboard.links import departure_page, start_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, View, listed
@@ -12,6 +13,7 @@ from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
 _DAYS, _MOST = 42, 190
+_ROWS = 200
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -29,7 +31,8 @@ def build(source: Source, filters: Filters) -> View:
         [
             Section("", [pictures.fill_map(source, first, last, filters.product)]),
             Section("", [_days(days), _hours(source.rows("occupancy_hours", **asked))]),
-            Section("Products", [_products(source.rows("occupancy_products", **asked))]),
+            Section("Products", [_products(source.rows("occupancy_products", **asked))], id="products"),
+            Section("Sold out or nearly", [_full(source.rows("occupancy_full", **asked))], id="full"),
         ],
         Filters(first=first, last=last, product=filters.product),
     )
@@ -117,6 +120,23 @@ def _products(rows: list[dict[str, Any]]) -> Table:
         Column("Our guests", "number", "our_pax", none="unknown"),
         Column("Complete", "yes", "is_covered"),
         empty="No departure is known in this time.",
+    )
+
+
+def _full(rows: list[dict[str, Any]]) -> Table:
+    return listed(
+        "Departures that are sold out or at least 90 % full",
+        rows,
+        Column("Start", "text", lambda row: start_text(row["local_start_at"]), href=departure_page),
+        Column("Product", "text", "product_name"),
+        Column("Option", "text", "option_name"),
+        Column("Sold out", "yes", "is_sold_out"),
+        Column("Full", "share", "fill_rate", none="unknown"),
+        Column("Taken", "number", "taken", none="unknown"),
+        Column("Capacity", "number", "capacity", none="unknown"),
+        Column("Our guests", "number", "our_pax", none="unknown"),
+        empty="No departure of this time is known to be sold out or at least 90 % full.",
+        most=_ROWS,
     )
 
 

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from datetime import date
 from statistics import median
+from urllib.parse import urlencode
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import DAY, month_end, month_start
+from octo_sync.dashboard.differences import decided
+from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import Standing, known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Tile, Tiles, View, listed
@@ -95,6 +98,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
     course = [day if day.is_complete else None for day in reversed(recent)]
     sold, cancelled = sum(day.bookings for day in recent), sum(day.cancelled for day in recent)
     lead = lead_time["median_lead_days"]
+    made = bookings_page({}, "made", today - DAY, today - DAY)
     closed = f", {ahead['closed']:,} closed" if ahead["closed"] else ""
     unknown = f", {ahead['unknown']:,} of unknown capacity" if ahead["unknown"] else ""
     return [
@@ -103,6 +107,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
             wording.count(yesterday.bookings),
             f"{usual}{held}{doubt}",
             "mark" if doubt or now.is_stale else "",
+            href=made,
             name="bookings",
             course=[day.bookings if day else None for day in course],
         ),
@@ -112,6 +117,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
                 yesterday.guests if yesterday.sold_without_pax < yesterday.sold or not yesterday.sold else None
             ),
             guests,
+            href=made,
             name="guests",
             course=[None if day is None or day.sold_without_pax else day.guests for day in course],
         ),
@@ -119,7 +125,7 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
             "Cancelled",
             wording.share(cancelled / sold) if sold else "—",
             f"{wording.count(cancelled)} of {wording.count(sold)} sold bookings, last {_RECENT} days",
-            href="cancellations",
+            href=f"cancellations?{_days(today - DAY * _RECENT, today - DAY)}",
             name="cancelled",
         ),
         Tile(
@@ -132,16 +138,20 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
             f"Whole days sold out, next {_RECENT} days",
             wording.count(ahead["sold_out"]),
             f"of {ahead['product_days']:,} days of a product with departures{closed}{unknown}",
-            href="availability",
+            href=f"occupancy?{_days(today, today + DAY * (_RECENT - 1))}#products",
             name="sold-out",
         ),
         _differences(source),
     ]
 
 
+def _days(first: date, last: date) -> str:
+    return urlencode({"first": first, "last": last})
+
+
 def _differences(source: Source) -> Tile:
-    found = source.rows("open_differences")[0]
-    if not found["reconciliations"]:
+    names = {run["recon_name"] for run in source.rows("reconcile_runs")}
+    if not names:
         return Tile(
             "Open differences",
             "—",
@@ -149,12 +159,12 @@ def _differences(source: Source) -> Tile:
             href="reconcile",
             name="differences",
         )
+    found = [row for row in decided(source, source.rows("differences"))[0] if row["state"] == "open"]
     return Tile(
         "Open differences",
-        wording.count(found["differences"]),
-        f"{found['new_differences']:,} of them new, in {found['reconciliations']:,} "
-        f"{'comparison' if found['reconciliations'] == 1 else 'comparisons'}",
-        "mark" if found["differences"] else "good",
+        wording.count(len(found)),
+        f"{sum(row['is_new'] for row in found):,} of them new, in {wording.plural(len(names), 'comparison')}",
+        "mark" if found else "good",
         href="reconcile",
         name="differences",
     )

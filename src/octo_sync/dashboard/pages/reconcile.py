@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+from octo_sync.dashboard.differences import decided
 from octo_sync.dashboard.links import difference_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import (
@@ -26,14 +27,12 @@ from octo_sync.dashboard.view import (
     listed,
 )
 from octo_sync.flows import wording
-from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS
-from octo_sync.flows.wording import NOTHING, currency_name, days_old, money, money_text
+from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS, age_class
+from octo_sync.flows.wording import NOTHING, currency_name, days_old, money
 from octo_sync.reconciliation.model import Bucket
 
-_AGES = dict(zip(("0-1", "2-7", "8-30", ">30"), AGE_CLASSES, strict=True))
-"""A class of `marts.recon_open` → how people read it."""
-_VERDICTS = {"ok": "within the limits", "over": "over the limits", "failed": "could not compare"}
-_ACCEPTED = 200
+_VERDICTS = {"ok": "within the limits of fail_on", "over": "over a limit of fail_on", "failed": "could not compare"}
+_ROWS = 200
 _WHAT = (
     "A reconciliation compares this copy with a ledger, a CRM, a channel manager's statement or another connection, puts "
     "every difference in a bucket, explains it and ages it. Name one in the pipeline file:"
@@ -51,21 +50,21 @@ def build(source: Source, filters: Filters) -> View:
     lead = "This copy against ledgers, CRMs and other systems: what adds up, what does not, and for how long."
     if not runs:
         return View("Reconcile", lead, [_how_to()], filters)
-    chosen = filters.more
-    only = {name: chosen.get(name) or None for name in ("bucket", "currency")}
-    ages, opened = _by_name(source.rows("reconcile_ages")), _by_name(source.rows("reconcile_open", **only))
-    accepted = _by_name(source.rows("reconcile_accepted"))
-    sections = []
+    rows, problem = decided(source, source.rows("differences"))
+    found = _by_name(rows)
+    sections = [Section("", [problem])] if problem else []
     for number, (name, ran) in enumerate(runs.items(), 1):
-        if chosen.get("name") not in (None, "", name):
+        if filters.more.get("name") not in (None, "", name):
             continue
         place = f"recon-{number}"
+        opened = [row for row in found[name] if row["state"] == "open"]
+        accepted = [row for row in found[name] if row["state"] == "accepted"]
         sections += [
-            _summary(name, ran, ages[name], len(accepted[name]), place),
+            _summary(name, ran, opened, len(accepted), place),
             _totals(name, ran, place),
-            _ages(name, ages[name], place),
-            _open(name, opened[name], sum(row["differences"] for row in ages[name]), place, chosen),
-            *([_accepted(name, accepted[name], place)] if accepted[name] else []),
+            _ages(name, opened, place),
+            _open(name, opened, source.acts.assigned(name) if source.acts and not problem else {}, place, filters),
+            *([_accepted(name, accepted, place)] if accepted else []),
             _runs(name, ran, place),
         ]
     return View("Reconcile", lead, sections, filters)
@@ -97,7 +96,7 @@ def _compared(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 
 def _summary(
-    name: str, runs: Sequence[Mapping[str, Any]], ages: Sequence[Mapping[str, Any]], accepted: int, place: str
+    name: str, runs: Sequence[Mapping[str, Any]], opened: Sequence[Mapping[str, Any]], accepted: int, place: str
 ) -> Section:
     last, compared = runs[0], _compared(runs)
     note = f"{_VERDICTS.get(last['verdict'], last['verdict'])}; ran {wording.instant(last['ended_at_utc'])}"
@@ -107,12 +106,11 @@ def _summary(
         f"; travel dates {compared['window_start']} to {compared['window_end']}; "
         f"here: {compared['here_origin']}; there: {compared['there_origin']}"
     )
-    opened = sum(row["differences"] for row in ages)
-    fresh = sum(row["new_differences"] for row in ages)
+    fresh = sum(row["is_new"] for row in opened)
     tiles = [
         Tile(
             "open differences",
-            f"{opened:,}",
+            f"{len(opened):,}",
             f"{fresh:,} new, {compared['resolved_differences'] or 0:,} no longer found",
             "bad" if opened else "good",
             name=f"{place}-open",
@@ -122,9 +120,7 @@ def _summary(
         href = f"reconcile?{urlencode({'name': name})}#{place}-accepted"
         tiles.append(Tile("accepted", f"{accepted:,}", "accepted by a person", href=href, name=f"{place}-accepted"))
     # What is open now is what the lists below have: an accepted difference is in neither.
-    still = Counter[str]()
-    for row in ages:
-        still[row["bucket"]] += row["differences"]
+    still = Counter(row["bucket"] for row in opened)
     for bucket, (named, meaning) in BUCKETS.items():
         count = still[bucket.value] if bucket.is_difference else compared[bucket.value]
         if bucket is not Bucket.ACCEPTED and count:
@@ -187,47 +183,58 @@ def _amount(total: Mapping[str, Any], field: str) -> Decimal:
         return Decimal(0)
 
 
-def _ages(name: str, ages: Sequence[Mapping[str, Any]], place: str) -> Section:
-    counts = Counter[tuple[str, str]]()
-    for row in ages:
-        counts[row["bucket"], row["age_class"]] += row["differences"]
+def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str) -> Section:
+    counts = Counter((row["bucket"], age_class(row["age_days"])) for row in opened)
 
     def count(age: str, bucket: Bucket) -> int:
         return counts[bucket.value, age]
 
     table = listed(
         f"Open differences of {name} by bucket and age",
-        [bucket for bucket in BUCKETS if any(counts[bucket.value, age] for age in _AGES)],
+        [bucket for bucket in BUCKETS if any(counts[bucket.value, age] for age in AGE_CLASSES)],
         Column("Bucket", "text", lambda bucket: BUCKETS[bucket][0]),
-        *(Column(f"{days} days", "number", partial(count, age)) for age, days in _AGES.items()),
-        Column("All", "number", lambda bucket: sum(counts[bucket.value, age] for age in _AGES)),
+        *(Column(f"{age} days", "number", partial(count, age)) for age in AGE_CLASSES),
+        Column("All", "number", lambda bucket: sum(counts[bucket.value, age] for age in AGE_CLASSES)),
         empty="Nothing is open: both sides agree, or the differences were accepted.",
     )
     return Section(f"Ageing of {name}", [table], id=f"{place}-ages")
 
 
-def _open(name: str, rows: Sequence[Mapping[str, Any]], total: int, place: str, chosen: Mapping[str, str]) -> Section:
-    id_, title = f"{place}-differences", f"Open differences of {name}"
-    only = [value for value in (_bucket(chosen.get("bucket", "")), chosen.get("currency", "")) if value]
+def _open(
+    name: str, rows: Sequence[Mapping[str, Any]], assigned: Mapping[str, str], place: str, filters: Filters
+) -> Section:
+    """What is open; `assigned` is who is to look at which key."""
+    id_, title, chosen = f"{place}-differences", f"Open differences of {name}", filters.more
+    days = (f"from {filters.first}" if filters.first else "", f"to {filters.last}" if filters.last else "")
+    only = [text for text in (_bucket(chosen.get("bucket", "")), chosen.get("currency", ""), *days) if text]
     facts = [("Shown", f"only {', '.join(only)}"), ("", Link("Show all", f"reconcile?{urlencode({'name': name})}"))]
     items: list[Item] = [Block("facts.html.j2", {"facts": facts})] if only else []
+    rows = [row for row in rows if _is_wanted(row, filters)]
     if not rows:
         return Section(title, [*items, "Nothing is open."], id=id_)
+    who = [Column("Assigned to", "text", lambda row: assigned.get(row["recon_key"]))] if assigned else []
+    table = listed(
+        title,
+        rows,
+        Column("Key", "text", "recon_key", href=difference_page),
+        *_what(),
+        Column("Reason", "sentence", "reason"),
+        *who,
+        Column("Age", "text", lambda row: f"{'new, ' if row['is_new'] else ''}{days_old(row['age_days'])}"),
+        most=_ROWS,
+    )
     note = "The largest of each currency in turn, then what has no amount; the new before the old."
-    if total > len(rows) and not only:
-        note += f" {len(rows):,} of {total:,} are shown; the download has all of them."
-    items += [
-        listed(
-            title,
-            rows,
-            Column("Key", "text", "recon_key", href=difference_page),
-            *_what(),
-            Column("Reason", "text", "reason"),
-            Column("Age", "text", lambda row: f"{'new, ' if row['is_new'] else ''}{days_old(row['age_days'])}"),
-        ),
-        Block("downloads.html.j2", {"name": "recon_open", "fields": ""}),
-    ]
-    return Section(title, items, note, id=id_)
+    if filters.first or filters.last:
+        note += " Days narrow this list alone, and leave out differences without a day."
+    return Section(title, [*items, table], note, id=id_)
+
+
+def _is_wanted(row: Mapping[str, Any], filters: Filters) -> bool:
+    if any(filters.more.get(name) not in (None, "", row[name]) for name in ("bucket", "currency")):
+        return False
+    if filters.first is None and filters.last is None:
+        return True
+    return row["day"] is not None and (filters.first or row["day"]) <= row["day"] <= (filters.last or row["day"])
 
 
 def _what() -> list[Column]:
@@ -238,8 +245,18 @@ def _what() -> list[Column]:
         Column("Field", "text", lambda row: row["field"] or "whole row"),
         Column("Here", "text", lambda row: value_text(row["here_value"], row)),
         Column("There", "text", lambda row: value_text(row["there_value"], row)),
-        Column("Difference", "number", lambda row: money_text(row["delta_amount"], row["currency"], sign=True)),
+        Column("Difference", "number", difference),
+        Column("Retail here", "number", lambda row: _money(row["retail_here"], row["currency_here"])),
     ]
+
+
+def _money(amount: Decimal | None, currency: str | None, *, sign: bool = False) -> Money | None:
+    return None if amount is None else Money(amount, currency, sign)
+
+
+def difference(row: Mapping[str, Any]) -> Money | None:
+    """By how much a difference's amounts differ: there minus here."""
+    return _money(row["delta_amount"], row["currency"], sign=True)
 
 
 def _accepted(name: str, rows: Sequence[Mapping[str, Any]], place: str) -> Section:
@@ -249,11 +266,10 @@ def _accepted(name: str, rows: Sequence[Mapping[str, Any]], place: str) -> Secti
         rows,
         Column("Key", "text", "recon_key", href=difference_page),
         *_what(),
-        Column("Why", "text", "accepted_note"),
+        Column("Why", "sentence", "accepted_note"),
         Column("By", "text", "accepted_by"),
         Column("Until", "date", "accepted_until", none="for good"),
-        most=_ACCEPTED,
-        others="ops.recon_results has all of them",
+        most=_ROWS,
     )
     return Section(title, [table], "Still found, but not counted as open.", id=f"{place}-accepted")
 
@@ -295,6 +311,7 @@ PAGE = Page(
     title="Reconcile",
     order=70,
     build=build,
+    shown=frozenset({"dates"}),
     works_empty=True,
     fields=frozenset({"name", "bucket", "currency"}),
 )

@@ -27,11 +27,11 @@ def build(source: Source, filters: Filters) -> View:
         first = max(first, month_start(begins))
     last = filters.last or month_end(max(first, today), _AHEAD)
     chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
-    charts, left_out = pictures.revenue(source, first, last, today, **chosen)
+    known = known_from(source, filters.channel)
+    charts, left_out = pictures.revenue(source, first, last, today, **chosen, known=known)
     return View(
         "Revenue",
-        f"Sold bookings that travel {wording.day(first)} to {wording.day(last)}."
-        + pictures.in_part(first, known_from(source, filters.channel)),
+        f"Sold bookings that travel {wording.day(first)} to {wording.day(last)}." + pictures.in_part(first, known),
         [
             Section("", charts or ["No sold booking travels in this time."], left_out),
             Section(
@@ -41,8 +41,9 @@ def build(source: Source, filters: Filters) -> View:
             Section(
                 "Per guest and per seat offered",
                 [_per_seat(source, first, last, filters)],
-                "Whole months. Our sales, all channels together, by all places of open departures with a known capacity, "
-                "whoever sold them. Departures are known from the first pull on.",
+                "Guests are of the whole month; seats are of the days from which they are known, with the retail price sold on "
+                "them. Our sales, all channels together, by all places of open departures with a known capacity, whoever sold "
+                "them. Departures are known from the first pull on.",
             ),
         ],
         Filters(first=first, last=last, **chosen),
@@ -70,13 +71,13 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
         Column("Per guest", "money", per("guest_amount", "pax"), none="unknown"),
         Column("Per seat offered", "money", per("seat_amount", "seats_offered"), none="unknown"),
         Column("Guests", "number", "pax", none="unknown"),
+        Column("Retail on known seats", "money", "seat_amount", none="unknown"),
         Column("Seats offered", "number", "seats_offered", none="unknown"),
         Column("Seats known from", "date", "first_day_offered"),
         Column("to", "date", "last_day_offered"),
-        Column("Complete", "yes", "is_complete"),
+        Column("All bookings known", "yes", "is_complete"),
         empty="No sold booking travels in this time.",
         most=_ROWS,
-        others="agg_revenue_monthly has all of them",
     )
 
 
@@ -98,7 +99,6 @@ def _tables(rows: list[dict[str, Any]], first: date, last: date) -> list[Table]:
                 Column("Margin", "money", "margin_amount", none="unknown"),
                 Column("Without net", "number", "without_net"),
                 most=_ROWS,
-                others="fct_bookings has all of them",
             )
         )
     return found

@@ -72,7 +72,9 @@ def _undated(rows: Sequence[Mapping[str, Any]]) -> list[Item]:
         return []
     count = sum(row["subjects"] for row in rows)
     since = wording.instant(min(verified))
-    return [f"Bookings without a day of travel, in any state: {count:,}, verified since {since}; in no month."]
+    return [
+        f"Bookings without a day of travel that are still asked for: {count:,}, verified since {since}; in no month."
+    ]
 
 
 def _map(found: CoverageMap, now: datetime) -> list[Item]:
@@ -258,6 +260,7 @@ def _canary(found: Canary | None) -> str:
 def _next_runs(found: Status) -> list[Section]:
     if not found.next_runs:
         return []
+    late = "late: its turn is now" if found.running else "late: it waits until octo-sync serve is started"
     table = listed(
         "When serve runs what",
         found.next_runs,
@@ -265,7 +268,7 @@ def _next_runs(found: Status) -> list[Section]:
         Column("Cron", "text", lambda run: run.expression),
         Column("Next", "instant", lambda run: run.at, none="never"),
         Column("Last", "instant", lambda run: run.last_at, none="never"),
-        Column("Remark", "text", lambda run: "late: serve runs it now" if run.late else ""),
+        Column("Remark", "text", lambda run: late if run.late else "", none=""),
     )
     return [Section("Next runs", [table], id="next")]
 

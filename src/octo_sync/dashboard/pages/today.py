@@ -147,7 +147,6 @@ def _day(ahead: int, rows: _Rows, known: _Rows) -> Section:
             Column("Bookings", "number", "bookings"),
             empty=f"No departure and no booking is known for {name.lower()}.",
             most=_SHOWN_A_DAY,
-            others="choose a product to see all of its",
         )
     )
     return Section(
