@@ -122,15 +122,15 @@ def demo(chromium, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def serving():
-    """Shows a folder's copy from a thread of this process: `serving(folder)` is its address."""
+    """Shows a folder's copy from a thread of this process: `serving(folder)` is its address; `at` is the time it is there."""
     with contextlib.ExitStack() as stack:
-        yield lambda folder: stack.enter_context(in_a_thread(folder))
+        yield lambda folder, at=None: stack.enter_context(in_a_thread(folder, at))
 
 
 @contextlib.contextmanager
-def in_a_thread(folder: Path):
+def in_a_thread(folder: Path, at: dt.datetime | None = None):
     """The application on a socket, without the two seconds that a process takes to start."""
-    source = Source(folder / copies.READ, folder, now=lambda: dt.datetime.now(dt.UTC))
+    source = Source(folder / copies.READ, folder, now=lambda: at or dt.datetime.now(dt.UTC))
     app = dashboard_app(source, host="127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import psycopg
@@ -173,6 +174,27 @@ def test_one_worker_keeps_and_another_may_when_it_has_ended(journal: Journal, ot
     with join(other, owner="second") as again:
         assert again.keeps
         assert again.fence > first.fence
+
+
+def test_what_is_being_taken_while_a_worker_ends_is_given_back_too(
+    journal: Journal, other: Journal, admin, path
+) -> None:
+    share = join(journal, owner="one")
+    share.take("a")
+    share.give("a")
+    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    with ThreadPoolExecutor(2) as threads:
+        with admin.transaction():
+            admin.execute("SELECT 1 FROM journal.leases WHERE name = 'connection a' FOR UPDATE")
+            taken = threads.submit(share.take, "a")
+            with psycopg.connect(path, autocommit=True) as looking:
+                until(lambda: looking.execute(waits).fetchone(), 10, "it waits for the row")
+            ended = threads.submit(share.release)
+            wait([ended], 0.5)
+        taken.result(10)
+        ended.result(10)
+    assert other.leases.owners() == {}
+    assert not share.take("a")
 
 
 def test_only_runs_of_workers_that_are_gone_are_closed_as_killed(journal: Journal, other: Journal, path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 from typing import cast
 
 from sqlalchemy import select, update
@@ -35,6 +36,8 @@ class Share(Lease):
 
     def __init__(self, store: Store, lock: SessionLease, owner: str) -> None:
         self._store, self._session, self._owner = store, lock, owner
+        # A worker that is told to stop ends while a thread of its own still takes.
+        self._changing = threading.Lock()
         self.keeps = lock.hold(_KEEPER)
         # Of one who does not keep it tells its runs from others', and that it was given out wakes the others.
         super().__init__(Leases(store), lock, self._noted("writer") if self.keeps else self._numbered())
@@ -49,24 +52,27 @@ class Share(Lease):
 
     def take(self, connection: str) -> bool:
         """Own a connection from now on; False when another worker does."""
-        if connection in self.owned:
+        with self._changing:
+            if connection in self.owned:
+                return True
+            if self._store.shares is None or not self._session.hold(f"{SHARED}{connection}"):
+                return False
+            try:
+                was_left = connection in self._leases.owners()
+                self._store.shares[connection] = self._noted(f"{SHARED}{connection}")
+                if was_left:
+                    self._close_killed()
+            except BaseException:
+                self._session.drop(f"{SHARED}{connection}")
+                raise
             return True
-        if self._store.shares is None or not self._session.hold(f"{SHARED}{connection}"):
-            return False
-        try:
-            was_left = connection in self._leases.owners()
-            self._store.shares[connection] = self._noted(f"{SHARED}{connection}")
-            if was_left:
-                self._close_killed()
-        except BaseException:
-            self._session.drop(f"{SHARED}{connection}")
-            raise
-        return True
 
     def give(self, connection: str) -> None:
         """Own it no longer. Nothing of it may be on its way."""
-        self._sign_off(connection, self.owned.pop(connection))
-        self._session.drop(f"{SHARED}{connection}")
+        with self._changing:
+            if connection in self.owned:
+                self._sign_off(connection, self.owned.pop(connection))
+                self._session.drop(f"{SHARED}{connection}")
 
     def workers(self) -> int:
         """How many work on the project now, this one too."""
@@ -81,14 +87,15 @@ class Share(Lease):
 
     def release(self) -> None:
         """Give everything back. Twice is fine."""
-        owned, self._store.shares = self.owned, None
-        try:
-            for connection, fence in owned.items():
-                self._sign_off(connection, fence)
-        finally:
-            super().release()
-            if self._store.fence == self.fence:
-                self._store.fence = None
+        with self._changing:
+            owned, self._store.shares = self.owned, None
+            try:
+                for connection, fence in owned.items():
+                    self._sign_off(connection, fence)
+            finally:
+                super().release()
+                if self._store.fence == self.fence:
+                    self._store.fence = None
 
     def _sign_off(self, connection: str, fence: int) -> None:
         now, name = to_text(self._store.clock.now()), f"{SHARED}{connection}"
