@@ -8,9 +8,9 @@ import subprocess
 import pytest
 from tests.absent import absent
 from tests.cli.conftest import CLEAN
-from tests.cli.test_postgres import program, server
+from tests.cli.test_postgres import _both, program, server
 
-__all__ = ["program", "server"]
+__all__ = ["_both", "program", "server"]
 
 # The line after it cannot be installed without a download from outside the package index.
 REQUIRED = ("dbt-core>=1.11,<1.12", "dbt-duckdb>=1.11,<2", "dbt-postgres>=1.11,<2")

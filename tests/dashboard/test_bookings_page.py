@@ -1,10 +1,13 @@
 """The page Bookings: who is in the list, what the list comes to, and that a single booking is found from it."""
 
 import datetime as dt
-from urllib.parse import urlencode
+import html
+import re
+from decimal import Decimal
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from tests.dashboard.test_pages import ask, table, tiles
+from tests.dashboard.test_pages import A_YEAR_LATER, ask, table, tiles
 from tests.dashboard.test_today import links
 
 from octo_sync.dashboard.links import bookings_page
@@ -17,6 +20,8 @@ CHOSEN = {
     "lost": "was_sold and is_cancelled and booking_date between '2026-11-01' and '2026-11-30'",
     "deferred": "was_sold and booking_date <= '2026-11-30' and travel_date > '2026-11-30' "
     "and coalesce(cancelled_date, '9999-01-01') > '2026-11-30'",
+    "books": "was_sold and travel_date between '2026-11-01' and '2026-11-30' and booking_date <= '2026-11-19' "
+    "and (not is_cancelled or cancelled_date > '2026-11-19')",
     "cancelled": "was_sold and is_cancelled and cancelled_date between '2026-11-01' and '2026-11-30'",
     "open": "is_sold and travel_date is null",
 }
@@ -62,6 +67,34 @@ async def test_the_numbers_of_overview_and_cancellations_lead_to_their_bookings(
         assert len(table(found, "Bookings")) == count if count else "There is no such booking." in found
 
 
+@pytest.mark.deep(6)
+async def test_the_numbers_of_pace_lead_to_their_bookings_and_these_come_to_the_same(shown, variant):
+    folder = variant("pace", *A_YEAR_LATER)
+    dashboard = shown(folder)
+    ((product, channel),) = ask(folder, "select product_key, connection_id from marts.fct_bookings limit 1")
+    seen = {"number": 0, "money": 0, "left": 0, "year": 0}
+    for asked in ("", f"&{urlencode({'product': product, 'channel': channel})}"):
+        page = await dashboard.text(f"/pickup?first=2026-11-01&last=2027-12-31{asked}")
+        found = re.findall(r'<a href="\./(bookings\?kind=books[^"]*)">(.*?)</a>', page)
+        for address, said in {(html.unescape(a), html.unescape(re.sub("<[^>]+>", "", t))) for a, t in found}:
+            fields = dict(parse_qsl(address.partition("?")[2]))
+            behind = await dashboard.text(f"/{address}")
+            sums = table(behind, "In all, by currency") if "There is no such booking." not in behind else []
+            is_money = "currency" in fields
+            amount = sum(decimal(row[3 if is_money else 2]) for row in sums)
+            assert amount == decimal(said), address
+            seen["money" if is_money else "number"] += 1
+            seen["left"] += (
+                "since" in fields and any(row[1] == "cancelled" for row in table(behind, "Bookings")) if sums else 0
+            )
+            seen["year"] += fields["by"] < "2026" and bool(sums)
+    assert all(count > 3 for count in seen.values()), seen
+
+
+def decimal(text):
+    return Decimal(re.sub(r"[^\d.-]", "", text.replace("\N{MINUS SIGN}", "-")) or 0)
+
+
 async def test_filters_narrow_the_list_and_stay_with_the_kind(shown, published):
     connection, channel = ask(
         published, "select connection_id, channel_name from marts.dim_channel order by 1 limit 1"
@@ -103,7 +136,7 @@ async def test_more_bookings_than_are_shown_are_counted(shown, monkeypatch):
 async def test_what_is_no_kind_is_refused_and_no_day_is_a_week_from_today(shown):
     answer = await shown().get("/bookings?kind=holds")
     assert answer.status_code == 400
-    assert "expected sold, made, lost, cancelled, deferred, open" in answer.text.replace("&#39;", "'")
+    assert "expected sold, made, lost, cancelled, books, deferred, open" in answer.text.replace("&#39;", "'")
     page = await shown().text("/bookings")
     assert {row[2] for row in table(page, "Bookings")} <= {f"2026-11-{day}" for day in range(20, 27)}
     assert table(page, "Bookings")

@@ -2,7 +2,9 @@
 -- description: Bookings of a time: sold ones by day of travel, cancelled ones by day of cancellation, or sold ones without a day of travel.
 -- parameter: first: date: today: First day.
 -- parameter: last: date: today: Last day.
--- parameter: kind: text: sold: sold, made, lost (made and cancelled since), cancelled, deferred (on the books at the end of the last day, to travel later) or open (open-dated).
+-- parameter: kind: text: sold: sold, made, lost (made and cancelled since), cancelled, deferred (on the books at the end of the last day, to travel later), books (on the books at the end of a day, by day of travel) or open (open-dated).
+-- parameter: by: date: today-1d: Of the kind books: at the end of this day.
+-- parameter: since: date: : Of the kind books: only what came or left after the end of this day; null: all.
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone; null: all.
@@ -32,6 +34,12 @@ where (
       when 'cancelled' then was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)
       when 'deferred' then was_sold and booking_date <= cast($last as date) and travel_date > cast($last as date)
         and (not is_cancelled or cancelled_date > cast($last as date))
+      when 'books' then was_sold and travel_date between cast($first as date) and cast($last as date)
+        and (not is_cancelled or cancelled_date is not null)
+        and (coalesce(booking_date, date '1970-01-01') <= cast($by as date)
+          and (not is_cancelled or cancelled_date > cast($by as date)))
+        <> (cast($since as date) is not null and coalesce(booking_date, date '1970-01-01') <= cast($since as date)
+          and (not is_cancelled or cancelled_date > cast($since as date)))
       else is_sold and travel_date is null
     end
   )

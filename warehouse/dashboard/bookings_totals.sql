@@ -1,34 +1,51 @@
 -- name: bookings_totals
--- description: How many bookings of a time there are and what they come to, per currency: those of the select bookings.
+-- description: How many bookings of a time there are and what they come to, per currency: those of the select bookings; what left the books is taken off guests and amounts.
 -- parameter: first: date: today: First day.
 -- parameter: last: date: today: Last day.
--- parameter: kind: text: sold: sold, made, lost (made and cancelled since), cancelled, deferred (on the books at the end of the last day, to travel later) or open (open-dated).
+-- parameter: kind: text: sold: sold, made, lost (made and cancelled since), cancelled, deferred (on the books at the end of the last day, to travel later), books (on the books at the end of a day, by day of travel) or open (open-dated).
+-- parameter: by: date: today-1d: Of the kind books: at the end of this day.
+-- parameter: since: date: : Of the kind books: only what came or left after the end of this day; null: all.
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone; null: all.
+with found as (
+  select
+    currency,
+    pax_count,
+    retail_amount,
+    net_amount,
+    case when cast($kind as text) = 'books' and is_cancelled and cancelled_date <= cast($by as date) then -1 else 1 end as sign
+  from marts.fct_bookings
+  where (
+      case cast($kind as text)
+        when 'sold' then is_sold and travel_date between cast($first as date) and cast($last as date)
+        when 'made' then was_sold and booking_date between cast($first as date) and cast($last as date)
+        when 'lost' then was_sold and is_cancelled and booking_date between cast($first as date) and cast($last as date)
+        when 'cancelled' then was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)
+        when 'deferred' then was_sold and booking_date <= cast($last as date) and travel_date > cast($last as date)
+          and (not is_cancelled or cancelled_date > cast($last as date))
+        when 'books' then was_sold and travel_date between cast($first as date) and cast($last as date)
+          and (not is_cancelled or cancelled_date is not null)
+          and (coalesce(booking_date, date '1970-01-01') <= cast($by as date)
+            and (not is_cancelled or cancelled_date > cast($by as date)))
+          <> (cast($since as date) is not null and coalesce(booking_date, date '1970-01-01') <= cast($since as date)
+            and (not is_cancelled or cancelled_date > cast($since as date)))
+        else is_sold and travel_date is null
+      end
+    )
+    and (cast($product as text) is null or product_key = cast($product as text))
+    and (cast($channel as text) is null or connection_id = cast($channel as text))
+    and (cast($currency as text) is null or currency = cast($currency as text))
+)
 select
   currency,
   count(*) as bookings,
-  cast(sum(pax_count) as bigint) as guests,
+  cast(sum(sign * pax_count) as bigint) as guests,
   count(*) - count(pax_count) as without_guests,
-  sum(retail_amount) as retail_amount,
+  sum(sign * retail_amount) as retail_amount,
   count(*) - count(retail_amount) as without_retail,
-  sum(net_amount) as net_amount,
+  sum(sign * net_amount) as net_amount,
   count(*) - count(net_amount) as without_net
-from marts.fct_bookings
-where (
-    case cast($kind as text)
-      when 'sold' then is_sold and travel_date between cast($first as date) and cast($last as date)
-      when 'made' then was_sold and booking_date between cast($first as date) and cast($last as date)
-      when 'lost' then was_sold and is_cancelled and booking_date between cast($first as date) and cast($last as date)
-      when 'cancelled' then was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)
-      when 'deferred' then was_sold and booking_date <= cast($last as date) and travel_date > cast($last as date)
-        and (not is_cancelled or cancelled_date > cast($last as date))
-      else is_sold and travel_date is null
-    end
-  )
-  and (cast($product as text) is null or product_key = cast($product as text))
-  and (cast($channel as text) is null or connection_id = cast($channel as text))
-  and (cast($currency as text) is null or currency = cast($currency as text))
+from found
 group by currency
 order by currency

@@ -6,6 +6,7 @@
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 select
   travel_month,
+  min(as_of_date) as first_as_of_date,
   max(as_of_date) as as_of_date,
   case when count(*) = count(pax) then cast(sum(pax) as bigint) end as pax,
   case when count(*) = count(pax - pax_1_day_ago) then cast(sum(pax - pax_1_day_ago) as bigint) end as last_day,

@@ -5,8 +5,12 @@
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 select
+  product_key,
   product_name,
+  connection_id,
   channel_name,
+  min(as_of_date) as first_as_of_date,
+  max(as_of_date) as as_of_date,
   case when count(*) = count(pax) then cast(sum(pax) as bigint) end as pax,
   case when count(*) = count(pax - pax_7_days_ago) then cast(sum(pax - pax_7_days_ago) as bigint) end as last_week,
   case when count(*) = count(pax - pax_30_days_ago) then cast(sum(pax - pax_30_days_ago) as bigint) end as last_30_days,

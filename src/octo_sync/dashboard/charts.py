@@ -70,7 +70,7 @@ def bars(
                 "stack": "all",
             }
         )
-    made += [_line(label, values, "var(--ink)", dashed=True, points=True) for label, values in beside.items()]
+    made += [_line(label, values, "var(--ink)", "dashed", points=True) for label, values in beside.items()]
     framed = _framed(names, made, percent=percent)
     if percent:
         framed["yAxis"]["max"] = 1  # parts of a whole; their sum may be a hair above it
@@ -83,18 +83,18 @@ def lines(
     *,
     colors: Mapping[str, str] = _NONE,
     percent: bool = False,
-    dashed: frozenset[str] = frozenset(),
+    styles: Mapping[str, str] = _NONE,
 ) -> dict[str, Any]:
-    """One line for each series; a value that is not known is a gap. Those in `dashed` are not over yet."""
+    """One line for each series; a value that is not known is a gap. `styles` are those of lines that are not solid."""
     points = len(names) <= _POINTS
     made = [
-        _line(label, values, _color(label, number, colors), dashed=label in dashed, points=points)
+        _line(label, values, _color(label, number, colors), styles.get(label, "solid"), points=points)
         for number, (label, values) in enumerate(series.items())
     ]
     return _framed(names, made, percent=percent)
 
 
-def _line(label: str, values: Sequence[float | None], color: str, *, dashed: bool, points: bool) -> dict[str, Any]:
+def _line(label: str, values: Sequence[float | None], color: str, style: str, *, points: bool) -> dict[str, Any]:
     return {
         "type": "line",
         "name": label,
@@ -102,7 +102,7 @@ def _line(label: str, values: Sequence[float | None], color: str, *, dashed: boo
         "color": color,
         "symbolSize": 6,
         "showSymbol": points,
-        "lineStyle": {"width": 2, "type": "dashed" if dashed else "solid"},
+        "lineStyle": {"width": 2, "type": style},
     }
 
 

@@ -28,8 +28,10 @@ def booking_page(row: Mapping[str, Any]) -> str:
     return f"booking?{urlencode({'find': found})}" if row.get("booking_key") or row.get("booking_uuid") else ""
 
 
-def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date) -> str:
+def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date, **more: date) -> str:
     """The address of the list of the bookings behind a row: those of its channel, currency and product on these days.
+
+    `more` are the days of the kind `books`.
 
     '' where the row is of bookings without one of these: no list is of those alone.
     """
@@ -37,7 +39,7 @@ def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date) ->
     chosen = {field: row[name] for field, name in names.items() if name in row}
     if None in chosen.values():
         return ""
-    return f"bookings?{urlencode({'kind': kind, 'first': first, 'last': last, **chosen})}"
+    return f"bookings?{urlencode({'kind': kind, 'first': first, 'last': last, **more, **chosen})}"
 
 
 def known_text(without: str) -> Callable[[Mapping[str, Any]], str]:

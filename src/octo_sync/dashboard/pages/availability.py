@@ -46,7 +46,7 @@ def _faster(rows: list[dict[str, Any]]) -> Section:
         Column("Full", "share", "fill_rate"),
         Column("Usually", "share", "usual_fill_rate"),
         Column("Departures compared", "number", "compared_departures"),
-        empty="None of the departures that could be compared.",
+        empty="No departure that could be compared fills faster.",
         most=_FASTER,
     )
     all_of_them, compared = rows[0]["departures"], rows[0]["compared"]

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import DAY
+from octo_sync.dashboard.filters import day_of
 from octo_sync.dashboard.links import booking_page, booking_text, known_text, status_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
@@ -21,6 +22,7 @@ _KINDS = {
     "made": "made, by day of booking",
     "lost": "made, and cancelled since",
     "cancelled": "cancelled, by day of cancellation",
+    "books": "on the books at the end of a day, by day of travel",
     "deferred": "sold by the last day, to travel later",
     "open": "open-dated",
 }
@@ -30,7 +32,7 @@ def build(source: Source, filters: Filters) -> View:
     """The page; without dates what travels on the copy's today and the six days after.
 
     Raises:
-        QueryError: There is no such kind.
+        QueryError: There is no such kind, or no such day.
     """
     kind = filters.more.get("kind") or "sold"
     if kind not in _KINDS:
@@ -39,7 +41,9 @@ def build(source: Source, filters: Filters) -> View:
     first = filters.first or min(filters.last or today, today)
     last = filters.last or first + _AHEAD * DAY
     chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
-    asked: dict[str, Any] = {"first": first, "last": last, "kind": kind, **chosen}
+    by = day_of("by", filters.more.get("by", "")) or today - DAY
+    since = day_of("since", filters.more.get("since", ""))
+    asked: dict[str, Any] = {"first": first, "last": last, "kind": kind, "by": by, "since": since, **chosen}
     totals = source.rows("bookings_totals", **asked)
     rows = source.rows("bookings", **asked, most=_WHOLE if filters.whole else _MOST)
     number = sum(row["bookings"] for row in totals)
@@ -55,6 +59,7 @@ def build(source: Source, filters: Filters) -> View:
         "cancelled": f"Bookings that were sold, and cancelled {span}.{doubt}",
         "deferred": f"On the books at the end of {wording.day(last)}, to travel later. Each with its present day of travel and "
         f"price; those cancelled since are among them.{pictures.in_part(first, known_from(source, filters.channel))}",
+        "books": _on_the_books(by, since, span) + doubt,
         "open": "Sold bookings without a day of travel that this copy knows of, whenever they were made.",
     }
     kept = {name: value for name, value in (("first", filters.first), ("last", filters.last), *chosen.items()) if value}
@@ -97,7 +102,20 @@ def build(source: Source, filters: Filters) -> View:
         "Bookings",
         lead[kind],
         [Section("", [find]), Section("", items)],
-        Filters(first=first, last=last, **chosen, more={"kind": kind}),
+        Filters(first=first, last=last, **chosen, more={"kind": kind, **_days(kind, by, since)}),
+    )
+
+
+def _days(kind: str, by: date, since: date | None) -> dict[str, str]:
+    return {name: str(day) for name, day in (("by", by), ("since", since)) if day} if kind == "books" else {}
+
+
+def _on_the_books(by: date, since: date | None, span: str) -> str:
+    if since is None:
+        return f"On the books at the end of {wording.day(by)}, to travel {span}; each by its present day of travel and price."
+    return (
+        f"Booked or cancelled {wording.day(since + DAY)} to {wording.day(by)}, to travel {span}. The sums are less the guests "
+        "and amounts of those cancelled."
     )
 
 
@@ -121,5 +139,5 @@ PAGE = Page(
     order=17,
     build=build,
     shown=frozenset({"dates", "product", "channel", "currency"}),
-    fields=frozenset({"kind"}),
+    fields=frozenset({"kind", "by", "since"}),
 )

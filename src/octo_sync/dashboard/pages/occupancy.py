@@ -2,16 +2,18 @@
 
 from datetime import date
 from typing import Any
+from urllib.parse import urlencode
 
 from octo_sync.dashboard import charts, pictures
 from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.links import departure_page, start_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
-from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, View, listed
+from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
+_Rows = list[dict[str, Any]]
 _DAYS, _MOST = 42, 190
 _ROWS = 200
 
@@ -24,21 +26,58 @@ def build(source: Source, filters: Filters) -> View:
     if (last - first).days >= _MOST:
         raise QueryError(f"{first} to {last} are more than {_MOST} days, too many for a map; choose fewer.")
     asked = {"first": first, "last": last, "product": filters.product}
-    days = source.rows("occupancy_days", **asked)
+    days, products = source.rows("occupancy_days", **asked), source.rows("occupancy_products", **asked)
+    departures = source.rows("occupancy_departures", **asked)
+    weak = [row for row in departures if row["state"] == "weak"]
+    full = [row for row in departures if row["state"] != "weak"]
     return View(
         "Occupancy",
         f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours.",
         [
+            Section("", [Tiles(_tiles(asked, products, full, weak))]),
             Section("", [pictures.fill_map(source, first, last, filters.product)]),
             Section("", [_days(days), _hours(source.rows("occupancy_hours", **asked))]),
-            Section("Products", [_products(source.rows("occupancy_products", **asked))], id="products"),
-            Section("Sold out or nearly", [_full(source.rows("occupancy_full", **asked))], id="full"),
+            Section("Products", [_products(products)], id="products"),
+            Section("Sold out or nearly", [_departures("sold out or at least 90 % full", full)], id="full"),
+            Section("Weak", [_departures("open and less than 20 % full", weak)], id="weak"),
         ],
         Filters(first=first, last=last, product=filters.product),
     )
 
 
-def _days(rows: list[dict[str, Any]]) -> Chart:
+def _tiles(asked: dict[str, Any], products: _Rows, full: _Rows, weak: _Rows) -> list[Tile]:
+    taken, capacity = (sum(row[name] or 0 for row in products) for name in ("taken", "capacity"))
+    departures = sum(row["departures"] for row in products)
+    doubt = "" if all(row["is_covered"] for row in products) else " · not all departures are known"
+    sold_out = sum(row["state"] == "sold out" for row in full)
+    here = f"occupancy?{urlencode({name: value for name, value in asked.items() if value})}"
+    return [
+        Tile(
+            "Occupancy",
+            wording.share(taken / capacity) if capacity else "unknown",
+            f"{taken:,} of {capacity:,} places taken, of open departures with a known capacity{doubt}",
+            "mark" if doubt else "",
+            href=f"{here}#products",
+            name="occupancy",
+        ),
+        Tile(
+            "Sold-out departures",
+            wording.count(sold_out),
+            f"of {departures:,}; {len(full) - sold_out:,} others are at least 90 % full",
+            href=f"{here}#full",
+            name="sold-out",
+        ),
+        Tile(
+            "Weak departures",
+            wording.count(len(weak)),
+            "open and less than 20 % full",
+            href=f"{here}#weak",
+            name="weak",
+        ),
+    ]
+
+
+def _days(rows: _Rows) -> Chart:
     return Chart(
         id="fill-by-day",
         title="Overall occupancy by day",
@@ -66,7 +105,7 @@ def _days(rows: list[dict[str, Any]]) -> Chart:
     )
 
 
-def _hours(rows: list[dict[str, Any]]) -> Chart:
+def _hours(rows: _Rows) -> Chart:
     """How full the week is: a row for each weekday, a column for each hour of a start."""
     at = sorted({row["start_hour"] for row in rows}, key=lambda hour: -1 if hour is None else hour)
     weekdays = sorted({(row["weekday"], row["weekday_name"]) for row in rows})
@@ -105,7 +144,7 @@ def _hour(hour: int | None) -> str:
     return "all day" if hour is None else f"{hour:02d}:00"
 
 
-def _products(rows: list[dict[str, Any]]) -> Table:
+def _products(rows: _Rows) -> Table:
     return listed(
         "Occupancy by product",
         rows,
@@ -123,19 +162,19 @@ def _products(rows: list[dict[str, Any]]) -> Table:
     )
 
 
-def _full(rows: list[dict[str, Any]]) -> Table:
+def _departures(which: str, rows: _Rows) -> Table:
     return listed(
-        "Departures that are sold out or at least 90 % full",
+        f"Departures that are {which}",
         rows,
         Column("Start", "text", lambda row: start_text(row["local_start_at"]), href=departure_page),
         Column("Product", "text", "product_name"),
         Column("Option", "text", "option_name"),
-        Column("Sold out", "yes", "is_sold_out"),
+        Column("Sold out", "yes", lambda row: row["state"] == "sold out"),
         Column("Full", "share", "fill_rate", none="unknown"),
         Column("Taken", "number", "taken", none="unknown"),
         Column("Capacity", "number", "capacity", none="unknown"),
         Column("Our guests", "number", "our_pax", none="unknown"),
-        empty="No departure of this time is known to be sold out or at least 90 % full.",
+        empty=f"No departure of this time is known to be {which}.",
         most=_ROWS,
     )
 

@@ -1,15 +1,16 @@
 """Pick-up: how early the months fill up, and how that compares with last year."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from operator import itemgetter
 from typing import Any
 
 from octo_sync.dashboard import charts, pictures
-from octo_sync.dashboard.days import month_days, month_end, month_start, months
+from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months, year_earlier
+from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
-from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, View, listed
+from octo_sync.dashboard.view import Chart, Column, Filters, Kind, Page, Section, Table, View, listed
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
@@ -26,6 +27,7 @@ _EARLY = {
     "over_90": "over 90 days",
 }
 """A column of `lead_times` → what it counts."""
+_Behind = Callable[..., Callable[[Any], str]]
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -44,13 +46,13 @@ def build(source: Source, filters: Filters) -> View:
         f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: guests on the books by "
         "days before travel.",
         [
-            Section("", [pictures.pick_up(source, first, last, today, **only)]),
+            Section("", [pictures.pick_up(source, first, last, today, **only, year_ago=True)]),
             Section(
                 "Pace",
                 [
-                    _pace(guests),
+                    _pace(guests, only),
                     _parts(source, guests, asked),
-                    _amounts(source.rows("pace_amounts", **asked)),
+                    _amounts(source.rows("pace_amounts", **asked), only),
                 ],
                 " ".join(filter(None, (_by_the_end(guests), pictures.undated(undated)))),
             ),
@@ -95,36 +97,67 @@ def _then(name: str) -> Callable[[dict[str, Any]], Any]:
     return lambda row: row[name] if row["is_last_year_complete"] else None
 
 
-def _pace(rows: list[dict[str, Any]]) -> Table:
+def _behind(only: Mapping[str, Any], days: tuple[date, date] | None = None) -> _Behind:
+    """Where a number of pace leads to: `behind(7)` is what changed in the last 7 days, `behind(year_ago=True)` last year's.
+
+    `only` has the product and channel chosen, `days` are those of travel; None = of the row's month.
+    """
+    names = {"product_key": "product", "connection_id": "channel"}
+    chosen = {name: only[field] for name, field in names.items() if only.get(field)}
+
+    def behind(last_days: int = 0, *, year_ago: bool = False, final: bool = False) -> Callable[[Any], str]:
+        def of(row: Mapping[str, Any]) -> str:
+            by = row["as_of_date"]
+            # Of suppliers whose last whole days differ no list has the same bookings.
+            if row["first_as_of_date"] != by or (year_ago and not row["is_last_year_complete"]):
+                return ""
+            first, last = days or month_days(row["travel_month"])
+            if year_ago:
+                first, last = year_earlier(first), month_end(year_earlier(month_start(last)))
+                by = by if final else year_earlier(by)
+            since = {"since": by - last_days * DAY} if last_days else {}
+            return bookings_page({**chosen, **row}, "books", first, last, by=by, **since)
+
+        return of
+
+    return behind
+
+
+def _on_books(kind: Kind, now: str, behind: _Behind, *, usual: bool = True) -> list[Column]:
+    """What is on the books, what came of late, and last year's; `now` is the column that has the first."""
+    year_ago, final = behind(year_ago=True), behind(year_ago=True, final=True)
+    return [
+        Column("Guests" if kind == "number" else "Retail", kind, now, none="unknown", href=behind()),
+        Column("New in 7 days", kind, "last_week", none="unknown", href=behind(7)),
+        *([Column("Usual week", kind, "usual_week", none="unknown")] if usual else []),
+        Column("New in 30 days", kind, "last_30_days", none="unknown", href=behind(30)),
+        Column("Same time last year", kind, _then("last_year"), none="unknown", href=year_ago),
+        Column("Change", "share", _change(now), none="unknown"),
+        Column("Final last year", kind, _then("last_year_final"), none="unknown", href=final),
+        Column("Complete", "yes", "is_complete"),
+    ]
+
+
+def _pace(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
+    behind = _behind(only)
+    guests, *others = _on_books("number", "pax", behind)
     return listed(
         "Guests on the books, by month of travel",
         rows,
         Column("Travel month", "month", "travel_month"),
-        Column("Guests", "number", "pax", none="unknown"),
-        Column("New in a day", "number", "last_day", none="unknown"),
-        Column("New in 7 days", "number", "last_week", none="unknown"),
-        Column("Usual week", "number", "usual_week", none="unknown"),
-        Column("New in 30 days", "number", "last_30_days", none="unknown"),
-        Column("Same time last year", "number", _then("last_year"), none="unknown"),
-        Column("Change", "share", _change("pax"), none="unknown"),
-        Column("Final last year", "number", _then("last_year_final"), none="unknown"),
-        Column("Complete", "yes", "is_complete"),
+        guests,
+        Column("New in a day", "number", "last_day", none="unknown", href=behind(1)),
+        *others,
         empty="No sold booking travels in these months.",
     )
 
 
-def _amounts(rows: list[dict[str, Any]]) -> Table:
+def _amounts(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
     return listed(
         "Retail amounts on the books, by month of travel and currency",
         rows,
         Column("Travel month", "month", "travel_month"),
-        Column("Retail", "money", "amount", none="unknown"),
-        Column("New in 7 days", "money", "last_week", none="unknown"),
-        Column("New in 30 days", "money", "last_30_days", none="unknown"),
-        Column("Same time last year", "money", _then("last_year"), none="unknown"),
-        Column("Change", "share", _change("amount"), none="unknown"),
-        Column("Final last year", "money", _then("last_year_final"), none="unknown"),
-        Column("Complete", "yes", "is_complete"),
+        *_on_books("money", "amount", _behind(only), usual=False),
         empty="No sold booking travels in these months.",
     )
 
@@ -138,14 +171,7 @@ def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any]) 
         source.rows("pace_parts", **{**asked, "first": first, "last": last}),
         Column("Product", "text", "product_name"),
         Column("Channel", "text", "channel_name"),
-        Column("Guests", "number", "pax", none="unknown"),
-        Column("New in 7 days", "number", "last_week", none="unknown"),
-        Column("Usual week", "number", "usual_week", none="unknown"),
-        Column("New in 30 days", "number", "last_30_days", none="unknown"),
-        Column("Same time last year", "number", _then("last_year"), none="unknown"),
-        Column("Change", "share", _change("pax"), none="unknown"),
-        Column("Final last year", "number", _then("last_year_final"), none="unknown"),
-        Column("Complete", "yes", "is_complete"),
+        *_on_books("number", "pax", _behind({}, (month_start(first), month_end(last)))),
         empty="No sold booking travels in these months.",
         most=_ROWS,
     )
