@@ -79,7 +79,7 @@ class Column:
         found = row[self.of] if isinstance(self.of, str) else self.of(row)
         if self.kind == "money" and found is not None:
             found = Money(found, row["currency"])
-        address = self.href(row) if self.href else ""
+        address = self.href(row) if self.href and found is not None else ""
         return Link(found, address) if address else found
 
 
