@@ -62,7 +62,13 @@ def test_a_select_has_the_same_rows_on_both_engines(world, duck, postgres, name,
     ((key, connection),) = duck.query(
         "select product_key, connection_id from marts.fct_bookings group by 1, 2 order by count(*) desc, 1 limit 1"
     ).rows
-    one = {"product": key, "channel": connection, "currency": "EUR", "bucket": "mismatched", "since": NOON.date() - 30 * DAY}
+    one = {
+        "product": key,
+        "channel": connection,
+        "currency": "EUR",
+        "bucket": "mismatched",
+        "since": NOON.date() - 30 * DAY,
+    }
     given = _given(ALL[name], one if which == "one" else dict.fromkeys(one))
     if name in ("bookings", "bookings_totals") and which == "one":
         everything = dict.fromkeys(("product", "channel", "currency"))
