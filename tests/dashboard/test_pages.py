@@ -741,22 +741,44 @@ A_YEAR_LATER = (
 
 
 @pytest.mark.deep(1)
-async def test_overview_says_what_is_on_the_books_against_last_year_and_a_usual_week(shown, variant, published):
-    page = await shown().text("/")
-    found = {name: said for name, said in tiles(page).items() if name.endswith("on-books")}
-    begins = "travel_month between '2026-11' and '2027-01'"
-    by = "sum(pax_count) filter (where booking_date <= $1 and (not is_cancelled or cancelled_date > $1))"
-    of = f"from marts.fct_bookings where was_sold and {begins} and (not is_cancelled or cancelled_date is not null)"
-    guests = {n: ask(published, f"select {by} {of}", TODAY - dt.timedelta(days=n + 1))[0][0] for n in (0, 7, 35)}
-    usual = (guests[7] - guests[35]) / 4
-    assert found["guests-on-books"] == (
-        f"{guests[0]:,}",
-        f"travel Nov 2026 to Jan 2027 · {guests[0] - guests[7]:,} new in 7 days, {usual:.0f} in a usual week",
+async def test_overview_says_what_the_month_brings_in_its_largest_currency(shown, variant):
+    folder = variant("no-price", "update core.bookings set retail_amount = null where booking_uuid < '4'")
+    found = ask(
+        folder,
+        "select currency, count(*), sum(retail_amount), count(*) - count(retail_amount) from marts.fct_bookings "
+        "where is_sold and travel_month = '2026-11' group by 1 order by 2 desc, 1",
     )
-    ((currency, _),) = ask(published, f"select currency, count(*) {of} group by 1 order by 2 desc limit 1")
-    ((retail,),) = ask(published, f"select {by.replace('pax_count', 'retail_amount')} {of} and currency = '{currency}'",
-        TODAY - dt.timedelta(days=1))  # fmt: skip
-    assert found["retail-on-books"][0] == wording.money_text(retail, currency)
+    (currency, bookings, retail, without), *others = found
+    page = await shown(folder).text("/")
+    more = sum(row[1] for row in others)
+    assert without > 0
+    assert tiles(page)["month"] == (
+        wording.money_text(retail, currency),
+        f"in {bookings} sold bookings; {without} of them have no price; {more} more in other currencies",
+    )
+    assert './revenue?first=2026-11-01&amp;last=2026-11-30"' in page
+
+
+@pytest.mark.deep(1)
+async def test_pick_up_says_in_all_what_is_on_the_books_and_of_last_year_only_of_months_known_in_both(shown, variant):
+    folder = variant("pace", *A_YEAR_LATER)
+    page = await shown(folder).text("/pickup?first=2026-10-01&last=2027-12-31")
+    on = "sum(pax_count) filter (where booking_date <= date '{}' and (not is_cancelled or cancelled_date > date '{}'))"
+    of = "from marts.fct_bookings where was_sold and (not is_cancelled or cancelled_date is not null) and travel_month"
+    guests = [
+        ask(folder, f"select {on.format(day, day)} {of} between '2026-11' and '2027-12'")[0][0]
+        for day in ("2026-11-19", "2026-11-12", "2026-10-15")
+    ]
+    now, then = (
+        ask(folder, f"select {on.format(day, day)} {of} = '{month}'")[0][0]
+        for day, month in (("2026-11-19", "2027-12"), ("2025-11-19", "2026-12"))
+    )
+    assert tiles(page) == {
+        "guests": (f"{guests[0]:,}", "travel Nov 2026 to Dec 2027"),
+        "new": (f"{guests[0] - guests[1]:,}", f"{(guests[1] - guests[2]) / 4:.0f} in a usual week"),
+        "last-year": (wording.share(now / then), f"{now:,} guests against {then:,}, travel Dec 2027"),
+    }
+    assert guests[0] != guests[1]
 
 
 @pytest.mark.deep(2)

@@ -9,7 +9,6 @@ select
   currency,
   min(as_of_date) as first_as_of_date,
   max(as_of_date) as as_of_date,
-  cast(sum(bookings) as bigint) as bookings,
   case when count(*) = count(retail_amount) then sum(retail_amount) end as amount,
   case when count(*) = count(retail_amount - amount_7_days_ago) then sum(retail_amount - amount_7_days_ago) end as last_week,
   case when count(*) = count(retail_amount - amount_30_days_ago) then sum(retail_amount - amount_30_days_ago) end as last_30_days,

@@ -25,13 +25,11 @@ _NOTHING_SOLD = {"bookings": 0, "guests": 0, "retail_amount": Decimal(0), "net_a
 _DAYS_OUT = (180, 120, 90, 60, 45, 30, 21, 14, 7, 3, 1, 0)
 
 
-def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date], books: dict[str, Any]) -> None:
-    """Begin with what `revenue`, `pick_up` and pace will ask of these times: they take the longest."""
+def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date]) -> None:
+    """Begin with what `revenue` and `pick_up` will ask of these times: they take the longest."""
     anything = {"product": None, "channel": None, "currency": None}
     source.ahead(
         ("pickup", {"first": travel[0], "last": travel[1], "product": None, "channel": None}),
-        ("pace", books),
-        ("pace_amounts", books),
         ("revenue_months", {"first": sold[0], "last": sold[1], **anything}),
     )
 

@@ -1,14 +1,13 @@
 """Overview: how things are, at a glance, seen from the day of the copy's last verification."""
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from statistics import median
-from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.dashboard import pictures
-from octo_sync.dashboard.days import DAY, month_end, month_start
+from octo_sync.dashboard.days import DAY, month_days, month_end, month_start
 from octo_sync.dashboard.differences import decided
 from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
@@ -28,8 +27,8 @@ def build(source: Source, filters: Filters) -> View:
     begins = month_start(now.begins) if now.begins else today
     sold = max(month_start(today, -5), begins), month_end(today, 6)
     travel = month_start(today, -2), month_end(today, 3)
-    pictures.ahead(source, sold=sold, travel=travel, books=_books(today))
-    tiles = _tiles(source, now, today)
+    pictures.ahead(source, sold=sold, travel=travel)
+    tiles = _tiles(source, now, today, sold)
     per_day = pictures.bookings_by_channel(source, today - DAY * (_WEEKS * 7 - 1), today)
     fill = pictures.fill_map(source, today, today + DAY * (_MAP_DAYS - 1))
     charts, left_out = pictures.revenue(source, *sold, today)
@@ -83,7 +82,7 @@ def _by_day(source: Source, first: date, last: date) -> dict[date, _Day]:
     return found
 
 
-def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
+def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, date]) -> list[Tile]:
     days = _by_day(source, today - DAY * (_WEEKS * 7 - 1), today)
     lead_time = source.rows("lead_time", first=today - DAY * _RECENT, last=today - DAY)[0]
     ahead = source.rows("overview_ahead", first=today, last=today + DAY * (_RECENT - 1))[0]
@@ -143,61 +142,31 @@ def _tiles(source: Source, now: Standing, today: date) -> list[Tile]:
             href=f"occupancy?{_days(today, today + DAY * (_RECENT - 1))}#products",
             name="sold-out",
         ),
-        *_on_the_books(source, today),
+        _month(source, sold_days, today),
         _differences(source),
     ]
 
 
-def _books(today: date) -> dict[str, Any]:
-    """What to ask of pace: this month of travel and the two after, everything together."""
-    return {"first": month_start(today), "last": month_end(today, 2), "product": None, "channel": None}
-
-
-def _on_the_books(source: Source, today: date) -> list[Tile]:
-    """Guests, and what they pay in the currency of most bookings."""
-    asked = _books(today)
-    guests, amounts = source.rows("pace", **asked), source.rows("pace_amounts", **asked)
-    bookings: Counter[str] = Counter()
-    for row in amounts:
-        bookings[row["currency"] or ""] += row["bookings"]
-    largest = max(bookings, key=lambda name: (bookings[name], name), default="")
-    amounts = [row for row in amounts if (row["currency"] or "") == largest]
-    first, last = (wording.month(f"{asked[name]:%Y-%m}") for name in ("first", "last"))
-
-    def money(name: str) -> str:
-        return wording.money_text(_sum(amounts, name), largest) or wording.UNKNOWN
-
-    def tile(name: str, value: str, new: str, of_last_year: str) -> Tile:
-        note = f"travel {first} to {last}{of_last_year} · {new}"
-        address = f"pickup?{_days(asked['first'], asked['last'])}"
-        return Tile(f"{name} on the books", value, note, href=address, name=f"{name.lower()}-on-books")
-
-    usual = _sum(guests, "usual_week")
-    usual_text = wording.UNKNOWN if usual is None else f"{usual:.0f}"
-    new = f"{wording.count(_sum(guests, 'last_week'))} new in 7 days, {usual_text} in a usual week"
-    return [
-        tile("Guests", wording.count(_sum(guests, "pax")), new, _last_year(guests, "pax")),
-        tile(
-            "Retail",
-            money("amount") if amounts else "—",
-            f"{money('last_week')} new in 7 days",
-            _last_year(amounts, "amount"),
-        ),
-    ]
-
-
-def _sum(rows: list[dict[str, Any]], name: str) -> Any:  # noqa: ANN401 - guests or an amount
-    return None if any(row[name] is None for row in rows) else sum(row[name] for row in rows)
-
-
-def _last_year(rows: list[dict[str, Any]], name: str) -> str:
-    """What it is of the same time last year; '' where not all of both is known."""
-    then, now = _sum(rows, "last_year"), _sum(rows, name)
-    is_known = all(row["is_complete"] and row["is_last_year_complete"] for row in rows)
-    return (
-        f" · {wording.share(float(now / then))} of the same time last year"
-        if is_known and then and now is not None
-        else ""
+def _month(source: Source, sold: tuple[date, date], today: date) -> Tile:
+    """What this month of travel brings in, in the currency of most bookings."""
+    month = f"{today:%Y-%m}"
+    asked = {"first": sold[0], "last": sold[1], "product": None, "channel": None, "currency": None}
+    rows = [row for row in source.rows("revenue_months", **asked) if row["travel_month"] == month]
+    drawn, _ = pictures.largest_currencies(rows)
+    largest = next(iter(drawn), None)
+    of = drawn[largest] if largest else []
+    bookings = sum(row["bookings"] for row in of)
+    told = [f"in {wording.plural(bookings, 'sold booking')}"]
+    if without := sum(row["without_retail"] for row in of):
+        told.append(f"{without:,} of them have no price")
+    if others := sum(row["bookings"] for row in rows) - bookings:
+        told.append(f"{others:,} more in other currencies")
+    return Tile(
+        f"Retail, travel in {wording.month(month)}",
+        wording.money_text(sum((row["retail_amount"] or Decimal(0) for row in of), Decimal(0)), largest) if of else "—",
+        "; ".join(told),
+        href=f"revenue?{_days(*month_days(month))}",
+        name="month",
     )
 
 

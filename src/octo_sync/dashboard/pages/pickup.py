@@ -10,7 +10,7 @@ from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, mo
 from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
-from octo_sync.dashboard.view import Chart, Column, Filters, Kind, Page, Section, Table, View, listed
+from octo_sync.dashboard.view import Chart, Column, Filters, Kind, Page, Section, Table, Tile, Tiles, View, listed
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
@@ -46,6 +46,7 @@ def build(source: Source, filters: Filters) -> View:
         f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: guests on the books by "
         "days before travel.",
         [
+            Section("", [Tiles(_tiles([row for row in guests if row["travel_month"] >= f"{today:%Y-%m}"]))]),
             Section("", [pictures.pick_up(source, first, last, today, **only, year_ago=True)]),
             Section(
                 "Pace",
@@ -67,6 +68,37 @@ def build(source: Source, filters: Filters) -> View:
         ],
         Filters(first=first, last=last, **only),
     )
+
+
+def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
+    """Of the months shown that are not over, all together."""
+    if not rows:
+        return []
+    usual = _sum(rows, "usual_week")
+    tiles = [
+        Tile("Guests on the books", wording.count(_sum(rows, "pax")), f"travel {_span(rows)}", name="guests"),
+        Tile(
+            "New in 7 days",
+            wording.count(_sum(rows, "last_week")),
+            f"{wording.UNKNOWN if usual is None else f'{usual:.0f}'} in a usual week",
+            name="new",
+        ),
+    ]
+    both = [row for row in rows if row["is_complete"] and row["is_last_year_complete"]]
+    now, then = _sum(both, "pax"), _sum(both, "last_year")
+    if both and now is not None and then:
+        said = f"{now:,} guests against {then:,}, travel {_span(both)}"
+        tiles.append(Tile("Of the same time last year", wording.share(now / then), said, name="last-year"))
+    return tiles
+
+
+def _span(rows: list[dict[str, Any]]) -> str:
+    first, last = (wording.month(rows[n]["travel_month"]) for n in (0, -1))
+    return first if first == last else f"{first} to {last}"
+
+
+def _sum(rows: list[dict[str, Any]], name: str) -> Any:  # noqa: ANN401 - a count, or an average
+    return None if any(row[name] is None for row in rows) else sum(row[name] for row in rows)
 
 
 def _by_the_end(rows: list[dict[str, Any]]) -> str:
