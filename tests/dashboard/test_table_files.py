@@ -2,7 +2,7 @@
 
 import csv
 import io
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from tests.dashboard.test_pages import ask, table
@@ -54,6 +54,7 @@ async def test_amounts_are_whole_and_their_currency_stands_beside_them(shown, pu
 async def test_a_file_has_the_rows_that_the_page_leaves_out(shown, published, monkeypatch):
     monkeypatch.setattr("octo_sync.dashboard.pages.bookings._MOST", 7)
     monkeypatch.setattr("octo_sync.dashboard.pages.finance._ROWS", 2)
+    monkeypatch.setattr("octo_sync.dashboard.pages.occupancy._ROWS", 3)
     dashboard = shown()
     page = await dashboard.text("/bookings?first=2026-01-01&last=2027-06-30")
     ((count,),) = ask(published, "select count(*) from marts.fct_bookings where is_sold and travel_date is not null")
@@ -66,6 +67,17 @@ async def test_a_file_has_the_rows_that_the_page_leaves_out(shown, published, mo
     _, *rows = await _file(dashboard, address)
     assert len(table(page, NET)) == 2 < len(rows)
     assert f"2 of {len(rows)} are shown; csv has all of them." in page
+    page = await dashboard.text("/occupancy?first=2026-11-21&last=2026-12-10")
+    of = "from marts.fct_departures where is_followed and travel_date between '2026-11-21' and '2026-12-10'"
+    for which, where in (
+        ("open and less than 20 % full", "fill_rate < 0.2 and not is_closed"),
+        ("sold out or at least 90 % full", "(is_sold_out or (fill_rate >= 0.9 and not is_closed))"),
+    ):
+        ((count,),) = ask(published, f"select count(*) {of} and {where}")
+        assert f"3 of {count:,} are shown; csv has all of them." in page
+        (address,) = (found for found in links(page, "data/page/occupancy") if urlencode({"": which})[1:] in found)
+        _, *rows = await _file(dashboard, address)
+        assert len(table(page, f"Departures that are {which}")) == 3 < len(rows) == count
 
 
 async def test_more_than_a_file_takes_is_refused(shown, monkeypatch):

@@ -3,20 +3,35 @@
 -- parameter: first: date: today: First travel date.
 -- parameter: last: date: today+41d: Last travel date.
 -- parameter: product: text: : One product alone (product_key); null: all.
-select
-  departure_key as slot_key,
-  travel_date,
-  local_start_at,
-  product_name,
-  option_name,
-  case when is_sold_out then 'sold out' when fill_rate >= 0.9 then 'nearly' else 'weak' end as state,
-  taken,
-  capacity,
-  fill_rate,
-  our_pax
-from marts.fct_departures
-where is_followed
-  and travel_date between cast($first as date) and cast($last as date)
-  and (cast($product as text) is null or product_key = cast($product as text))
-  and (is_sold_out or ((fill_rate >= 0.9 or fill_rate < 0.2) and not is_closed))
-order by local_start_at, product_name, option_name, departure_key
+-- parameter: most: integer: 200: Rows at most of those sold out or nearly, and of the weak ones.
+with found as (
+  select
+    departure_key as slot_key,
+    travel_date,
+    local_start_at,
+    product_name,
+    option_name,
+    case when is_sold_out then 'sold out' when fill_rate >= 0.9 then 'nearly' else 'weak' end as state,
+    taken,
+    capacity,
+    fill_rate,
+    our_pax
+  from marts.fct_departures
+  where is_followed
+    and travel_date between cast($first as date) and cast($last as date)
+    and (cast($product as text) is null or product_key = cast($product as text))
+    and (is_sold_out or ((fill_rate >= 0.9 or fill_rate < 0.2) and not is_closed))
+),
+placed as (
+  select
+    *,
+    count(case when state = 'sold out' then 1 end) over () as sold_out,
+    count(case when state = 'nearly' then 1 end) over () as nearly,
+    count(case when state = 'weak' then 1 end) over () as weak,
+    row_number() over (partition by state = 'weak' order by local_start_at, product_name, option_name, slot_key) as place
+  from found
+)
+select *
+from placed
+where place <= cast($most as bigint)
+order by place, slot_key

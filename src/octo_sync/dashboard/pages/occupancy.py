@@ -15,7 +15,8 @@ from octo_sync.flows import wording
 
 _Rows = list[dict[str, Any]]
 _DAYS, _MOST = 42, 190
-_ROWS = 200
+_ROWS, _WHOLE = 200, 100_000
+"""Departures of a list on the page at most, and in its file."""
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -27,29 +28,33 @@ def build(source: Source, filters: Filters) -> View:
         raise QueryError(f"{first} to {last} are more than {_MOST} days, too many for a map; choose fewer.")
     asked = {"first": first, "last": last, "product": filters.product}
     days, products = source.rows("occupancy_days", **asked), source.rows("occupancy_products", **asked)
-    departures = source.rows("occupancy_departures", **asked)
+    departures = source.rows("occupancy_departures", **asked, most=_WHOLE if filters.whole else _ROWS)
+    numbers = departures[0] if departures else {"sold_out": 0, "nearly": 0, "weak": 0}
     weak = [row for row in departures if row["state"] == "weak"]
     full = [row for row in departures if row["state"] != "weak"]
     return View(
         "Occupancy",
         f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours.",
         [
-            Section("", [Tiles(_tiles(asked, products, full, weak))]),
+            Section("", [Tiles(_tiles(asked, products, numbers))]),
             Section("", [pictures.fill_map(source, first, last, filters.product)]),
             Section("", [_days(days), _hours(source.rows("occupancy_hours", **asked))]),
             Section("Products", [_products(products)], id="products"),
-            Section("Sold out or nearly", [_departures("sold out or at least 90 % full", full)], id="full"),
-            Section("Weak", [_departures("open and less than 20 % full", weak)], id="weak"),
+            Section(
+                "Sold out or nearly",
+                [_departures("sold out or at least 90 % full", full, numbers["sold_out"] + numbers["nearly"])],
+                id="full",
+            ),
+            Section("Weak", [_departures("open and less than 20 % full", weak, numbers["weak"])], id="weak"),
         ],
         Filters(first=first, last=last, product=filters.product),
     )
 
 
-def _tiles(asked: dict[str, Any], products: _Rows, full: _Rows, weak: _Rows) -> list[Tile]:
+def _tiles(asked: dict[str, Any], products: _Rows, numbers: dict[str, Any]) -> list[Tile]:
     taken, capacity = (sum(row[name] or 0 for row in products) for name in ("taken", "capacity"))
     departures = sum(row["departures"] for row in products)
     doubt = "" if all(row["is_covered"] for row in products) else " · not all departures are known"
-    sold_out = sum(row["state"] == "sold out" for row in full)
     here = f"occupancy?{urlencode({name: value for name, value in asked.items() if value})}"
     return [
         Tile(
@@ -62,14 +67,14 @@ def _tiles(asked: dict[str, Any], products: _Rows, full: _Rows, weak: _Rows) -> 
         ),
         Tile(
             "Sold-out departures",
-            wording.count(sold_out),
-            f"of {departures:,}; {len(full) - sold_out:,} others are at least 90 % full",
+            wording.count(numbers["sold_out"]),
+            f"of {departures:,}; {numbers['nearly']:,} others are at least 90 % full",
             href=f"{here}#full",
             name="sold-out",
         ),
         Tile(
             "Weak departures",
-            wording.count(len(weak)),
+            wording.count(numbers["weak"]),
             "open and less than 20 % full",
             href=f"{here}#weak",
             name="weak",
@@ -162,7 +167,7 @@ def _products(rows: _Rows) -> Table:
     )
 
 
-def _departures(which: str, rows: _Rows) -> Table:
+def _departures(which: str, rows: _Rows, number: int) -> Table:
     return listed(
         f"Departures that are {which}",
         rows,
@@ -175,7 +180,9 @@ def _departures(which: str, rows: _Rows) -> Table:
         Column("Capacity", "number", "capacity", none="unknown"),
         Column("Our guests", "number", "our_pax", none="unknown"),
         empty=f"No departure of this time is known to be {which}.",
-        most=_ROWS,
+        more=f"{len(rows):,} of {number:,} are shown; csv has {'all of them' if number <= _WHOLE else f'{_WHOLE:,}'}."
+        if number > len(rows)
+        else "",
     )
 
 
