@@ -1,10 +1,13 @@
 """Services that permit little: their pace is kept, by all requests and by the next run, and a pull ends by itself."""
 
+import asyncio
+import dataclasses
 import json
 from collections import Counter
 from datetime import timedelta
 from math import ceil
 from random import Random
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -12,6 +15,10 @@ from tests.flows.harness import Asked
 from tests.flows.virtual import lived
 
 from octo_sync.errors import RateLimited
+from octo_sync.flows.sync.paces import Paces
+from octo_sync.model import SubjectKind
+from octo_sync.octo.budget import Budget
+from octo_sync.octo.pace import Pace
 
 REFUSED = {"error": "TOO_MANY_REQUESTS", "errorMessage": "Too many requests."}
 PLACES = {"bookings": (-200, 120), "availability": (0, 240)}
@@ -195,6 +202,37 @@ def test_a_pace_is_forgotten_after_a_day(tmp_path):
 
     known, later = lived(life, bookings=10, days=20, products=3)
     assert (known.requests, later) == (4, None)
+
+
+def test_who_takes_a_connection_over_goes_on_with_what_its_former_owner_has_asked(tmp_path):
+    """Else each of several workers would ask as much as the service permits in all."""
+
+    async def life(service):
+        async with service.project(tmp_path).opened(transport=service.way) as opened:
+            ports = opened.ports
+            client, asked = ports.clients["main"], {}
+            shared = dataclasses.replace(ports, share=SimpleNamespace(owned={"main": 1}))
+            for name, after in (("former", 0.0), ("same", 0.0), ("next", 0.0), ("late", 61.0)):
+                await asyncio.sleep(after)
+                client.budget = Budget(client.connection.limits)
+                paces = Paces(dataclasses.replace(shared, run_id="former" if name == "same" else name))
+                if name == "former":
+                    client.budget.pace = Pace(20, 60.0)
+                    for _ in range(15):
+                        client.budget.wait()
+                        client.budget.over()
+                    paces.note(list(SubjectKind), at_once=True)
+                else:
+                    paces.take("main")
+                asked[name] = client.budget.asked(service.loop.time()), client.budget.pace.requests
+            return asked
+
+    assert lived(life, bookings=1, days=1, products=1) == {
+        "former": (15, 20),
+        "same": (0, 20),
+        "next": (15, 20),
+        "late": (0, 20),
+    }
 
 
 @pytest.mark.deep(1)

@@ -156,6 +156,12 @@ def test_the_question_adds_the_channels_of_a_product(engine):
         }
 
 
+def as_of(lines):
+    """The first and the last of the days by whose ends they were counted."""
+    days = [line["as_of_date"] for line in lines]
+    return {"first_as_of_date": min(days), "as_of_date": max(days)}
+
+
 @pytest.mark.usefixtures("moved")
 def test_the_page_adds_what_travels_in_a_month(engine):
     query = of_the_page("pace")
@@ -168,7 +174,7 @@ def test_the_page_adds_what_travels_in_a_month(engine):
         of = lines[row["travel_month"],]
         assert row == {
             "travel_month": row["travel_month"],
-            "as_of_date": max(line["as_of_date"] for line in of),
+            **as_of(of),
             "pax": summed(of, "pax"),
             "last_day": less(of, "pax", "pax_1_day_ago"),
             "last_week": less(of, "pax", "pax_7_days_ago"),
@@ -194,6 +200,7 @@ def test_the_page_adds_amounts_of_one_currency(engine):
         assert row == {
             "travel_month": row["travel_month"],
             "currency": row["currency"],
+            **as_of(of),
             "amount": summed(of, "retail_amount"),
             "last_week": less(of, "retail_amount", "amount_7_days_ago"),
             "last_30_days": less(of, "retail_amount", "amount_30_days_ago"),
@@ -214,6 +221,9 @@ def test_the_page_parts_it_by_product_and_channel(engine):
         assert row == {
             "product_name": row["product_name"],
             "channel_name": row["channel_name"],
+            "product_key": min(line["product_key"] for line in of),
+            "connection_id": min(line["connection_id"] for line in of),
+            **as_of(of),
             "pax": summed(of, "pax"),
             "last_week": less(of, "pax", "pax_7_days_ago"),
             "last_30_days": less(of, "pax", "pax_30_days_ago"),
