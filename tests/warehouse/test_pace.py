@@ -109,6 +109,7 @@ def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world,
         assert {n: row[n] for n in AGO} == {n: people(there(key, day - days * DAY)) for n, days in AGO.items()}, key
         wanted = {n: people(there(key, day - days * DAY), "retail") for n, days in AMOUNTS.items()}
         assert {n: row[n] for n in AMOUNTS} == wanted, key
+        assert row["last_year_pax_7_days_before"] == people(there(key, year_ago - 7 * DAY, 1))
         assert (row["last_year_pax"], row["last_year_amount"]) == (people(then), people(then, "retail"))
         assert (row["last_year_final_pax"], row["last_year_final_amount"]) == (people(final), people(final, "retail"))
         counted = {b["booking_uuid"]: b for b in (*now_there, *then, *final)}
@@ -181,6 +182,7 @@ def test_the_page_adds_what_travels_in_a_month(engine):
             "last_30_days": less(of, "pax", "pax_30_days_ago"),
             "usual_week": less(of, "pax_7_days_ago", "pax_35_days_ago", 4),
             "last_year": summed(of, "last_year_pax"),
+            "last_year_week": less(of, "last_year_pax", "last_year_pax_7_days_before"),
             "last_year_final": summed(of, "last_year_final_pax"),
             "is_complete": all(line["is_complete"] for line in of),
             "is_last_year_complete": all(line["is_last_year_complete"] for line in of),
@@ -229,6 +231,7 @@ def test_the_page_parts_it_by_product_and_channel(engine):
             "last_30_days": less(of, "pax", "pax_30_days_ago"),
             "usual_week": less(of, "pax_7_days_ago", "pax_35_days_ago", 4),
             "last_year": summed(of, "last_year_pax"),
+            "last_year_week": less(of, "last_year_pax", "last_year_pax_7_days_before"),
             "last_year_final": summed(of, "last_year_final_pax"),
             "is_complete": all(line["is_complete"] for line in of),
             "is_last_year_complete": all(line["is_last_year_complete"] for line in of),

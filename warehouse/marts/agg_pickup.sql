@@ -18,6 +18,7 @@
 -- column: amount_7_days_ago: Retail amount on the books seven days before.
 -- column: amount_30_days_ago: Retail amount on the books thirty days before.
 -- column: last_year_pax: Guests that the month a year earlier had on the books a year before as_of_date.
+-- column: last_year_pax_7_days_before: Guests that it had seven days before that: last_year_pax minus it is the same week's pick-up.
 -- column: last_year_amount: Retail amount that it had then.
 -- column: last_year_final_pax: Guests that it has in the end, by as_of_date.
 -- column: last_year_final_amount: Retail amount that it has in the end, by as_of_date.
@@ -55,6 +56,7 @@ counted as (
     first_day <= as_of_date - 30 and gone_day > as_of_date - 30 as was_30,
     first_day <= as_of_date - 35 and gone_day > as_of_date - 35 as was_35,
     false as was_last_year,
+    false as was_last_year_7,
     false as is_last_year
   from sold
   union all
@@ -63,6 +65,7 @@ counted as (
     substr(cast(cast(cast(travel_month || '-01' as date) + interval '1 year' as date) as text), 1, 7), currency, pax_count,
     retail_amount, false, false, false, false, false,
     first_day <= year_ago and gone_day > year_ago,
+    first_day <= year_ago - 7 and gone_day > year_ago - 7,
     first_day <= as_of_date and gone_day > as_of_date
   from sold
 ),
@@ -89,6 +92,8 @@ months as (
     case when count(*) filter (where was_30) = 0 then 0 else sum(retail_amount) filter (where was_30) end as amount_30_days_ago,
     case when count(*) filter (where was_last_year) = 0 then 0
       else sum(pax_count) filter (where was_last_year) end as last_year_pax,
+    case when count(*) filter (where was_last_year_7) = 0 then 0
+      else sum(pax_count) filter (where was_last_year_7) end as last_year_pax_7_days_before,
     case when count(*) filter (where was_last_year) = 0 then 0
       else sum(retail_amount) filter (where was_last_year) end as last_year_amount,
     case when count(*) filter (where is_last_year) = 0 then 0
@@ -118,6 +123,7 @@ select
   cast(m.amount_7_days_ago as numeric(38, 4)) as amount_7_days_ago,
   cast(m.amount_30_days_ago as numeric(38, 4)) as amount_30_days_ago,
   cast(m.last_year_pax as bigint) as last_year_pax,
+  cast(m.last_year_pax_7_days_before as bigint) as last_year_pax_7_days_before,
   cast(m.last_year_amount as numeric(38, 4)) as last_year_amount,
   cast(m.last_year_final_pax as bigint) as last_year_final_pax,
   cast(m.last_year_final_amount as numeric(38, 4)) as last_year_final_amount,

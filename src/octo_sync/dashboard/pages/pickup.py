@@ -107,7 +107,7 @@ def _by_the_end(rows: list[dict[str, Any]]) -> str:
     return (
         f"Counted at the end of {wording.day(max(days))}, the last whole day. New: booked less cancelled. Usual week: the "
         "average of the four weeks before the last 7 days. Last year: the same month, at the same time of last year and in "
-        "the end."
+        "the end; same week: the same 7 days a year earlier."
         if days
         else ""
     )
@@ -161,12 +161,21 @@ def _on_books(kind: Kind, now: str, behind: _Behind, *, usual: bool = True) -> l
     return [
         Column("Guests" if kind == "number" else "Retail", kind, now, none="unknown", href=behind()),
         Column("New in 7 days", kind, "last_week", none="unknown", href=behind(7)),
-        *([Column("Usual week", kind, "usual_week", none="unknown")] if usual else []),
+        *(_weeks(behind) if usual else []),
         Column("New in 30 days", kind, "last_30_days", none="unknown", href=behind(30)),
         Column("Same time last year", kind, _then("last_year"), none="unknown", href=year_ago),
         Column("Change", "share", _change(now), none="unknown"),
         Column("Final last year", kind, _then("last_year_final"), none="unknown", href=final),
         Column("Complete", "yes", "is_complete"),
+    ]
+
+
+def _weeks(behind: _Behind) -> list[Column]:
+    """What the last 7 days are to be compared with."""
+    week_ago = behind(7, year_ago=True)
+    return [
+        Column("Usual week", "number", "usual_week", none="unknown"),
+        Column("Same week last year", "number", _then("last_year_week"), none="unknown", href=week_ago),
     ]
 
 
