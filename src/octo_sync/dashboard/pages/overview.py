@@ -6,7 +6,7 @@ from decimal import Decimal
 from statistics import median
 from urllib.parse import urlencode
 
-from octo_sync.dashboard import pictures
+from octo_sync.dashboard import pickup_curve, pictures
 from octo_sync.dashboard.days import DAY, month_days, month_end, month_start
 from octo_sync.dashboard.differences import decided
 from octo_sync.dashboard.links import bookings_page
@@ -35,7 +35,7 @@ def build(source: Source, filters: Filters) -> View:
     in_part = pictures.in_part(sold[0], known_from(source))
     sections = [
         Section("", [Tiles(tiles)]),
-        Section("", [per_day, pictures.pick_up(source, *travel, today)]),
+        Section("", [per_day, pickup_curve.drawn(source, *travel, today)]),
         Section("", [fill]),
         Section(
             "Revenue",

@@ -5,7 +5,7 @@ from datetime import date
 from operator import itemgetter
 from typing import Any
 
-from octo_sync.dashboard import charts, pictures
+from octo_sync.dashboard import charts, pickup_curve, pictures
 from octo_sync.dashboard.days import DAY, month_days, month_end, month_start, months, year_earlier
 from octo_sync.dashboard.links import bookings_page
 from octo_sync.dashboard.source import Source
@@ -47,7 +47,7 @@ def build(source: Source, filters: Filters) -> View:
         "days before travel.",
         [
             Section("", [Tiles(_tiles([row for row in guests if row["travel_month"] >= f"{today:%Y-%m}"]))]),
-            Section("", [pictures.pick_up(source, first, last, today, **only, year_ago=True)]),
+            Section("", [pickup_curve.drawn(source, first, last, today, **only, year_ago=True)]),
             Section(
                 "Pace",
                 [
@@ -246,7 +246,9 @@ def _shares(rows: list[dict[str, Any]]) -> Table:
     found = {(row["travel_month"], row["days_out"]): row for row in rows}
 
     def share(out: int) -> Callable[[dict[str, Any]], float | None]:
-        return lambda final: pictures.share_of(found[final["travel_month"], out]["pax_on_books"], final["final_pax"])
+        return lambda final: pickup_curve.share_of(
+            found[final["travel_month"], out]["pax_on_books"], final["final_pax"]
+        )
 
     return listed(
         "Share of a month's guests that was on the books",

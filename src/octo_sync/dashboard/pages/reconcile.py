@@ -31,7 +31,11 @@ from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS, age_class
 from octo_sync.flows.wording import NOTHING, currency_name, days_old, money
 from octo_sync.reconciliation.model import Bucket
 
-_VERDICTS = {"ok": "within the limits of fail_on", "over": "over a limit of fail_on", "failed": "could not compare"}
+_VERDICTS = {
+    "ok": "no more differences than allowed",
+    "over": "more differences than allowed",
+    "failed": "could not compare",
+}
 _ROWS = 200
 _WHAT = (
     "A reconciliation compares this copy with a ledger, a CRM, a channel manager's statement or another connection, puts "
