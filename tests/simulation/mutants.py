@@ -156,9 +156,9 @@ def clean_before_the_warehouse_has_it():
 
     before = land.land
 
-    def swapped(ports, batch):
+    def swapped(ports, batch, *more):
         ports.journal.subjects.landed([f.claim for f in batch], run_id=ports.run_id)
-        return before(ports, batch)
+        return before(ports, batch, *more)
 
     land.land = swapped
 
