@@ -174,7 +174,7 @@ def a_failure_counted_as_landed():
 def a_connection_given_up_for_good():
     from octo_sync.flows.sync.work import Worker
 
-    Worker.revive = lambda self, after: None
+    Worker.revive = lambda self, *args: None
 
 
 @mutant("R11", "option_400")
