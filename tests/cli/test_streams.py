@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tests.cli.conftest import CLEAN, finish, wait_until
 
 UNBUFFERED = pytest.mark.parametrize("environment", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+ENDLESS = "with recursive t(i) as (select 1 union all select i + 1 from t) select max(i) from t"
 MANY = ("sql", "--limit", "0", "--format", "csv", "from availability a, range(200)")
 
 
@@ -65,8 +67,7 @@ def test_a_sync_that_nobody_reads_is_a_sync(project, closed):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("words", [("sql",), ("export", "--to", "never.csv", "--sql")], ids=lambda words: words[0])
 def test_a_signal_ends_a_query_at_once(looked, words, number):
-    endless = "with recursive t(i) as (select 1 union all select i + 1 from t) select max(i) from t"
-    process = looked.start(*words, endless)
+    process = looked.start(*words, ENDLESS)
     wait_until(lambda: _is_at_work(process.pid))
     began = time.monotonic()
     code, _, err = finish(process, number)
@@ -74,6 +75,35 @@ def test_a_signal_ends_a_query_at_once(looked, words, number):
     assert time.monotonic() - began < 10
     assert "Traceback" not in err
     assert not (looked.directory / "never.csv").exists()
+
+
+LATE = """
+import sys, time
+from octo_sync.cli import main
+from octo_sync.destinations.duckdb import transactions
+
+class Told:
+    def __init__(self, told):
+        self.told = told
+    def recv(self, size):
+        heard = self.told.recv(size)
+        time.sleep(0.5)
+        return heard
+
+hear = transactions._Signals._hear
+transactions._Signals._hear = lambda self, told: hear(self, Told(told))
+main(sys.argv[1:])
+"""
+
+
+def test_a_signal_that_duckdb_notices_first_is_still_that_signal(looked):
+    process = subprocess.Popen(
+        [sys.executable, "-c", LATE, "export", "--to", "never.csv", "--sql", ENDLESS],
+        cwd=looked.directory, env=CLEAN, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_until(lambda: _is_at_work(process.pid))
+    code, _, err = finish(process, signal.SIGTERM)
+    assert (code, "Traceback" in err) == (143, False), err
 
 
 def _is_at_work(pid):

@@ -1,5 +1,7 @@
 """`deploy k8s`: manifests that fit Kubernetes' schema, and what makes them safe."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from tests.deploy.conftest import PIPELINE, judged, run, tool
@@ -15,6 +17,29 @@ def containers(files):
         found["Deployment"]["spec"]["template"]["spec"],
         found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"],
     ]
+
+
+ROOT = Path(__file__).resolve().parents[2]
+SEVERAL = f'journal = "postgresql://octo@db.example/octo"\n{PIPELINE}'
+
+
+def scaling(files):
+    """The autoscaler, which is printed as a comment."""
+    return (
+        files["serve.yaml"].partition("# # More workers")[2].partition("\n")[2].partition("# ---")[0].replace("# ", "")
+    )
+
+
+def test_what_several_machines_need_fits_the_schema_of_kubernetes_too(deploy):
+    program = tool("kubernetes-validate")
+    deploy.pipeline(SEVERAL)
+    files, folder = deploy.files("k8s")
+    (folder / "scaler.yaml").write_text(scaling(files))
+
+    said = judged(program, "--strict", *(folder / name for name in (*files, "scaler.yaml")))
+
+    for kind in ("deployment", "horizontalpodautoscaler"):
+        assert f"passed for resource {kind}/octo-sync-worker" in said
 
 
 def test_they_fit_the_schema_of_kubernetes(deploy):
@@ -53,6 +78,30 @@ def test_there_is_one_writer_and_nobody_is_root(deploy):
         assert container["resources"]["limits"]["memory"]
         assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
         assert pod["terminationGracePeriodSeconds"] == 10
+
+
+def test_with_both_databases_in_postgresql_receivers_and_workers_are_several(deploy):
+    deploy.pipeline(SEVERAL)
+    files, _ = deploy.files("k8s")
+    found = {
+        each["metadata"]["name"]: each["spec"]
+        for each in yaml.safe_load_all(files["serve.yaml"])
+        if each["kind"] == "Deployment"
+    }
+
+    assert "PersistentVolumeClaim" not in documents(files)
+    assert {name: spec["replicas"] for name, spec in found.items()} == {"octo-sync": 2, "octo-sync-worker": 2}
+    for name, only in (("octo-sync", ["receiver", "--only", "dashboard"]), ("octo-sync-worker", ["worker"])):
+        assert "strategy" not in found[name]  # a new one comes before a former one goes
+        pod = found[name]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert container["args"][4 : 5 + len(only)] == ["--only", *only]
+        assert {"name": "data", "emptyDir": {}} in pod["volumes"]
+        assert found[name]["selector"]["matchLabels"] == found[name]["template"]["metadata"]["labels"]
+    scaler = yaml.safe_load(scaling(files))
+    assert scaler["spec"]["scaleTargetRef"]["name"] == "octo-sync-worker"
+    metric = scaler["spec"]["metrics"][0]["external"]["metric"]["name"]
+    assert f"`{metric}` | gauge" in (ROOT / "docs" / "metrics.md").read_text()
 
 
 def test_health_is_asked_of_the_receiver(deploy):

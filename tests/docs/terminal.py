@@ -21,6 +21,8 @@ READY = {
     "octo-sync serve": "subscription ok",
     "octo-sync serve -C octo-demo --only dashboard --open": "dashboard on http",
     "octo-sync serve --open": "worker keeps",
+    "octo-sync serve --only receiver": "receiver listens",
+    "octo-sync serve --only worker": "(run ",
 }
 """What stays, and what it says once it is there. The longest beginning that fits counts."""
 PATIENCE = 120
@@ -31,6 +33,12 @@ def blocks(page):
     """The command blocks of a page, without lines that are only remarks."""
     found = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
     return ["".join(line for line in block.splitlines(keepends=True) if not line.startswith("#")) for block in found]
+
+
+def section(title, page="README.md"):
+    """The command blocks of one section."""
+    text = (ROOT / page).read_text(encoding="utf-8").partition(f"\n## {title}\n")[2]
+    return BLOCK.findall(text.partition("\n## ")[0])
 
 
 def command(line):
@@ -54,7 +62,7 @@ class Terminal:
         (directory / "work").mkdir()
         self.ports = dict(zip(("8787", "8788", "8808"), _free(3), strict=True))
         self._running = []
-        self._env = {
+        self.env = {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(directory),
             "LANG": "C.UTF-8",
@@ -78,8 +86,11 @@ class Terminal:
                 program.kill()
                 program.wait()
 
+    def host(self):
+        return f"127.0.0.1:{self.ports['8808']}"
+
     def url(self):
-        return f"http://127.0.0.1:{self.ports['8808']}/octo/v1"
+        return f"http://{self.host()}/octo/v1"
 
     def type(self, text):
         """Run a block: exit code and what it said. Commands that stay are started, and waited for until they are there."""
@@ -95,7 +106,7 @@ class Terminal:
         )
         running = subprocess.Popen(
             [_bash(), "-c", program],
-            env=self._env,
+            env=self.env,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -115,7 +126,7 @@ class Terminal:
         with log.open("w") as out:
             program = subprocess.Popen(
                 [_bash(), "-c", f". {self._state}\nexec {line}"],
-                env=self._env,
+                env=self.env,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,

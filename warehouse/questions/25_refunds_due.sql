@@ -9,13 +9,13 @@ select
   currency,
   count(*) as cancelled,
   count(*) filter (where cancellation_refund = 'FULL') as full_refunds,
-  case when count(*) filter (where cancellation_refund = 'FULL') = 0 then 0
+  case when count(*) filter (where cancellation_refund = 'FULL') = 0 then cast(0 as decimal(18, 4))
     else sum(retail_amount) filter (where cancellation_refund = 'FULL') end as refund_amount,
-  case when count(*) filter (where cancellation_refund = 'FULL') = 0 then 0
+  case when count(*) filter (where cancellation_refund = 'FULL') = 0 then cast(0 as decimal(18, 4))
     else sum(net_amount) filter (where cancellation_refund = 'FULL') end as refund_net_amount,
   count(*) filter (where cancellation_refund = 'FULL' and retail_amount is null) as without_amount,
   count(*) filter (where cancellation_refund = 'PARTIAL') as partial_refunds,
-  case when count(*) filter (where cancellation_refund = 'PARTIAL') = 0 then 0
+  case when count(*) filter (where cancellation_refund = 'PARTIAL') = 0 then cast(0 as decimal(18, 4))
     else sum(retail_amount) filter (where cancellation_refund = 'PARTIAL') end as partial_at_most,
   count(*) filter (where cancellation_refund = 'NONE') as no_refund,
   count(*) filter (where coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE')) as refund_not_stated,

@@ -254,7 +254,7 @@ def _running(db: duckdb.DuckDBPyConnection, path: Path, sql: str, timeout: float
             if isinstance(error, duckdb.InterruptException) or not isinstance(error, duckdb.Error):
                 if threading.current_thread() is threading.main_thread():
                     # DuckDB drops what the signal's handler raised: it is asked once more.
-                    signal.raise_signal(stopped.signal or signal.SIGINT)
+                    signal.raise_signal(stopped.signal())
                     raise KeyboardInterrupt from None
                 if isinstance(error, duckdb.Error):
                     raise WarehouseError("The query was interrupted before its end; ask again.") from None

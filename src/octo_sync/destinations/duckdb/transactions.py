@@ -6,14 +6,16 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import duckdb
 
 from octo_sync.errors import RowsRefused, WarehouseError, WarehouseLocked
 
 _INSIST = 0.05
+_TELLING = 5.0
 _REFUSED = (
     duckdb.ConversionException,
     duckdb.OutOfRangeException,
@@ -41,7 +43,14 @@ class Stopped:
     """Why a statement was interrupted: the time was up, or a signal came."""
 
     is_late: bool = False
-    signal: int | None = None
+    signals: "SimpleQueue[int]" = field(default_factory=SimpleQueue)
+
+    def signal(self) -> int:
+        """The signal that came. DuckDB may know of it before the thread that is told which one it is."""
+        try:
+            return self.signals.get(timeout=_TELLING)
+        except Empty:
+            return signal.SIGINT
 
 
 @contextlib.contextmanager
@@ -101,7 +110,7 @@ class _Signals:
         while heard := told.recv(1):
             found = dict(self.running)
             for _, stopped in found.values():
-                stopped.signal = heard[0]
+                stopped.signals.put(heard[0])
             while still := found.keys() & self.running.keys():
                 for key in still:
                     found[key][0].interrupt()

@@ -161,6 +161,8 @@ def values(loaded: Pipeline | None, document: Mapping[str, object], host: Host, 
         **{name: getattr(webhooks, name) for name in _AS_THEY_ARE},
         "version": __version__,
         "name": path.stem,
+        # Whether all its databases are in PostgreSQL, so that several machines can share them.
+        "several": loaded is not None and isinstance(loaded.destination, str) and isinstance(loaded.journal, str),
         "text": path.read_text(encoding="utf-8-sig") if loaded else _SAMPLE,
         # What names it on the command line; empty where there is none yet.
         "pipeline": (path.stem if inside else printable(str(path))) if loaded else "",
