@@ -151,11 +151,11 @@ def test_opening_survives_a_kill_at_each_call_of_creating_and_migrating(tmp_path
     print(f"\nopening: killed at {len(calls)} calls")  # noqa: T201
 
 
-# Small files are left alone: this program takes care of them all the same.
+# Small files are left alone, and those that were looked at lately: this program takes care of them all the same.
 CARING = """
 import sys
 from octo_sync.pipeline import CareSettings
-CareSettings.__init__.__kwdefaults__["small"] = 0
+CareSettings.__init__.__kwdefaults__ |= {"small": 0, "every": 0.0}
 from octo_sync.cli import main
 main(sys.argv[1:])
 """
