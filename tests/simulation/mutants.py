@@ -468,11 +468,12 @@ def create_without_listing():
 
 
 NOTICED = {
-    "acknowledge before commit": 3,
-    "the mark of now is cleared": 3,
-    "watermark in a transaction of its own": 12,
+    "acknowledge before commit": 8,
+    "the mark of now is cleared": 26,
+    "a failure counted as landed": 13,
+    "watermark in a transaction of its own": 18,
 }
-"""The seed that noticed a mutant when it was hunted from the first day on; others are noticed within three days."""
+"""The seed that noticed a mutant when it was hunted from the first day on; others are noticed within nine days."""
 
 
 _BROKEN = re.compile(r"\b(TypeError|AttributeError|NameError|UnboundLocalError|ImportError|ModuleNotFoundError)\b")
