@@ -2,16 +2,11 @@
 
 import asyncio
 import shutil
-import signal
 
 import pytest
 
 pytest_plugins = ["tests.tiers"]
 pytest.register_assert_rewrite("tests.flows.harness", "tests.destinations.contract")
-
-# Programs of the tests inherit what is ignored, as in a job that a shell runs in the background.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 from tests.flows.harness import Project, Service  # noqa: E402 - after the registration
 from tests.postgres import postgres_database, postgres_server  # noqa: E402, F401 - fixtures

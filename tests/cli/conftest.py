@@ -66,9 +66,11 @@ class Program:
             **more,
         )
 
-    def start(self, *words, environment=None):
+    def start(self, *words, environment=None, program=None):
+        """Start the command, or a `program` of Python with its words."""
         return subprocess.Popen(
-            self.arguments(*words),
+            [sys.executable, "-c", program, *words] if program else self.arguments(*words),
+            preexec_fn=_hearing,  # noqa: PLW1509 - it only sets signals
             cwd=self.directory,
             env=CLEAN | (environment or {}),
             stdin=subprocess.DEVNULL,
@@ -178,6 +180,12 @@ def without_override():
     """Root in the child obeys file modes like everybody else (drops CAP_DAC_OVERRIDE before the program starts)."""
     if os.geteuid() == 0:
         ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
+
+
+def _hearing():
+    """A child inherits what is ignored: in the background of a shell that is Ctrl-C, under nohup a closed terminal."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def finish(process, number=None):

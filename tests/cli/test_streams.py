@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -77,6 +76,27 @@ def test_a_signal_ends_a_query_at_once(looked, words, number):
     assert not (looked.directory / "never.csv").exists()
 
 
+MOVING = """
+import sys
+import duckdb
+from octo_sync.cli import db, main
+
+# Alone, so that DuckDB looks for signals between any two pieces of its work.
+alone = duckdb.connect(config={"threads": 1})
+db.move = lambda *_: alone.execute("select sum(range % 7) from range(1000000000000)").fetchone()
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_a_statement_that_nothing_watches_is_one_line(looked, number):
+    process = looked.start("db", "rebuild", "--from", "octo.duckdb", program=MOVING)
+    wait_until(lambda: _is_at_work(process.pid))
+    code, _, err = finish(process, number)
+    assert code == {signal.SIGINT: 130}.get(number, 143)
+    assert (err.count("\n"), err.startswith("octo-sync: ")) == (1, True), err
+
+
 LATE = """
 import sys, time
 from octo_sync.cli import main
@@ -97,10 +117,7 @@ main(sys.argv[1:])
 
 
 def test_a_signal_that_duckdb_notices_first_is_still_that_signal(looked):
-    process = subprocess.Popen(
-        [sys.executable, "-c", LATE, "export", "--to", "never.csv", "--sql", ENDLESS],
-        cwd=looked.directory, env=CLEAN, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = looked.start("export", "--to", "never.csv", "--sql", ENDLESS, program=LATE)
     wait_until(lambda: _is_at_work(process.pid))
     code, _, err = finish(process, signal.SIGTERM)
     assert (code, "Traceback" in err) == (143, False), err

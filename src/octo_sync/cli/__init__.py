@@ -195,8 +195,11 @@ def exit_code(error: Exception) -> int:
 class _Terminated(BaseException):
     """SIGTERM or a terminal that was closed, as an exception, so that everything on the way is closed in order."""
 
+    came = False
+
 
 def _terminate(*_: object) -> None:
+    _Terminated.came = True
     raise _Terminated
 
 
@@ -222,12 +225,12 @@ def main(arguments: Sequence[str] | None = None) -> None:  # noqa: C901 - one br
         asked = not isinstance(stop.__cause__, KeyboardInterrupt)
         click.echo("octo-sync: aborted" if asked else f"octo-sync: interrupted; {_left(state)}", err=True)
         code = 130
-    except KeyboardInterrupt:
-        _stopped(state, "interrupted")
-        code = 130
-    except _Terminated:
-        _stopped(state, "terminated")
-        code = 143
+    except (KeyboardInterrupt, _Terminated, RuntimeError) as stop:
+        # In the middle of a statement DuckDB drops what the signal's handler raised, and says this instead.
+        if isinstance(stop, RuntimeError) and str(stop) != "Query interrupted":
+            raise
+        _stopped(state, "terminated" if _Terminated.came else "interrupted")
+        code = 143 if _Terminated.came else 130
     except errors.OctoSyncError as error:
         if debug:
             raise
