@@ -26,7 +26,11 @@ SEVERAL = f'journal = "postgresql://octo@db.example/octo"\n{PIPELINE}'
 def scaling(files):
     """The autoscaler, which is printed as a comment."""
     return (
-        files["serve.yaml"].partition("# # More workers")[2].partition(").\n")[2].partition("# ---")[0].replace("# ", "")
+        files["serve.yaml"]
+        .partition("# # More workers")[2]
+        .partition(").\n")[2]
+        .partition("# ---")[0]
+        .replace("# ", "")
     )
 
 
