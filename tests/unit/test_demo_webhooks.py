@@ -39,13 +39,13 @@ def test_a_demo_whose_deliveries_were_not_mixed_has_failed(monkeypatch, tmp_path
     monkeypatch.setattr(demo, "_service", lambda *_: contextlib.nullcontext("http://127.0.0.1:1/octo/v1"))
     monkeypatch.setattr(acts, "ask", lambda *_: {})
     for name, given in {
-        "_loaded": None,
-        "_pull": (result, told),
-        "_prove": SimpleNamespace(differences=[], copy=copy),
-        "_reconcile": demo._Compared(0, {}, [], 0),
-        "_show": tmp_path / "report.html",
+        "load": None,
+        "pull": (result, told, {}),
+        "prove": SimpleNamespace(differences=[], copy=copy),
+        "reconcile": acts.Compared(0, {}, [], 0),
+        "show": tmp_path / "report.html",
     }.items():
-        monkeypatch.setattr(demo, name, lambda *_, given=given: given)
+        monkeypatch.setattr(acts, name, lambda *_, given=given: given)
     done = CliRunner().invoke(demo.command, ["-C", str(tmp_path / "demo"), "--json"], standalone_mode=False)
     assert done.exception is None
     assert done.return_value == (0 if missing == "none" else 1)

@@ -1,19 +1,46 @@
-"""The demo's acts: what it plays with the sandbox beside the pull."""
+"""The demo's acts: subscribe and pull, be told of changes, publish, prove, reconcile, show."""
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import socket
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from octo_sync import pipeline
+from octo_sync.app.machine import SystemClock, environ, new_token, run_until_done, today_at
+from octo_sync.app.project import open_project
+from octo_sync.app.reconcile import make_and_keep
 from octo_sync.app.serve import Events, serve
+from octo_sync.cli.progress import shown
+from octo_sync.cli.report import write
+from octo_sync.dashboard import Source
+from octo_sync.destinations.duckdb.reader import open_read_only
+from octo_sync.errors import WarehouseError
+from octo_sync.flows.demo import ledger as demo_ledger
+from octo_sync.flows.demo import proof as demo
+from octo_sync.flows.demo.file import pipeline_file
+from octo_sync.flows.ports import Progress
+from octo_sync.flows.sync.mirror import mirror_and_publish
+from octo_sync.flows.sync.pull import Scope
+from octo_sync.flows.sync.run import sync
+from octo_sync.flows.webhooks.subscribe import check, close_gap
+from octo_sync.reconciliation.model import Bucket
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from octo_sync.flows.demo.proof import Proof
+    from octo_sync.flows.ports import Ports
     from octo_sync.flows.sync.keep import Keeper
+    from octo_sync.flows.sync.run import SyncResult
     from octo_sync.pipeline import Pipeline
 
 _CHANGES = 18
@@ -123,3 +150,123 @@ async def _until(program: "asyncio.Task[None]", done: Callable[[], bool]) -> Non
         if program.done():
             program.result()
         await asyncio.sleep(_LOOK)
+
+
+def load(directory: Path, days: int, base_url: str) -> "Pipeline":
+    """A new project for a service that sells so many days ahead; of a former one only what a demo made is removed."""
+    file, port = directory / "pipelines" / "demo.toml", free_port()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for former in directory.glob("octo.*"):
+        if former.is_file():
+            former.unlink()
+    file.write_text(pipeline_file(days), encoding="utf-8")
+    loaded = pipeline.load(
+        file,
+        directory=directory,
+        environ=environ(),
+        overrides={
+            **{f"connections.{name}.base_url": base_url for name in ("website", "citytrips", "hotels")},
+            "webhooks.url": f"http://127.0.0.1:{port}",
+            "webhooks.bind": f"127.0.0.1:{port}",
+            "sync.confirm_after": ["0.2s", "0.5s"],
+            "publish.enabled": False,
+        },
+    )
+    # As with `confirm_after`: the sandbox does not lag, and nobody wants to watch a demo wait.
+    return dataclasses.replace(loaded, webhooks=dataclasses.replace(loaded.webhooks, rest=0.2))
+
+
+def pull(loaded: "Pipeline", control: str) -> "tuple[SyncResult, Told, Mapping[str, Any]]":
+    """Subscribe, pull everything, be told of changes, make the read copy; also the sandbox's state as it is then."""
+    progress = Progress()
+
+    async def run() -> "tuple[SyncResult, Told, Mapping[str, Any]]":
+        async with open_project(loaded, command="demo", progress=progress) as project:
+            await _subscribe(project.ports)
+            result = await sync(project.ports, Scope(), command="demo", publishing=False)
+        told = await be_told(loaded, control)
+        async with open_project(loaded, command="demo") as project:
+            result.published, state = await asyncio.gather(
+                asyncio.to_thread(mirror_and_publish, project.ports), asyncio.to_thread(ask, f"{control}/state")
+            )
+        return result, told, state
+
+    with shown(progress, lines=False):
+        return run_until_done(run())
+
+
+async def _subscribe(ports: "Ports") -> None:
+    """Before the pull, so that it owes nothing to what changes meanwhile."""
+    for name in ports.clients:
+        if (endpoint := (await check(ports, name, tokens=new_token)).endpoint) is not None:
+            close_gap(ports, name, endpoint.endpoint)
+
+
+def prove(loaded: "Pipeline", control: str, state: "Mapping[str, Any]") -> "Proof":
+    """The copy against the sandbox's own state."""
+    today = date.fromisoformat(state["today"])
+    ahead = loaded.horizons.availability
+    slots: list[Any] = []
+    for product in state["products"]:
+        window = ahead.window(today_at(product["time_zone"]))
+        where = f"product_id={product['id']}&from={window.start}&to={window.end}"
+        shown = ask(f"{control}/state/availability?{where}")["slots"]
+        for connection in loaded.connections:
+            keeps = loaded.products.get(connection.name)
+            slots += shown if keeps is None or keeps.keeps(product["id"]) else []
+    service = demo.of_state(
+        state,
+        slots,
+        today=today,
+        bookings=loaded.horizons.bookings,
+        language_count=len(loaded.connections[0].languages),
+        connections=len(loaded.connections),
+    )
+    with open_read_only(loaded.publish.path) as copy:
+        return demo.prove(service, demo.of_copy(lambda sql: copy.execute(sql).fetchall()))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The ledger against the copy: what was planted in it, what was not found, what was found and never planted."""
+
+    matched: int
+    planted: dict[str, int]
+    missed: list[str]
+    unplanted: int
+
+    @property
+    def well(self) -> bool:
+        """Whether just what was planted was found."""
+        return not self.missed and not self.unplanted
+
+
+def reconcile(loaded: "Pipeline", state: "Mapping[str, Any]") -> Compared:
+    """Write a ledger of the sandbox's bookings with differences in it, and compare the copy with it."""
+    window = loaded.reconciliations["ledger"].window.window(today_at(loaded.connections[0].business_time_zone))
+    rows, planted = demo_ledger.plant(state, window)
+    demo_ledger.write(loaded.directory / "exports" / "ledger.csv", rows)
+    outcome = make_and_keep(loaded, "ledger").outcome
+    missed, unplanted = demo_ledger.found(outcome, planted)
+    return Compared(
+        matched=outcome.counts.get(Bucket.MATCHED, 0),
+        planted=dict(Counter(each.word for each in planted)),
+        missed=[f"{each.word} ({each.code}) of {each.uuid}" for each in missed],
+        unplanted=unplanted,
+    )
+
+
+def show(loaded: "Pipeline") -> Path:
+    """Publish what was compared too, and write the Overview of it."""
+
+    async def publish() -> None:
+        async with open_project(loaded, command="demo") as project:
+            made = await asyncio.to_thread(mirror_and_publish, project.ports)
+        if made.failed:
+            names = ", ".join(failed.check.name for failed in made.failed)
+            raise WarehouseError(f"{loaded.publish.path} does not show the comparison, because checks failed: {names}.")
+
+    run_until_done(publish())
+    target = loaded.directory / "report.html"
+    write(Source(loaded.publish.path, loaded.directory, now=SystemClock().now), target)
+    return target

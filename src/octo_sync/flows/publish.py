@@ -13,6 +13,7 @@ from octo_sync.pipeline.shipped import local_or_shipped
 from octo_sync.tables import all_tables
 
 _COLUMN = re.compile(r"^--\s*column:\s*(\w+):\s*(.+?)\s*$", re.MULTILINE)
+_READ = re.compile(r"\bmarts\.(\w+)")
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _HEADER = re.compile(r"^--\s*(name|grain|description|materialize)\s*:\s*(.*?)\s*$", re.MULTILINE)
 
@@ -83,10 +84,11 @@ def make_marts(draft: Draft, directory: Path) -> int:
     Raises:
         WarehouseError: A file does not run, or its name will not do; readers keep what they have.
     """
-    ordered = _in_order(sql_files(directory, "marts"), sql_files(directory, "custom"))
+    ordered = _in_order(directory)
     text = "\0".join((*(mart.text for mart in ordered), *map(str, sorted(_meanings().items()))))
     if not draft.keeps_marts([mart.name for mart in ordered], hashlib.sha256(text.encode()).hexdigest()):
-        return apply_marts(draft, directory)
+        _make_anew(draft, ordered)
+        return len(ordered)
     for mart in ordered:
         if mart.materialize == "table":
             try:
@@ -102,7 +104,12 @@ def apply_marts(warehouse: Scripted, directory: Path) -> int:
     Raises:
         WarehouseError: A file does not run, or its name will not do; the former marts stay.
     """
-    ordered = _in_order(sql_files(directory, "marts"), sql_files(directory, "custom"))
+    ordered = _in_order(directory)
+    _make_anew(warehouse, ordered)
+    return len(ordered)
+
+
+def _make_anew(warehouse: Scripted, ordered: Sequence[SqlFile]) -> None:
     building: list[SqlFile] = []
 
     def statements() -> Iterator[str]:
@@ -123,13 +130,12 @@ def apply_marts(warehouse: Scripted, directory: Path) -> int:
             raise
         raise WarehouseError(f"{building[-1].where} does not run, so nothing was published: {error}") from error
     warehouse.run_script(_column_comments(warehouse, ordered))
-    return len(ordered)
 
 
-def _in_order(marts: Sequence[SqlFile], custom: Sequence[SqlFile]) -> list[SqlFile]:
-    """Shipped marts before the user's own, and each after those it reads."""
+def _in_order(directory: Path) -> list[SqlFile]:
+    """The files of all marts: shipped ones before the user's own, and each after those it reads."""
     by_name: dict[str, SqlFile] = {}
-    for mart in (*marts, *custom):
+    for mart in (*sql_files(directory, "marts"), *sql_files(directory, "custom")):
         if not _NAME.fullmatch(mart.name):
             raise WarehouseError(f"{mart.where}: {mart.name!r} is no name for a mart; take a-z, 0-9 and _.")
         if mart.name in by_name:
@@ -145,8 +151,9 @@ def _in_order(marts: Sequence[SqlFile], custom: Sequence[SqlFile]) -> list[SqlFi
             raise WarehouseError(f"The marts {' → '.join((*path, mart.name))} read each other in a circle.")
         if mart in ordered:
             return
+        reads = set(_READ.findall(mart.sql))
         for other in by_name.values():
-            if other is not mart and re.search(rf"\bmarts\.{re.escape(other.name)}\b", mart.sql):
+            if other is not mart and other.name in reads:
                 visit(other, (*path, mart.name))
         ordered.append(mart)
 
