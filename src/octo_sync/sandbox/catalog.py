@@ -31,7 +31,26 @@ def build(config: SandboxConfig) -> list[Product]:
     count, times = config.products, config.start_times
     if config.slots is not None:
         count, times = _sized(config.slots, config.days, count)
-    return [_product(index, random.Random(f"{config.seed}/product/{index}"), times) for index in range(count)]
+    themes = [_theme(index) for index in range(count)]
+    if config.at_home:
+        themes = [theme if theme.city == THEMES[0].city else _moved(theme) for theme in themes]
+    return [
+        _product(index, theme, random.Random(f"{config.seed}/product/{index}"), times)
+        for index, theme in enumerate(themes)
+    ]
+
+
+def _moved(theme: Theme) -> Theme:
+    """The same in the city of the first; only what has no net price is still paid in its own currency."""
+    home = THEMES[0]
+    moved = dataclasses.replace(
+        theme, city=home.city, latitude=home.latitude, longitude=home.longitude, time_zone=home.time_zone,
+        tax_rates=tuple((home.tax_rates[0][0], rate) for _, rate in theme.tax_rates),
+    )  # fmt: skip
+    if not theme.with_net:
+        return moved
+    price = theme.adult_price // (10 if theme.precision > home.precision else 1)
+    return dataclasses.replace(moved, currency=home.currency, precision=home.precision, adult_price=price)
 
 
 def _sized(slots: int, days: int, count: int) -> tuple[int, int]:
@@ -50,8 +69,7 @@ def _theme(index: int) -> Theme:
     return THEMES[index % len(THEMES)]
 
 
-def _product(index: int, rng: random.Random, times: int | None) -> Product:
-    theme = _theme(index)
+def _product(index: int, theme: Theme, rng: random.Random, times: int | None) -> Product:
     lap = index // len(THEMES)
     suffix = f" {lap + 1}" if lap else ""
     titles = {language: theme.titles[language] + suffix for language in LANGUAGES}

@@ -48,6 +48,7 @@ class SandboxConfig:
         days: availability exists to this many days after today.
         today: the date the data is anchored to; the clock's UTC date when None.
         slots: when given, about this many availability slots between today and the horizon: sizes the products.
+        at_home: all products are in one city, in its currency, but one that has no net price; else all over the world.
         start_times: start times per day and option of START_TIME products; the product's own when None.
         frozen: whether the clock stands still until advanced over the control plane.
         warm: encode every calendar month's availability before listening.
@@ -65,6 +66,7 @@ class SandboxConfig:
     days: int = 180
     today: dt.date | None = None
     slots: int | None = None
+    at_home: bool = False
     start_times: int | None = None
     frozen: bool = False
     warm: bool = False
@@ -83,8 +85,8 @@ class SandboxConfig:
 
 
 def demo_config() -> SandboxConfig:
-    """Three channels, and bookings of fourteen months: this year beside the last one."""
-    return SandboxConfig(days=90, past=425, tokens=CHANNELS)
+    """Three channels of one city, and bookings of fourteen months: this year beside the last one."""
+    return SandboxConfig(days=90, past=425, at_home=True, tokens=CHANNELS)
 
 
 def benchmark_config(slots: int = 2_000_000, bookings: int = 5_000, days: int = 365, seed: int = 7) -> SandboxConfig:
