@@ -34,13 +34,13 @@ def test_four_clicks_lead_from_a_tile_to_a_booking_and_back(look, demo, serving,
     page = window.page
     window.open("today")
     looked_at(window, pictured, f"way-1-today-{width}")
-    booked = page.locator("td:nth-child(8)", has_text=re.compile("^[1-9]"))
+    booked = page.locator("td:nth-child(9)", has_text=re.compile("^[1-9]"))
     with_guests = page.locator("#today tbody tr").filter(has=booked).first
-    name = with_guests.locator("a").inner_text()
+    name = with_guests.locator("a").first.inner_text()
 
     page.locator("[data-tile=guests-today] a").click()
     assert page.url.endswith("/today#today")
-    with_guests.locator("a").click()
+    with_guests.locator("a").first.click()
     page.wait_for_load_state()
     assert page.inner_text("h1").startswith(name.partition(" · ")[0])
     looked_at(window, pictured, f"way-2-departure-{width}")

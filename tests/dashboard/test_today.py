@@ -34,10 +34,57 @@ async def test_the_tiles_are_sums_of_the_sheet_and_the_sheet_of_the_copy(shown, 
     )
     assert tiles(page)["guests-today"][0] == str(guests)
     assert sum(int(row[2]) for row in sheet) == guests > 0
-    assert sum(int(row[7]) for row in sheet) == bookings
-    counted = [int(n) for row in sheet for n in re.findall(r" (\d+)(?:,|$)", row[5])]
+    assert sum(int(row[8]) for row in sheet) == bookings
+    counted = [int(n) for row in sheet for n in re.findall(r" (\d+)(?:,| \(|$)", row[6].partition("on hold")[0])]
     assert sum(counted) == guests
     assert "is incomplete" not in page
+
+
+async def test_a_boat_that_others_filled_is_taken_and_one_that_has_left_is_departed(shown, published):
+    sheet = table(await shown(now=lambda: NOW + dt.timedelta(hours=3)).text("/today"), "Departures today")
+    ours = "select d.departure_key, d.capacity, d.taken, d.our_pax, d.utc_start_at, d.local_start_at, d.product_name"
+    found = ask(
+        published, f"{ours} from marts.fct_departures d where d.travel_date = cast($1 at time zone d.time_zone as date)",
+        NOW + dt.timedelta(hours=3),
+    )  # fmt: skip
+    assert sorted(row[3] for row in sheet) == sorted("unknown" if each[2] is None else str(each[2]) for each in found)
+    assert any(int(row[2]) < int(row[3]) for row in sheet if row[3] != "unknown")
+    left = [each for each in found if each[4] <= NOW + dt.timedelta(hours=3) and each[5].time() != dt.time()]
+    assert sum("departed" in row[0] for row in sheet) == len(left)
+    assert 0 < len(left) < len(found)
+
+
+async def test_the_place_of_a_clock_is_named_where_there_are_several(shown, published, variant):
+    ((zones,),) = ask(published, "select list(distinct time_zone) from marts.fct_departures")
+    assert len(zones) > 1
+    sheet = table(await shown().text("/today"), "Departures today")
+    places = {zone.partition("/")[2].replace("_", " ") for zone in zones}
+    assert {next(place for place in places if place in row[0]) for row in sheet} == places
+    at = "update core.availability set time_zone = 'Europe/Lisbon'"
+    alone = variant(
+        "one-zone",
+        at,
+        "update core.products set time_zone = 'Europe/Lisbon'",
+        "update core.bookings set time_zone = 'Europe/Lisbon'",
+        remake=True,
+    )
+    page = await shown(alone).text("/today")
+    assert "<h2><bdi>Today, Fri 20 Nov</bdi></h2>" in page
+    assert not [row for row in table(page, "Departures today") if "Lisbon" in row[0]]
+
+
+async def test_who_is_on_hold_is_told_apart_by_kind(shown, variant):
+    folder = variant(
+        "held", "update core.bookings set status = 'PENDING' where booking_uuid = (select min(b.booking_uuid) from "
+        "core.bookings b where local_date = date '2026-11-20' and status = 'CONFIRMED' and not is_test and not is_deleted)",
+        remake=True,
+    )  # fmt: skip
+    sheet = table(await shown(folder).text("/today"), "Departures today")
+    held = [row for row in sheet if "on hold: " in row[6]]
+    assert held
+    for row in held:
+        counted = [int(n) for n in re.findall(r" (\d+)", row[6].partition("on hold: ")[2])]
+        assert sum(counted) == int(row[5])
 
 
 async def test_two_clicks_lead_from_today_to_a_booking_and_two_back(shown, published):

@@ -93,18 +93,23 @@ def test_each_departure_of_the_two_days_has_its_guests_and_places(engine, world)
         assert row["on_hold"] == (total(held, "pax") or 0)
         assert row["is_known"] is (departure is not None)
         if departure:
-            assert {n: row[n] for n in ("status", "vacancies", "capacity")} == {
-                n: departure[n] for n in ("status", "vacancies", "capacity")
-            }
+            told_of = ("status", "vacancies", "capacity", "taken")
+            assert {n: row[n] for n in told_of} == {n: departure[n] for n in told_of}
+            assert row["utc_start_at"] == departure["utc_start"]
         # A booking is a dictionary of the oracle's own: what it is made of is found by its uuid.
         uuids = {b["booking_uuid"] for b in sold}
         own = [b for b in truth.bookings if b["booking_uuid"] in uuids]
         assert row["guests"] == told(by_type(truth, own))
+        waiting = {b["booking_uuid"] for b in held}
+        assert row["held_guests"] == told(by_type(truth, [b for b in truth.bookings if b["booking_uuid"] in waiting]))
         assert row["extras"] == told(sum((extras_of(truth, b) for b in own), Counter()))
     assert {row["days_ahead"] for row in found.values()} == {0, 1}
     assert len({row["travel_date"] for row in found.values()}) == 3, "venues whose days differ"
     assert any(row["extras"] for row in found.values())
     assert any(row["on_hold"] for row in found.values())
+    assert any(row["taken"] and not row["sold"] for row in found.values()), "one that others sold"
+    starts = [(row["days_ahead"], row["utc_start_at"]) for row in found.values() if row["utc_start_at"]]
+    assert starts == sorted(starts)
 
 
 def test_guests_of_a_departure_that_the_service_offers_no_more_are_not_lost(engine, world):
@@ -115,7 +120,9 @@ def test_guests_of_a_departure_that_the_service_offers_no_more_are_not_lost(engi
     with planted(engine, mark.format("true"), mark.format("false")):
         found = {row["slot_key"]: row for row in rows(engine, "today", now=NOW)}
     assert set(found) == set(whole)
-    assert found[key] == row | {"is_known": False, "status": None, "vacancies": None, "capacity": None}
+    assert found[key] == row | {
+        "is_known": False,
+    } | dict.fromkeys(("status", "vacancies", "capacity", "taken"))
     assert row["sold"] > 0
 
 

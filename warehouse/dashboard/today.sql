@@ -1,5 +1,5 @@
 -- name: today
--- description: Each departure of today and tomorrow at its venue, with our guests by unit type and their extras; bookings whose departure is not known stand by what is known of product, option and start.
+-- description: Each departure of today and tomorrow at its venue, what all sellers took of it, and our guests by unit type, those on hold apart, and their extras, in the order in which they leave; bookings whose departure is not known stand by what is known of product, option and start.
 -- parameter: now: instant: now: What time it is.
 -- parameter: product: text: : One product alone (product_key); null: all.
 with slots as (
@@ -43,6 +43,8 @@ sums as (
     min(option_name) as option_name,
     min(travel_date) as travel_date,
     min(local_start_at) as local_start_at,
+    min(utc_start_at) as utc_start_at,
+    min(time_zone) as time_zone,
     count(*) filter (where is_sold) as bookings,
     case when count(*) filter (where is_sold) = count(pax_count) filter (where is_sold)
       then coalesce(sum(pax_count) filter (where is_sold), 0) end as sold,
@@ -54,16 +56,19 @@ sums as (
 types as (
   select
     b.slot_key,
+    b.is_sold,
     coalesce(upper(substr(g.unit_type, 1, 1)) || lower(substr(g.unit_type, 2)), g.unit_name, 'other') as unit_type,
     case when count(*) = count(g.pax_count) then cast(cast(sum(g.pax_count) as bigint) as text) else '?' end as guests
   from booked b
   join marts.fct_guests g on g.connection_id = b.connection_id and g.booking_uuid = b.booking_uuid
-  where b.is_sold
-    and g.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 2
-  group by 1, 2
+  where g.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 2
+  group by 1, 2, 3
 ),
 guests as (
-  select slot_key, string_agg(unit_type || ' ' || guests, ', ' order by unit_type collate "C") as guests
+  select
+    slot_key,
+    string_agg(case when is_sold then unit_type || ' ' || guests end, ', ' order by unit_type collate "C") as guests,
+    string_agg(case when not is_sold then unit_type || ' ' || guests end, ', ' order by unit_type collate "C") as held_guests
   from types
   group by slot_key
 ),
@@ -95,19 +100,23 @@ select
   coalesce(d.days_ahead, s.days_ahead) as days_ahead,
   coalesce(d.travel_date, s.travel_date) as travel_date,
   coalesce(d.local_start_at, s.local_start_at) as local_start_at,
+  coalesce(d.utc_start_at, s.utc_start_at) as utc_start_at,
+  coalesce(d.time_zone, s.time_zone) as time_zone,
   coalesce(d.product_name, s.product_name) as product_name,
   coalesce(d.option_name, s.option_name) as option_name,
   d.departure_key is not null as is_known,
   d.status,
   d.vacancies,
   d.capacity,
+  d.taken,
   coalesce(s.bookings, 0) as bookings,
   case when s.slot_key is null then 0 else cast(s.sold as bigint) end as sold,
   case when s.slot_key is null then 0 else cast(s.on_hold as bigint) end as on_hold,
   g.guests,
+  g.held_guests,
   x.extras
 from (select * from slots where days_ahead between 0 and 1) as d
 full join sums s on s.slot_key = d.departure_key
 left join guests g on g.slot_key = s.slot_key
 left join extras x on x.slot_key = s.slot_key
-order by 2, 4, 5, 6, 1
+order by 2, 5 nulls first, 4, 7, 8, 1

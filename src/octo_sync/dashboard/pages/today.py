@@ -4,7 +4,7 @@ Days are those of the clock at each venue, not of the last verification: who lea
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -47,6 +47,7 @@ def build(source: Source, filters: Filters) -> View:
             n,
             [row for row in departures if row["days_ahead"] == n],
             [row for row in known if row["days_ahead"] == n],
+            now,
         )
         for n in range(len(_DAYS))
     ]
@@ -75,7 +76,7 @@ def _tiles(
         with_guests = sum(1 for row in rows if row["bookings"])
         days.append(
             Tile(
-                f"Guests {name.lower()}",
+                f"Our guests {name.lower()}",
                 wording.count(_sum(rows, "sold")),
                 f"on {with_guests:,} of {wording.plural(len(rows), 'departure')}",
                 href=_at(name.lower(), since, product),
@@ -121,30 +122,33 @@ def _sum(rows: _Rows, name: str) -> int | None:
     return None if any(row[name] is None for row in rows) else sum(row[name] for row in rows)
 
 
-def _day(ahead: int, rows: _Rows, known: _Rows) -> Section:
+def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
     name = _DAYS[ahead]
     dates = sorted({row["travel_date"] for row in (*known, *rows)})
     shown_day = wording.short_day if len(dates) > 1 else None
+    has_zones = len({row["time_zone"] for row in rows}) > 1
     title = f"{name}, {' or '.join(wording.short_day(each) for each in dates)}" if dates else name
     items: list[Item] = []
     if doubt := _doubt(name, known):
         items.append(Block("band.html.j2", {"text": doubt}))
+
+    def start(row: Mapping[str, Any]) -> str:
+        zone = f" {_place(row)}" if has_zones else ""
+        return start_text(row["local_start_at"], shown_day) + zone + (", departed" if _has_left(row, now) else "")
+
     items.append(
         listed(
             f"Departures {name.lower()}",
             rows,
-            Column(
-                "Start",
-                "text",
-                lambda row: start_text(row["local_start_at"], shown_day),
-            ),
+            Column("Start", "text", start),
             Column("Departure", "text", _named, href=departure_page),
-            Column("Sold", "number", "sold", none="unknown"),
-            Column("On hold", "number", "on_hold", none="unknown"),
-            Column("Free", "text", _free),
-            Column("Guests", "text", "guests", none=""),
+            Column("Our guests", "number", "sold", none="unknown", href=_there("sold")),
+            Column("Taken", "number", "taken", none="unknown"),
+            Column("Free", "number", _free),
+            Column("On hold", "number", "on_hold", none="unknown", href=_there("on_hold")),
+            Column("Our guests by kind", "text", _by_kind),
             Column("Extras", "text", "extras", none=""),
-            Column("Bookings", "number", "bookings"),
+            Column("Our bookings", "number", "bookings", href=_there("bookings")),
             empty=f"No departure and no booking is known for {name.lower()}.",
             most=_SHOWN_A_DAY,
         )
@@ -152,11 +156,32 @@ def _day(ahead: int, rows: _Rows, known: _Rows) -> Section:
     return Section(
         title,
         items,
-        "Sold and on hold: guests of the bookings in this copy, pending ones among those on hold. Free: what the service "
-        "offers, after all sellers' sales.",
+        "Our guests and those on hold are of the bookings in this copy; pending bookings count as on hold. Taken and free "
+        "are what the service says: they count all sellers' sales.",
         name.lower(),
         "sheet",
     )
+
+
+def _place(row: Mapping[str, Any]) -> str:
+    """The place whose clock it is, from the time zone's name: `New York`."""
+    return str(row["time_zone"] or "UTC").rpartition("/")[2].replace("_", " ")
+
+
+def _has_left(row: Mapping[str, Any], now: datetime) -> bool:
+    """Whether it started before; what has no time of its own is there all day."""
+    at, start = row["local_start_at"], row["utc_start_at"]
+    return bool(start and at and at.time() != at.min.time() and start <= now)
+
+
+def _there(number: str) -> Callable[[Mapping[str, Any]], str]:
+    """The page of the departure, where there is anybody."""
+    return lambda row: departure_page(row) if row[number] else ""
+
+
+def _by_kind(row: Mapping[str, Any]) -> str:
+    held = row["held_guests"] and f"on hold: {row['held_guests']}"
+    return f"{row['guests']} ({held})" if row["guests"] and held else row["guests"] or held or ""
 
 
 def _doubt(name: str, known: _Rows) -> str:
