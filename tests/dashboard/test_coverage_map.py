@@ -157,6 +157,6 @@ def test_bookings_of_several_channels_of_a_supplier_have_a_line_each_and_its_pro
     rows = [row(product=None, channel_name=name) for name in ("Direct", "Agents")]
 
     assert [line.name for line in mapped(*rows, row()).lines] == [
-        "All bookings of Direct", "All bookings of Agents", "Tour p1",
+        "Direct: all bookings", "Agents: all bookings", "Tour p1",
     ]  # fmt: skip
     assert [line.name for line in mapped(rows[0], row()).lines] == ["All bookings", "Tour p1"]

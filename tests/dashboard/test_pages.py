@@ -332,11 +332,11 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
     )
     least, most = min(per_day)[0], max(per_day)[0]
     assert f'aria-label="The 30 days up to then: {least} to {most} a day"' in page
-    assert found["cancelled"] == (f"{gone / was * 100:.0f} %", f"{gone} of {was} sold bookings, last 30 days")
+    assert found["cancelled"] == (f"{gone / was * 100:.0f} %", f"since: {gone} of {was} bookings made in the last 30 days")
     assert found["lead-time"][0] == f"{lead:g} days"
-    assert f"of {leads} sold" in found["lead-time"][1]
+    assert f"of {leads} bookings made in the last 30 days and still sold" in found["lead-time"][1]
     assert found["sold-out"][0] == str(out)
-    assert f"of {days} days of a product" in found["sold-out"][1]
+    assert f"of {days} days on which a product has" in found["sold-out"][1]
     assert found["differences"] == ("—", "nothing compared yet")
 
 
@@ -399,7 +399,7 @@ async def test_the_availability_tiles_and_next_sold_out_days_are_those_of_plain_
 
     assert min(gone, closed, weak) > 0
     assert 0 < soon < len(rows)
-    of = f"of {days:,} days of a product with departures"
+    of = f"of {days:,} days on which a product has departures"
     assert found["sold-out-days"] == (f"{gone:,}", of)
     assert found["closed-days"] == (f"{closed:,}", of)
     assert found["weak-days"] == (f"{weak:,}", f"less than 20 % full, {of}")
@@ -767,15 +767,20 @@ async def test_pick_up_says_in_all_what_is_on_the_books_and_of_last_year_only_of
     of = "from marts.fct_bookings where was_sold and (not is_cancelled or cancelled_date is not null) and travel_month"
     guests = [
         ask(folder, f"select {on.format(day, day)} {of} between '2026-11' and '2027-12'")[0][0]
-        for day in ("2026-11-19", "2026-11-12", "2026-10-15")
+        for day in ("2026-11-19", "2026-11-12")
     ]
-    now, then = (
+    now, before, then, before_then = (
         ask(folder, f"select {on.format(day, day)} {of} = '{month}'")[0][0]
-        for day, month in (("2026-11-19", "2027-12"), ("2025-11-19", "2026-12"))
-    )
+        for day, month in (
+            ("2026-11-19", "2027-12"), ("2026-11-12", "2027-12"), ("2025-11-19", "2026-12"), ("2025-11-12", "2026-12"),
+        )
+    )  # fmt: skip
     assert tiles(page) == {
         "guests": (f"{guests[0]:,}", "travel Nov 2026 to Dec 2027"),
-        "new": (f"{guests[0] - guests[1]:,}", f"{(guests[1] - guests[2]) / 4:.0f} in a usual week"),
+        "new": (
+            f"{guests[0] - guests[1]:,}",
+            f"{now - before:,} against {then - (before_then or 0):,} in the same week last year, travel Dec 2027",
+        ),
         "last-year": (wording.share(now / then), f"{now:,} guests against {then:,}, travel Dec 2027"),
     }
     assert guests[0] != guests[1]

@@ -29,24 +29,28 @@ async def test_shares_of_a_month_add_up_and_the_margin_is_of_known_net_prices(sh
     assert len(found) == 2
     assert [sum(values) for values in zip(*(s["data"] for s in drawn), strict=True)] == pytest.approx([1])
     rows = table(page, "Channels in USD, by month of travel")
-    december = sorted((row[1], row[6]) for row in rows if row[0] == "Dec 2026")
+    december = sorted((row[1], row[7]) for row in rows if row[0] == "Dec 2026")
     assert december == [(name, wording.share(rate)) for name, rate in found]
 
 
 async def test_revenue_per_guest_and_seat_has_the_decimals_of_its_currency(shown, published):
-    page = await shown().text("/revenue?first=2026-12-01&last=2026-12-31")
+    page = await shown().text("/revenue?first=2026-11-01&last=2026-12-31")
     found = ask(
         published,
-        "select product_name, currency, guest_amount / pax, seat_amount / seats_offered from marts.agg_revenue_monthly "
-        "where travel_month = '2026-12' order by currency, retail_amount desc",
+        "select product_name, currency, guest_amount, pax, seat_amount, seats_offered from marts.agg_revenue_monthly "
+        "where travel_month = '2026-11' order by currency, retail_amount desc",
     )
     digits = {"JPY": 0, "BHD": 3, "KWD": 3}
 
-    def told(amount, currency):
-        return "unknown" if amount is None else f"{amount:,.{digits.get(currency, 2)}f} {currency}"
+    def told(amount, number, currency):
+        return (
+            f"{amount / number:,.{digits.get(currency, 2)}f} {currency}" if amount is not None and number else "unknown"
+        )
 
-    rows = [row[:4] for row in table(page, PER_SEAT)]
-    assert rows == [["Dec 2026", name, told(guest, c), told(seat, c)] for name, c, guest, seat in found]
+    rows = [[*row[:3], row[4]] for row in table(page, PER_SEAT)]
+    assert rows == [
+        ["Nov 2026", name, told(guest, pax, c), told(seat, seats, c)] for name, c, guest, pax, seat, seats in found
+    ]
     assert any(row[3] == "unknown" for row in rows)
     assert any(row[3] != "unknown" for row in rows)
 
@@ -77,17 +81,21 @@ async def test_a_month_stands_beside_the_one_a_year_earlier_where_that_is_known(
         "insert into core.bookings select * replace ('later-' || booking_uuid as booking_uuid, date '2027-12-15' as local_date)"
         " from core.bookings where local_date between '2026-12-01' and '2026-12-31' and currency = 'USD' "
         "and booking_uuid >= '6'",
+        "update core.bookings set utc_created_at = '2025-11-19 12:00:00Z' "
+        "where local_date between '2026-12-01' and '2026-12-31' and right(booking_uuid, 1) < '9'",
     )
+    of = "marts.fct_bookings where currency = 'USD' and travel_month = '2026-12' and"
     found = ask(
         folder,
-        "select channel_name, sum(retail_amount) from marts.fct_bookings where is_sold and currency = 'USD' "
-        "and travel_month = '2026-12' group by 1 order by 1",
+        f"select channel_name, sum(retail_amount) from {of} booking_date = '2025-11-19' and was_sold "
+        "and (not is_cancelled or cancelled_date is not null) group by 1 order by 1",
     )
     assert len(found) == 2
+    assert found != ask(folder, f"select channel_name, sum(retail_amount) from {of} is_sold group by 1 order by 1")
     page = await shown(folder).text("/revenue?first=2027-12-01&last=2027-12-31&currency=USD")
     *_, before = charts(page)["revenue-usd"]["option"]["series"]
     assert (before["name"], before["type"], before["data"]) == (
-        "a year earlier, in the end",
+        "a year earlier",
         "line",
         [float(sum(a for _, a in found))],
     )
@@ -126,13 +134,20 @@ async def test_sold_out_and_nearly_full_departures_lead_to_their_pages(shown, pu
     page = await dashboard.text("/occupancy?first=2026-11-20&last=2026-12-31")
     found = ask(
         published,
-        "select product_name, is_sold_out, taken from marts.fct_departures where is_followed and travel_date "
+        "select product_name, is_sold_out, taken, capacity - taken from marts.fct_departures where is_followed and travel_date "
         "between '2026-11-20' and '2026-12-31' and (is_sold_out or (not is_closed and fill_rate >= 0.9)) order by all",
     )
     rows = table(page, "Departures that are sold out or at least 90 % full")
-    assert sorted((row[1], row[3] == "yes", row[5]) for row in rows) == sorted(
-        (name, is_out, "unknown" if taken is None else str(taken)) for name, is_out, taken in found
+    assert sorted((row[1], row[3] == "yes", row[6], row[4]) for row in rows) == sorted(
+        (name, is_out, *("unknown" if number is None else str(number) for number in numbers))
+        for name, is_out, *numbers in found
     )
-    assert {is_out for _, is_out, _ in found} == {True, False}
+    closed = ask(
+        published,
+        "select count(*) from marts.fct_departures where is_followed and is_closed "
+        "and travel_date between '2026-11-20' and '2026-12-31'",
+    )
+    assert [(len(table(page, "Departures that are closed")),)] == closed != [(0,)]
+    assert {is_out for _, is_out, *_ in found} == {True, False}
     (address, *_) = links(page, "departure?")
     assert rows[0][1] in plain(await dashboard.text(f"/{address}"))

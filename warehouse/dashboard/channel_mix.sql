@@ -26,6 +26,7 @@ with mix as (
 select
   m.travel_month,
   m.currency,
+  m.connection_id,
   m.channel_name,
   m.bookings,
   m.retail_amount,

@@ -1,9 +1,9 @@
 -- name: occupancy_departures
--- description: Departures of a time that are sold out, or open and at least 90 % or less than 20 % full, by time of start.
+-- description: Departures of a time that are closed, sold out, or open and at least 90 % or less than 20 % full, by time of start.
 -- parameter: first: date: today: First travel date.
 -- parameter: last: date: today+41d: Last travel date.
 -- parameter: product: text: : One product alone (product_key); null: all.
--- parameter: most: integer: 200: Rows at most of those sold out or nearly, and of the weak ones.
+-- parameter: most: integer: 200: Rows at most of each list: full (sold out or nearly), weak and closed ones.
 with found as (
   select
     departure_key as slot_key,
@@ -11,7 +11,8 @@ with found as (
     local_start_at,
     product_name,
     option_name,
-    case when is_sold_out then 'sold out' when fill_rate >= 0.9 then 'nearly' else 'weak' end as state,
+    case when is_closed then 'closed' when is_sold_out then 'sold out' when fill_rate >= 0.9 then 'nearly' else 'weak' end
+      as state,
     taken,
     capacity,
     fill_rate,
@@ -20,16 +21,21 @@ with found as (
   where is_followed
     and travel_date between cast($first as date) and cast($last as date)
     and (cast($product as text) is null or product_key = cast($product as text))
-    and (is_sold_out or ((fill_rate >= 0.9 or fill_rate < 0.2) and not is_closed))
+    and (is_closed or is_sold_out or fill_rate >= 0.9 or fill_rate < 0.2)
+),
+listed as (
+  select *, case when state in ('sold out', 'nearly') then 'full' else state end as list
+  from found
 ),
 placed as (
   select
     *,
+    count(case when state = 'closed' then 1 end) over () as closed,
     count(case when state = 'sold out' then 1 end) over () as sold_out,
     count(case when state = 'nearly' then 1 end) over () as nearly,
     count(case when state = 'weak' then 1 end) over () as weak,
-    row_number() over (partition by state = 'weak' order by local_start_at, product_name, option_name, slot_key) as place
-  from found
+    row_number() over (partition by list order by local_start_at, product_name, option_name, slot_key) as place
+  from listed
 )
 select *
 from placed

@@ -10,6 +10,7 @@ select
   min(as_of_date) as first_as_of_date,
   max(as_of_date) as as_of_date,
   case when count(*) = count(retail_amount) then sum(retail_amount) end as amount,
+  case when count(*) = count(retail_amount - amount_1_day_ago) then sum(retail_amount - amount_1_day_ago) end as last_day,
   case when count(*) = count(retail_amount - amount_7_days_ago) then sum(retail_amount - amount_7_days_ago) end as last_week,
   case when count(*) = count(retail_amount - amount_30_days_ago) then sum(retail_amount - amount_30_days_ago) end as last_30_days,
   case when count(*) = count(last_year_amount) then sum(last_year_amount) end as last_year,

@@ -12,6 +12,7 @@ select
   min(as_of_date) as first_as_of_date,
   max(as_of_date) as as_of_date,
   case when count(*) = count(pax) then cast(sum(pax) as bigint) end as pax,
+  case when count(*) = count(pax - pax_1_day_ago) then cast(sum(pax - pax_1_day_ago) as bigint) end as last_day,
   case when count(*) = count(pax - pax_7_days_ago) then cast(sum(pax - pax_7_days_ago) as bigint) end as last_week,
   case when count(*) = count(pax - pax_30_days_ago) then cast(sum(pax - pax_30_days_ago) as bigint) end as last_30_days,
   case when count(*) = count(pax_7_days_ago - pax_35_days_ago)

@@ -104,7 +104,7 @@ def coverage_map(supplier: str, rows: Iterable[Mapping[str, Any]], now: datetime
     months = tuple(sorted({month for cells in found.values() for month in cells}))
     this_month = f"{today:%Y-%m}"
     lines = [
-        _line(product, f" of {channel}" if several else "", cells, months, now, this_month)
+        _line(product, f"{channel}: all bookings" if several else "All bookings", cells, months, now, this_month)
         for (product, channel), cells in found.items()
     ]
     products = sorted((each for each in lines if each.product_key is not None), key=_place)
@@ -126,7 +126,7 @@ def _place(line: Line) -> tuple[int, int, int, str, str]:
 
 def _line(
     product: str | None,
-    channel: str,
+    bookings: str,
     cells: Mapping[str, Mapping[str, Any]],
     months: Sequence[str],
     now: datetime,
@@ -138,7 +138,7 @@ def _line(
     ]
     if product is None:
         by_booking = any(row.get("booking_month") for row in cells.values())
-        name = f"All bookings{channel}{', by month of booking' if by_booking else ''}"
+        name = f"{bookings}{', by month of booking' if by_booking else ''}"
     return Line(
         product_key=product,
         name=name,

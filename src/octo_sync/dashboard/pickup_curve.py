@@ -72,7 +72,7 @@ def drawn(
                 "Final guests", "number", lambda row: row["final_pax"] if row["is_final"] else None, none="not over"
             ),
             Column(
-                "Of final, booked by then",
+                "Share booked by then",
                 "share",
                 lambda row: share_of(row["pax_on_books"], row["final_pax"]) if row["is_final"] else None,
             ),
@@ -81,7 +81,7 @@ def drawn(
             empty="No sold booking travels in these months.",
         ),
         download="agg_pickup_curve",
-        note="Dashed months are in progress."
+        note="Dashed: months that are not over. Each ends where its last day still is so many days away."
         + (" Dotted: the same month a year earlier." if "dotted" in styles.values() else "")
         + (f" Excludes {without:,} bookings without a number of guests." if without else ""),
     )

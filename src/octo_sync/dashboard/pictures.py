@@ -8,7 +8,7 @@ from typing import Any
 
 from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY, month_days, months, year_earlier
-from octo_sync.dashboard.links import bookings_page
+from octo_sync.dashboard.links import bookings_page, known_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Chart, Column, Table, listed
 from octo_sync.flows import wording
@@ -26,7 +26,7 @@ _NOTHING_SOLD = {"bookings": 0, "guests": 0, "retail_amount": Decimal(0), "net_a
 
 def ahead(source: Source, *, sold: tuple[date, date], travel: tuple[date, date]) -> None:
     """Begin with what `revenue` and the pick-up curve will ask of these times: they take the longest."""
-    anything = {"product": None, "channel": None, "currency": None}
+    anything = {"product": None, "channel": None, "currency": None, "by": None}
     source.ahead(
         ("pickup", {"first": travel[0], "last": travel[1], "product": None, "channel": None}),
         ("revenue_months", {"first": sold[0], "last": sold[1], **anything}),
@@ -173,16 +173,23 @@ def revenue(
 ) -> tuple[list[Chart], str]:
     """Sold bookings per month of travel: a chart for each of the six largest currencies, and what is in none of them.
 
-    With `known`, the first day of travel of which all bookings are known, the months a year earlier stand beside them.
+    With `known`, the first day of travel of which all bookings are known, the months a year earlier stand beside them: beside
+    one that is not over, what that had at the same time.
     """
     only = {"product": product, "channel": channel, "currency": currency}
-    rows = source.rows("revenue_months", first=first, last=last, **only)
+    rows = source.rows("revenue_months", first=first, last=last, **only, by=None)
     drawn, left = largest_currencies(rows)
     across = months(first, last)
     colors = channel_colors(source)
     begins, ends = year_earlier(first), year_earlier(last)
     ago = _known_a_year_ago(across, begins, known)
-    earlier = source.rows("revenue_months", first=begins, last=ends, **only) if ago else []
+    over = f"{year_earlier(today):%Y-%m}"
+    earlier = [
+        row
+        for by in ((None, year_earlier(today - DAY)) if ago else ())
+        for row in source.rows("revenue_months", first=begins, last=ends, **only, by=by)
+        if (row["travel_month"] < over) is (by is None)
+    ]
 
     def behind(row: Mapping[str, Any]) -> str:
         of = {**row, "product_key": product} if product else row
@@ -279,7 +286,7 @@ def _revenue_of(
             by_channel(rows, across, "travel_month", "retail_amount"),
             colors=colors,
             faint_from=next((n for n, month in enumerate(across) if month > f"{today:%Y-%m}"), None),
-            beside={"a year earlier, in the end": in_all} if ago else {},
+            beside={"a year earlier": in_all} if ago else {},
         ),
         table=listed(
             f"Sold bookings in {wording.plain(currency)}, by month of travel and channel",
@@ -290,12 +297,13 @@ def _revenue_of(
             Column("Guests", "number", "guests", none="unknown"),
             Column("Retail", "money", "retail_amount", none="unknown"),
             Column("Net", "money", "net_amount", none="unknown"),
-            Column("Without net", "number", "without_net"),
-            *([Column("Retail a year earlier, in the end", "money", year_before, none="unknown")] if ago else []),
+            Column("With net price", "number", known_text("without_net")),
+            *([Column("Retail a year earlier", "money", year_before, none="unknown")] if ago else []),
         ),
         download="fct_bookings",
         height=260,
         note=f"{wording.money_text(total, currency)} retail in {wording.plural(count, 'sold booking')}"
         + (f"; {without:,} of them have no price" if without else "")
-        + ". Months to come are fainter.",
+        + ". Months to come are paler."
+        + (" A year earlier: of months that are not over, at the same time." if ago else ""),
     )

@@ -52,8 +52,8 @@ def _faster(rows: list[dict[str, Any]]) -> Section:
     all_of_them, compared = rows[0]["departures"], rows[0]["compared"]
     note = (
         "At least a fifth of the places fuller than the median of the option's departures of the last eight weeks, each as it "
-        f"was so many days ahead. {compared:,} of {all_of_them:,} open departures of the next 30 days could be compared: the "
-        "options of the others have fewer than five departures whose filling this copy has seen."
+        f"was so many days ahead. {compared:,} of {all_of_them:,} open departures of the next 30 days could be compared: of "
+        "the other options this copy has seen fewer than five departures fill."
     )
     return Section("Fills faster than usual", [table], note, id="faster")
 
@@ -91,7 +91,7 @@ def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
 
 
 def _of_days(days: int) -> str:
-    return f"of {days:,} days of a product with departures"
+    return f"of {days:,} days on which a product has departures"
 
 
 def _chart(rows: list[dict[str, Any]]) -> Chart:

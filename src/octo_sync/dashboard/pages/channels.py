@@ -1,12 +1,13 @@
 """Channels: what share of the revenue each channel has, month by month, and the margin it leaves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from typing import Any
 
 from octo_sync.dashboard import charts, pictures
-from octo_sync.dashboard.days import month_end, month_start, months
+from octo_sync.dashboard.days import month_days, month_end, month_start, months
+from octo_sync.dashboard.links import bookings_page, known_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, View, listed
@@ -26,7 +27,12 @@ def build(source: Source, filters: Filters) -> View:
     asked: dict[str, Any] = {"product": filters.product, "currency": filters.currency}
     drawn, left_out = pictures.largest_currencies(source.rows("channel_mix", first=first, last=last, **asked))
     colors = pictures.channel_colors(source)
-    mixes = [_mix(currency, rows, months(first, last), colors) for currency, rows in drawn.items()]
+
+    def behind(row: Mapping[str, Any]) -> str:
+        of = {**row, "product_key": filters.product} if filters.product else row
+        return bookings_page(of, "sold", *month_days(row["travel_month"]))
+
+    mixes = [_mix(currency, rows, months(first, last), colors, behind) for currency, rows in drawn.items()]
     undated = pictures.undated(source.rows("revenue_undated", channel=None, **asked))
     return View(
         "Channels",
@@ -41,7 +47,13 @@ def build(source: Source, filters: Filters) -> View:
     )
 
 
-def _mix(currency: str, rows: Sequence[Mapping[str, Any]], across: list[str], colors: Mapping[str, str]) -> Chart:
+def _mix(
+    currency: str,
+    rows: Sequence[Mapping[str, Any]],
+    across: list[str],
+    colors: Mapping[str, str],
+    behind: Callable[[Mapping[str, Any]], str],
+) -> Chart:
     amounts = pictures.by_channel(rows, across, "travel_month", "retail_amount")
     totals = [sum(values[n] or 0 for values in amounts.values()) for n in range(len(across))]
     shares: dict[str, list[float | None]] = {
@@ -60,10 +72,10 @@ def _mix(currency: str, rows: Sequence[Mapping[str, Any]], across: list[str], co
             Column("Share", "share", "retail_share", none="unknown"),
             Column("Retail", "money", "retail_amount", none="unknown"),
             Column("Net", "money", "net_amount", none="unknown"),
+            Column("With net price", "number", known_text("without_net")),
             Column("Margin", "money", "margin_amount", none="unknown"),
             Column("Margin rate", "share", "margin_rate", none="unknown"),
-            Column("Bookings", "number", "bookings"),
-            Column("Without net", "number", "without_net"),
+            Column("Bookings", "number", "bookings", href=behind),
             Column("All bookings known", "yes", "is_complete"),
         ),
         download="fct_bookings",

@@ -29,9 +29,8 @@ def build(source: Source, filters: Filters) -> View:
     asked = {"first": first, "last": last, "product": filters.product}
     days, products = source.rows("occupancy_days", **asked), source.rows("occupancy_products", **asked)
     departures = source.rows("occupancy_departures", **asked, most=_WHOLE if filters.whole else _ROWS)
-    numbers = departures[0] if departures else {"sold_out": 0, "nearly": 0, "weak": 0}
-    weak = [row for row in departures if row["state"] == "weak"]
-    full = [row for row in departures if row["state"] != "weak"]
+    numbers = departures[0] if departures else {"sold_out": 0, "nearly": 0, "weak": 0, "closed": 0}
+    of = {list_: [row for row in departures if row["list"] == list_] for list_ in ("full", "weak", "closed")}
     return View(
         "Occupancy",
         f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours.",
@@ -42,10 +41,11 @@ def build(source: Source, filters: Filters) -> View:
             Section("Products", [_products(products)], id="products"),
             Section(
                 "Sold out or nearly",
-                [_departures("sold out or at least 90 % full", full, numbers["sold_out"] + numbers["nearly"])],
+                [_departures("sold out or at least 90 % full", of["full"], numbers["sold_out"] + numbers["nearly"])],
                 id="full",
             ),
-            Section("Weak", [_departures("open and less than 20 % full", weak, numbers["weak"])], id="weak"),
+            Section("Weak", [_departures("open and less than 20 % full", of["weak"], numbers["weak"])], id="weak"),
+            Section("Closed", [_departures("closed", of["closed"], numbers["closed"])], id="closed"),
         ],
         Filters(first=first, last=last, product=filters.product),
     )
@@ -167,6 +167,10 @@ def _products(rows: _Rows) -> Table:
     )
 
 
+def _free(row: dict[str, Any]) -> int | None:
+    return None if row["taken"] is None or row["capacity"] is None else row["capacity"] - row["taken"]
+
+
 def _departures(which: str, rows: _Rows, number: int) -> Table:
     return listed(
         f"Departures that are {which}",
@@ -174,7 +178,8 @@ def _departures(which: str, rows: _Rows, number: int) -> Table:
         Column("Start", "text", lambda row: start_text(row["local_start_at"]), href=departure_page),
         Column("Product", "text", "product_name"),
         Column("Option", "text", "option_name"),
-        Column("Sold out", "yes", lambda row: row["state"] == "sold out"),
+        *([Column("Sold out", "yes", lambda row: row["state"] == "sold out")] if "sold out" in which else []),
+        Column("Free", "number", _free, none="unknown"),
         Column("Full", "share", "fill_rate", none="unknown"),
         Column("Taken", "number", "taken", none="unknown"),
         Column("Capacity", "number", "capacity", none="unknown"),

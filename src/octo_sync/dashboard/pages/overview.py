@@ -92,7 +92,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
     usual = f"vs {median(known):g} on a usual {today - DAY:%A}" if known else "no complete weeks to compare with"
     held = f" · {yesterday.still_open:,} on hold or pending" if yesterday.still_open else ""
     doubt = "" if yesterday.is_complete else " · day incomplete"
-    guests = f"in {yesterday.sold:,} sold bookings made that day"
+    guests = f"in the {yesterday.sold:,} bookings of that day that are still sold"
     if yesterday.sold_without_pax:
         guests += f"; {yesterday.sold_without_pax:,} without a number of guests"
     recent = [days[today - DAY * n] for n in range(1, _RECENT + 1)]
@@ -125,20 +125,20 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
         Tile(
             "Cancelled",
             wording.share(cancelled / sold) if sold else "—",
-            f"{wording.count(cancelled)} of {wording.count(sold)} sold bookings, last {_RECENT} days",
+            f"since: {wording.count(cancelled)} of {wording.count(sold)} bookings made in the last {_RECENT} days",
             href=f"cancellations?{_days(today - DAY * _RECENT, today - DAY)}",
             name="cancelled",
         ),
         Tile(
             "Median lead time",
             "—" if lead is None else f"{lead:g} {'day' if lead == 1 else 'days'}",
-            f"from booking to travel, of {lead_time['with_lead']:,} sold bookings, last {_RECENT} days",
+            f"from booking to travel, of {lead_time['with_lead']:,} bookings made in the last {_RECENT} days and still sold",
             name="lead-time",
         ),
         Tile(
-            f"Whole days sold out, next {_RECENT} days",
+            f"Product-days sold out, next {_RECENT} days",
             wording.count(ahead["sold_out"]),
-            f"of {ahead['product_days']:,} days of a product with departures{closed}{unknown}",
+            f"of {ahead['product_days']:,} days on which a product has departures{closed}{unknown}",
             href=f"occupancy?{_days(today, today + DAY * (_RECENT - 1))}#products",
             name="sold-out",
         ),
@@ -150,7 +150,7 @@ def _tiles(source: Source, now: Standing, today: date, sold_days: tuple[date, da
 def _month(source: Source, sold: tuple[date, date], today: date) -> Tile:
     """What this month of travel brings in, in the currency of most bookings."""
     month = f"{today:%Y-%m}"
-    asked = {"first": sold[0], "last": sold[1], "product": None, "channel": None, "currency": None}
+    asked = {"first": sold[0], "last": sold[1], "product": None, "channel": None, "currency": None, "by": None}
     rows = [row for row in source.rows("revenue_months", **asked) if row["travel_month"] == month]
     drawn, _ = pictures.largest_currencies(rows)
     largest = next(iter(drawn), None)

@@ -52,7 +52,7 @@ def build(source: Source, filters: Filters) -> View:
                 "Pace",
                 [
                     _pace(guests, only),
-                    _parts(source, guests, asked),
+                    _parts(source, guests, asked, today),
                     _amounts(source.rows("pace_amounts", **asked), only),
                 ],
                 " ".join(filter(None, (_by_the_end(guests), pictures.undated(undated)))),
@@ -74,21 +74,23 @@ def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
     """Of the months shown that are not over, all together."""
     if not rows:
         return []
-    usual = _sum(rows, "usual_week")
+    both = [row for row in rows if row["is_complete"] and row["is_last_year_complete"]]
     tiles = [
         Tile("Guests on the books", wording.count(_sum(rows, "pax")), f"travel {_span(rows)}", name="guests"),
         Tile(
             "New in 7 days",
             wording.count(_sum(rows, "last_week")),
-            f"{wording.UNKNOWN if usual is None else f'{usual:.0f}'} in a usual week",
+            f"{wording.count(_sum(both, 'last_week'))} against {wording.count(_sum(both, 'last_year_week'))} in the same week "
+            f"last year, travel {_span(both)}"
+            if both
+            else "",
             name="new",
         ),
     ]
-    both = [row for row in rows if row["is_complete"] and row["is_last_year_complete"]]
     now, then = _sum(both, "pax"), _sum(both, "last_year")
     if both and now is not None and then:
         said = f"{now:,} guests against {then:,}, travel {_span(both)}"
-        tiles.append(Tile("Of the same time last year", wording.share(now / then), said, name="last-year"))
+        tiles.append(Tile("Against the same time last year", wording.share(now / then), said, name="last-year"))
     return tiles
 
 
@@ -160,6 +162,7 @@ def _on_books(kind: Kind, now: str, behind: _Behind, *, usual: bool = True) -> l
     year_ago, final = behind(year_ago=True), behind(year_ago=True, final=True)
     return [
         Column("Guests" if kind == "number" else "Retail", kind, now, none="unknown", href=behind()),
+        Column("New in a day", kind, "last_day", none="unknown", href=behind(1)),
         Column("New in 7 days", kind, "last_week", none="unknown", href=behind(7)),
         *(_weeks(behind) if usual else []),
         Column("New in 30 days", kind, "last_30_days", none="unknown", href=behind(30)),
@@ -180,15 +183,11 @@ def _weeks(behind: _Behind) -> list[Column]:
 
 
 def _pace(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
-    behind = _behind(only)
-    guests, *others = _on_books("number", "pax", behind)
     return listed(
         "Guests on the books, by month of travel",
         rows,
         Column("Travel month", "month", "travel_month"),
-        guests,
-        Column("New in a day", "number", "last_day", none="unknown", href=behind(1)),
-        *others,
+        *_on_books("number", "pax", _behind(only)),
         empty="No sold booking travels in these months.",
     )
 
@@ -203,9 +202,13 @@ def _amounts(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
     )
 
 
-def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any]) -> Table:
-    """Of those from the first to the last that is known in both years: one that is not would take all with it."""
+def _parts(source: Source, months: list[dict[str, Any]], asked: dict[str, Any], today: date) -> Table:
+    """Of those from the first to the last that is known in both years: one that is not would take all with it.
+
+    Where some of these are not over, of them alone: the others can no longer change.
+    """
     known = [row["travel_month"] for row in months if row["is_complete"] and row["is_last_year_complete"]]
+    known = [month for month in known if month >= f"{today:%Y-%m}"] or known
     first, last = (month_days(known[0])[0], month_days(known[-1])[1]) if known else (asked["first"], asked["last"])
     return listed(
         f"Guests on the books by product and channel, {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}",

@@ -8,7 +8,7 @@ from typing import Any
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_end, month_start
-from octo_sync.dashboard.links import bookings_page
+from octo_sync.dashboard.links import bookings_page, known_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View, listed
@@ -41,9 +41,9 @@ def build(source: Source, filters: Filters) -> View:
             Section(
                 "Per guest and per seat offered",
                 [_per_seat(source, first, last, filters)],
-                "Guests are of the whole month; seats are of the days from which they are known, with the retail price sold on "
-                "them. Our sales, all channels together, by all places of open departures with a known capacity, whoever sold "
-                "them. Departures are known from the first pull on.",
+                "Of months that have begun. Guests are of the whole month; seats are of the days from which they are known: "
+                "our retail price on them, by all places of open departures with a known capacity, whoever sold them. Departures "
+                "are known from the first pull on.",
             ),
         ],
         Filters(first=first, last=last, **chosen),
@@ -54,7 +54,8 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
     """What a guest and a place that was offered bring in; of one channel alone nobody knows which places were offered."""
     if filters.channel:
         return "Counted for all channels together: choose all channels to see it."
-    rows = source.rows("revenue_per_seat", first=first, last=last, product=filters.product, currency=filters.currency)
+    begun = min(last, max(first, standing(source).today or last))
+    rows = source.rows("revenue_per_seat", first=first, last=begun, product=filters.product, currency=filters.currency)
 
     def per(amount: str, number: str) -> Callable[[dict[str, Any]], Decimal | None]:
         def of(row: dict[str, Any]) -> Decimal | None:
@@ -69,9 +70,8 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
         Column("Travel month", "month", "travel_month"),
         Column("Product", "text", "product_name"),
         Column("Per guest", "money", per("guest_amount", "pax"), none="unknown"),
-        Column("Per seat offered", "money", per("seat_amount", "seats_offered"), none="unknown"),
         Column("Guests", "number", "pax", none="unknown"),
-        Column("Retail on known seats", "money", "seat_amount", none="unknown"),
+        Column("Per seat offered", "money", per("seat_amount", "seats_offered"), none="unknown"),
         Column("Seats offered", "number", "seats_offered", none="unknown"),
         Column("Seats known from", "date", "first_day_offered"),
         Column("to", "date", "last_day_offered"),
@@ -96,8 +96,8 @@ def _tables(rows: list[dict[str, Any]], first: date, last: date) -> list[Table]:
                 Column("Guests", "number", "guests", none="unknown"),
                 Column("Retail", "money", "retail_amount", none="unknown"),
                 Column("Net", "money", "net_amount", none="unknown"),
+                Column("With net price", "number", known_text("without_net")),
                 Column("Margin", "money", "margin_amount", none="unknown"),
-                Column("Without net", "number", "without_net"),
                 most=_ROWS,
             )
         )

@@ -103,7 +103,31 @@
     button.textContent = other === "dark" ? "Dark" : "Light";
     button.setAttribute("aria-label", `Use the ${other} theme`);
   }
+  // A click on the head of a column of numbers puts the largest first, then the smallest, then the rows as they came.
+  function sortable(table) {
+    const rows = [...table.tBodies[0].rows];
+    if (rows.length < 3) return;
+    const number = (row, at) => Number.parseFloat(row.cells[at].textContent.trim().replace(/[<>,]/g, ""));
+    for (const head of table.querySelectorAll("thead th.number")) {
+      const button = document.createElement("button");
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const before = head.getAttribute("aria-sort");
+        for (const other of table.querySelectorAll("[aria-sort]")) other.removeAttribute("aria-sort");
+        const order = before === "descending" ? "ascending" : before ? "" : "descending";
+        if (order) head.setAttribute("aria-sort", order);
+        const sign = order === "descending" ? -1 : 1;
+        const key = (row) => {
+          const found = number(row, head.cellIndex);
+          return Number.isNaN(found) ? Infinity : sign * found; // what is not known comes last
+        };
+        table.tBodies[0].append(...(order ? [...rows].sort((a, b) => (key(a) > key(b)) - (key(a) < key(b))) : rows));
+      });
+    }
+  }
   document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll(".scroll table:not(.coverage)").forEach(sortable);
     const block = document.getElementById("charts");
     charts = block ? JSON.parse(block.textContent) : [];
     draw();
