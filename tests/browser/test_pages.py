@@ -233,6 +233,26 @@ def test_a_keyboard_reaches_everything(look, base):
 
 
 @pytest.mark.deep(2)
+def test_a_click_on_the_head_of_numbers_sorts_them_and_the_third_puts_them_back(look, base):
+    window = look(base)
+    window.open("occupancy")
+    table = window.page.get_by_role("region", name="Occupancy by product", exact=True).get_by_role("table")
+    titles = table.locator("thead th").all_inner_texts()
+    column = table.locator(f"tbody tr > :nth-child({titles.index('Occupancy') + 1})")
+
+    def shown():
+        return [float(text.rstrip(" %")) for text in column.all_inner_texts() if text != "unknown"]
+
+    before = shown()
+    assert before not in (sorted(before), sorted(before, reverse=True))
+    for wanted, said in ((sorted(before, reverse=True), "descending"), (sorted(before), "ascending"), (before, None)):
+        table.get_by_role("button", name="Occupancy").click()
+        assert shown() == wanted
+        assert table.locator("thead th", has_text="Occupancy").get_attribute("aria-sort") == said
+    assert window.said() == []
+
+
+@pytest.mark.deep(2)
 def test_the_theme_is_remembered(look, base):
     window = look(base)
     page = window.page
