@@ -214,6 +214,17 @@ async def test_a_reference_that_several_bookings_share_lists_them(shown, variant
     assert len(links(page, r"booking\?")) == min(number, 50)
 
 
+async def test_the_code_on_a_ticket_finds_its_booking_and_the_next_one_is_asked_for_at_the_top(shown, published):
+    ((code, uuid),) = ask(
+        published, "select supplier_reference, booking_uuid from core.booking_unit_items where supplier_reference is not null "
+        "order by 1 limit 1"
+    )  # fmt: skip
+    page = await shown().text(f"/booking?find={code}")
+    assert uuid in page
+    assert code in [row[7] for row in table(page, "Tickets of this booking")]
+    assert page.index('name="find" value=""') < page.index('class="facts"')
+
+
 async def test_an_open_difference_leads_to_its_booking(shown, variant, published):
     ((connection, uuid),) = ask(published, "select connection_id, min(booking_uuid) from core.bookings group by 1")
     at = "timestamptz '2026-11-20 12:00:00+00'"

@@ -8,6 +8,7 @@ select
   coalesce(i.unit_type, u.unit_type) as unit_type,
   i.status,
   i.supplier_reference,
+  i.reseller_reference,
   i.utc_redeemed_at,
   coalesce(i.pax_count, u.pax_count) as pax_count,
   i.currency,

@@ -21,7 +21,7 @@ from octo_sync.flows import wording
 from octo_sync.flows.reconcile.words import BUCKETS
 
 _Row = Mapping[str, Any]
-_LEAD = "Find a booking by its uuid, its id, or the supplier's or reseller's reference."
+_LEAD = "Find a booking by its uuid, its id, the supplier's or reseller's reference, or the code of a ticket."
 _MOST = 50
 _BUCKETS = {bucket.value: named for bucket, (named, _) in BUCKETS.items()}
 
@@ -44,11 +44,12 @@ def build(source: Source, filters: Filters) -> View:
         + (", a test booking" if row["is_test"] else "")
         + (", deleted at the service" if row["is_deleted"] else ""),
         [
+            form,
             Section("", [Block("facts.html.j2", {"facts": _facts(row)})]),
             Section("Tickets", [_tickets(source.rows("booking_tickets", **asked))]),
             Section("Extras and taxes", [_parts(parts)]),
             Section(
-                "Its life",
+                "History",
                 [_versions(source.rows("booking_versions", **asked))],
                 "Every version that this copy kept, the latest first, and what made it look.",
             ),
@@ -58,7 +59,6 @@ def build(source: Source, filters: Filters) -> View:
                 [_differences(decided(source, source.rows("booking_differences", **asked))[0])],
                 id="differences",
             ),
-            form,
         ],
         filters,
     )
@@ -74,7 +74,7 @@ def _several(found: Sequence[_Row]) -> Section:
         Column("Product", "text", "product_name"),
         Column("Channel", "text", "channel_name"),
         Column("Reseller's reference", "text", "reseller_reference"),
-        empty="This copy has no such booking. Look at the whole uuid or reference; upper and lower case differ.",
+        empty="This copy has no such booking. Write the whole reference, code or uuid; capitals, blanks and hyphens do not matter.",
         more=f"At most {_MOST} are shown." if len(found) == _MOST else "",
     )
     return Section("Found", [table])
@@ -135,7 +135,8 @@ def _tickets(rows: Sequence[_Row]) -> Item:
         Column("Price", "money", "retail_amount"),
         Column("Net price", "money", "net_amount"),
         Column("Used", "instant", "utc_redeemed_at"),
-        Column("Reference", "text", "supplier_reference"),
+        Column("Code", "text", "supplier_reference"),
+        Column("Reseller's code", "text", "reseller_reference"),
         empty="The service told of no ticket.",
     )
 
