@@ -13,10 +13,28 @@ DEFERRED = "Sold by the month's end for travel after it, by channel"
 ALL = "Net payable in all"
 
 
+REFUNDS = "Cancelled bookings and their refunds, by month of cancellation and channel"
+MONTHS = "first=2026-08-01&last=2026-11-30"
+
+
 def whole(known):
-    """`51 of 51`: each booking has its amount."""
+    """`51 of 51`, or none without it: each booking has its amount."""
     part, _, of = known.partition(" of ")
-    return part == of
+    return part == (of or "0")
+
+
+async def test_the_page_opens_with_the_last_month_that_is_over(shown):
+    page = await shown().text("/finance")
+    assert "Whole months, Oct 2026 to Oct 2026" in page
+    assert {(row[0], row[-2]) for row in table(page, NET)} == {("Oct 2026", "yes")}
+    assert "Oct 2026 to Nov 2026" in await shown().text("/finance?first=2026-10-09")
+    page = await shown().text("/finance?first=2026-10-01&last=2026-11-30")
+    assert {(row[0], row[-2]) for row in table(page, NET)} == {("Oct 2026", "yes"), ("Nov 2026", "no")}
+    assert {row[-2] for row in table(page, ALL)} == {"no"}, "one month is not over"
+
+
+async def test_months_that_have_not_begun_are_said_to_have_not(shown):
+    assert "These months have not begun." in await shown().text("/finance?first=2027-01-01&last=2027-01-31")
 
 
 async def test_net_payable_is_of_whole_months_per_currency_with_its_decimals(shown, published):
@@ -26,7 +44,7 @@ async def test_net_payable_is_of_whole_months_per_currency_with_its_decimals(sho
         "select travel_month, channel_name, currency, sum(net_amount), count(*) from marts.fct_bookings "
         "where is_sold and travel_month in ('2026-10', '2026-11') group by 1, 2, 3 order by 1 desc, 2, 3",
     )
-    assert [(row[0], row[1], row[2], row[5]) for row in table(page, NET)] == [
+    assert [(row[0], row[1], row[2], row[6]) for row in table(page, NET)] == [
         (wording.month(month), channel, wording.money_text(amount, currency), f"{count:,}")
         for month, channel, currency, amount, count in found
     ]
@@ -38,22 +56,20 @@ async def test_taxes_in_all_are_those_of_all_months_and_channels(shown, publishe
     page = await shown().text("/finance?first=2026-10-20&last=2026-11-03")
     found = ask(
         published,
-        "select tax_name, sum(retail_amount), sum(net_amount), currency from marts.fct_taxes "
-        "where is_sold and travel_month in ('2026-10', '2026-11') group by 1, 4 order by 1, 4",
+        "select tax_name, sum(t.retail_amount), sum(t.net_amount), sum(b.retail_amount), t.currency from marts.fct_taxes t "
+        "join marts.fct_bookings b using (booking_key) where t.is_sold and t.travel_month in ('2026-10', '2026-11') "
+        "group by 1, 5 order by 1, 5",
     )
 
-    def told(amount, currency):
-        return "unknown" if amount is None else wording.money_text(amount, currency)
-
-    assert [row[:3] for row in table(page, "Taxes in all, by name")] == [
-        [name, told(retail, currency), told(net, currency)] for name, retail, net, currency in found
+    assert [row[:4] for row in table(page, "Taxes in all, by name")] == [
+        [name, *(told(amount, currency) for amount in amounts)] for name, *amounts, currency in found
     ]
     assert len(found) > 1
 
 
 @pytest.mark.deep(0.5)
 async def test_a_currency_that_is_chosen_is_the_only_one(shown):
-    page = await shown().text("/finance?currency=EUR")
+    page = await shown().text(f"/finance?currency=EUR&{MONTHS}")
     assert {row[2][-3:] for row in table(page, NET)} == {"EUR"}
     assert {row[2][-3:] for row in table(page, DEFERRED)} == {"EUR"}
 
@@ -66,7 +82,7 @@ async def test_a_month_that_was_not_read_to_its_end_is_not_complete(shown, varia
         "update ops.coverage set is_complete = false where resource = 'bookings' and travel_month = '2026-11'",
     )
     page = await shown(folder).text("/finance?first=2026-10-01&last=2026-11-30")
-    assert {(row[0], row[8]) for row in table(page, NET) if whole(row[6])} == {("Oct 2026", "yes"), ("Nov 2026", "no")}
+    assert {(row[0], row[-1]) for row in table(page, NET) if whole(row[7])} == {("Oct 2026", "yes"), ("Nov 2026", "no")}
     assert {(row[0], row[8]) for row in table(page, DEFERRED) if whole(row[6])} == {
         ("2026-10-31", "no"),
         ("2026-11-30", "yes"),
@@ -103,34 +119,125 @@ async def test_an_amount_is_complete_only_where_each_booking_has_both_prices(sho
     )
     page = await shown(folder).text("/finance?first=2026-09-01&last=2026-11-30")
     rows, sums = table(page, NET), table(page, ALL)
-    assert {row[8] for row in rows if not whole(row[6])} == {"no"}
-    assert {row[8] for row in rows if whole(row[6]) and row[3] != "unknown"} == {"yes"}
-    assert {row[8] for row in rows if row[3] == "unknown"} == {"no"}, "nobody knows what was paid"
+    assert {row[-1] for row in rows if not whole(row[7])} == {"no"}
+    assert {row[-1] for row in rows if whole(row[7]) and row[5] != "unknown"} == {"yes"}
+    assert {row[-1] for row in rows if row[5] == "unknown"} == {"no"}, "nobody knows what was paid"
     found = ask(
         folder,
-        "select currency, sum(net_amount), sum(retail_amount), count(*), count(net_amount) from marts.fct_bookings "
-        "where is_sold and travel_month between '2026-09' and '2026-11' group by 1 order by 1",
+        "select currency, sum(net_amount), sum(retail_amount) filter (net_amount is not null), "
+        "sum(retail_amount - net_amount), sum(retail_amount), count(*), count(*) - count(net_amount) "
+        "from marts.fct_bookings where is_sold and travel_month between '2026-09' and '2026-11' group by 1 order by 1",
     )
-    assert [(row[0], row[1], row[2], row[4], row[5]) for row in sums] == [
-        (
-            c,
-            wording.money_text(net, c) if net is not None else "unknown",
-            wording.money_text(retail, c) if retail is not None else "unknown",
-            f"{n:,}",
-            f"{k:,} of {n:,}",
-        )
-        for c, net, retail, n, k in found
+    assert [row[:7] for row in sums] == [
+        [c, *(told(amount, c) for amount in amounts), f"{n:,}", f"{without:,}"] for c, *amounts, n, without in found
     ]
-    assert {row[6] for row in sums} == {"yes", "no"}
+    assert {row[-1] for row in sums} == {"yes", "no"}
+
+
+def told(amount, currency):
+    return "unknown" if amount is None else wording.money_text(amount, currency)
 
 
 async def test_a_refund_of_nothing_is_0_in_its_currency_and_one_without_a_price_is_unknown(shown, variant):
-    refunds = "Cancelled bookings and their refunds, by month of cancellation and channel"
-    page = await shown(variant("none", "update core.bookings set cancellation_refund = 'NONE'")).text("/finance")
-    assert table(page, refunds)
-    assert {row[2].split()[0].strip("0.") for row in table(page, refunds)} == {""}
+    folder = variant("none", "update core.bookings set cancellation_refund = 'NONE'")
+    page = await shown(folder).text(f"/finance?{MONTHS}")
+    assert table(page, REFUNDS)
+    assert {row[2].split()[0].strip("0.") for row in table(page, REFUNDS)} == {""}
+    kept = ask(
+        folder,
+        "select currency, sum(retail_amount), sum(net_amount), count(*) from marts.fct_bookings where was_sold and "
+        "is_cancelled and cancelled_date between '2026-08-01' and '2026-11-30' group by 1 order by 1",
+    )
+    assert [(row[0], row[6:9], row[11]) for row in table(page, "Cancelled bookings in all")] == [
+        (c, [f"{n:,}", told(retail, c), told(net, c)], f"{n:,}") for c, retail, net, n in kept
+    ]
     folder = variant("no-price", "update core.bookings set cancellation_refund = 'FULL', retail_amount = null")
-    assert {row[2] for row in table(await shown(folder).text("/finance"), refunds)} == {"unknown"}
+    assert {row[2] for row in table(await shown(folder).text(f"/finance?{MONTHS}"), REFUNDS)} == {"unknown"}
+
+
+async def test_deferred_revenue_in_all_is_that_of_all_channels_at_each_months_end(shown, published):
+    page = await shown().text(f"/finance?{MONTHS}")
+    found = ask(
+        published,
+        "select cast(month_end as text), currency, sum(retail_amount), sum(net_amount), sum(bookings) "
+        "from marts.agg_deferred_revenue where month_end between '2026-08-31' and '2026-11-30' group by 1, 2 "
+        "order by 1 desc, 2",
+    )
+    assert [row[:5] for row in table(page, "Deferred revenue in all")] == [
+        [end, c, told(retail, c), told(net, c), f"{n:,}"] for end, c, retail, net, n in found
+    ]
+    assert len({end for end, *_ in found}) > 1
+
+
+async def test_open_dated_bookings_are_a_table_that_leads_to_them(shown, variant):
+    used = "update core.bookings set local_date = null, utc_redeemed_at = "
+    folder = variant(
+        "undated",
+        f"{used} timestamptz '2026-10-31 12:00:00+00', status = 'REDEEMED' where currency = 'EUR' and status = 'CONFIRMED' "
+        "and booking_uuid < '4'",
+        f"{used} null where currency = 'EUR' and status = 'CONFIRMED' and booking_uuid > 'a'",
+    )
+    of = "from marts.fct_bookings where is_sold and travel_date is null and currency = 'EUR'"
+    sums = "select count(*), sum(retail_amount), sum(net_amount)"
+    (used,), (unused,) = (ask(folder, f"{sums} {of} and {which}") for which in ("is_redeemed", "not is_redeemed"))
+    dashboard = shown(folder)
+    caption = "Open-dated bookings: used in these months, and not used yet"
+    (row,) = table(page := await dashboard.text("/finance?currency=EUR"), caption)
+    for cells, (number, retail, net) in ((row[2:5], used), (row[5:8], unused)):
+        assert cells == [f"{number:,}", wording.money_text(retail, "EUR"), wording.money_text(net, "EUR")]
+    assert int(row[1]) == used[0] + unused[0] > used[0] > 0
+    (address,) = links(page, "bookings.kind=open")
+    assert len(table(await dashboard.text(f"/{address}"), "Bookings")) == int(row[1])
+    (row,) = table(await dashboard.text("/finance?currency=EUR&first=2026-09-01&last=2026-09-30"), caption)
+    assert row[2] == "0", "used in another month"
+
+
+CLOSE = "May I close? Months that are over and not closed"
+COMPARED = (
+    "insert into ops.recon_runs (recon_name, run_id, verdict, ended_at_utc, window_start, window_end, control_totals) "
+    "values ('ledger', 'r1', 'ok', timestamptz '2026-11-20 12:00:00+00', '2026-09-20', '2026-11-20', '[]')"
+)
+
+
+@pytest.mark.parametrize(
+    ("day", "accepted", "october"),
+    [
+        ("2026-10-31", "null", ["Oct 2026", "no", "yes", "1"]),
+        ("2026-10-31", "'paid in cash'", ["Oct 2026", "yes", "yes", "0"]),
+        ("2026-11-01", "null", ["Oct 2026", "yes", "yes", "0"]),
+    ],
+)
+async def test_a_month_may_be_closed_that_is_known_and_has_no_open_difference(shown, variant, day, accepted, october):
+    at = "timestamptz '2026-11-20 12:00:00+00'"
+    folder = variant(
+        "may-close",
+        COMPARED,
+        "insert into ops.recon_results (recon_name, recon_key, bucket, field, reason, day, first_seen_at_utc, "
+        f"last_seen_at_utc, accepted_note) values ('ledger', 'k', 'missing_here', '', '', '{day}', {at}, {at}, {accepted})",
+    )
+    dashboard = shown(folder)
+    page = await dashboard.text(f"/finance?{MONTHS}")
+    rows = table(page, CLOSE)
+    assert rows[0][:4] == october
+    assert [row[:2] + row[3:4] for row in rows[1:]] == [[m, "no", "not compared"] for m in ("Sep 2026", "Aug 2026")]
+    without = ask(
+        folder,
+        "select count(*) filter (is_sold and travel_month = '2026-10' and net_amount is null), "
+        "count(*) filter (was_sold and is_cancelled and cancelled_date between '2026-10-01' and '2026-10-31' and "
+        "coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE')) from marts.fct_bookings",
+    )
+    assert rows[0][4:] == [str(number) for number in without[0]]
+    (address,) = links(page, r"reconcile\?first")
+    found = await dashboard.text(f"/{address}")
+    assert ("Nothing is open." in found or "None in these days" in found) is (october[3] == "0")
+    assert CLOSE not in await dashboard.text(f"/finance?{MONTHS}&currency=EUR"), "a month is closed for all currencies"
+
+
+async def test_where_nothing_is_compared_a_month_that_is_known_is_ready(shown, variant):
+    (row,) = table(await shown().text("/finance"), CLOSE)
+    assert row[:4] == ["Oct 2026", "yes", "yes", "not compared"]
+    folder = variant("closed-october", "insert into ops.closed_periods values ('2026-10', '2026-11-05', true, '')")
+    assert CLOSE not in await shown(folder).text("/finance")
 
 
 async def test_a_row_of_revenue_leads_to_the_bookings_behind_it(shown):
@@ -147,14 +254,14 @@ async def test_a_row_of_revenue_leads_to_the_bookings_behind_it(shown):
 @pytest.mark.parametrize(
     ("caption", "kind", "column"),
     [
-        (NET, "sold", 5),
-        ("Cancelled bookings and their refunds, by month of cancellation and channel", "cancelled", 9),
+        (NET, "sold", 6),
+        (REFUNDS, "cancelled", 12),
         ("Sold by the month's end for travel after it, by channel", "deferred", 4),
     ],
 )
 async def test_a_row_leads_to_the_bookings_behind_it(shown, caption, kind, column):
     dashboard = shown()
-    page = await dashboard.text("/finance")
+    page = await dashboard.text(f"/finance?{MONTHS}")
     counts = [row[column] for row in table(page, caption) if row[0] != "unknown"]
     addresses = links(page, rf"bookings\?kind={kind}")
     assert len(addresses) == len(counts) > 2

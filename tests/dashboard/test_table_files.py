@@ -62,7 +62,7 @@ async def test_a_file_has_the_rows_that_the_page_leaves_out(shown, published, mo
     assert f"7 of {count:,} are shown; csv has all of them." in page
     (address,) = (found for found in links(page, "data/page/bookings") if "table=Bookings" in found)
     assert len(await _file(dashboard, address)) == count + 1
-    page = await dashboard.text("/finance")
+    page = await dashboard.text(f"/finance?{MONTHS}")
     (address,) = (found for found in links(page, "data/page/finance") if "Net+payable+to" in found)
     _, *rows = await _file(dashboard, address)
     assert len(table(page, NET)) == 2 < len(rows)

@@ -56,15 +56,18 @@ def test_net_payable_is_that_of_sold_bookings_by_month_of_travel(engine, world):
             "currency": currency,
             "bookings": len(rows),
             "retail_amount": total(rows, "retail"),
+            "retail_with_net": total([b for b in rows if b["net"] is not None], "retail"),
             "net_amount": total(rows, "net"),
             "margin_amount": margin(rows),
             "without_net": sum(b["net"] is None for b in rows),
+            "is_over": month < month_of(today_of(channel_of(world, connection))),
             "is_complete": channel_of(world, connection).knows_month(month),
         }
         for (month, connection, currency), rows in grouped(sold, "month", "connection", "currency").items()
     ]
     same(page(engine, "finance_net"), wanted)
-    assert {row["is_complete"] for row in wanted} == {True, False}
+    assert {row["is_complete"] for row in wanted} == {row["is_over"] for row in wanted} == {True, False}
+    assert any(row["retail_with_net"] != row["retail_amount"] for row in wanted)
 
 
 def taxes(world):
@@ -99,7 +102,14 @@ def test_taxes_by_name_are_those_of_the_bookings(engine, world):
         for key, rows in grouped(found, "month", "tax", "currency", "channel_name").items()
     ]
     same(answer(engine, 24, **ALL), wanted)
-    same(page(engine, "finance_taxes"), wanted)
+    more = {
+        (month, *named): {
+            "retail_amount": total(rows, "retail"),
+            "is_over": all(month < month_of(today_of(channel_of(world, b["connection"]))) for b in rows),
+        }
+        for (month, *named), rows in grouped(found, "month", "tax", "currency", "channel_name").items()
+    }
+    same(page(engine, "finance_taxes"), [row | more[tuple(row[name] for name in named)] for row in wanted])
     assert len({b["tax"] for b in found}) > 1
     ((here, there),) = engine.query(
         "select (select sum(retail_amount) from marts.fct_taxes where is_sold and currency = 'EUR'), "
@@ -137,7 +147,7 @@ def refunds(truth, window):
     ]
     for (month, channel, currency), rows in grouped(gone, "month", "channel_name", "currency").items():
         by = grouped(rows, "refund")
-        full, partial = by.get(("FULL",), []), by.get(("PARTIAL",), [])
+        full, partial, kept = (by.get((refund,), []) for refund in ("FULL", "PARTIAL", "NONE"))
         yield {
             "cancelled_month": month,
             "channel_name": channel,
@@ -147,7 +157,10 @@ def refunds(truth, window):
             "refund_amount": total(full, "retail") if full else Decimal(0),
             "partial_refunds": len(partial),
             "partial_at_most": total(partial, "retail") if partial else Decimal(0),
-            "no_refund": len(by.get(("NONE",), [])),
+            "no_refund": len(kept),
+            "kept_retail": total(kept, "retail") if kept else Decimal(0),
+            "kept_net": total(kept, "net") if kept else Decimal(0),
+            "kept_without_net": sum(b["net"] is None for b in kept),
             "refund_not_stated": len(by.get((None,), [])) + len(by.get(("VOUCHER",), [])),
             "refund_net_amount": total(full, "net") if full else Decimal(0),
             "without_amount": sum(b["retail"] is None for b in full),
@@ -160,9 +173,16 @@ def test_refunds_are_due_as_the_cancellations_say(engine, world):
         asked, shown = answer(engine, 25, **window), page(engine, "finance_refunds")
     wanted, all_of_them = list(refunds(truth, window)), list(refunds(truth, ALL))
 
-    same(asked, wanted)
+    same(asked, [{n: v for n, v in row.items() if not n.startswith("kept_")} for row in wanted])
     same(shown, [{n: v for n, v in row.items() if n != "refund_net_amount"} for row in all_of_them])
-    for name in ("full_refunds", "partial_refunds", "no_refund", "refund_not_stated"):
+    for name in (
+        "full_refunds",
+        "partial_refunds",
+        "no_refund",
+        "refund_not_stated",
+        "kept_retail",
+        "kept_without_net",
+    ):
         assert any(row[name] for row in wanted), name
 
 
@@ -189,6 +209,68 @@ def test_a_full_refund_without_a_price_and_a_cancellation_without_a_time_are_tol
         (1, timeless["retail"])
     ]
     assert rows[-1]["cancelled_month"] is None
+
+
+# -- open-dated bookings, and what may be closed --------------------------------------------------------------------------
+
+
+def test_open_dated_bookings_are_used_in_a_month_or_not_yet(engine, world):
+    """Used at half past eleven of the last evening of October where the business is, the next one, and nobody knows when."""
+    undated = [b for b in world.now.bookings if b["sold"] and not b["travel_date"]]
+    channels, plant, undo = copy.deepcopy(world.now.channels), [], []
+    raws = {raw["uuid"]: raw for channel in channels for raw in channel.state["bookings"]}
+    ends = ("2026-10-31T23:30", "2026-11-01T00:30", None)
+    for number, b in enumerate(undated[: 2 * len(ends)]):
+        raw, end = raws[b["booking_uuid"]], ends[number % len(ends)]
+        zone = ZoneInfo(channel_of(world, b["connection"]).zone)
+        at = dt.datetime.fromisoformat(end).replace(tzinfo=zone).astimezone(dt.UTC).isoformat() if end else None
+        for into, status, when in ((plant, "REDEEMED", at), (undo, raw["status"], raw["utc_redeemed_at"])):
+            value = f"'{when}'" if when else "null"
+            into.append(
+                f"update core.bookings set status = '{status}', utc_redeemed_at = {value} where booking_uuid = '{raw['uuid']}'"
+            )
+        raw["status"], raw["utc_redeemed_at"] = "REDEEMED", at
+    of = [b for b in Truth(channels).bookings if b["sold"] and not b["travel_date"]]
+    with planted(engine, "; ".join(plant), "; ".join(undo)):
+        shown = page(engine, "finance_open", first=dt.date(2026, 10, 5), last=dt.date(2026, 10, 5))
+
+    def month_used(b):
+        at, zone = instant(b["raw"]["utc_redeemed_at"]), ZoneInfo(channel_of(world, b["connection"]).zone)
+        return at and month_of(at.astimezone(zone))
+
+    wanted = []
+    for (currency,), rows in grouped(of, "currency").items():
+        used = [b for b in rows if b["redeemed"] and month_used(b) == "2026-10"]
+        unused = [b for b in rows if not b["redeemed"]]
+        wanted.append(
+            {
+                "currency": currency,
+                "bookings": len(rows),
+                "without_net": sum(b["net"] is None for b in rows),
+                "used": len(used),
+                "used_retail": total(used, "retail") if used else Decimal(0),
+                "used_net": total(used, "net") if used else Decimal(0),
+                "used_some_day": sum(b["redeemed"] and not month_used(b) for b in rows),
+                "unused": len(unused),
+                "unused_retail": total(unused, "retail") if unused else Decimal(0),
+                "unused_net": total(unused, "net") if unused else Decimal(0),
+            }
+        )
+    same(shown, wanted)
+    assert sum(row["used"] for row in wanted) >= 2
+    assert sum(row["used_some_day"] for row in wanted) >= 1
+    assert sum(row["unused"] for row in wanted) >= 1
+
+
+@pytest.mark.parametrize("closed", [(), ("2026-10",)])
+def test_months_that_are_over_and_not_closed_may_be_closed_where_every_channel_knows_them(engine, world, closed):
+    add = "; ".join(f"insert into ops.closed_periods values ('{month}', '2026-11-05', true, '')" for month in closed)
+    with planted(engine, add or "select 1", "delete from ops.closed_periods"):
+        (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "finance_ready")
+        rows = engine.query(query.sql, {"first": dt.date(2026, 8, 9), "last": dt.date(2026, 12, 9)}).rows
+    over = [month for month in ("2026-10", "2026-09", "2026-08") if month not in closed]
+    assert rows == [(month, all(c.knows_month(month) for c in world.now.channels)) for month in over]
+    assert {known for _, known in rows} == {True, False}
 
 
 # -- deferred revenue -----------------------------------------------------------------------------------------------------

@@ -19,6 +19,11 @@ select
   case when count(case when cancellation_refund = 'PARTIAL' then 1 end) = 0 then 0
     else sum(case when cancellation_refund = 'PARTIAL' then retail_amount end) end as partial_at_most,
   count(case when cancellation_refund = 'NONE' then 1 end) as no_refund,
+  case when count(case when cancellation_refund = 'NONE' then 1 end) = 0 then 0
+    else sum(case when cancellation_refund = 'NONE' then retail_amount end) end as kept_retail,
+  case when count(case when cancellation_refund = 'NONE' then 1 end) = 0 then 0
+    else sum(case when cancellation_refund = 'NONE' then net_amount end) end as kept_net,
+  count(case when cancellation_refund = 'NONE' and net_amount is null then 1 end) as kept_without_net,
   count(case when coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE') then 1 end) as refund_not_stated
 from marts.fct_bookings
 where was_sold and is_cancelled

@@ -1,12 +1,14 @@
-"""Finance: net payable, taxes, refunds due and deferred revenue by month; currencies are never added up."""
+"""Finance: net payable, taxes, cancelled bookings and deferred revenue by month; currencies are never added up."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import date
 from typing import Any
+from urllib.parse import urlencode
 
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import month_days, month_end, month_start
+from octo_sync.dashboard.differences import decided
 from octo_sync.dashboard.links import booking_page, booking_text, bookings_page, known_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
@@ -14,46 +16,55 @@ from octo_sync.dashboard.view import Column, Filters, Page, Section, Table, View
 from octo_sync.flows import wording
 from octo_sync.flows.periods import CAUSES
 
-_BACK = 3
 _ROWS = 200
 
 
 def build(source: Source, filters: Filters) -> View:
-    """The page; whole months: without dates that of the copy's today and the three before."""
+    """The page; whole months: without dates the last one that is over by the copy's today."""
     today = standing(source).today or date.min
-    last = month_end(filters.last or max(filters.first or today, today))
-    first = month_start(filters.first) if filters.first else month_start(last, -_BACK)
+    last = filters.last or (max(filters.first, today) if filters.first else month_end(today, -1))
+    first, last = month_start(filters.first or last), month_end(last)
     only = {"channel": filters.channel, "currency": filters.currency}
     asked: dict[str, Any] = {"first": first, "last": last, **only}
-    without_day = pictures.undated(source.rows("revenue_undated", product=None, **only))
+    net, refunds = source.rows("finance_net", **asked), source.rows("finance_refunds", **asked)
+    undated = source.rows("finance_open", **asked)
+    zones = sorted({row["business_time_zone"] or "UTC" for row in source.rows("sync_connections")})
     return View(
         "Finance",
         f"Whole months, {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}, each currency for itself. "
-        "Complete: all bookings that count in the row are known and, of net payable and deferred revenue, both prices of each."
+        "Complete: all bookings that count in the row are known and, of net payable and deferred revenue, both prices of each. "
+        f"The venue's clock decides the month of travel; the business time zone ({', '.join(zones)}) decides all other months."
         + pictures.in_part(first, known_from(source, filters.channel)),
         [
             Section(
                 "Net payable",
-                _net(source.rows("finance_net", **asked)),
-                f"The net price is what the seller owes the supplier; the margin, retail less net, is what the seller keeps. "
-                f"{without_day}".rstrip(),
+                _net(net),
+                "The net price is what the seller owes the supplier; the margin, retail less net where both are known, is what "
+                "the seller keeps. Money kept on cancelled bookings is not in it; it is under Cancelled bookings."
+                + (" Open-dated bookings are not in it; they are below." if undated else ""),
             ),
-            Section("Taxes", _taxes(source.rows("finance_taxes", **asked))),
+            *([Section("Open-dated bookings", [_undated(undated, filters, first, last)], _UNDATED)] if undated else []),
             Section(
-                "Refunds due",
-                [_refunds(source.rows("finance_refunds", **asked))],
+                "Taxes",
+                _taxes(source.rows("finance_taxes", **asked)),
+                "In retail: the tax in the price that the guest pays. In net: the tax in the price that the seller owes the "
+                "supplier.",
+            ),
+            Section(
+                "Cancelled bookings: refunds due and money kept",
+                _refunds(refunds),
                 "By month of cancellation. The service says whether a refund is full, partial or none; it does not say how "
-                "much a partial one is, nor whether it was paid.",
+                "much a partial one is, nor whether it was paid. Kept: the prices of the bookings whose refund is none.",
             ),
             Section(
                 "Deferred revenue",
-                [_deferred(source.rows("finance_deferred", **asked))],
+                _deferred(source.rows("finance_deferred", **asked), has_begun=first <= today),
                 "On the books at the end of the month, to travel later: each booking counts with its present day of travel and "
-                f"price. A month that is not over counts what is on the books now. {without_day}".rstrip(),
+                "price. A month that is not over counts what is on the books now.",
             ),
             Section(
                 "Closed months",
-                _closed(source, only),
+                [*([] if any(only.values()) else _ready(source, first, last, net, refunds)), *_closed(source, only)],
                 "octo-sync close 2026-10 closes a month. Its figures stay as they were, and what changes later is an "
                 "adjustment. Figures then and adjustments add up to figures now.",
                 "closed",
@@ -75,11 +86,13 @@ def _net(rows: list[dict[str, Any]]) -> list[Table]:
         Column("Travel month", "month", "travel_month"),
         Column("Channel", "text", "channel_name"),
         Column("Net payable", "money", "net_amount", none="unknown"),
-        Column("Retail", "money", "retail_amount", none="unknown"),
+        Column("Retail with net price", "money", "retail_with_net", none="unknown"),
         Column("Margin", "money", "margin_amount", none="unknown"),
+        Column("Retail", "money", "retail_amount", none="unknown"),
         Column("Bookings", "number", "bookings", href=_bookings),
-        Column("With net price", "number", known_text("without_net")),
+        Column("Without net price", "number", "without_net"),
         Column("Supplier", "text", "supplier_name"),
+        Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", _all_of_it),
         empty="No sold booking travels in these months.",
         most=_ROWS,
@@ -100,22 +113,24 @@ def _summed(rows: list[dict[str, Any]], by: Sequence[str], *names: str) -> list[
     return [
         dict(zip(by, group, strict=True))
         | {name: summed(of, name) for name in names}
-        | {"is_complete": all(row["is_complete"] for row in of)}
+        | {flag: all(row[flag] for row in of) for flag in ("is_over", "is_complete") if flag in of[0]}
         for group, of in sorted(groups.items(), key=lambda each: [(value is None, value) for value in each[0]])
     ]
 
 
 def _in_all(rows: list[dict[str, Any]]) -> Table:
-    names = ("net_amount", "retail_amount", "margin_amount", "bookings", "without_net", "without_retail")
+    amounts = ("net_amount", "retail_with_net", "margin_amount", "retail_amount")
     return listed(
         "Net payable in all",
-        _summed(rows, ["currency"], *names),
+        _summed(rows, ["currency"], *amounts, "bookings", "without_net", "without_retail"),
         Column("Currency", "text", "currency", none="no currency"),
         Column("Net payable", "money", "net_amount", none="unknown"),
-        Column("Retail", "money", "retail_amount", none="unknown"),
+        Column("Retail with net price", "money", "retail_with_net", none="unknown"),
         Column("Margin", "money", "margin_amount", none="unknown"),
+        Column("Retail", "money", "retail_amount", none="unknown"),
         Column("Bookings", "number", "bookings"),
-        Column("With net price", "number", known_text("without_net")),
+        Column("Without net price", "number", "without_net"),
+        Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", _all_of_it),
     )
 
@@ -125,13 +140,39 @@ def _bookings(row: dict[str, Any]) -> str:
     return bookings_page(row, "sold", *month_days(row["travel_month"]))
 
 
+_UNDATED = (
+    "They have no day of travel, so they are in no month of net payable, taxes and deferred revenue. "
+    "Used: by day of redemption. A price that is not known adds nothing."
+)
+
+
+def _undated(rows: list[dict[str, Any]], filters: Filters, first: date, last: date) -> Table:
+    channel = {"connection_id": filters.channel} if filters.channel else {}
+    return listed(
+        "Open-dated bookings: used in these months, and not used yet",
+        rows,
+        Column("Currency", "text", "currency", none="no currency"),
+        Column("Sold", "number", "bookings", href=lambda row: bookings_page({**row, **channel}, "open", first, last)),
+        Column("Used in these months", "number", "used"),
+        Column("Used: retail", "money", "used_retail", none="unknown"),
+        Column("Used: net", "money", "used_net", none="unknown"),
+        Column("Not used yet", "number", "unused"),
+        Column("Not used: retail", "money", "unused_retail", none="unknown"),
+        Column("Not used: net", "money", "unused_net", none="unknown"),
+        Column("Used on an unknown day", "number", "used_some_day"),
+        Column("Without net price", "number", "without_net"),
+    )
+
+
 def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
     in_all = listed(
         "Taxes in all, by name",
-        _summed(rows, ["tax_name", "currency"], "retail_tax", "net_tax"),
+        _summed(rows, ["tax_name", "currency"], "retail_tax", "net_tax", "retail_amount"),
         Column("Tax", "text", "tax_name"),
         Column("In retail", "money", "retail_tax", none="unknown"),
         Column("In net", "money", "net_tax", none="unknown"),
+        Column("Price with this tax", "money", "retail_amount", none="unknown"),
+        Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", "is_complete"),
     )
     each = listed(
@@ -142,7 +183,9 @@ def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
         Column("Channel", "text", "channel_name"),
         Column("In retail", "money", "retail_tax", none="unknown"),
         Column("In net", "money", "net_tax", none="unknown"),
+        Column("Price with this tax", "money", "retail_amount", none="unknown"),
         Column("Bookings", "number", "bookings"),
+        Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", "is_complete"),
         empty="The service states no taxes for sold bookings of these months.",
         most=_ROWS,
@@ -150,23 +193,37 @@ def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
     return [in_all, each] if rows else [each]
 
 
-def _refunds(rows: list[dict[str, Any]]) -> Table:
-    return listed(
-        "Cancelled bookings and their refunds, by month of cancellation and channel",
-        rows,
-        Column("Cancelled in", "month", "cancelled_month", none="unknown"),
-        Column("Channel", "text", "channel_name"),
+def _refunds(rows: list[dict[str, Any]]) -> list[Table]:
+    figures = [
         Column("Refund due", "money", "refund_amount", none="unknown"),
         Column("Full refunds", "number", "full_refunds"),
         Column("Without price", "number", "without_amount"),
         Column("Partial refunds", "number", "partial_refunds"),
         Column("Partial, at most", "money", "partial_at_most", none="unknown"),
         Column("No refund", "number", "no_refund"),
+        Column("Kept: retail", "money", "kept_retail", none="unknown"),
+        Column("Kept: net", "money", "kept_net", none="unknown"),
+        Column("Kept, without net price", "number", "kept_without_net"),
         Column("Not stated", "number", "refund_not_stated"),
+    ]
+    in_all = listed(
+        "Cancelled bookings in all",
+        _summed(rows, ["currency"], *(column.of for column in figures if isinstance(column.of, str)), "cancelled"),
+        Column("Currency", "text", "currency", none="no currency"),
+        *figures,
+        Column("Cancelled", "number", "cancelled"),
+    )
+    each = listed(
+        "Cancelled bookings and their refunds, by month of cancellation and channel",
+        rows,
+        Column("Cancelled in", "month", "cancelled_month", none="unknown"),
+        Column("Channel", "text", "channel_name"),
+        *figures,
         Column("Cancelled", "number", "cancelled", href=_cancelled),
         empty="No sold booking was cancelled in these months.",
         most=_ROWS,
     )
+    return [in_all, each] if rows else [each]
 
 
 def _cancelled(row: dict[str, Any]) -> str:
@@ -175,27 +232,90 @@ def _cancelled(row: dict[str, Any]) -> str:
     return bookings_page(row, "cancelled", *month_days(month)) if month else ""
 
 
-def _deferred(rows: list[dict[str, Any]]) -> Table:
-    return listed(
-        "Sold by the month's end for travel after it, by channel",
-        rows,
-        Column("Month's end", "date", "month_end"),
-        Column("Channel", "text", "channel_name"),
+def _deferred(rows: list[dict[str, Any]], *, has_begun: bool) -> list[Table]:
+    figures = [
         Column("Retail", "money", "retail_amount", none="unknown"),
         Column("Net", "money", "net_amount", none="unknown"),
-        Column("Bookings", "number", "bookings", href=_still_to_travel),
+    ]
+    known = [
         Column("Guests", "number", "pax", none="unknown"),
         Column("With net price", "number", known_text("without_net")),
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", _all_of_it),
-        empty="Nothing was on the books for travel after these months.",
+    ]
+    names = ("retail_amount", "net_amount", "bookings", "pax", "without_net", "without_retail")
+    in_all = listed(
+        "Deferred revenue in all",
+        sorted(_summed(rows, ["month_end", "currency"], *names), key=lambda row: row["month_end"], reverse=True),
+        Column("Month's end", "date", "month_end"),
+        Column("Currency", "text", "currency", none="no currency"),
+        *figures,
+        Column("Bookings", "number", "bookings"),
+        *known,
+    )
+    each = listed(
+        "Sold by the month's end for travel after it, by channel",
+        rows,
+        Column("Month's end", "date", "month_end"),
+        Column("Channel", "text", "channel_name"),
+        *figures,
+        Column("Bookings", "number", "bookings", href=_still_to_travel),
+        *known,
+        empty="Nothing was on the books for travel after these months."
+        if has_begun
+        else "These months have not begun.",
         most=_ROWS,
     )
+    return [in_all, each] if rows else [each]
 
 
 def _still_to_travel(row: dict[str, Any]) -> str:
     """The bookings behind a row of deferred revenue."""
     return bookings_page(row, "deferred", month_start(row["month_end"]), row["month_end"])
+
+
+def _ready(
+    source: Source, first: date, last: date, net: list[dict[str, Any]], refunds: list[dict[str, Any]]
+) -> list[Table | str]:
+    """What speaks against closing each month that is over; open differences where anything was ever compared."""
+    rows = source.rows("finance_ready", first=first, last=last)
+    if not rows:
+        return []
+    without_net, not_stated = Counter[str](), Counter[str | None]()
+    for row in net:
+        without_net[row["travel_month"]] += row["without_net"]
+    for row in refunds:
+        not_stated[row["cancelled_month"]] += row["refund_not_stated"]
+    found, problem = decided(source, source.rows("differences"))
+    differ = Counter(f"{row['day']:%Y-%m}" for row in found if row["day"] and row["state"] == "open")
+    runs = source.rows("reconcile_runs")
+    compared = [(run["window_start"], run["window_end"]) for run in runs if run["verdict"] != "failed"]
+
+    def open_differences(row: dict[str, Any]) -> int | None:
+        """None where no comparison looked at the whole month."""
+        begins, ends = month_days(row["travel_month"])
+        looked = any(since <= begins for since, _ in compared) and any(since <= ends <= to for since, to in compared)
+        return differ[row["travel_month"]] if looked else None
+
+    table = listed(
+        "May I close? Months that are over and not closed",
+        rows,
+        Column("Travel month", "month", "travel_month"),
+        Column("Ready", "yes", lambda row: row["is_known"] and (not runs or open_differences(row) == 0)),
+        Column("Bookings known", "yes", "is_known"),
+        Column(
+            "Open differences",
+            "number",
+            open_differences,
+            none="not compared",
+            href=lambda row: (
+                f"reconcile?{urlencode(dict(zip(('first', 'last'), month_days(row['travel_month']), strict=True)))}"
+            ),
+        ),
+        Column("Without net price", "number", lambda row: without_net[row["travel_month"]]),
+        Column("Refund not stated", "number", lambda row: not_stated[row["travel_month"]]),
+    )
+    return [problem, table] if problem else [table]
 
 
 def _closed(source: Source, asked: dict[str, Any]) -> list[Table]:

@@ -1,0 +1,24 @@
+-- name: finance_ready
+-- description: Months of travel that are over and not closed, and whether all their bookings are known; the latest first.
+-- parameter: first: date: month-3: The first month is the one of this day.
+-- parameter: last: date: month: The last month is the one of this day.
+with months as (
+  select
+    travel_month,
+    max(date_key) as month_end
+  from marts.dim_date
+  where travel_month
+      between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+    and travel_month not in (select period from ops.closed_periods)
+  group by travel_month
+)
+select m.travel_month, min(case when v.is_complete then 1 else 0 end) = 1 as is_known
+from months m
+join marts.dim_channel c
+  on c.is_active or c.connection_id in (
+    select b.connection_id from marts.fct_bookings b where b.is_sold and b.travel_month = m.travel_month
+  )
+left join marts.booking_months v on v.connection_id = c.connection_id and v.travel_month = m.travel_month
+group by m.travel_month
+having min(case when c.as_of_date > m.month_end then 1 else 0 end) = 1
+order by m.travel_month desc
