@@ -31,7 +31,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from octo_sync.dashboard import pages as pages_package
-from octo_sync.dashboard.days import presets
+from octo_sync.dashboard.days import month_end, presets
 from octo_sync.dashboard.downloads import FORMATS, Downloads
 from octo_sync.dashboard.filters import filters_of
 from octo_sync.dashboard.guard import ACT, WHO, Guard, names_of
@@ -334,7 +334,7 @@ def _presets(page: Page, given: list[tuple[str, str]], today: date | None) -> li
     return [
         (name, urlencode([("first", first), ("last", last), *kept]), first, last)
         for name, first, last in presets(today)
-        if not (page.by_month and "days" in name) and not (page.is_past and name.startswith("next"))
+        if not (page.by_month and (first.day, last) != (1, month_end(last))) and not (page.is_past and first >= today)
     ]
 
 

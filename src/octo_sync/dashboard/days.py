@@ -8,12 +8,16 @@ DAY = timedelta(days=1)
 def presets(today: date) -> list[tuple[str, date, date]]:
     """Times that people ask for again and again: what they are called, first and last day."""
     return [
+        ("today", today, today),
+        ("tomorrow", today + DAY, today + DAY),
+        ("last 7 days", today - 7 * DAY, today - DAY),
+        ("next 7 days", today, today + 6 * DAY),
+        ("last 30 days", today - 30 * DAY, today - DAY),
+        ("next 30 days", today, today + 29 * DAY),
         ("last month", month_start(today, -1), month_end(today, -1)),
         ("this month", month_start(today), month_end(today)),
         ("next month", month_start(today, 1), month_end(today, 1)),
-        ("last 7 days", today - 7 * DAY, today - DAY),
-        ("next 7 days", today, today + 6 * DAY),
-        ("next 30 days", today, today + 29 * DAY),
+        ("next 3 months", month_start(today, 1), month_end(today, 3)),
         ("this year", today.replace(month=1, day=1), today.replace(month=12, day=31)),
     ]
 
