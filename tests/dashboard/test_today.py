@@ -11,6 +11,7 @@ from tests.flows.harness import NOON
 from tests.journal.helpers import HandClock
 
 from octo_sync.errors import JournalError
+from octo_sync.flows import wording
 from octo_sync.journal import Journal, Received
 
 NOW = NOON + dt.timedelta(hours=1)
@@ -116,6 +117,32 @@ async def test_changes_holds_and_weak_departures_lead_to_their_rows(shown):
         answer = await dashboard.get(f"/{address}")
         assert answer.status_code == 200
         assert "no such" not in plain(answer.text)
+
+
+async def test_a_change_says_what_was_and_what_is(shown, variant):
+    at = "timestamptz '2026-11-20 12:30:00+00'"
+    one = "booking_uuid = (select min(booking_uuid) from core.bookings where status = 'REDEEMED' and not is_test)"
+    folder = variant(
+        "back",
+        f"insert into core.booking_history select * replace (2 as version_no, {at} as valid_from_utc, 'CONFIRMED' as status, "
+        "'pax_count,retail_amount,status' as changed_fields, pax_count + 1 as pax_count, retail_amount + 1000 as "
+        f"retail_amount, local_date + 1 as local_date) from core.booking_history where version_no = 1 and {one}",
+        f"update core.booking_history set valid_to_utc = {at}, is_current = false where version_no = 1 and {one}",
+        f"update core.bookings set status = 'CONFIRMED' where {one}",
+    )
+    ((name, day, pax, amount, currency),) = ask(
+        folder, "select coalesce(supplier_reference, reseller_reference, booking_uuid), w.local_date, w.pax_count, "
+        "w.retail_amount, w.currency from core.booking_history n join core.bookings b using (booking_uuid) "
+        "join core.booking_history w using (booking_uuid) where n.version_no = 2 and w.version_no = 1"
+    )  # fmt: skip
+    page = await shown(folder, now=lambda: NOW + dt.timedelta(minutes=30)).text("/today?since=1h")
+    (row,) = [row for row in table(page, "Bookings that changed in the last hour") if row[0] == name]
+    prices = [wording.money_text(each, currency) for each in (amount, amount + 1000)]
+    assert row[1] == "not used any more"
+    assert row[2] == (
+        f"redeemed → confirmed; day {day} → {day + dt.timedelta(days=1)}; guests {pax} → {pax + 1}; "
+        f"price {prices[0]} → {prices[1]}"
+    )
 
 
 async def test_the_choice_of_time_is_in_the_address(shown):

@@ -21,7 +21,7 @@ ALL = {q.file.path.stem: q for q in ask.questions(Path("nowhere"), "dashboard")}
 
 def rows(engine, name, **given):
     if name.startswith("today"):
-        given = {"product": None} | given
+        given = {"product": None} | ({"now": NOW} if name == "today_changes" else {}) | given
     assert {p.name for p in ALL[name].parameters} == set(given)
     found = engine.query(ALL[name].sql, given)
     return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
@@ -195,19 +195,33 @@ def test_who_has_not_bought_yet_is_on_hold_and_in_no_list_of_guests(engine, worl
     assert found == {key: row for key, row in before.items() if key != key_of(one)}
 
 
-def test_holds_about_to_lapse_come_with_the_next_one_first(engine, world):
+def test_holds_that_lapse_soon_or_travel_soon_come_with_the_next_one_first(engine, world):
     until = NOW + 2 * DAY
+    chosen = next(b for b in bookings_of_the_days(world.now) if b["status"] == "ON_HOLD")
+    late = until + 3 * DAY
+    lapses = {b["booking_uuid"]: instant(b["raw"]["utc_expires_at"]) for b in world.now.bookings}
+    was, lapses[chosen["booking_uuid"]] = lapses[chosen["booking_uuid"]], late
     wanted = sorted(
-        (instant(b["raw"]["utc_expires_at"]), f"{b['connection']}|{b['booking_uuid']}", b["pax"])
+        (lapses[b["booking_uuid"]], f"{b['connection']}|{b['booking_uuid']}", b["pax"])
         for b in world.now.bookings
-        if b["status"] == "ON_HOLD" and NOW <= instant(b["raw"]["utc_expires_at"]) <= until
-    )
-    found = rows(engine, "today_holds", now=NOW, until=until)
+        if b["status"] == "ON_HOLD" and (at := lapses[b["booking_uuid"]]) > NOW
+        and (at <= until or days_ahead(world.now, b["slot"][:2], b["travel_date"]) in (0, 1))
+    )  # fmt: skip
+    of = f"where booking_uuid = '{chosen['booking_uuid']}'"
+    told_until = "update core.bookings set utc_expires_at = '{}' " + of
+    with planted(engine, told_until.format(late.isoformat()), told_until.format(was.isoformat())):
+        found = rows(engine, "today_holds", now=NOW, until=until)
     assert [(row["utc_expires_at"], row["booking_key"], row["pax_count"]) for row in found] == wanted != []
-    zones = {f"{b['connection']}|{b['booking_uuid']}": b["raw"]["time_zone"] for b in world.now.bookings}
+    assert [row["is_soon"] for row in found] == [at <= until for at, *_ in wanted]
+    bookings = {f"{b['connection']}|{b['booking_uuid']}": b for b in world.now.bookings}
     for row in found:
-        at = row["utc_expires_at"].astimezone(ZoneInfo(zones[row["booking_key"]]))
+        b = bookings[row["booking_key"]]
+        at = row["utc_expires_at"].astimezone(ZoneInfo(b["raw"]["time_zone"]))
         assert row["lapses_at"] == at.replace(tzinfo=None)
+        assert row["slot_key"] == key_of(b)
+        starts = b["start"].replace(tzinfo=ZoneInfo(b["raw"]["time_zone"]))
+        assert row["is_late"] is (row["utc_expires_at"] > starts)
+    assert {row["is_late"] for row in found} == {False, True}
 
 
 def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, world):
@@ -218,18 +232,68 @@ def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, w
         was = before.get(b["booking_uuid"])
         if was is None:
             made = instant(b["raw"]["utc_created_at"]) >= NOON
-            kind = "read" if not made else "cancelled" if b["cancelled"] else "new"
+            kind = "read" if not made else "new" if not b["cancelled"] else "cancelled" if b["was_sold"] else "released"
         elif all(was[name] == b[name] for name in told_of):
             continue
         else:
-            kind = "cancelled" if b["cancelled"] and not was["cancelled"] else "changed"
+            gone = "cancelled" if b["was_sold"] or was["sold"] else "released"
+            kind = gone if b["cancelled"] and not was["cancelled"] else "changed"
         wanted[f"{b['connection']}|{b['booking_uuid']}"] = (kind, was and was["status"], b["status"])
-    found = rows(engine, "today_changes", since=NOON + dt.timedelta(hours=1))
+    days = sorted(b["travel_date"] for b in world.now.bookings if f"{b['connection']}|{b['booking_uuid']}" in wanted)
+    at = dt.datetime.combine(days[len(days) // 2], dt.time(12), tzinfo=dt.UTC)
+    found = rows(engine, "today_changes", now=at, since=NOON + dt.timedelta(hours=1))
 
     assert {row["booking_key"]: (row["kind"], row["status_before"], row["status"]) for row in found} == wanted
     assert Counter(kind for kind, *_ in wanted.values()).keys() >= {"new", "changed", "cancelled"}
-    changed = {row["booking_key"]: row["changed"] for row in found if row["kind"] == "changed"}
-    assert all(changed.values())
+    names = {"travel_date": "travel_date", "pax_count": "pax", "retail_amount": "retail", "net_amount": "net"}
+    names |= {name: name for name in ("product_name", "option_name", "currency")}
+    now = {f"{b['connection']}|{b['booking_uuid']}": b for b in world.now.bookings}
+    for row in found:
+        b, was = now[row["booking_key"]], before.get(row["booking_key"].partition("|")[2], {})
+        assert {name: row[name] for name in names} == {name: b[of] for name, of in names.items()}
+        assert {name: row[f"{name}_before"] for name in names} == {name: was.get(of) for name, of in names.items()}
+        assert row["slot_key"] == key_of(b)
+        assert row["is_soon"] is (days_ahead(world.now, b["slot"][:2], b["travel_date"], at) in (0, 1))
+    order = [(not row["is_soon"], NOW - row["event_at_utc"]) for row in found]
+    assert order == sorted(order)
+    assert {soon for soon, _ in order} == {False, True}
+
+
+def test_what_is_again_as_it_was_is_no_change_and_what_was_never_sold_is_released(engine):
+    since = NOON + dt.timedelta(hours=1)
+    before = {row["booking_key"]: row for row in rows(engine, "today_changes", since=since)}
+    changed = next(key for key, row in before.items() if row["kind"] == "changed")
+    connection, uuid = changed.split("|")
+    of = f"where connection_id = '{connection}' and booking_uuid = '{uuid}' and version_no = "
+    ((last,),) = engine.query(f"select max(version_no) from core.booking_history {of} version_no").rows
+    told = ("status", "local_date", "product_id", "option_id", "retail_amount", "net_amount", "currency", "pax_count")
+    names = [
+        n for n in engine.query("select * from core.booking_history limit 0").columns if n not in ("version_no", *told)
+    ]
+    # One more version: what it was before the first of the changes.
+    again = f"insert into core.booking_history ({', '.join(names)}, version_no, {', '.join(told)}) select "
+    again += f"{', '.join(f'l.{n}' for n in names)}, l.version_no + 1, {', '.join(f'w.{n}' for n in told)} "
+    again += "from core.booking_history l join core.booking_history w using (connection_id, booking_uuid) "
+    again += f"where connection_id = '{connection}' and booking_uuid = '{uuid}' and l.version_no = {last} and w.version_no = 1"
+    with planted(engine, again, f"delete from core.booking_history {of} {last + 1}"):
+        after = {row["booking_key"] for row in rows(engine, "today_changes", since=since)}
+    assert after == before.keys() - {changed}
+
+    gone = next(
+        key for key, row in before.items() if row["kind"] == "cancelled" and row["status_before"] == "CONFIRMED"
+    )
+    connection, uuid = gone.split("|")
+    one = f"where connection_id = '{connection}' and booking_uuid = '{uuid}'"
+    ((at,),) = engine.query(f"select utc_confirmed_at from core.bookings {one}").rows
+    held = f"update core.booking_history set status = '{{}}' {one} and status = '{{}}'"
+    confirmed = f"update core.bookings set utc_confirmed_at = {{}} {one}"
+    with planted(
+        engine,
+        f"{held.format('ON_HOLD', 'CONFIRMED')}; {confirmed.format('null')}",
+        f"{held.format('CONFIRMED', 'ON_HOLD')}; " + confirmed.format(f"'{at.isoformat()}'" if at else "null"),
+    ):
+        after = {row["booking_key"]: row["kind"] for row in rows(engine, "today_changes", since=since)}
+    assert after == {key: row["kind"] for key, row in before.items()} | {gone: "released"}
 
 
 def test_a_booking_that_two_connections_see_changed_once(engine, world):

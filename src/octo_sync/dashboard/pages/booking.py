@@ -74,7 +74,7 @@ def _several(found: Sequence[_Row]) -> Section:
         Column("Product", "text", "product_name"),
         Column("Channel", "text", "channel_name"),
         Column("Reseller's reference", "text", "reseller_reference"),
-        empty="This copy has no such booking. Write the whole reference, code or uuid; capitals, blanks and hyphens do not matter.",
+        empty="This copy has no such booking. Write all of a reference, code or uuid; capitals, blanks, hyphens are ignored.",
         more=f"At most {_MOST} are shown." if len(found) == _MOST else "",
     )
     return Section("Found", [table])

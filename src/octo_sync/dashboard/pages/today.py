@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard.links import booking_page, departure_page, fields_text, free_text, start_text, status_text
+from octo_sync.dashboard.links import booking_page, departure_page, free_text, start_text, status_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, Tile, Tiles, View, listed
 from octo_sync.errors import QueryError
@@ -26,7 +26,8 @@ _DEFAULT = "24h"
 _HOLDS = timedelta(hours=24)
 _SHOWN, _SHOWN_A_DAY = 200, 1_000
 """Rows of a list below the days, and of a day."""
-_WHAT = {"new": "new", "changed": "changed", "cancelled": "cancelled", "gone": "deleted at the service"}
+_WHAT = ("new", "changed", "cancelled", "released", "gone")
+"""Kinds of changes; those read for the first time are none."""
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -38,7 +39,7 @@ def build(source: Source, filters: Filters) -> View:
     departures = source.rows("today", now=now, product=product)
     known = source.rows("today_days", now=now, product=product)
     holds = source.rows("today_holds", now=now, until=now + _HOLDS, product=product)
-    changes = source.rows("today_changes", since=now - _SINCE[since][1], product=product)
+    changes = source.rows("today_changes", now=now, since=now - _SINCE[since][1], product=product)
     ahead = source.rows("today_ahead", now=now, product=product)
     choices = [(said, _at("changes", key, product), key == since) for key, (said, _) in _SINCE.items()]
     tiles = _tiles(departures, holds, changes, ahead, since, product)
@@ -69,7 +70,8 @@ def _tiles(
     departures: _Rows, holds: _Rows, changes: _Rows, ahead: _Rows, since: str, product: str | None
 ) -> list[Tile]:
     kinds, states = Counter(row["kind"] for row in changes), Counter(row["state"] for row in ahead)
-    told = [f"{kinds[kind]:,} {kind}" for kind in ("new", "changed", "cancelled")]
+    soon = sum(row["is_soon"] for row in holds)
+    told = [f"{kinds[kind]:,} {kind}" for kind in ("new", "changed", "cancelled", "released")]
     days = []
     for n, name in enumerate(_DAYS):
         rows = [row for row in departures if row["days_ahead"] == n]
@@ -86,10 +88,10 @@ def _tiles(
     return [
         *days,
         Tile(
-            "Holds about to lapse",
+            "Holds",
             wording.count(len(holds)),
-            "in the next 24 hours",
-            "mark" if holds else "",
+            f"{soon:,} lapse in the next 24 hours; others travel by tomorrow",
+            "mark" if soon else "",
             href=_at("holds", since, product),
             name="holds",
         ),
@@ -211,35 +213,44 @@ def _free(row: Mapping[str, Any]) -> str:
 
 
 def _holds(rows: _Rows, now: datetime) -> Section:
+    def lapses_in(row: Mapping[str, Any]) -> str | None:
+        return row["utc_expires_at"] and wording.age(row["utc_expires_at"] - now)
+
     table = listed(
-        "Holds that lapse in the next 24 hours",
+        "Holds that lapse in the next 24 hours, or travel today or tomorrow",
         rows,
         Column("Booking", "text", "reference", href=booking_page),
-        Column("Lapses in", "text", lambda row: wording.age(row["utc_expires_at"] - now)),
-        Column("At the venue", "text", lambda row: start_text(row["lapses_at"])),
-        Column("Departure", "text", lambda row: f"{start_text(row['local_start_at'])} {_named(row)}"),
+        Column("Lapses in", "text", lapses_in, none="unknown"),
+        Column("At the venue", "text", _lapses),
+        Column(
+            "Departure", "text", lambda row: f"{start_text(row['local_start_at'])} {_named(row)}", href=departure_page
+        ),
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Channel", "text", "channel_name"),
-        empty="No hold lapses in the next 24 hours.",
+        empty="No hold lapses in the next 24 hours, and none travels today or tomorrow.",
         most=_SHOWN,
     )
-    return Section("Holds about to lapse", [table], id="holds", paper="none")
+    return Section("Holds", [table], id="holds", paper="none")
+
+
+def _lapses(row: Mapping[str, Any]) -> str | None:
+    late = ", after its departure" if row["is_late"] else ""
+    return row["lapses_at"] and f"{start_text(row['lapses_at'])}{late}"
 
 
 def _changes(rows: _Rows, since: str, choices: Sequence[tuple[str, str, bool]]) -> Section:
     told, read = [row for row in rows if row["kind"] in _WHAT], sum(row["kind"] == "read" for row in rows)
     words = _SINCE[since][0]
-    note = "As this copy learnt of it, the latest first."
+    note = "What travels today or tomorrow first, then the latest change, as this copy learnt of it."
     if read:
         note += f" {wording.plural(read, 'older booking')} read for the first time since then are left out."
     table = listed(
         f"Bookings that changed in the last {words}",
         told,
         Column("Booking", "text", "reference", href=booking_page),
-        Column("What", "text", lambda row: _WHAT[row["kind"]]),
-        Column("Status", "text", _status),
-        Column("Also changed", "text", lambda row: fields_text(row["changed"], but="status")),
-        Column("Travels", "date", "travel_date", none="open"),
+        Column("What", "text", _what),
+        Column("Before → now", "text", _before_and_now),
+        Column("Travels", "date", "travel_date", none="open", href=departure_page),
         Column("Product", "text", _named),
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Channel", "text", "channel_name"),
@@ -251,11 +262,32 @@ def _changes(rows: _Rows, since: str, choices: Sequence[tuple[str, str, bool]]) 
     return Section("What changed", items, note, "changes", "none")
 
 
-def _status(row: Mapping[str, Any]) -> str:
-    now, before = status_text(row["status"]), row["status_before"]
+def _what(row: Mapping[str, Any]) -> str:
+    if row["kind"] == "changed" and row["status_before"] == "REDEEMED" != row["status"]:
+        return "not used any more"
+    return "deleted at the service" if row["kind"] == "gone" else str(row["kind"])
+
+
+def _before_and_now(row: Mapping[str, Any]) -> str:
+    """`guests 2 → 3; price 40.00 EUR → 60.00 EUR`; of what is new its status alone."""
+    was = {name.removesuffix("_before"): value for name, value in row.items() if name.endswith("_before")}
     if row["kind"] == "gone":
-        return f"was {status_text(before)}"
-    return now if before in (None, row["status"]) else f"{status_text(before)} → {now}"
+        return f"was {status_text(was['status'])}"
+    if was["status"] is None:
+        return status_text(row["status"])
+
+    def amount(of: Mapping[str, Any], name: str) -> str:
+        return wording.money_text(of[name], of["currency"]) or wording.UNKNOWN
+
+    told = (
+        ("", status_text(was["status"]), status_text(row["status"])),
+        ("day ", was["travel_date"] or "open", row["travel_date"] or "open"),
+        ("", _named(was), _named(row)),
+        ("guests ", wording.count(was["pax_count"]), wording.count(row["pax_count"])),
+        ("price ", amount(was, "retail_amount"), amount(row, "retail_amount")),
+        ("net price ", amount(was, "net_amount"), amount(row, "net_amount")),
+    )
+    return "; ".join(f"{what}{before} → {now}" for what, before, now in told if before != now)
 
 
 def _ahead(rows: _Rows) -> Section:
