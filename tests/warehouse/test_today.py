@@ -239,7 +239,8 @@ def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, w
             gone = "cancelled" if b["was_sold"] or was["sold"] else "released"
             kind = gone if b["cancelled"] and not was["cancelled"] else "changed"
         wanted[f"{b['connection']}|{b['booking_uuid']}"] = (kind, was and was["status"], b["status"])
-    days = sorted(b["travel_date"] for b in world.now.bookings if f"{b['connection']}|{b['booking_uuid']}" in wanted)
+    now = {f"{b['connection']}|{b['booking_uuid']}": b for b in world.now.bookings}
+    days = sorted(now[key]["travel_date"] for key in wanted if now[key]["travel_date"])
     at = dt.datetime.combine(days[len(days) // 2], dt.time(12), tzinfo=dt.UTC)
     found = rows(engine, "today_changes", now=at, since=NOON + dt.timedelta(hours=1))
 
@@ -247,7 +248,6 @@ def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, w
     assert Counter(kind for kind, *_ in wanted.values()).keys() >= {"new", "changed", "cancelled"}
     names = {"travel_date": "travel_date", "pax_count": "pax", "retail_amount": "retail", "net_amount": "net"}
     names |= {name: name for name in ("product_name", "option_name", "currency")}
-    now = {f"{b['connection']}|{b['booking_uuid']}": b for b in world.now.bookings}
     for row in found:
         b, was = now[row["booking_key"]], before.get(row["booking_key"].partition("|")[2], {})
         assert {name: row[name] for name in names} == {name: b[of] for name, of in names.items()}
