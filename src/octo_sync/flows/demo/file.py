@@ -31,7 +31,7 @@ languages = ["en", "pt"]
 
 [horizon]
 bookings = "-430d..+{reach}d"           # fourteen months: this year beside the last one
-availability = "0d..+{days}d"
+availability = "-31d..+{days}d"
 
 [webhooks]
 url = "http://127.0.0.1:8787"
