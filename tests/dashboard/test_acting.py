@@ -1,9 +1,11 @@
 """Acting on pages: who may, from where, and what becomes of it; nothing acts where nobody has a name."""
 
 import contextlib
+import csv
 import dataclasses
 import datetime as dt
 import html
+import io
 import json
 import re
 from urllib.parse import parse_qsl, urlencode
@@ -14,10 +16,12 @@ from tests.dashboard.conftest import READ
 from tests.dashboard.test_guard import _basic
 from tests.dashboard.test_own_pages import changed, plain, section, status  # noqa: F401 - a fixture
 from tests.dashboard.test_pages import table, tiles
+from tests.dashboard.test_today import links
 from tests.flows.harness import NOON
 from tests.journal.helpers import HandClock
 from tests.journal.test_reconciliations import GROSS, store
 
+from octo_sync.flows import wording
 from octo_sync.flows.acts import ALLOW, COMMENT, SYNC, Acts
 from octo_sync.flows.sync.settle import HELD
 from octo_sync.journal import Journal
@@ -262,12 +266,12 @@ async def test_a_difference_has_both_rows_and_is_decided_on_its_page(acting, jou
     found = forms(page)
     assert found.keys() == {"Withdraw the acceptance", "Assign", "Comment"}
     whole, start = [(await dashboard.ask("GET", path, headers=ANA)).text for path in ("/reconcile", "/")]
-    assert {row[0]: row[9] for row in table(whole, "Open differences of ledger")} == {"b-2": "—", "b-3": "—"}
-    assert [row[0] for row in table(whole, "Accepted differences of ledger")] == [GROSS.key]
+    assert {row[0]: row[10] for row in table(whole, "Open differences of ledger")} == {"b-2": "—", "b-3": "—"}
+    assert [row[0] for row in table(whole, "Accepted differences of ledger")] == [reference]
     assert counts(whole, start) == ["2", "1", None, "2"]
     await post(dashboard, found["Withdraw the acceptance"])
     whole, start = [(await dashboard.ask("GET", path, headers=ANA)).text for path in ("/reconcile", "/")]
-    assert {row[0]: row[9] for row in table(whole, "Open differences of ledger")}[GROSS.key] == "Ben"
+    assert {row[0]: row[10] for row in table(whole, "Open differences of ledger")}[reference] == "Ben"
     assert counts(whole, start) == ["3", None, "1", "3"]
     page = (await dashboard.ask("GET", path, headers=ANA)).text
     assert "State open" in " ".join(plain(page).split())
@@ -299,7 +303,7 @@ async def test_what_was_accepted_is_listed_with_its_reason_and_counted_as_open_n
     page = await dashboard.text("/reconcile")
     (row,) = table(page, "Accepted differences of ledger")
     assert row[0] == "b-2"
-    assert row[-3:] == ["Paid <in> cash.", "Ana", "for good"]
+    assert [row[2], *row[-2:]] == ["Paid <in> cash.", "Ana", "for good"]
     assert {row[0] for row in table(page, "Open differences of ledger")} == {"b-3", GROSS.key}
     shown_tiles = tiles(page)
     assert {name: shown_tiles[f"recon-1-{name}"][0] for name in ("open", "accepted", "missing_here", "mismatched")} == {
@@ -332,6 +336,51 @@ async def test_a_bucket_and_a_currency_lead_to_their_differences(shown, compared
         page = await dashboard.text(f"/reconcile?name=ledger&{query}")
         assert {row[0] for row in table(page, "Open differences of ledger")} == keys
         assert ("Show all" in page) == bool(query)
+        assert ("open differences, all days" in plain(page)) == ("first=" in query)
+    assert "None in these days; 3 in all." in await dashboard.text("/reconcile?first=2026-10-01&last=2026-10-31")
+    assert "None of these; 3 in all." in await dashboard.text("/reconcile?bucket=ambiguous")
+    page = await dashboard.text("/reconcile")
     address = re.search(r'href="\./(difference\?[^"]*)"', page)[1]
     assert "Both rows" in await dashboard.text(f"/{html.unescape(address)}")
     assert "no such difference" in await dashboard.text("/difference?name=ledger&key=nothing")
+
+
+async def test_where_one_side_counts_a_booking_as_sold_its_whole_price_is_the_difference(shown, compared):
+    """It comes before what is less; the file has amounts without their currency; a day of booking is called so."""
+    at = "timestamptz '2026-11-20 12:00:00+00'"
+    with duckdb.connect(compared / READ) as copy:
+        copy.execute("set timezone = 'UTC'")
+        (gone, kept, undated) = copy.execute(
+            "select booking_uuid, supplier_reference, retail_amount, channel_name from marts.fct_bookings "
+            "where currency = 'EUR' and retail_amount > 10 and supplier_reference is not null "
+            "order by retail_amount desc limit 3"
+        ).fetchall()
+        copy.execute(f"update core.bookings set local_date = null where booking_uuid = '{undated[0]}'")
+        ((day,),) = copy.execute(
+            f"select booking_date from marts.fct_bookings where booking_uuid = '{undated[0]}'"
+        ).fetchall()
+        for (uuid, *_), code in ((gone, "cancelled_there"), (kept, "cancelled_here"), (undated, "other_value")):
+            copy.execute(
+                "insert into ops.recon_results (recon_name, recon_key, bucket, field, connection_id, booking_uuid, here_value, "
+                "there_value, currency, reason, code, day, first_seen_at_utc, last_seen_at_utc) values ('ledger', "
+                f"'key {uuid}', 'mismatched', 'status', 'main', '{uuid}', 'A', 'B', 'EUR', 'It differs.', '{code}', '{day}', "
+                f"{at}, {at})"
+            )
+    dashboard = shown(compared, now=lambda: NOON + dt.timedelta(hours=1))
+    page = await dashboard.text("/reconcile")
+    rows = table(page, "Open differences of ledger")
+    euros = [row for row in rows if row[1].endswith("EUR")]
+    assert [row[:2] for row in euros[:3]] == [
+        [gone[1], wording.money_text(-gone[2], "EUR", sign=True)],
+        [kept[1], wording.money_text(kept[2], "EUR", sign=True)],
+        [GROSS.key, "+10.00 EUR"],
+    ]
+    assert [(row[0], row[1], row[5], row[6]) for row in rows if row[0] == undated[1]] == [
+        (undated[1], "—", f"{day}, day of booking", undated[3])
+    ]
+    (address,) = (found for found in links(page, "data/page/reconcile") if found.endswith("Open+differences+of+ledger"))
+    heads, *lines = csv.reader(io.StringIO((await dashboard.get(f"/{address}")).text, newline=""))
+    picked = [heads.index(name) for name in ("Booking", "Difference", "Here", "There", "Currency")]
+    assert ["b-2", "10.0000", "80", "90", "EUR"] in [[line[n] for n in picked] for line in lines]
+    address = next(found for found in links(page, r"difference\?") if gone[0] in found)
+    assert wording.money_text(-gone[2], "EUR", sign=True) in plain(await dashboard.text(f"/{address}"))

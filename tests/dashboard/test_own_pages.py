@@ -214,9 +214,12 @@ async def test_the_reconcile_page_has_totals_ages_and_each_difference(shown, cha
         in section(page, f"recon-{crm}-totals")
     )
     counts = " ".join(str(ages.get(age, 0)) for age in ("0-1", "2-7", "8-30", ">30"))
-    assert f"mismatched {counts} {sum(ages.values())}" in section(page, "recon-2-ages")
+    assert f"mismatched: both sides have it and a field differs {counts} {sum(ages.values())}" in section(
+        page, "recon-2-ages"
+    )
     found = section(page, "recon-1-differences")
-    assert re.search(r"retail_amount 80\.00 90\.00 [+-]\d+\.\d+ EUR — It's a reason\.", found)
+    assert re.search(r"k\d+ [+-]\d+\.\d+ EUR It's a reason\. 80\.00 EUR 90\.00 EUR", found)
+    assert "mismatched: both sides have it and a field differs" in found
 
 
 # -- SQL ----------------------------------------------------------------------------------------------------------------

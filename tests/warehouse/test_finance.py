@@ -273,6 +273,16 @@ def test_months_that_are_over_and_not_closed_may_be_closed_where_every_channel_k
     assert {known for _, known in rows} == {True, False}
 
 
+def test_a_month_that_one_channel_does_not_know_is_not_known(engine):
+    of = "where connection_id = 'agents' and resource = 'bookings' and travel_month = '2026-10'"
+    told = f"update ops.coverage set is_complete = {{}} {of}"
+    (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "finance_ready")
+    october = {"first": dt.date(2026, 10, 9), "last": dt.date(2026, 10, 9)}
+    assert engine.query(query.sql, october).rows == [("2026-10", True)]
+    with planted(engine, told.format("false"), told.format("true")):
+        assert engine.query(query.sql, october).rows == [("2026-10", False)]
+
+
 # -- deferred revenue -----------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import itertools
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from tests.warehouse.engines import planted
 from tests.warehouse.truth import DAY, grouped, recon_open, total
 
 from octo_sync.flows import ask
+from octo_sync.reconciliation.reasons import _SOLD
 from octo_sync.tables import by_name
 
+MARTS = Path(__file__).parents[2] / "warehouse/marts"
 AGES = (0, 1, 2, 7, 8, 30, 31, 400)
 LATE = NOON.replace(hour=23, minute=59)
 """A minute before the next day: an age counts days, not hours."""
@@ -97,3 +100,9 @@ def test_what_is_open_has_its_age_and_what_is_accepted_is_left_out(engine):
     assert {
         (r["recon_name"], r["age_class"], r["bucket"], r["field"]): (r["differences"], r["delta_amount"]) for r in asked
     } == {key: (len(rows), total(rows, "delta_amount")) for key, rows in groups.items()}
+
+
+def test_what_counts_as_sold_is_one_list():
+    """Of the marts and of the reasons for a difference."""
+    mart = (MARTS / "fct_bookings.sql").read_text(encoding="utf-8")
+    assert set(re.findall(r"status in \(([^)]*)\)", mart)) == {", ".join(f"'{status}'" for status in _SOLD)}

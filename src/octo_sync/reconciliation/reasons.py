@@ -157,7 +157,8 @@ def minor_units(case: FieldCase) -> str:
 
 def commission_left_out(case: FieldCase) -> str:
     if case.field in ("retail_amount", "original_amount") and _has_other(case, "net_amount"):
-        return f"The ledger has the net amount, {_money(case, case.t)}: the commission was left out."
+        price = case.field.removesuffix("_amount")
+        return f"The ledger shows the net price, {_money(case, case.t)}, not the {price} price."
     return ""
 
 

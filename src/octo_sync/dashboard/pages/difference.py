@@ -102,7 +102,7 @@ def _fields(rows: Sequence[_Row]) -> Item:
 
 
 def _delta(row: _Row) -> str:
-    return money_text(row["delta_amount"], row["currency"], sign=True)
+    return money_text(row["amount"], row["currency"], sign=True)
 
 
 def _forms(name: str, key: str, rows: Sequence[_Row]) -> list[Item]:

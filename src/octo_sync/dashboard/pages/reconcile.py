@@ -28,12 +28,12 @@ from octo_sync.dashboard.view import (
 )
 from octo_sync.flows import wording
 from octo_sync.flows.reconcile.words import AGE_CLASSES, BUCKETS, age_class
-from octo_sync.flows.wording import NOTHING, currency_name, days_old, money
+from octo_sync.flows.wording import NOTHING, currency_name, days_old
 from octo_sync.reconciliation.model import Bucket
 
 _VERDICTS = {
     "ok": "no more differences than allowed",
-    "over": "more differences than allowed",
+    "over": "over a limit of fail_on",
     "failed": "could not compare",
 }
 _ROWS = 200
@@ -64,7 +64,7 @@ def build(source: Source, filters: Filters) -> View:
         opened = [row for row in found[name] if row["state"] == "open"]
         accepted = [row for row in found[name] if row["state"] == "accepted"]
         sections += [
-            _summary(name, ran, opened, len(accepted), place),
+            _summary(name, ran, opened, len(accepted), place, ", all days" if filters.first or filters.last else ""),
             _totals(name, ran, place),
             _ages(name, opened, place),
             _open(name, opened, source.acts.assigned(name) if source.acts and not problem else {}, place, filters),
@@ -100,8 +100,14 @@ def _compared(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 
 def _summary(
-    name: str, runs: Sequence[Mapping[str, Any]], opened: Sequence[Mapping[str, Any]], accepted: int, place: str
+    name: str,
+    runs: Sequence[Mapping[str, Any]],
+    opened: Sequence[Mapping[str, Any]],
+    accepted: int,
+    place: str,
+    days: str,
 ) -> Section:
+    """What the last run came to; `days` is said with each number, as the chosen days narrow none of them."""
     last, compared = runs[0], _compared(runs)
     note = f"{_VERDICTS.get(last['verdict'], last['verdict'])}; ran {wording.instant(last['ended_at_utc'])}"
     if compared is None:
@@ -113,7 +119,7 @@ def _summary(
     fresh = sum(row["is_new"] for row in opened)
     tiles = [
         Tile(
-            "open differences",
+            f"open differences{days}",
             f"{len(opened):,}",
             f"{fresh:,} new, {compared['resolved_differences'] or 0:,} no longer found",
             "bad" if opened else "good",
@@ -122,14 +128,16 @@ def _summary(
     ]
     if accepted:
         href = f"reconcile?{urlencode({'name': name})}#{place}-accepted"
-        tiles.append(Tile("accepted", f"{accepted:,}", "accepted by a person", href=href, name=f"{place}-accepted"))
+        tiles.append(
+            Tile(f"accepted{days}", f"{accepted:,}", "accepted by a person", href=href, name=f"{place}-accepted")
+        )
     # What is open now is what the lists below have: an accepted difference is in neither.
     still = Counter(row["bucket"] for row in opened)
     for bucket, (named, meaning) in BUCKETS.items():
         count = still[bucket.value] if bucket.is_difference else compared[bucket.value]
         if bucket is not Bucket.ACCEPTED and count:
             href = _filtered(name, place, bucket=bucket.value) if bucket.is_difference else ""
-            tiles.append(Tile(named, f"{count:,}", meaning, href=href, name=f"{place}-{bucket.value}"))
+            tiles.append(Tile(f"{named}{days}", f"{count:,}", meaning, href=href, name=f"{place}-{bucket.value}"))
     items: list[Item] = [Tiles(tiles)]
     if last is not compared:
         items.insert(0, f"The last run failed; what is below was compared {wording.instant(compared['ended_at_utc'])}.")
@@ -153,7 +161,7 @@ def _totals(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section
         rows,
         empty="There are none.",
     )
-    note = "Counted from the rows as they were read, before anything was matched; each difference is there minus here."
+    note = "Of all rows as they were read, of every status, before anything was matched; each difference is there minus here."
     return Section(f"Control totals of {name}", [table], note, id=f"{place}-totals")
 
 
@@ -196,7 +204,7 @@ def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str) -> Section
     table = listed(
         f"Open differences of {name} by bucket and age",
         [bucket for bucket in BUCKETS if any(counts[bucket.value, age] for age in AGE_CLASSES)],
-        Column("Bucket", "text", lambda bucket: BUCKETS[bucket][0]),
+        Column("Bucket", "text", lambda bucket: _explained(bucket.value)),
         *(Column(f"{age} days", "number", partial(count, age)) for age in AGE_CLASSES),
         Column("All", "number", lambda bucket: sum(counts[bucket.value, age] for age in AGE_CLASSES)),
         empty="Nothing is open: both sides agree, or the differences were accepted.",
@@ -210,25 +218,29 @@ def _open(
     """What is open; `assigned` is who is to look at which key."""
     id_, title, chosen = f"{place}-differences", f"Open differences of {name}", filters.more
     days = (f"from {filters.first}" if filters.first else "", f"to {filters.last}" if filters.last else "")
+    of_days = bool(filters.first or filters.last)
     only = [text for text in (_bucket(chosen.get("bucket", "")), chosen.get("currency", ""), *days) if text]
     facts = [("Shown", f"only {', '.join(only)}"), ("", Link("Show all", f"reconcile?{urlencode({'name': name})}"))]
     items: list[Item] = [Block("facts.html.j2", {"facts": facts})] if only else []
-    rows = [row for row in rows if _is_wanted(row, filters)]
-    if not rows:
-        return Section(title, [*items, "Nothing is open."], id=id_)
+    shown = [row for row in rows if _is_wanted(row, filters)]
+    if not shown:
+        none = (
+            f"None {'in these days' if of_days else 'of these'}; {len(rows):,} in all." if rows else "Nothing is open."
+        )
+        return Section(title, [*items, none], id=id_)
     who = [Column("Assigned to", "text", lambda row: assigned.get(row["recon_key"]))] if assigned else []
     table = listed(
         title,
-        rows,
-        Column("Key", "text", "recon_key", href=difference_page),
-        *_what(),
+        shown,
+        *_which(),
         Column("Reason", "sentence", "reason"),
+        *_what(),
         *who,
         Column("Age", "text", lambda row: f"{'new, ' if row['is_new'] else ''}{days_old(row['age_days'])}"),
         most=_ROWS,
     )
-    note = "The largest of each currency in turn, then what has no amount; the new before the old."
-    if filters.first or filters.last:
+    note = "Where only one side counts a booking as sold, the difference is its whole retail price."
+    if of_days:
         note += " Days narrow this list alone, and leave out differences without a day."
     return Section(title, [*items, table], note, id=id_)
 
@@ -241,17 +253,33 @@ def _is_wanted(row: Mapping[str, Any], filters: Filters) -> bool:
     return row["day"] is not None and (filters.first or row["day"]) <= row["day"] <= (filters.last or row["day"])
 
 
-def _what() -> list[Column]:
-    """What differs, and by how much."""
+def _which() -> list[Column]:
+    """Of which booking, by its reference or else its key, and by how much."""
+    references = ("supplier_reference", "reseller_reference", "recon_key")
     return [
-        Column("Day", "date", "day"),
-        Column("Bucket", "text", lambda row: _bucket(row["bucket"])),
-        Column("Field", "text", lambda row: row["field"] or "whole row"),
+        Column(
+            "Booking", "text", lambda row: next(row[name] for name in references if row[name]), href=difference_page
+        ),
+        Column("Difference", "number", difference),
+    ]
+
+
+def _what() -> list[Column]:
+    """What differs."""
+    return [
         Column("Here", "text", lambda row: value_text(row["here_value"], row)),
         Column("There", "text", lambda row: value_text(row["there_value"], row)),
-        Column("Difference", "number", difference),
+        Column("Day", "date", _day),
+        Column("Channel", "text", "channel_name"),
+        Column("Field", "text", lambda row: row["field"] or "whole row"),
+        Column("Bucket", "text", lambda row: _explained(row["bucket"])),
         Column("Retail here", "number", lambda row: _money(row["retail_here"], row["currency_here"])),
     ]
+
+
+def _day(row: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a day, or that and what day it is
+    is_made = row["day"] and row["travel_date"] is None and row["day"] == row["booking_date"]
+    return f"{row['day']}, day of booking" if is_made else row["day"]
 
 
 def _money(amount: Decimal | None, currency: str | None, *, sign: bool = False) -> Money | None:
@@ -260,7 +288,7 @@ def _money(amount: Decimal | None, currency: str | None, *, sign: bool = False) 
 
 def difference(row: Mapping[str, Any]) -> Money | None:
     """By how much a difference's amounts differ: there minus here."""
-    return _money(row["delta_amount"], row["currency"], sign=True)
+    return _money(row["amount"], row["currency"], sign=True)
 
 
 def _accepted(name: str, rows: Sequence[Mapping[str, Any]], place: str) -> Section:
@@ -268,9 +296,9 @@ def _accepted(name: str, rows: Sequence[Mapping[str, Any]], place: str) -> Secti
     table = listed(
         title,
         rows,
-        Column("Key", "text", "recon_key", href=difference_page),
-        *_what(),
+        *_which(),
         Column("Why", "sentence", "accepted_note"),
+        *_what(),
         Column("By", "text", "accepted_by"),
         Column("Until", "date", "accepted_until", none="for good"),
         most=_ROWS,
@@ -283,14 +311,20 @@ def _bucket(value: str) -> str:
     return next((named for bucket, (named, _) in BUCKETS.items() if bucket.value == value), value)
 
 
-def value_text(text: str | None, row: Mapping[str, Any]) -> str:
+def _explained(value: str) -> str:
+    """The same with what it means: `missing here: only the other side has it`."""
+    named, meaning = next((said for bucket, said in BUCKETS.items() if bucket.value == value), (value, ""))
+    return f"{named}: {meaning[:1].lower()}{meaning[1:].rstrip('.')}" if meaning else named
+
+
+def value_text(text: str | None, row: Mapping[str, Any]) -> str | Money:
     """A value for people: an amount as money, nothing as a dash, all else as it is."""
     if text is None:
         return NOTHING
     if row["delta_amount"] is None or row["currency"] is None:
         return text
     try:
-        return money(Decimal(text), row["currency"])
+        return Money(Decimal(text), row["currency"])
     except InvalidOperation:
         return text
 

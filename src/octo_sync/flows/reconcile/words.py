@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 BUCKETS: Mapping[Bucket, tuple[str, str]] = {
     Bucket.MISMATCHED: ("mismatched", "Both sides have it and a field differs."),
-    Bucket.MISSING_HERE: ("missing here", "The other side has it, this copy does not."),
-    Bucket.MISSING_THERE: ("missing there", "This copy has it, the other side does not."),
+    Bucket.MISSING_HERE: ("missing here", "Only the other side has it."),
+    Bucket.MISSING_THERE: ("missing there", "Only this copy has it."),
     Bucket.DUPLICATE_HERE: ("duplicate here", "Several rows here share the key of one there."),
     Bucket.DUPLICATE_THERE: ("duplicate there", "Several rows there share the key of one here."),
     Bucket.AMBIGUOUS: (
