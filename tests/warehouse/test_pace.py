@@ -164,17 +164,21 @@ def as_of(lines):
 
 
 @pytest.mark.usefixtures("moved")
-def test_the_page_adds_what_travels_in_a_month(engine):
-    query = of_the_page("pace")
-    lines = grouped(read(engine, "select * from marts.agg_pickup"), "travel_month")
+@pytest.mark.parametrize(
+    ("name", "by"), [("pace", ["travel_month"]), ("pace_products", ["travel_month", "product_key", "product_name"])]
+)
+def test_the_page_adds_what_travels_in_a_month(engine, name, by):
+    query = of_the_page(name)
+    lines = grouped(read(engine, "select * from marts.agg_pickup"), *by)
 
     shown = read(engine, query.sql, {**ALL, **ANY})
 
-    assert [row["travel_month"] for row in shown] == sorted(month for (month,) in lines)
+    assert sorted(tuple(row[each] for each in by) for row in shown) == sorted(lines)
+    assert [row["travel_month"] for row in shown] == sorted(month for month, *_ in lines)
     for row in shown:
-        of = lines[row["travel_month"],]
+        of = lines[tuple(row[each] for each in by)]
         assert row == {
-            "travel_month": row["travel_month"],
+            **{each: row[each] for each in by},
             **as_of(of),
             "pax": summed(of, "pax"),
             "last_day": less(of, "pax", "pax_1_day_ago"),

@@ -52,6 +52,7 @@ def build(source: Source, filters: Filters) -> View:
                 "Pace",
                 [
                     _pace(guests, only),
+                    _products(source, asked, today),
                     _parts(source, guests, asked, today),
                     _amounts(source.rows("pace_amounts", **asked), only),
                 ],
@@ -199,6 +200,20 @@ def _amounts(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
         Column("Travel month", "month", "travel_month"),
         *_on_books("money", "amount", _behind(only), usual=False),
         empty="No sold booking travels in these months.",
+    )
+
+
+def _products(source: Source, asked: dict[str, Any], today: date) -> Table:
+    """Of months that are over only where no other is shown: they can no longer change."""
+    first = month_start(today) if asked["first"] < today <= asked["last"] else asked["first"]
+    return listed(
+        "Guests on the books by month of travel and product",
+        source.rows("pace_products", **{**asked, "first": first}),
+        Column("Travel month", "month", "travel_month"),
+        Column("Product", "text", "product_name"),
+        *_on_books("number", "pax", _behind(asked)),
+        empty="No sold booking travels in these months.",
+        most=_ROWS,
     )
 
 

@@ -1,0 +1,30 @@
+-- name: pace_products
+-- description: Guests on the books per travel month and product when the last whole day ended, what came lately, and what the month a year earlier had at the same time.
+-- parameter: first: date: month-3: The first travel month is the one of this day.
+-- parameter: last: date: month+2: The last travel month is the one of this day.
+-- parameter: product: text: : One product alone (product_key); null: all.
+-- parameter: channel: text: : One connection alone (connection_id); null: all.
+select
+  travel_month,
+  product_key,
+  product_name,
+  min(as_of_date) as first_as_of_date,
+  max(as_of_date) as as_of_date,
+  case when count(*) = count(pax) then cast(sum(pax) as bigint) end as pax,
+  case when count(*) = count(pax - pax_1_day_ago) then cast(sum(pax - pax_1_day_ago) as bigint) end as last_day,
+  case when count(*) = count(pax - pax_7_days_ago) then cast(sum(pax - pax_7_days_ago) as bigint) end as last_week,
+  case when count(*) = count(pax - pax_30_days_ago) then cast(sum(pax - pax_30_days_ago) as bigint) end as last_30_days,
+  case when count(*) = count(pax_7_days_ago - pax_35_days_ago)
+    then cast(sum(pax_7_days_ago - pax_35_days_ago) as double precision) / 4 end as usual_week,
+  case when count(*) = count(last_year_pax) then cast(sum(last_year_pax) as bigint) end as last_year,
+  case when count(*) = count(last_year_pax - last_year_pax_7_days_before)
+    then cast(sum(last_year_pax - last_year_pax_7_days_before) as bigint) end as last_year_week,
+  case when count(*) = count(last_year_final_pax) then cast(sum(last_year_final_pax) as bigint) end as last_year_final,
+  min(case when is_complete then 1 else 0 end) = 1 as is_complete,
+  min(case when is_last_year_complete then 1 else 0 end) = 1 as is_last_year_complete
+from marts.agg_pickup
+where travel_month between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
+  and (cast($product as text) is null or product_key = cast($product as text))
+  and (cast($channel as text) is null or connection_id = cast($channel as text))
+group by travel_month, product_key, product_name
+order by travel_month, sum(pax) desc nulls last, product_name, product_key
