@@ -283,6 +283,42 @@ def test_a_month_that_one_channel_does_not_know_is_not_known(engine):
         assert engine.query(query.sql, october).rows == [("2026-10", False)]
 
 
+def test_cancelled_since_and_cancelled_in_a_time_are_two_sums_of_money(engine, world):
+    window = {"first": TODAY - 40 * DAY, "last": TODAY - 10 * DAY}
+
+    def within(day):
+        return day is not None and window["first"] <= day <= window["last"]
+
+    wanted = []
+    for (currency,), rows in grouped([b for b in world.now.bookings if b["was_sold"]], "currency").items():
+        made = [b for b in rows if within(b["booking_date"])]
+        since, left = (
+            [b for b in made if b["cancelled"]],
+            [b for b in rows if b["cancelled"] and within(b["cancelled_date"])],
+        )
+        if not made and not left:
+            continue
+        wanted.append(
+            {
+                "currency": currency,
+                "was_sold": len(made),
+                "sold_retail": total(made, "retail"),
+                "cancelled": len(since),
+                "cancelled_retail": total(since, "retail"),
+                "left_bookings": len(left),
+                "left_retail": total(left, "retail"),
+            }
+        )
+    (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "cancellations_money")
+    answered = engine.query(query.sql, {**window, "product": None, "channel": None})
+    found = [dict(zip(answered.columns, row, strict=True)) for row in answered.rows]
+    same(found, wanted)
+    assert any(row["cancelled"] != row["left_bookings"] > 0 for row in wanted)
+    assert [row["cancelled_share"] for row in found] == pytest.approx(
+        [row["cancelled_retail"] and float(row["cancelled_retail"] / row["sold_retail"]) for row in found]
+    )
+
+
 # -- deferred revenue -----------------------------------------------------------------------------------------------------
 
 

@@ -43,9 +43,9 @@ def build(source: Source, filters: Filters) -> View:
 
     sold, cancelled = (sum(row[name] for row in by_month) for name in ("was_sold", "cancelled"))
     tile = Tile(
-        "Cancelled",
+        "Cancelled since",
         wording.share(cancelled / sold) if sold else "—",
-        f"{wording.count(cancelled)} of {wording.count(sold)} sold bookings",
+        f"{wording.count(cancelled)} of {wording.count(sold)} sold bookings made in these days",
         href=behind("lost")({}),
         name="cancelled",
     )
@@ -57,6 +57,12 @@ def build(source: Source, filters: Filters) -> View:
         [
             Section("", [Tiles([tile])]),
             Section(
+                "Money",
+                [_money(source.rows("cancellations_money", **asked), behind)],
+                "Cancelled since: of bookings made in these days. Cancelled in these days: whenever they were made. "
+                "A price that is not known adds nothing.",
+            ),
+            Section(
                 "",
                 [
                     _by_month(by_month, months(first, last), pictures.channel_colors(source), behind),
@@ -66,6 +72,22 @@ def build(source: Source, filters: Filters) -> View:
             Section("Products", [_products(source.rows("cancellations_products", **asked), behind)]),
         ],
         Filters(first=first, last=last, product=filters.product, channel=filters.channel),
+    )
+
+
+def _money(rows: list[dict[str, Any]], behind: _Behind) -> Table:
+    return listed(
+        "Retail price of cancelled bookings, by currency",
+        rows,
+        Column("Currency", "text", "currency", none="no currency"),
+        Column("Sold", "number", "was_sold", href=behind("made")),
+        Column("Retail sold", "money", "sold_retail"),
+        Column("Cancelled since", "number", "cancelled", href=behind("lost")),
+        Column("Retail cancelled since", "money", "cancelled_retail"),
+        Column("Share of retail", "share", "cancelled_share"),
+        Column("Cancelled in these days", "number", "left_bookings", href=behind("cancelled")),
+        Column("Retail cancelled in these days", "money", "left_retail"),
+        empty="No booking made or cancelled in this time was sold.",
     )
 
 
@@ -84,10 +106,13 @@ def _by_month(rows: list[dict[str, Any]], across: list[str], colors: dict[str, s
         if name in series:
             series[name][across.index(booked)] = cancelled / ever
     left = len(sold) - len(shown)
+    option = charts.lines([wording.month(month) for month in across], series, colors=colors, percent=True)
+    if len(across) == 1:
+        option = charts.bars(shown, {"Share cancelled": [series[name][0] for name in shown]}, percent=True)
     return Chart(
         id="rate-by-month",
         title="Share cancelled, by month of booking and channel",
-        option=charts.lines([wording.month(month) for month in across], series, colors=colors, percent=True),
+        option=option,
         table=listed(
             "Share cancelled, by month of booking and channel",
             list(reversed(rows)),

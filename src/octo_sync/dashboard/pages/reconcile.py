@@ -272,7 +272,7 @@ def _what() -> list[Column]:
         Column("Day", "date", _day),
         Column("Channel", "text", "channel_name"),
         Column("Field", "text", lambda row: row["field"] or "whole row"),
-        Column("Bucket", "text", lambda row: _explained(row["bucket"])),
+        Column("Bucket", "text", lambda row: _bucket(row["bucket"])),
         Column("Retail here", "number", lambda row: _money(row["retail_here"], row["currency_here"])),
     ]
 
