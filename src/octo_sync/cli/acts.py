@@ -49,6 +49,7 @@ _KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
 _ROUNDS = 6
 """Times that changes are made until their deliveries are as mixed as is promised, which is left to chance."""
 _FAULTS = [{"fault": "delivery_doubled", "share": 0.2}, {"fault": "delivery_reordered", "share": 0.3, "seconds": 0.2}]
+_PARTS = frozenset({"receiver", "worker"})
 _PATIENCE = 30.0
 _LOOK = 0.02
 
@@ -104,7 +105,7 @@ async def be_told(loaded: "Pipeline", control: str) -> Told:
     """
     started, told = time.perf_counter(), Told()
     keepers: list[Keeper] = []
-    program = asyncio.create_task(serve(loaded, events=Events(keeping=keepers.append)))
+    program = asyncio.create_task(serve(loaded, parts=_PARTS, events=Events(keeping=keepers.append)))
     try:
         async with asyncio.timeout(_PATIENCE) as patience:
             await _until(program, lambda: bool(keepers) and any(keepers[0].ports.journal.endpoints.rows()))

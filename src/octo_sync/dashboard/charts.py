@@ -176,7 +176,7 @@ def heat_map(
             "type": "category",
             "inverse": True,
             "data": list(rows),
-            "axisLabel": {"width": 130, "overflow": "truncate"},
+            "axisLabel": {"width": 180, "overflow": "truncate"},
         },
         "visualMap": {
             "type": "piecewise",

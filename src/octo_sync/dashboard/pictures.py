@@ -137,7 +137,7 @@ def fill_map(source: Source, first: date, last: date, product: str | None = None
         download="agg_occupancy_daily",
         legend=charts.FILL_LEGEND,
         height=50 + max(4, len(keys)) * _ROW,
-        width=150 + len(days) * _CELL,
+        width=200 + len(days) * _CELL,
         note="Counts all sellers' bookings. Excludes closed departures and those of unknown capacity."
         + (f" {more}" if found > _MAP_ROWS else ""),
     )

@@ -12,6 +12,7 @@ from octo_sync.sandbox.themes import EXTRAS, LANGUAGES, NEEDS_COMPANY, THEMES, U
 
 MINUTES_PER_DAY = 1_440
 MAX_START_TIMES = 96
+_SMALLEST = 8
 CUTOFFS = ((1, "hour", "1 hour"), (24, "hour", "24 hours"), (2, "day", "2 days"), (30, "minute", "30 minutes"))
 SUPPLIER_ID = "sup_octo_sandbox"
 _ALIKE = {field.name for field in dataclasses.fields(Theme)} & {field.name for field in dataclasses.fields(Product)} - {
@@ -33,16 +34,19 @@ def build(config: SandboxConfig) -> list[Product]:
         count, times = _sized(config.slots, config.days, count)
     themes = [_theme(index) for index in range(count)]
     if config.at_home:
-        themes = [theme if theme.city == THEMES[0].city else _moved(theme) for theme in themes]
+        themes = [_at_home(theme) for theme in themes]
     return [
         _product(index, theme, random.Random(f"{config.seed}/product/{index}"), times)
         for index, theme in enumerate(themes)
     ]
 
 
-def _moved(theme: Theme) -> Theme:
-    """The same in the city of the first; only what has no net price is still paid in its own currency."""
+def _at_home(theme: Theme) -> Theme:
+    """A smaller one in the city of the first; only what has no net price is still paid in its own currency."""
     home = THEMES[0]
+    theme = dataclasses.replace(theme, capacity=max(_SMALLEST, theme.capacity // 3), room=theme.room // 3)
+    if theme.city == home.city:
+        return theme
     moved = dataclasses.replace(
         theme, city=home.city, latitude=home.latitude, longitude=home.longitude, time_zone=home.time_zone,
         tax_rates=tuple((home.tax_rates[0][0], rate) for _, rate in theme.tax_rates),

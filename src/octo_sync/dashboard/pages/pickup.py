@@ -163,12 +163,12 @@ def _on_books(kind: Kind, now: str, behind: _Behind, *, usual: bool = True) -> l
     year_ago, final = behind(year_ago=True), behind(year_ago=True, final=True)
     return [
         Column("Guests" if kind == "number" else "Retail", kind, now, none="unknown", href=behind()),
+        Column("Same time last year", kind, _then("last_year"), none="unknown", href=year_ago),
+        Column("Change", "share", _change(now), none="unknown"),
         Column("New in a day", kind, "last_day", none="unknown", href=behind(1)),
         Column("New in 7 days", kind, "last_week", none="unknown", href=behind(7)),
         *(_weeks(behind) if usual else []),
         Column("New in 30 days", kind, "last_30_days", none="unknown", href=behind(30)),
-        Column("Same time last year", kind, _then("last_year"), none="unknown", href=year_ago),
-        Column("Change", "share", _change(now), none="unknown"),
         Column("Final last year", kind, _then("last_year_final"), none="unknown", href=final),
         Column("Complete", "yes", "is_complete"),
     ]
