@@ -102,7 +102,7 @@ async def test_filters_narrow_the_list_and_stay_with_the_kind(shown, published):
         published, "select connection_id, channel_name from marts.dim_channel order by 1 limit 1"
     )[0]
     page = await shown().text(f"/bookings?kind=cancelled&channel={connection}&first=2026-09-01&last=2026-11-30")
-    assert {row[7] for row in table(page, "Bookings")} == {channel}
+    assert {row[8] for row in table(page, "Bookings")} == {channel}
     assert '<input type="hidden" name="kind" value="cancelled">' in page
     kept = f"kind=open&first=2026-09-01&last=2026-11-30&channel={connection}"
     assert f"bookings?{kept}" in links(page, "bookings")
@@ -121,7 +121,7 @@ async def test_a_product_or_a_currency_is_the_only_one_and_each_time_keeps_it_an
     assert sorted(row[0] for row in table(page, "Bookings")) == sorted(name for (name,) in found)
     assert others > 1
     times = [address for address in links(page, "bookings") if address.startswith("bookings?first=")]
-    assert len(times) == 7
+    assert len(times) == 11
     assert all(address.endswith(chosen) for address in times)
 
 
@@ -142,6 +142,97 @@ async def test_what_is_no_kind_is_refused_and_no_day_is_a_week_from_today(shown)
     page = await shown().text("/bookings")
     assert {row[2] for row in table(page, "Bookings")} <= {f"2026-11-{day}" for day in range(20, 27)}
     assert table(page, "Bookings")
+
+
+ONLY = {
+    "full": "cancellation_refund = 'FULL'",
+    "partial": "cancellation_refund = 'PARTIAL'",
+    "none": "cancellation_refund = 'NONE'",
+    "not_stated": "(cancellation_refund is null or cancellation_refund not in ('FULL', 'PARTIAL', 'NONE'))",
+    "no_net": "net_amount is null",
+    "no_retail": "retail_amount is null",
+}
+
+
+@pytest.fixture(scope="module")
+def told_apart(variant):
+    """A copy whose bookings differ in what is said of their refund, and in which price they have."""
+    return variant(
+        "only",
+        "update core.bookings set cancellation_refund = case substr(booking_uuid, 1, 1) when '0' then 'PARTIAL' when '1' then "
+        "'NONE' when '2' then 'LATER' when '3' then 'PARTIAL' when '4' then 'NONE' when '5' then null else 'FULL' end",
+        "update core.bookings set net_amount = null where booking_uuid < '4'",
+        "update core.bookings set retail_amount = null where booking_uuid > 'c'",
+        "update core.bookings set utc_redeemed_at = null where booking_uuid > '8'",
+    )
+
+
+@pytest.mark.parametrize("only", ONLY)
+async def test_only_narrows_the_list_and_its_sums_and_is_said(shown, told_apart, only):
+    kind = "sold" if only.startswith("no_") else "cancelled"
+    chosen = CHOSEN[kind].replace("2026-11-01", "2026-08-01")
+    found = ask(told_apart, f"select {NAME} from marts.fct_bookings where {chosen} and {ONLY[only]}")
+    every = ask(told_apart, f"select {NAME} from marts.fct_bookings where {chosen}")
+    first, last = dt.date(2026, 8, 1), dt.date(2026, 11, 30)
+    page = await shown(told_apart).text(f"/{bookings_page({}, kind, first, last, only=only)}")
+    listed = table(page, "Bookings")
+    assert sorted(row[0] for row in listed) == sorted(name for (name,) in found)
+    assert 0 < len(listed) < len(every)
+    assert sum(int(row[1]) for row in table(page, "In all, by currency")) == len(found)
+    assert "Only those" in page
+    assert f'<input type="hidden" name="only" value="{only}">' in page
+
+
+async def test_what_is_no_part_is_refused(shown):
+    answer = await shown().get("/bookings?only=half")
+    assert answer.status_code == 400
+    assert "The field only is" in answer.text
+
+
+@pytest.mark.parametrize("kind", ["made", "lost", "cancelled"])
+async def test_what_happened_is_of_the_last_seven_days_where_none_are_named(shown, published, kind):
+    where = CHOSEN[kind].replace("2026-11-01", "2026-11-14").replace("2026-11-30", "2026-11-20")
+    found = ask(published, f"select {NAME} from marts.fct_bookings where {where}")
+    page = await shown().text(f"/bookings?kind={kind}")
+    assert sorted(row[0] for row in table(page, "Bookings")) == sorted(name for (name,) in found) != []
+    assert 'name="first" value="2026-11-14"' in page
+    assert 'name="last" value="2026-11-20"' in page
+    assert 'name="first" value="2026-10-26"' in await shown().text(f"/bookings?kind={kind}&last=2026-11-01")
+
+
+async def test_notice_is_of_cancelled_bookings_and_so_is_what_is_said_of_a_refund(shown, told_apart):
+    page = await shown(told_apart).text("/bookings?kind=made&first=2026-11-01&last=2026-11-30")
+    listed = {row[0]: row for row in table(page, "Bookings")}
+    zone = "coalesce(b.time_zone, p.time_zone)"
+    found = ask(
+        told_apart, f"select coalesce(b.supplier_reference, b.reseller_reference, b.booking_uuid), b.status, "
+        f"b.local_date - cast(b.utc_cancelled_at at time zone {zone} as date), b.cancellation_refund "
+        "from core.bookings b join core.products p using (product_id)",
+    )  # fmt: skip
+    seen = set()
+    for name, status, notice, refund in found:
+        if name in listed:
+            said = (refund.lower() if refund else "not stated") if status == "CANCELLED" else "—"
+            assert listed[name][5:7] == ["—" if notice is None else str(notice), said]
+            seen.add(said)
+    assert seen >= {"—", "not stated", "full"}
+
+
+async def test_open_dated_bookings_say_when_they_were_used_and_today_counts_the_others(shown, told_apart):
+    page = await shown(told_apart).text("/bookings?kind=open")
+    listed = {row[0]: row[4] for row in table(page, "Bookings")}
+    found = ask(
+        told_apart, f"select {NAME}, status, cast(utc_redeemed_at at time zone time_zone as date) from marts.fct_bookings "
+        "where is_sold and travel_date is null"
+    )  # fmt: skip
+    unused = {name for name, status, day in found if status == "CONFIRMED" and day is None}
+    for name, status, day in found:
+        assert listed[name] == (str(day) if day else "on an unknown day" if status == "REDEEMED" else "not yet")
+    assert len({"not" in listed[name] for name in listed}) == 2
+    today = await shown(told_apart).text("/today")
+    assert tiles(today)["open-dated"][0] == str(len(unused))
+    (address,) = links(today, r"bookings\?kind=open")
+    assert {row[0] for row in table(await shown(told_apart).text(f"/{address}"), "Bookings")} == unused != set()
 
 
 @pytest.mark.parametrize("name", ["connection_id", "currency", "product_key"])

@@ -111,8 +111,11 @@ async def test_two_clicks_lead_from_today_to_a_booking_and_two_back(shown, publi
 async def test_changes_holds_and_weak_departures_lead_to_their_rows(shown):
     dashboard = shown()
     page = await dashboard.text("/today?since=7d")
-    for caption in ("Bookings that changed in the last 7 days", "Sold-out and weak departures of the next seven days"):
-        assert table(page, caption)
+    assert table(page, "Bookings that changed in the last 7 days")
+    for state in ("Sold out", "Weak"):
+        shares = [row[5] for row in table(page, f"{state} departures of the next seven days")]
+        assert shares
+        assert all((share == "100 %") is (state == "Sold out") for share in shares)
     for address in {*links(page, r"booking\?")[:3], *links(page, r"departure\?")[-3:]}:
         answer = await dashboard.get(f"/{address}")
         assert answer.status_code == 200

@@ -67,6 +67,7 @@ def test_a_select_has_the_same_rows_on_both_engines(world, duck, postgres, name,
         "channel": connection,
         "currency": "EUR",
         "bucket": "mismatched",
+        "alone": "no_net",
         "since": NOON.date() - 30 * DAY,
     }
     given = _given(ALL[name], one if which == "one" else dict.fromkeys(one))

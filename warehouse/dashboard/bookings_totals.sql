@@ -8,6 +8,7 @@
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone; null: all.
+-- parameter: alone: text: : Cancelled ones alone by what is said of the refund: full, partial, none, not_stated; those alone without a price: no_net, no_retail; confirmed ones alone that are not_used; null: all.
 with found as (
   select
     currency,
@@ -36,6 +37,18 @@ with found as (
     and (cast($product as text) is null or product_key = cast($product as text))
     and (cast($channel as text) is null or connection_id = cast($channel as text))
     and (cast($currency as text) is null or currency = cast($currency as text))
+    and (
+      case cast($alone as text)
+        when 'full' then is_cancelled and cancellation_refund = 'FULL'
+        when 'partial' then is_cancelled and cancellation_refund = 'PARTIAL'
+        when 'none' then is_cancelled and cancellation_refund = 'NONE'
+        when 'not_stated' then is_cancelled and coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE')
+        when 'no_net' then net_amount is null
+        when 'no_retail' then retail_amount is null
+        when 'not_used' then status = 'CONFIRMED' and not is_redeemed
+        else true
+      end
+    )
 )
 select
   currency,

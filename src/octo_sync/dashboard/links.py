@@ -28,10 +28,10 @@ def booking_page(row: Mapping[str, Any]) -> str:
     return f"booking?{urlencode({'find': found})}" if row.get("booking_key") or row.get("booking_uuid") else ""
 
 
-def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date, **more: date) -> str:
+def bookings_page(row: Mapping[str, Any], kind: str, first: date, last: date, /, **more: date | str) -> str:
     """The address of the list of the bookings behind a row: those of its channel, currency and product on these days.
 
-    `more` are the days of the kind `books`.
+    `more` are the days of the kind `books`, and `only`: which of them alone.
 
     '' where the row is of bookings without one of these: no list is of those alone.
     """

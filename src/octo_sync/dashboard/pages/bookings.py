@@ -1,5 +1,6 @@
 """Bookings: a list of those sold, cancelled or open-dated, and the form that finds a single one."""
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode
@@ -26,24 +27,42 @@ _KINDS = {
     "deferred": "sold by the last day, to travel later",
     "open": "open-dated",
 }
+_PAST = ("made", "lost", "cancelled")
+"""Without dates they are of the last seven days; the others of the next ones."""
+_ONLY = {
+    "full": "with a full refund",
+    "partial": "with a partial refund",
+    "none": "without a refund",
+    "not_stated": "that were cancelled and say nothing of a refund",
+    "no_net": "without a net price",
+    "no_retail": "without a retail price",
+    "not_used": "that are not used yet",
+}
 
 
 def build(source: Source, filters: Filters) -> View:
-    """The page; without dates what travels on the copy's today and the six days after.
+    """The page; without dates what travels on the copy's today and the six days after, or what happened in the last seven.
 
     Raises:
-        QueryError: There is no such kind, or no such day.
+        QueryError: There is no such kind, nothing that is `only`, or no such day.
     """
-    kind = filters.more.get("kind") or "sold"
-    if kind not in _KINDS:
-        raise QueryError(f"The field kind is {kind[:40]!r}; expected {', '.join(_KINDS)}.")
+    kind = _one_of("kind", _KINDS, filters) or "sold"
+    only = _one_of("only", _ONLY, filters)
     today = standing(source).today or date.min
-    first = filters.first or min(filters.last or today, today)
+    first = filters.first or min(filters.last or today, today) - (_AHEAD if kind in _PAST else 0) * DAY
     last = filters.last or first + _AHEAD * DAY
     chosen: dict[str, Any] = {"product": filters.product, "channel": filters.channel, "currency": filters.currency}
     by = day_of("by", filters.more.get("by", "")) or today - DAY
     since = day_of("since", filters.more.get("since", ""))
-    asked: dict[str, Any] = {"first": first, "last": last, "kind": kind, "by": by, "since": since, **chosen}
+    asked: dict[str, Any] = {
+        "first": first,
+        "last": last,
+        "kind": kind,
+        "by": by,
+        "since": since,
+        "alone": only,
+        **chosen,
+    }
     totals = source.rows("bookings_totals", **asked)
     rows = source.rows("bookings", **asked, most=_WHOLE if filters.whole else _MOST)
     number = sum(row["bookings"] for row in totals)
@@ -71,7 +90,7 @@ def build(source: Source, filters: Filters) -> View:
         Column("Status", "text", lambda row: status_text(row["status"])),
         Column("Travels", "date", "travel_date", none="open"),
         Column("Made", "date", "booking_date", none="unknown"),
-        *_when_cancelled(kind),
+        *_afterwards(kind),
         Column("Product", "text", "product_name"),
         Column("Channel", "text", "channel_name"),
         Column("Guests", "number", "pax_count", none="unknown"),
@@ -100,10 +119,22 @@ def build(source: Source, filters: Filters) -> View:
     ]
     return View(
         "Bookings",
-        lead[kind],
+        lead[kind] + (f" Only those {_ONLY[only]}." if only else ""),
         [Section("", [find]), Section("", items)],
-        Filters(first=first, last=last, **chosen, more={"kind": kind, **_days(kind, by, since)}),
+        Filters(
+            first=first,
+            last=last,
+            **chosen,
+            more={"kind": kind, **({"only": only} if only else {}), **_days(kind, by, since)},
+        ),
     )
+
+
+def _one_of(field: str, known: Mapping[str, str], filters: Filters) -> str | None:
+    value = filters.more.get(field) or None
+    if value not in (None, *known):
+        raise QueryError(f"The field {field} is {str(value)[:40]!r}; expected {', '.join(known)}.")
+    return value
 
 
 def _days(kind: str, by: date, since: date | None) -> dict[str, str]:
@@ -119,18 +150,27 @@ def _on_the_books(by: date, since: date | None, span: str) -> str:
     )
 
 
-def _when_cancelled(kind: str) -> list[Column]:
-    if kind in ("sold", "open"):
+def _afterwards(kind: str) -> list[Column]:
+    """What became of them, where the list has more than one answer."""
+    if kind == "sold":
         return []
+    if kind == "open":
+        return [Column("Used", "date", _used, none="not yet")]
     return [
         Column("Cancelled", "date", "cancelled_date"),
-        Column(
-            "Refund",
-            "text",
-            lambda row: row["cancellation_refund"] and status_text(row["cancellation_refund"]),
-            none="not stated",
-        ),
+        Column("Notice, days", "number", "notice_days"),
+        Column("Refund", "text", _refund),
     ]
+
+
+def _used(row: Mapping[str, Any]) -> date | str | None:
+    return row["redeemed_date"] or ("on an unknown day" if row["status"] == "REDEEMED" else None)
+
+
+def _refund(row: Mapping[str, Any]) -> str | None:
+    if row["status"] != "CANCELLED":
+        return None
+    return status_text(row["cancellation_refund"]) if row["cancellation_refund"] else "not stated"
 
 
 PAGE = Page(
@@ -139,5 +179,5 @@ PAGE = Page(
     order=17,
     build=build,
     shown=frozenset({"dates", "product", "channel", "currency"}),
-    fields=frozenset({"kind", "by", "since"}),
+    fields=frozenset({"kind", "only", "by", "since"}),
 )

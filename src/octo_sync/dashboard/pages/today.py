@@ -41,8 +41,11 @@ def build(source: Source, filters: Filters) -> View:
     holds = source.rows("today_holds", now=now, until=now + _HOLDS, product=product)
     changes = source.rows("today_changes", now=now, since=now - _SINCE[since][1], product=product)
     ahead = source.rows("today_ahead", now=now, product=product)
+    dates = {"first": now.date(), "last": now.date(), "by": now.date(), "since": None}
+    alone = {"product": product, "channel": None, "currency": None, "alone": "not_used"}
+    undated = sum(row["bookings"] for row in source.rows("bookings_totals", kind="open", **dates, **alone))
     choices = [(said, _at("changes", key, product), key == since) for key, (said, _) in _SINCE.items()]
-    tiles = _tiles(departures, holds, changes, ahead, since, product)
+    tiles = _tiles(departures, holds, changes, ahead, undated, since, product)
     days = [
         _day(
             n,
@@ -67,7 +70,7 @@ def build(source: Source, filters: Filters) -> View:
 
 
 def _tiles(
-    departures: _Rows, holds: _Rows, changes: _Rows, ahead: _Rows, since: str, product: str | None
+    departures: _Rows, holds: _Rows, changes: _Rows, ahead: _Rows, undated: int, since: str, product: str | None
 ) -> list[Tile]:
     kinds, states = Counter(row["kind"] for row in changes), Counter(row["state"] for row in ahead)
     soon = sum(row["is_soon"] for row in holds)
@@ -108,6 +111,13 @@ def _tiles(
             f"{states['weak']:,} others are less than 20 % full",
             href=_at("ahead", since, product),
             name="sold-out-ahead",
+        ),
+        Tile(
+            "Open-dated bookings",
+            wording.count(undated),
+            "not used yet; they may come any day",
+            href=f"bookings?{urlencode({'kind': 'open', 'only': 'not_used', **({'product': product} if product else {})})}",
+            name="open-dated",
         ),
     ]
 
@@ -291,21 +301,23 @@ def _before_and_now(row: Mapping[str, Any]) -> str:
 
 
 def _ahead(rows: _Rows) -> Section:
-    table = listed(
-        "Sold-out and weak departures of the next seven days",
-        rows,
-        Column("Start", "text", lambda row: start_text(row["local_start_at"])),
-        Column("Departure", "text", _named, href=departure_page),
-        Column("State", "text", "state"),
-        Column("Full", "share", "fill_rate", none="unknown"),
-        Column("Taken", "number", "taken", none="unknown"),
-        Column("Capacity", "number", "capacity", none="unknown"),
-        Column("Our guests", "number", "our_pax", none="unknown"),
-        empty="No departure of the next seven days is known to be sold out or less than 20 % full.",
-        most=_SHOWN,
-    )
+    tables = [
+        listed(
+            f"{state.capitalize()} departures of the next seven days",
+            [row for row in rows if row["state"] == state],
+            Column("Start", "text", lambda row: start_text(row["local_start_at"])),
+            Column("Departure", "text", _named, href=departure_page),
+            Column("Our guests", "number", "our_pax", none="unknown"),
+            Column("Taken", "number", "taken", none="unknown"),
+            Column("Capacity", "number", "capacity", none="unknown"),
+            Column("Full", "share", "fill_rate", none="unknown"),
+            empty=f"No departure of the next seven days is known to be {said}.",
+            most=_SHOWN,
+        )
+        for state, said in (("sold out", "sold out"), ("weak", "less than 20 % full"))
+    ]
     note = "After today. Weak: open and less than 20 % full, all sellers' sales counted."
-    return Section("Sold out and weak", [table], note, "ahead", "none")
+    return Section("Sold out and weak", tables, note, "ahead", "none")
 
 
 PAGE = Page("today", "Today", 15, build, frozenset({"product"}), fields=frozenset({"since"}))
