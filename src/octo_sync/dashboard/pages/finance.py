@@ -1,7 +1,8 @@
 """Finance: net payable, taxes, cancelled bookings and deferred revenue by month; currencies are never added up."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode
@@ -17,6 +18,8 @@ from octo_sync.flows import wording
 from octo_sync.flows.periods import CAUSES
 
 _ROWS = 200
+_Behind = Callable[[dict[str, Any]], str]
+"""The address of the bookings that a number of a row counts; '' of none."""
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -28,6 +31,11 @@ def build(source: Source, filters: Filters) -> View:
     asked: dict[str, Any] = {"first": first, "last": last, **only}
     net, refunds = source.rows("finance_net", **asked), source.rows("finance_refunds", **asked)
     undated = source.rows("finance_open", **asked)
+    channel = {"connection_id": filters.channel} if filters.channel else {}
+
+    def in_all(number: str, kind: str, **only: str) -> _Behind:
+        return lambda row: bookings_page({**row, **channel}, kind, first, last, **only) if row[number] else ""
+
     zones = sorted({row["business_time_zone"] or "UTC" for row in source.rows("sync_connections")})
     return View(
         "Finance",
@@ -38,12 +46,12 @@ def build(source: Source, filters: Filters) -> View:
         [
             Section(
                 "Net payable",
-                _net(net),
+                _net(net, in_all),
                 "The net price is what the seller owes the supplier; the margin, retail less net where both are known, is what "
                 "the seller keeps. Money kept on cancelled bookings is not in it; it is under Cancelled bookings."
                 + (" Open-dated bookings are not in it; they are below." if undated else ""),
             ),
-            *([Section("Open-dated bookings", [_undated(undated, filters, first, last)], _UNDATED)] if undated else []),
+            *([Section("Open-dated bookings", [_undated(undated, in_all)], _UNDATED)] if undated else []),
             Section(
                 "Taxes",
                 _taxes(source.rows("finance_taxes", **asked)),
@@ -79,7 +87,7 @@ def _all_of_it(row: dict[str, Any]) -> bool:
     return bool(row["is_complete"]) and not row["without_net"] and not row["without_retail"]
 
 
-def _net(rows: list[dict[str, Any]]) -> list[Table]:
+def _net(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Table]:
     each = listed(
         "Net payable to the supplier, by month of travel and channel",
         rows,
@@ -89,15 +97,17 @@ def _net(rows: list[dict[str, Any]]) -> list[Table]:
         Column("Retail with net price", "money", "retail_with_net", none="unknown"),
         Column("Margin", "money", "margin_amount", none="unknown"),
         Column("Retail", "money", "retail_amount", none="unknown"),
-        Column("Bookings", "number", "bookings", href=_bookings),
-        Column("Without net price", "number", "without_net"),
+        Column("Bookings", "number", "bookings", href=_behind("bookings", "sold", "travel_month")),
+        Column(
+            "Without net price", "number", "without_net", href=_behind("without_net", "sold", "travel_month", "no_net")
+        ),
         Column("Supplier", "text", "supplier_name"),
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", _all_of_it),
         empty="No sold booking travels in these months.",
         most=_ROWS,
     )
-    return [_in_all(rows), each] if rows else [each]
+    return [_in_all(rows, behind), each] if rows else [each]
 
 
 def _summed(rows: list[dict[str, Any]], by: Sequence[str], *names: str) -> list[dict[str, Any]]:
@@ -118,7 +128,7 @@ def _summed(rows: list[dict[str, Any]], by: Sequence[str], *names: str) -> list[
     ]
 
 
-def _in_all(rows: list[dict[str, Any]]) -> Table:
+def _in_all(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> Table:
     amounts = ("net_amount", "retail_with_net", "margin_amount", "retail_amount")
     return listed(
         "Net payable in all",
@@ -128,16 +138,23 @@ def _in_all(rows: list[dict[str, Any]]) -> Table:
         Column("Retail with net price", "money", "retail_with_net", none="unknown"),
         Column("Margin", "money", "margin_amount", none="unknown"),
         Column("Retail", "money", "retail_amount", none="unknown"),
-        Column("Bookings", "number", "bookings"),
-        Column("Without net price", "number", "without_net"),
+        Column("Bookings", "number", "bookings", href=behind("bookings", "sold")),
+        Column("Without net price", "number", "without_net", href=behind("without_net", "sold", only="no_net")),
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", _all_of_it),
     )
 
 
-def _bookings(row: dict[str, Any]) -> str:
-    """The bookings behind a row of a month of travel."""
-    return bookings_page(row, "sold", *month_days(row["travel_month"]))
+def _behind(number: str, kind: str, month: str, only: str = "") -> _Behind:
+    """Of a row of one month; bookings without a month are in no list."""
+
+    def address(row: dict[str, Any]) -> str:
+        if not row[number] or not row[month]:
+            return ""
+        first, last = month_days(row[month])
+        return bookings_page(row, kind, first, last, **({"only": only} if only else {}))
+
+    return address
 
 
 _UNDATED = (
@@ -146,21 +163,20 @@ _UNDATED = (
 )
 
 
-def _undated(rows: list[dict[str, Any]], filters: Filters, first: date, last: date) -> Table:
-    channel = {"connection_id": filters.channel} if filters.channel else {}
+def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> Table:
     return listed(
         "Open-dated bookings: used in these months, and not used yet",
         rows,
         Column("Currency", "text", "currency", none="no currency"),
-        Column("Sold", "number", "bookings", href=lambda row: bookings_page({**row, **channel}, "open", first, last)),
+        Column("Sold", "number", "bookings", href=behind("bookings", "open")),
         Column("Used in these months", "number", "used"),
         Column("Used: retail", "money", "used_retail", none="unknown"),
         Column("Used: net", "money", "used_net", none="unknown"),
-        Column("Not used yet", "number", "unused"),
+        Column("Not used yet", "number", "unused", href=behind("unused", "open", only="not_used")),
         Column("Not used: retail", "money", "unused_retail", none="unknown"),
         Column("Not used: net", "money", "unused_net", none="unknown"),
         Column("Used on an unknown day", "number", "used_some_day"),
-        Column("Without net price", "number", "without_net"),
+        Column("Without net price", "number", "without_net", href=behind("without_net", "open", only="no_net")),
     )
 
 
@@ -196,21 +212,36 @@ def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
 def _refunds(rows: list[dict[str, Any]]) -> list[Table]:
     figures = [
         Column("Refund due", "money", "refund_amount", none="unknown"),
-        Column("Full refunds", "number", "full_refunds"),
+        Column(
+            "Full refunds",
+            "number",
+            "full_refunds",
+            href=_behind("full_refunds", "cancelled", "cancelled_month", "full"),
+        ),
         Column("Without price", "number", "without_amount"),
-        Column("Partial refunds", "number", "partial_refunds"),
+        Column(
+            "Partial refunds",
+            "number",
+            "partial_refunds",
+            href=_behind("partial_refunds", "cancelled", "cancelled_month", "partial"),
+        ),
         Column("Partial, at most", "money", "partial_at_most", none="unknown"),
-        Column("No refund", "number", "no_refund"),
+        Column("No refund", "number", "no_refund", href=_behind("no_refund", "cancelled", "cancelled_month", "none")),
         Column("Kept: retail", "money", "kept_retail", none="unknown"),
         Column("Kept: net", "money", "kept_net", none="unknown"),
         Column("Kept, without net price", "number", "kept_without_net"),
-        Column("Not stated", "number", "refund_not_stated"),
+        Column(
+            "Not stated",
+            "number",
+            "refund_not_stated",
+            href=_behind("refund_not_stated", "cancelled", "cancelled_month", "not_stated"),
+        ),
     ]
     in_all = listed(
         "Cancelled bookings in all",
         _summed(rows, ["currency"], *(column.of for column in figures if isinstance(column.of, str)), "cancelled"),
         Column("Currency", "text", "currency", none="no currency"),
-        *figures,
+        *(replace(column, href=None) for column in figures),
         Column("Cancelled", "number", "cancelled"),
     )
     each = listed(
@@ -219,17 +250,11 @@ def _refunds(rows: list[dict[str, Any]]) -> list[Table]:
         Column("Cancelled in", "month", "cancelled_month", none="unknown"),
         Column("Channel", "text", "channel_name"),
         *figures,
-        Column("Cancelled", "number", "cancelled", href=_cancelled),
+        Column("Cancelled", "number", "cancelled", href=_behind("cancelled", "cancelled", "cancelled_month")),
         empty="No sold booking was cancelled in these months.",
         most=_ROWS,
     )
     return [in_all, each] if rows else [each]
-
-
-def _cancelled(row: dict[str, Any]) -> str:
-    """The bookings behind a row of a month of cancellation; those without one are in no list."""
-    month = row["cancelled_month"]
-    return bookings_page(row, "cancelled", *month_days(month)) if month else ""
 
 
 def _deferred(rows: list[dict[str, Any]], *, has_begun: bool) -> list[Table]:
