@@ -5,27 +5,34 @@
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 select
-  currency,
-  count(case when is_made then 1 end) as was_sold,
-  sum(case when is_made then retail_amount end) as sold_retail,
-  count(case when is_made and is_cancelled then 1 end) as cancelled,
-  sum(case when is_made and is_cancelled then retail_amount end) as cancelled_retail,
-  cast(sum(case when is_made and is_cancelled then retail_amount end) as double precision)
-    / nullif(sum(case when is_made then retail_amount end), 0) as cancelled_share,
-  count(case when is_left then 1 end) as left_bookings,
-  sum(case when is_left then retail_amount end) as left_retail
+  *,
+  cast(cancelled_retail as double precision) / nullif(sold_retail, 0) as cancelled_share
 from (
   select
     currency,
-    retail_amount,
-    is_cancelled,
-    coalesce(booking_date between cast($first as date) and cast($last as date), false) as is_made,
-    is_cancelled and coalesce(cancelled_date between cast($first as date) and cast($last as date), false) as is_left
-  from marts.fct_bookings
-  where was_sold
-    and (cast($product as text) is null or product_key = cast($product as text))
-    and (cast($channel as text) is null or connection_id = cast($channel as text))
-) as bookings
-where is_made or is_left
-group by currency
+    count(case when is_made then 1 end) as was_sold,
+    -- 0 where there are none; null where none of them has a price.
+    coalesce(sum(case when is_made then retail_amount end), case when count(case when is_made then 1 end) = 0 then 0 end)
+      as sold_retail,
+    count(case when is_lost then 1 end) as cancelled,
+    coalesce(sum(case when is_lost then retail_amount end), case when count(case when is_lost then 1 end) = 0 then 0 end)
+      as cancelled_retail,
+    count(case when is_left then 1 end) as left_bookings,
+    coalesce(sum(case when is_left then retail_amount end), case when count(case when is_left then 1 end) = 0 then 0 end)
+      as left_retail
+  from (
+    select
+      currency,
+      retail_amount,
+      coalesce(booking_date between cast($first as date) and cast($last as date), false) as is_made,
+      is_cancelled and coalesce(booking_date between cast($first as date) and cast($last as date), false) as is_lost,
+      is_cancelled and coalesce(cancelled_date between cast($first as date) and cast($last as date), false) as is_left
+    from marts.fct_bookings
+    where was_sold
+      and (cast($product as text) is null or product_key = cast($product as text))
+      and (cast($channel as text) is null or connection_id = cast($channel as text))
+  ) as bookings
+  where is_made or is_left
+  group by currency
+) as sums
 order by currency

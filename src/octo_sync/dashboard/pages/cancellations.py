@@ -81,12 +81,12 @@ def _money(rows: list[dict[str, Any]], behind: _Behind) -> Table:
         rows,
         Column("Currency", "text", "currency", none="no currency"),
         Column("Sold", "number", "was_sold", href=behind("made")),
-        Column("Retail sold", "money", "sold_retail"),
+        Column("Retail sold", "money", "sold_retail", none="unknown"),
         Column("Cancelled since", "number", "cancelled", href=behind("lost")),
-        Column("Retail cancelled since", "money", "cancelled_retail"),
+        Column("Retail cancelled since", "money", "cancelled_retail", none="unknown"),
         Column("Share of retail", "share", "cancelled_share"),
         Column("Cancelled in these days", "number", "left_bookings", href=behind("cancelled")),
-        Column("Retail cancelled in these days", "money", "left_retail"),
+        Column("Retail cancelled in these days", "money", "left_retail", none="unknown"),
         empty="No booking made or cancelled in this time was sold.",
     )
 
