@@ -3,6 +3,7 @@
 import datetime as dt
 import html
 import re
+from urllib.parse import urlencode
 
 import duckdb
 import pytest
@@ -253,6 +254,35 @@ async def test_the_code_on_a_ticket_finds_its_booking_and_the_next_one_is_asked_
     assert uuid in page
     assert code in [row[7] for row in table(page, "Tickets of this booking")]
     assert page.index('name="find" value=""') < page.index('class="facts"')
+
+
+async def test_a_departure_says_how_full_it_is_since_when_it_is_sold_out_and_what_became_of_its_bookings(
+    shown, variant
+):
+    sold_out = (
+        "select min(b.availability_id) from core.bookings b join core.availability a using (product_id, option_id, "
+    )
+    sold_out += "availability_id) where a.capacity = 40 and b.status = 'CONFIRMED' and a.local_date > date '2026-11-20'"
+    folder = variant(
+        "full",
+        f"update core.availability set status = 'SOLD_OUT', vacancies = 0 where availability_id = ({sold_out})",
+        "update core.availability set status = 'LIMITED', vacancies = 2 where capacity = 40 and vacancies > 0",
+    )
+    at = "select departure_key as key, travel_date as day from marts.fct_departures where capacity = 40 and travel_date > "
+    at += "date '2026-11-20' and is_sold_out = {} order by 1 limit 1"
+    (full,), (open_,) = (ask(folder, at.format(is_full)) for is_full in ("true", "false"))
+    ((seen,),) = ask(folder, "select sold_out_at_utc from marts.fct_sellouts where departure_key = $1", full[0])
+    page = await shown(folder).text(f"/departure?{urlencode(dict(zip(('key', 'day'), full, strict=True)))}")
+    assert f"State sold out since at least {wording.instant(seen)} Places 40 of 40 taken Time zone" in " ".join(
+        plain(page).split()
+    )
+    counted = [row[1] for row in table(page, "Bookings of this departure")]
+    sold = sum(status in ("confirmed", "redeemed", "noshow") for status in counted)
+    held, cancelled = counted.count("on hold") + counted.count("pending"), counted.count("cancelled")
+    assert f"{sold} sold, {held} on hold, {cancelled} cancelled" in page
+    assert sold > 0
+    page = await shown(folder).text(f"/departure?{urlencode(dict(zip(('key', 'day'), open_, strict=True)))}")
+    assert "State limited Places 38 of 40 taken, 2 free Time zone" in " ".join(plain(page).split())
 
 
 async def test_an_open_difference_leads_to_its_booking(shown, variant, published):

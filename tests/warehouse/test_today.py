@@ -402,10 +402,31 @@ def test_a_departure_has_all_its_bookings(engine, world):
             f"{b['connection']}|{b['booking_uuid']}": (b["status"], b["pax"], b["retail"], b["sold"])
             for b in by_key[key,]
         }
+        for row in found:
+            b = next(b for b in by_key[key,] if b["booking_uuid"] == row["booking_uuid"])
+            assert row["extras"] == told(extras_of(truth, b))
+            lapses = instant(b["raw"]["utc_expires_at"]) if b["status"] == "ON_HOLD" else None
+            assert (row["lapses_at_utc"], row["utc_redeemed_at"]) == (lapses, instant(b["raw"]["utc_redeemed_at"]))
         assert [row["is_sold"] for row in found] == sorted((row["is_sold"] for row in found), reverse=True)
         about = rows(engine, "departure", key=key, day=day)
         wanted = [offered[key]] if key in offered else []
-        assert [(row["vacancies"], row["status"]) for row in about] == [(d["vacancies"], d["status"]) for d in wanted]
+        names = ("vacancies", "status", "capacity", "taken")
+        assert [[row[name] for name in names] for row in about] == [[d[name] for name in names] for d in wanted]
+
+
+def test_a_departure_that_sold_out_once_says_since_when(engine, world):
+    key = next("|".join(d["slot"]) for d in world.now.departures if d["sold_out"] and d["travel_date"] > NOW.date())
+    day = next(d["travel_date"] for d in world.now.departures if "|".join(d["slot"]) == key)
+    product, option, availability = key.split("|")[1:]
+    of = f"product_id = '{product}' and option_id = '{option}' and availability_id = '{availability}'"
+    kept = engine.query(f"select connection_id, status, valid_from_utc from core.availability_history where {of}").rows
+    ((first,),) = engine.query(f"select min(first_seen_at_utc) from core.availability where {of}").rows
+    (row,) = rows(engine, "departure", key=key, day=day)
+    since = min((at for _, status, at in kept if status == "SOLD_OUT"), default=first)
+    assert (row["sold_out_at_utc"], row["was_on_sale"]) == (since, any(s != "SOLD_OUT" for _, s, _ in kept))
+    other = next(d for d in world.now.departures if d["status"] == "AVAILABLE" and d["travel_date"] > NOW.date())
+    (row,) = rows(engine, "departure", key="|".join(other["slot"]), day=other["travel_date"])
+    assert row["sold_out_at_utc"] is None
 
 
 @pytest.mark.parametrize("chosen", ["with extras and taxes", "held", "cancelled"])

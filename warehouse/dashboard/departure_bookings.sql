@@ -1,5 +1,5 @@
 -- name: departure_bookings
--- description: All bookings of one departure, the sold ones first; each once, through however many connections it is seen.
+-- description: All bookings of one departure with their tickets and extras, the sold ones first; each once, through however many connections it is seen.
 -- parameter: key: text: none: Its departure_key; of bookings without one the slot_key of today.
 -- parameter: day: date: today: Its day of travel.
 with seen as (
@@ -29,6 +29,29 @@ tickets as (
   select booking_key, string_agg(unit_type || ' ' || tickets, ', ' order by unit_type collate "C") as tickets
   from types
   group by booking_key
+),
+names as (
+  select connection_id, product_id, option_id, extra_id, min(coalesce(title, internal_name)) as extra_name
+  from core.extras
+  group by connection_id, product_id, option_id, extra_id
+),
+bought as (
+  select
+    b.booking_key,
+    coalesce(n.extra_name, nullif(x.extra_id, ''), 'without a name') as extra_name,
+    case when count(*) = count(x.quantity) then cast(cast(sum(x.quantity) as bigint) as text) else '?' end as quantity
+  from seen b
+  join core.booking_extra_items x on x.connection_id = b.connection_id and x.booking_uuid = b.booking_uuid
+  left join names n
+    on n.connection_id = b.connection_id and n.product_id = b.product_id and n.option_id = b.option_id
+    and n.extra_id = x.extra_id
+  where b.place = 1
+  group by 1, 2
+),
+extras as (
+  select booking_key, string_agg(extra_name || ' ' || quantity, ', ' order by extra_name collate "C") as extras
+  from bought
+  group by booking_key
 )
 select
   b.booking_key,
@@ -43,9 +66,13 @@ select
   b.is_sold,
   b.pax_count,
   t.tickets,
+  x.extras,
+  case when b.status = 'ON_HOLD' then b.utc_expires_at end as lapses_at_utc,
+  b.utc_redeemed_at,
   b.currency,
   b.retail_amount
 from seen b
 left join tickets t on t.booking_key = b.booking_key
+left join extras x on x.booking_key = b.booking_key
 where b.place = 1
 order by b.is_sold desc, b.status, b.supplier_reference, b.booking_key

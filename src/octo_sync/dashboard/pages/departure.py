@@ -1,5 +1,6 @@
 """A departure: what the service offers, and every booking of it. Reached from Today."""
 
+from collections import Counter
 from typing import Any
 
 from octo_sync.dashboard.filters import day_of
@@ -37,16 +38,29 @@ def _facts(offered: list[dict[str, Any]]) -> list[tuple[str, object]]:
     verified = wording.instant(row["verified_at_utc"]) if row["verified_at_utc"] else "never"
     return [
         back,
-        ("State", status_text(row["status"])),
-        ("Free places", free_text(row["status"], row["vacancies"], row["capacity"])),
+        ("State", _state(row)),
+        ("Places", _places(row)),
         ("Time zone", row["time_zone"] or wording.UNKNOWN),
         ("Departure verified", f"{verified}{'' if row['is_covered'] else ', incompletely'}"),
     ]
 
 
+def _state(row: dict[str, Any]) -> str:
+    if row["sold_out_at_utc"] is None:
+        return status_text(row["status"])
+    least = "" if row["was_on_sale"] else " at least"
+    return f"sold out since{least} {wording.instant(row['sold_out_at_utc'])}"
+
+
+def _places(row: dict[str, Any]) -> str:
+    """`38 of 40 taken, 2 free`."""
+    if row["taken"] is None:
+        return free_text(row["status"], row["vacancies"], row["capacity"])
+    free = f", {row['vacancies']:,} free" if row["vacancies"] else ""
+    return f"{row['taken']:,} of {row['capacity']:,} taken{free}"
+
+
 def _bookings(rows: list[dict[str, Any]]) -> Section:
-    sold = [row for row in rows if row["is_sold"]]
-    guests = None if any(row["pax_count"] is None for row in sold) else sum(row["pax_count"] for row in sold)
     table = listed(
         "Bookings of this departure",
         rows,
@@ -54,15 +68,24 @@ def _bookings(rows: list[dict[str, Any]]) -> Section:
         Column("Status", "text", lambda row: status_text(row["status"])),
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Tickets", "text", "tickets"),
+        Column("Extras", "text", "extras", none=""),
+        Column("Hold lapses", "instant", "lapses_at_utc", none=""),
+        Column("Used", "instant", "utc_redeemed_at", none=""),
         Column("Price", "money", "retail_amount"),
         Column("Channel", "text", "channel_name"),
         Column("Reseller's reference", "text", "reseller_reference"),
         empty="This copy has no booking of this departure.",
     )
-    note = (
-        f"{wording.plural(len(sold), 'sold booking')} with {wording.count(guests)} guests; all others are below them."
+    return Section("Bookings", [table], _counted(rows) if rows else "")
+
+
+def _counted(rows: list[dict[str, Any]]) -> str:
+    """`2 sold, 0 on hold, 2 cancelled`."""
+    kinds = {"ON_HOLD": "on hold", "PENDING": "on hold", "CANCELLED": "cancelled"}
+    of = Counter("sold" if row["is_sold"] else kinds.get(row["status"], "other") for row in rows)
+    return ", ".join(
+        f"{of[kind]:,} {kind}" for kind in ("sold", "on hold", "cancelled", "other") if of[kind] or kind != "other"
     )
-    return Section("Bookings", [table], note if rows else "")
 
 
 PAGE = Page("departure", "Departure", 16, build, fields=frozenset({"key", "day"}), under="today")
