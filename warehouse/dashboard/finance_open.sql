@@ -7,6 +7,7 @@
 with open_dated as (
   select
     b.*,
+    b.status = 'CONFIRMED' and not b.is_redeemed as is_unused,
     b.is_redeemed and coalesce(
       substr(cast(cast(b.utc_redeemed_at at time zone coalesce(c.business_time_zone, 'UTC') as date) as text), 1, 7)
         between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7),
@@ -29,10 +30,10 @@ select
   coalesce(sum(case when is_used then net_amount end), case when count(case when is_used then 1 end) = 0 then 0 end)
     as used_net,
   count(case when is_redeemed and utc_redeemed_at is null then 1 end) as used_some_day,
-  count(case when not is_redeemed then 1 end) as unused,
-  coalesce(sum(case when not is_redeemed then retail_amount end), case when count(case when not is_redeemed then 1 end) = 0 then 0 end)
+  count(case when is_unused then 1 end) as unused,
+  coalesce(sum(case when is_unused then retail_amount end), case when count(case when is_unused then 1 end) = 0 then 0 end)
     as unused_retail,
-  coalesce(sum(case when not is_redeemed then net_amount end), case when count(case when not is_redeemed then 1 end) = 0 then 0 end)
+  coalesce(sum(case when is_unused then net_amount end), case when count(case when is_unused then 1 end) = 0 then 0 end)
     as unused_net
 from open_dated
 group by currency
