@@ -332,7 +332,10 @@ async def test_the_tiles_say_what_plain_sql_on_the_core_tables_says(shown, publi
     )
     least, most = min(per_day)[0], max(per_day)[0]
     assert f'aria-label="The 30 days up to then: {least} to {most} a day"' in page
-    assert found["cancelled"] == (f"{gone / was * 100:.0f} %", f"since: {gone} of {was} bookings made in the last 30 days")
+    assert found["cancelled"] == (
+        f"{gone / was * 100:.0f} %",
+        f"since: {gone} of {was} bookings made in the last 30 days",
+    )
     assert found["lead-time"][0] == f"{lead:g} days"
     assert f"of {leads} bookings made in the last 30 days and still sold" in found["lead-time"][1]
     assert found["sold-out"][0] == str(out)
@@ -427,6 +430,14 @@ async def test_the_availability_tiles_and_next_sold_out_days_are_those_of_plain_
         for title, *numbers, sold_out, last in rows
     }
     assert {line[4] for line in health.values()} > {"none"}
+    product, closed = ask(
+        folder,
+        "select product_key, count(*) from marts.fct_departures where is_closed and is_followed and travel_date "
+        "between '2026-11-20' and cast('2026-11-20' as date) + 189 group by 1 order by 2 desc, 1 limit 1",
+    )[0]
+    (address,) = re.findall(rf'"\./(occupancy\?[^"]*product={re.escape(quote(product, safe=""))}#closed)"', page)
+    shut = await shown(folder).text(f"/{html.unescape(address).partition('#')[0]}")
+    assert len(table(shut, "Departures that are closed")) == closed > 0
 
 
 async def test_an_old_copy_speaks_of_its_own_yesterday_and_says_that_it_is_old(shown):

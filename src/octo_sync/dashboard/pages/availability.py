@@ -1,10 +1,14 @@
 """Availability health: what is wrong with the days ahead."""
 
+from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Any
+from urllib.parse import urlencode
 
 from octo_sync.dashboard import charts
 from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.links import departure_page, start_text
+from octo_sync.dashboard.pages.occupancy import MOST_DAYS
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
 from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
@@ -13,20 +17,34 @@ from octo_sync.flows import wording
 _DRAWN = 40
 _SOON = 30
 _FASTER = 50
+_Behind = Callable[[str], Callable[[Mapping[str, Any]], str]]
+"""A list of the page Occupancy → the address of those behind a row."""
 
 
 def build(source: Source, filters: Filters) -> View:
     """The page: from the copy's today on, as far as was loaded."""
     now = standing(source)
     rows = source.rows("availability", product=filters.product)
+    today = now.today or date.min
+    until = min(now.availability_to or today, today + DAY * (MOST_DAYS - 1))
+
+    def behind(place: str) -> Callable[[Mapping[str, Any]], str]:
+        """The departures behind a number of days."""
+
+        def of(row: Mapping[str, Any]) -> str:
+            chosen = {"first": today, "last": until, "product": row.get("product_key") or filters.product}
+            return f"occupancy?{urlencode({name: value for name, value in chosen.items() if value})}#{place}"
+
+        return of
+
     return View(
         "Availability health",
         "The days ahead of each product on sale, from the day of the last verification.",
         [
-            Section("", [Tiles(_tiles(rows))]),
+            Section("", [Tiles(_tiles(rows, behind))]),
             Section("", [_chart(rows)]),
             _faster(source.rows("availability_faster", product=filters.product)),
-            Section("Products", [_table(rows)], _loaded(now.availability_to)),
+            Section("Products", [_table(rows, behind)], _loaded(now.availability_to)),
         ],
         Filters(product=filters.product),
     )
@@ -62,7 +80,7 @@ def _loaded(until: object) -> str:
     return f"Availability was fetched up to {until}." if until else ""
 
 
-def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
+def _tiles(rows: list[dict[str, Any]], behind: _Behind) -> list[Tile]:
     days = sum(row["days"] for row in rows)
     soon = [
         row
@@ -70,15 +88,19 @@ def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
         if row["last_day_loaded"] is None or row["last_day_loaded"] < row["as_of_date"] + DAY * _SOON
     ]
     return [
-        Tile(
-            "Sold-out days", wording.count(sum(r["sold_out_days"] for r in rows)), _of_days(days), name="sold-out-days"
-        ),
-        Tile("Closed days", wording.count(sum(r["closed_days"] for r in rows)), _of_days(days), name="closed-days"),
-        Tile(
-            "Weak days",
-            wording.count(sum(r["weak_days"] for r in rows)),
-            f"less than 20 % full, {_of_days(days)}",
-            name="weak-days",
+        *(
+            Tile(
+                label,
+                wording.count(sum(row[f"{of}_days"] for row in rows)),
+                f"{what}of {days:,} days on which a product has departures",
+                href=behind(place)({}),
+                name=label.lower().replace(" ", "-"),
+            )
+            for label, of, place, what in (
+                ("Sold-out days", "sold_out", "full", ""),
+                ("Closed days", "closed", "closed", ""),
+                ("Weak days", "weak", "weak", "less than 20 % full, "),
+            )
         ),
         Tile(
             f"Without departures {_SOON} days from now",
@@ -88,10 +110,6 @@ def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
             name="ending-soon",
         ),
     ]
-
-
-def _of_days(days: int) -> str:
-    return f"of {days:,} days on which a product has departures"
 
 
 def _chart(rows: list[dict[str, Any]]) -> Chart:
@@ -135,15 +153,15 @@ def _other_days(row: dict[str, Any]) -> int:
     return int(row["days"] - row["sold_out_days"] - row["closed_days"] - row["weak_days"])
 
 
-def _table(rows: list[dict[str, Any]]) -> Table:
+def _table(rows: list[dict[str, Any]], behind: _Behind) -> Table:
     return listed(
         "Health of each product's availability",
         rows,
         Column("Product", "text", "product_name"),
         Column("Days", "number", "days"),
-        Column("Sold out", "number", "sold_out_days"),
-        Column("Closed", "number", "closed_days"),
-        Column("Weak", "number", "weak_days"),
+        Column("Sold out", "number", "sold_out_days", href=behind("full")),
+        Column("Closed", "number", "closed_days", href=behind("closed")),
+        Column("Weak", "number", "weak_days", href=behind("weak")),
         Column("Next sold-out day", "date", "next_sold_out_day", none="none"),
         Column("Last departure", "date", "last_day_loaded", none="none"),
         Column("Fetched up to", "date", "covered_to", none="never"),

@@ -14,7 +14,7 @@ from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
 _Rows = list[dict[str, Any]]
-_DAYS, _MOST = 42, 190
+_DAYS, MOST_DAYS = 42, 190
 _ROWS, _WHOLE = 200, 100_000
 """Departures of a list on the page at most, and in its file."""
 
@@ -24,8 +24,8 @@ def build(source: Source, filters: Filters) -> View:
     today = standing(source).today or date.min
     first = filters.first or (filters.last - DAY * (_DAYS - 1) if filters.last else today)
     last = filters.last or first + DAY * (_DAYS - 1)
-    if (last - first).days >= _MOST:
-        raise QueryError(f"{first} to {last} are more than {_MOST} days, too many for a map; choose fewer.")
+    if (last - first).days >= MOST_DAYS:
+        raise QueryError(f"{first} to {last} are more than {MOST_DAYS} days, too many for a map; choose fewer.")
     asked = {"first": first, "last": last, "product": filters.product}
     days, products = source.rows("occupancy_days", **asked), source.rows("occupancy_products", **asked)
     departures = source.rows("occupancy_departures", **asked, most=_WHOLE if filters.whole else _ROWS)
