@@ -89,6 +89,13 @@ async def test_who_is_on_hold_is_told_apart_by_kind(shown, variant):
         assert sum(counted) == int(row[5])
 
 
+async def test_guests_of_whom_nobody_says_what_they_are_are_on_paper_too(shown, variant):
+    folder = variant("no-tickets", "delete from core.booking_unit_items", remake=True)
+    sheet = table(await shown(folder).text("/today"), "Departures today")
+    assert {row[6] for row in sheet if row[8] != "0"} == {"unknown"}
+    assert {row[6] for row in sheet if row[8] == row[5] == "0"} == {""}
+
+
 async def test_two_clicks_lead_from_today_to_a_booking_and_two_back(shown, published):
     dashboard = shown()
     today = await dashboard.text("/today")

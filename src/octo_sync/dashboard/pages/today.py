@@ -93,7 +93,7 @@ def _tiles(
         Tile(
             "Holds",
             wording.count(len(holds)),
-            f"{soon:,} lapse in the next 24 hours; others travel by tomorrow",
+            f"{soon:,} lapse in the next 24 hours, {len(holds) - soon:,} travel by tomorrow",
             "mark" if soon else "",
             href=_at("holds", since, product),
             name="holds",
@@ -158,7 +158,7 @@ def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
             Column("Taken", "number", "taken", none="unknown"),
             Column("Free", "number", _free),
             Column("On hold", "number", "on_hold", none="unknown", href=_there("on_hold")),
-            Column("Our guests by kind", "text", _by_kind),
+            Column("By kind", "text", _by_kind),
             Column("Extras", "text", "extras", none=""),
             Column("Our bookings", "number", "bookings", href=_there("bookings")),
             empty=f"No departure and no booking is known for {name.lower()}.",
@@ -169,7 +169,7 @@ def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
         title,
         items,
         "Our guests and those on hold are of the bookings in this copy; pending bookings count as on hold. Taken and free "
-        "are what the service says: they count all sellers' sales.",
+        "are what the service says: they count all sellers' sales. Print leaves out departures without our guests and holds.",
         name.lower(),
         "sheet",
     )
@@ -192,6 +192,9 @@ def _there(number: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _by_kind(row: Mapping[str, Any]) -> str:
+    """Of the guests, and of those on hold apart; '' where there is nobody, and print leaves the row out."""
+    if not (row["guests"] or row["held_guests"]) and (row["bookings"] or row["on_hold"] != 0):
+        return wording.UNKNOWN
     held = row["held_guests"] and f"on hold: {row['held_guests']}"
     return f"{row['guests']} ({held})" if row["guests"] and held else row["guests"] or held or ""
 
