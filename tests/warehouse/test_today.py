@@ -220,7 +220,7 @@ def test_holds_that_lapse_soon_or_travel_soon_come_with_the_next_one_first(engin
         assert row["lapses_at"] == at.replace(tzinfo=None)
         assert row["slot_key"] == key_of(b)
         starts = b["start"].replace(tzinfo=ZoneInfo(b["raw"]["time_zone"]))
-        assert row["is_late"] is (row["utc_expires_at"] > starts)
+        assert row["is_late"] is (row["utc_expires_at"] > starts + (DAY if b["whole_day"] else 0 * DAY))
     assert {row["is_late"] for row in found} == {False, True}
 
 

@@ -17,7 +17,10 @@ select
   utc_expires_at at time zone coalesce(time_zone, 'UTC') as lapses_at,
   utc_expires_at,
   coalesce(utc_expires_at <= cast($until as timestamptz), false) as is_soon,
-  coalesce(utc_expires_at > utc_start_at, false) as is_late,
+  -- What has no time of its own is there until the day is over.
+  coalesce(
+    utc_expires_at > utc_start_at + case when local_start_at = travel_date then interval '1 day' else interval '0 days' end, false
+  ) as is_late,
   pax_count
 from (
   select
