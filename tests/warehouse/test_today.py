@@ -224,6 +224,21 @@ def test_holds_that_lapse_soon_or_travel_soon_come_with_the_next_one_first(engin
     assert {row["is_late"] for row in found} == {False, True}
 
 
+def test_a_hold_of_a_whole_day_is_late_when_the_day_is_over(engine, world):
+    b = next(
+        b for b in world.now.bookings if b["whole_day"] and b["travel_date"] and b["travel_date"] > NOW.date() + DAY
+    )
+    raw, of = b["raw"], f"where booking_uuid = '{b['booking_uuid']}'"
+    told = f"update core.bookings set status = '{{}}', utc_expires_at = {{}} {of}"
+    was = raw["utc_expires_at"] and f"'{raw['utc_expires_at']}'"
+    starts = b["start"].replace(tzinfo=ZoneInfo(raw["time_zone"]))
+    for hours in (12, 36):
+        at = starts + dt.timedelta(hours=hours)
+        with planted(engine, told.format("ON_HOLD", f"'{at.isoformat()}'"), told.format(b["status"], was or "null")):
+            found = rows(engine, "today_holds", now=NOW, until=at)
+        assert [row["is_late"] for row in found if b["booking_uuid"] in row["booking_key"]] == [hours > 24]
+
+
 def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, world):
     before = {b["booking_uuid"]: b for b in world.before.bookings}
     told_of = ("status", "travel_date", "retail", "net", "pax", "product_name", "option_name")
