@@ -209,6 +209,49 @@ async def test_a_stop_finishes_the_landing_in_hand(project, service, monkeypatch
     assert (row.landed_seq, row.dirty) == (number, False)
 
 
+async def test_who_is_cancelled_while_it_gives_up_still_waits_for_the_landing(project, service, monkeypatch):
+    """As a worker whose server is gone: its own loop fails, and what watches beside it fails too and cancels it."""
+    await project.sync()
+    uuid = service.state()["bookings"][0]["uuid"]
+    service.change(uuid, supplier_reference="IN HAND", silent=True)
+    abandon, landing, may_land, stopping = Worker._abandon, asyncio.Event(), threading.Event(), asyncio.Event()
+
+    async def told_abandon(self):
+        stopping.set()
+        await abandon(self)
+
+    async def broken():
+        raise JournalError("It cannot be reached.")
+
+    async with project.opened() as opened:
+        worker, loop, warehouse = Worker(opened.ports), asyncio.get_running_loop(), opened.ports.warehouse
+        land = warehouse.land
+
+        def slowly(batch):
+            loop.call_soon_threadsafe(landing.set)
+            assert may_land.wait(20)
+            return land(batch)
+
+        monkeypatch.setattr(warehouse, "land", slowly)
+        monkeypatch.setattr(Worker, "_abandon", told_abandon)
+        opened.ports.journal.subjects.mark([booking(uuid)], Source.NOTIFICATION)
+        drained = asyncio.create_task(worker.drain())
+        try:
+            async with asyncio.timeout(60):
+                await landing.wait()
+                monkeypatch.setattr(worker, "_wait", broken)
+                worker._wake.set()
+                await stopping.wait()
+            drained.cancel()
+            await asyncio.wait([drained], timeout=0.1)
+            assert not drained.done()
+        finally:
+            may_land.set()
+            await asyncio.wait([drained])
+        assert drained.cancelled()
+    assert project.query("select supplier_reference from core.bookings where booking_uuid = $1", uuid) == [("IN HAND",)]
+
+
 async def test_a_mistake_of_ours_that_ends_it_is_a_failed_run(project, monkeypatch):
     monkeypatch.setattr(os, "umask", lambda _: 0o022)
 

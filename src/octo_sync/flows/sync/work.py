@@ -7,7 +7,7 @@ Longer than most modules, because claims, fetches and landings of one loop share
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from math import inf
@@ -133,7 +133,7 @@ class Worker:
                     self._paces.note(self.kinds, at_once=True)
                     return self._throttle.first(asyncio.get_running_loop().time())
         finally:
-            await self._abandon()
+            await _to_its_end(self._abandon())
 
     async def _do_meanwhile(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -401,3 +401,16 @@ class Worker:
             await asyncio.wait([self.lander.landing])
             if (error := self.lander.landing.exception()) is not None:
                 log.warning("action=land_failed run=%s error=%s", self.ports.run_id, type(error).__name__)
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Await it, also where we are cancelled meanwhile; then that is raised."""
+    task, cancelled = asyncio.create_task(work), None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled

@@ -1,0 +1,147 @@
+"""Three receivers and four workers on PostgreSQL while all of it fails: in the end nothing that was acknowledged is lost, and
+the copy is equal to the service.
+
+Two workers are killed, one stands still until its connections are taken from it and then goes on, a receiver is killed, the
+server is killed and started again, and a tenth of the service's answers are errors.
+"""
+
+import contextlib
+import random
+import socket
+import threading
+import time
+
+import pytest
+from tests.faults.serving import SLACK, TOKEN, Pourer, Program, Sandbox, free_port, go_on, notifications, stop, until
+from tests.faults.workers import Workers
+
+CONNECTIONS, STEPS, AT_ONCE, DELIVERIES = 16, 20, 10, 1500
+KINDS = ["note", "redeem", "decide", "closeout", "capacity", "product"]
+"""Changes that are told in full; of a booking, to the token that made it."""
+FAULTS = (
+    {"fault": "status_5xx", "share": 0.06},
+    {"fault": "reset", "share": 0.02},
+    {"fault": "truncated", "share": 0.02},
+    {"fault": "delivery_doubled", "share": 0.2},
+    {"fault": "delivery_reordered", "share": 0.3, "seconds": 1},
+)
+
+
+class Balancer(threading.Thread):
+    """Hands each connection to one receiver after the other; one that does not take it is passed over."""
+
+    def __init__(self, port, ports):
+        super().__init__(daemon=True)
+        self._ports, self._turn = ports, 0
+        self._socket = socket.create_server(("127.0.0.1", port))
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._socket.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        with client:
+            for _ in self._ports:
+                self._turn += 1
+                with contextlib.suppress(OSError):
+                    place = "127.0.0.1", self._ports[self._turn % len(self._ports)]
+                    with socket.create_connection(place, timeout=1) as server:
+                        server.settimeout(None)
+                        back = threading.Thread(target=_carry, args=(server, client), daemon=True)
+                        back.start()
+                        _carry(client, server)
+                        back.join(10 * SLACK)
+                        return
+
+    def close(self):
+        self._socket.close()
+
+
+def _carry(source, target):
+    with contextlib.suppress(OSError):
+        while got := source.recv(65536):
+            target.sendall(got)
+    for each in (source, target):
+        with contextlib.suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+
+
+class Fleet(Workers):
+    """The same with webhooks, which come by way of the balancer."""
+
+    def __init__(self, directory, sandbox, address):
+        super().__init__(directory, sandbox, address, names=[f"shop{n}" for n in range(CONNECTIONS)], concurrency=2)
+        self.port = free_port()
+        file = directory / "pipeline.toml"
+        file.write_text(
+            file.read_text().replace('confirm_after = ["0.5s"]', 'confirm_after = ["0.5s", "2s"]')
+            + f'[webhooks]\nurl = "http://127.0.0.1:{self.port}"\n'
+        )
+
+    def receiver(self, port):
+        log = self.directory / f"receiver-{port}.log"
+        bind = {"OCTO_SYNC_WEBHOOKS__BIND": f"127.0.0.1:{port}"}
+        return Program("serve", "-p", "pipeline.toml", "--only", "receiver", cwd=self.directory, log=log, env=bind)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.deep(60)) for seed in range(20)])
+def test_nothing_acknowledged_is_lost_and_the_copy_ends_equal(seed, tmp_path, postgres_server, postgres_database):
+    chance = random.Random(f"fleet/{seed}")
+    events = ["kill", "kill", "still", "receiver", "server"]
+    moments = dict(
+        zip(sorted(chance.sample(range(2, STEPS), len(events))), chance.sample(events, len(events)), strict=True)
+    )
+    with contextlib.ExitStack() as stack:
+        more = ["--frozen", "--seed", seed]
+        sandbox = stack.enter_context(Sandbox(tmp_path / "s", bookings=60, products=2, days=30, more=more))
+        fleet = Fleet(tmp_path / "copy", sandbox, postgres_database)
+        ports = [free_port() for _ in range(3)]
+        balancer = stack.enter_context(contextlib.closing(Balancer(fleet.port, ports)))
+        balancer.start()
+        receivers = [stack.enter_context(fleet.receiver(port)) for port in ports]
+        for port in ports:
+            until(lambda port=port: fleet.is_ready(port), 30, fleet.said)
+        workers = [stack.enter_context(fleet.worker()) for _ in range(4)]
+        until(lambda: len(set(fleet.owners().values())) > 1, 30, fleet.said)
+        fleet.until_clean()
+        secret = fleet.secret()
+        sandbox.faults(*FAULTS)
+        bodies = notifications(sandbox.state())
+        pourers = [Pourer(fleet, secret, bodies, f"{seed}/{n}", f"{seed}/{n}", pause=0.005) for n in range(2)]
+        for pourer in pourers:
+            pourer.start()
+        stood = None
+        for step in range(STEPS):
+            asked = {"changes": AT_ONCE, "seed": f"fleet/{seed}/{step}", "kinds": KINDS, "token": TOKEN}
+            assert len(sandbox.control("POST", "/traffic", asked)["changes"]) == AT_ONCE
+            match moments.get(step):
+                case "kill":
+                    workers.pop(chance.randrange(len(workers))).kill()
+                case "still":
+                    stood = workers.pop(chance.randrange(len(workers)))
+                    stop(stood.pid)
+                case "receiver":
+                    receivers.pop(chance.randrange(len(receivers))).kill()
+                case "server":
+                    postgres_server.stop(immediately=True)
+                    postgres_server.start()
+            time.sleep(0.3)
+        until(lambda: stood.pid not in fleet.owners().values(), 60, fleet.said)
+        go_on(stood.pid)
+        until(lambda: sum(len(p.acknowledged) for p in pourers) >= DELIVERIES, 60, "deliveries")
+        acknowledged = {body for pourer in pourers for body in pourer.end()}
+        sandbox.faults()
+        until(lambda: sandbox.deliveries()["idle"], 60, "deliveries of the service")
+        fleet.until_clean()
+        assert fleet.kept(acknowledged) == dict.fromkeys(acknowledged, 1)
+        told = sandbox.acknowledged()
+        assert fleet.kept(told).keys() >= told.keys()
+        for process in (*workers, stood, *receivers):
+            assert process.code is None, process.said()[-2000:]
+        assert fleet.runs()["killed"] >= 1
+        for process in (*workers, stood):
+            assert process.terminate()[0] == 143
+        code, said = fleet.run("verify", "--live")
+        assert code == 0, f"{said}\n{fleet.said()}"
