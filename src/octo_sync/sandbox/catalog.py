@@ -44,7 +44,9 @@ def build(config: SandboxConfig) -> list[Product]:
 def _at_home(theme: Theme) -> Theme:
     """A smaller one in the city of the first; only what has no net price is still paid in its own currency."""
     home = THEMES[0]
-    theme = dataclasses.replace(theme, capacity=max(_SMALLEST, theme.capacity // 3), room=theme.room // 3)
+    theme = dataclasses.replace(
+        theme, start_times=theme.start_times[::2], capacity=max(_SMALLEST, theme.capacity // 3), room=theme.room // 3
+    )
     if theme.city == home.city:
         return theme
     moved = dataclasses.replace(

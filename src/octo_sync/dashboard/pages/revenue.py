@@ -42,8 +42,8 @@ def build(source: Source, filters: Filters) -> View:
                 "Per guest and per seat offered",
                 [_per_seat(source, first, last, filters)],
                 "Of months that have begun. Guests are of the whole month; seats are of the days from which they are known: "
-                "our retail price on them, by all places of open departures with a known capacity, whoever sold them. Departures "
-                "are known from the first pull on.",
+                "our retail price on them, by all places of open departures with a known capacity, whoever sold them. "
+                "Departures are known from the first pull on.",
             ),
         ],
         Filters(first=first, last=last, **chosen),
