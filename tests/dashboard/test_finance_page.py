@@ -155,6 +155,20 @@ async def test_a_refund_of_nothing_is_0_in_its_currency_and_one_without_a_price_
     assert {row[2] for row in table(await shown(folder).text(f"/finance?{MONTHS}"), REFUNDS)} == {"unknown"}
 
 
+async def test_what_is_kept_in_all_is_unknown_where_the_only_kept_booking_has_no_price(shown, variant):
+    """All other months and channels of the currency keep nothing, which is 0 and not the sum."""
+    of = "where was_sold and is_cancelled and currency = 'EUR' and cancelled_date between '2026-08-01' and '2026-11-30'"
+    folder = variant(
+        "kept-one",
+        "update core.bookings set cancellation_refund = 'FULL'",
+        "update core.bookings set cancellation_refund = 'NONE', net_amount = null where booking_uuid = "
+        f"(select min(booking_uuid) from marts.fct_bookings {of})",
+    )
+    page = await shown(folder).text(f"/finance?currency=EUR&{MONTHS}")
+    assert "0.00 EUR" in {row[8] for row in table(page, REFUNDS)}
+    assert [row[8] for row in table(page, "Cancelled bookings in all")] == ["unknown"]
+
+
 async def test_deferred_revenue_in_all_is_that_of_all_channels_at_each_months_end(shown, published):
     page = await shown().text(f"/finance?{MONTHS}")
     found = ask(

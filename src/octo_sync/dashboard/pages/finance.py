@@ -111,14 +111,17 @@ def _net(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> list[Tab
 
 
 def _summed(rows: list[dict[str, Any]], by: Sequence[str], *names: str) -> list[dict[str, Any]]:
-    """All months and channels together, in order of what they are counted by; an amount that no booking has adds nothing."""
+    """All months and channels together, in order of what they are counted by.
+
+    An amount that is not known adds nothing; where all others are 0, nothing is known.
+    """
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         groups[tuple(row[name] for name in by)].append(row)
 
     def summed(of: list[dict[str, Any]], name: str) -> Any:  # noqa: ANN401 - an amount or a number
         known = [row[name] for row in of if row[name] is not None]
-        return sum(known) if known else None
+        return sum(known) if len(known) == len(of) or any(known) else None
 
     return [
         dict(zip(by, group, strict=True))
