@@ -2,6 +2,7 @@
 
 import datetime as dt
 import statistics
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -19,7 +20,7 @@ BACK = 340
 ALL = {"first": TODAY - 900 * DAY, "last": TODAY + 900 * DAY}
 ANY = {"product": None, "channel": None}
 AGO = {"pax": 0, "pax_1_day_ago": 1, "pax_7_days_ago": 7, "pax_30_days_ago": 30, "pax_35_days_ago": 35}
-AMOUNTS = {"retail_amount": 0, "amount_1_day_ago": 1, "amount_7_days_ago": 7, "amount_30_days_ago": 30}
+AMOUNTS = {"retail_amount": 0} | {f"amount_{days}_day{'s' * (days > 1)}_ago": days for days in (1, 7, 30, 35)}
 
 
 @pytest.fixture
@@ -109,7 +110,10 @@ def test_the_mart_is_what_was_on_the_books_then_and_a_year_before(engine, world,
         assert {n: row[n] for n in AGO} == {n: people(there(key, day - days * DAY)) for n, days in AGO.items()}, key
         wanted = {n: people(there(key, day - days * DAY), "retail") for n, days in AMOUNTS.items()}
         assert {n: row[n] for n in AMOUNTS} == wanted, key
-        assert row["last_year_pax_7_days_before"] == people(there(key, year_ago - 7 * DAY, 1))
+        for days in (7, 30):
+            before = there(key, year_ago - days * DAY, 1)
+            assert row[f"last_year_pax_{days}_days_before"] == people(before)
+            assert row[f"last_year_amount_{days}_days_before"] == people(before, "retail")
         assert (row["last_year_pax"], row["last_year_amount"]) == (people(then), people(then, "retail"))
         assert (row["last_year_final_pax"], row["last_year_final_amount"]) == (people(final), people(final, "retail"))
         counted = {b["booking_uuid"]: b for b in (*now_there, *then, *final)}
@@ -128,6 +132,10 @@ def summed(rows, name):
 def less(rows, now, then, parts=1):
     new, old = summed(rows, now), summed(rows, then)
     return None if new is None or old is None else (new - old) / parts
+
+
+def a_quarter(amount):
+    return None if amount is None else (amount / 4).quantize(Decimal("0.0001"), ROUND_HALF_UP)
 
 
 def known(rows, name):
@@ -187,6 +195,7 @@ def test_the_page_adds_what_travels_in_a_month(engine, name, by):
             "usual_week": less(of, "pax_7_days_ago", "pax_35_days_ago", 4),
             "last_year": summed(of, "last_year_pax"),
             "last_year_week": less(of, "last_year_pax", "last_year_pax_7_days_before"),
+            "last_year_30_days": less(of, "last_year_pax", "last_year_pax_30_days_before"),
             "last_year_final": summed(of, "last_year_final_pax"),
             "is_complete": all(line["is_complete"] for line in of),
             "is_last_year_complete": all(line["is_last_year_complete"] for line in of),
@@ -211,7 +220,10 @@ def test_the_page_adds_amounts_of_one_currency(engine):
             "last_day": less(of, "retail_amount", "amount_1_day_ago"),
             "last_week": less(of, "retail_amount", "amount_7_days_ago"),
             "last_30_days": less(of, "retail_amount", "amount_30_days_ago"),
+            "usual_week": a_quarter(less(of, "amount_7_days_ago", "amount_35_days_ago")),
             "last_year": summed(of, "last_year_amount"),
+            "last_year_week": less(of, "last_year_amount", "last_year_amount_7_days_before"),
+            "last_year_30_days": less(of, "last_year_amount", "last_year_amount_30_days_before"),
             "last_year_final": summed(of, "last_year_final_amount"),
             "is_complete": all(line["is_complete"] for line in of),
             "is_last_year_complete": all(line["is_last_year_complete"] for line in of),
@@ -238,6 +250,7 @@ def test_the_page_parts_it_by_product_and_channel(engine):
             "usual_week": less(of, "pax_7_days_ago", "pax_35_days_ago", 4),
             "last_year": summed(of, "last_year_pax"),
             "last_year_week": less(of, "last_year_pax", "last_year_pax_7_days_before"),
+            "last_year_30_days": less(of, "last_year_pax", "last_year_pax_30_days_before"),
             "last_year_final": summed(of, "last_year_final_pax"),
             "is_complete": all(line["is_complete"] for line in of),
             "is_last_year_complete": all(line["is_last_year_complete"] for line in of),

@@ -13,7 +13,13 @@ select
   case when count(*) = count(retail_amount - amount_1_day_ago) then sum(retail_amount - amount_1_day_ago) end as last_day,
   case when count(*) = count(retail_amount - amount_7_days_ago) then sum(retail_amount - amount_7_days_ago) end as last_week,
   case when count(*) = count(retail_amount - amount_30_days_ago) then sum(retail_amount - amount_30_days_ago) end as last_30_days,
+  case when count(*) = count(amount_7_days_ago - amount_35_days_ago)
+    then cast(sum(amount_7_days_ago - amount_35_days_ago) / 4 as numeric(38, 4)) end as usual_week,
   case when count(*) = count(last_year_amount) then sum(last_year_amount) end as last_year,
+  case when count(*) = count(last_year_amount - last_year_amount_7_days_before)
+    then sum(last_year_amount - last_year_amount_7_days_before) end as last_year_week,
+  case when count(*) = count(last_year_amount - last_year_amount_30_days_before)
+    then sum(last_year_amount - last_year_amount_30_days_before) end as last_year_30_days,
   case when count(*) = count(last_year_final_amount) then sum(last_year_final_amount) end as last_year_final,
   min(case when is_complete then 1 else 0 end) = 1 as is_complete,
   min(case when is_last_year_complete then 1 else 0 end) = 1 as is_last_year_complete

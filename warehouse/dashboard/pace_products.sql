@@ -19,6 +19,8 @@ select
   case when count(*) = count(last_year_pax) then cast(sum(last_year_pax) as bigint) end as last_year,
   case when count(*) = count(last_year_pax - last_year_pax_7_days_before)
     then cast(sum(last_year_pax - last_year_pax_7_days_before) as bigint) end as last_year_week,
+  case when count(*) = count(last_year_pax - last_year_pax_30_days_before)
+    then cast(sum(last_year_pax - last_year_pax_30_days_before) as bigint) end as last_year_30_days,
   case when count(*) = count(last_year_final_pax) then cast(sum(last_year_final_pax) as bigint) end as last_year_final,
   min(case when is_complete then 1 else 0 end) = 1 as is_complete,
   min(case when is_last_year_complete then 1 else 0 end) = 1 as is_last_year_complete

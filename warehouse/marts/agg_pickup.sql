@@ -17,9 +17,13 @@
 -- column: amount_1_day_ago: Retail amount on the books one day before.
 -- column: amount_7_days_ago: Retail amount on the books seven days before.
 -- column: amount_30_days_ago: Retail amount on the books thirty days before.
+-- column: amount_35_days_ago: Retail amount on the books thirty-five days before.
 -- column: last_year_pax: Guests that the month a year earlier had on the books a year before as_of_date.
 -- column: last_year_pax_7_days_before: Guests that it had seven days before that: last_year_pax minus it is the same week's pick-up.
+-- column: last_year_pax_30_days_before: Guests that it had thirty days before that.
 -- column: last_year_amount: Retail amount that it had then.
+-- column: last_year_amount_7_days_before: Retail amount that it had seven days before that.
+-- column: last_year_amount_30_days_before: Retail amount that it had thirty days before that.
 -- column: last_year_final_pax: Guests that it has in the end, by as_of_date.
 -- column: last_year_final_amount: Retail amount that it has in the end, by as_of_date.
 -- column: is_complete: Whether all bookings of the month are known, as booking_months says.
@@ -57,6 +61,7 @@ counted as (
     first_day <= as_of_date - 35 and gone_day > as_of_date - 35 as was_35,
     false as was_last_year,
     false as was_last_year_7,
+    false as was_last_year_30,
     false as is_last_year
   from sold
   union all
@@ -66,6 +71,7 @@ counted as (
     retail_amount, false, false, false, false, false,
     first_day <= year_ago and gone_day > year_ago,
     first_day <= year_ago - 7 and gone_day > year_ago - 7,
+    first_day <= year_ago - 30 and gone_day > year_ago - 30,
     first_day <= as_of_date and gone_day > as_of_date
   from sold
 ),
@@ -90,12 +96,19 @@ months as (
     case when count(*) filter (where was_1) = 0 then 0 else sum(retail_amount) filter (where was_1) end as amount_1_day_ago,
     case when count(*) filter (where was_7) = 0 then 0 else sum(retail_amount) filter (where was_7) end as amount_7_days_ago,
     case when count(*) filter (where was_30) = 0 then 0 else sum(retail_amount) filter (where was_30) end as amount_30_days_ago,
+    case when count(*) filter (where was_35) = 0 then 0 else sum(retail_amount) filter (where was_35) end as amount_35_days_ago,
     case when count(*) filter (where was_last_year) = 0 then 0
       else sum(pax_count) filter (where was_last_year) end as last_year_pax,
     case when count(*) filter (where was_last_year_7) = 0 then 0
       else sum(pax_count) filter (where was_last_year_7) end as last_year_pax_7_days_before,
+    case when count(*) filter (where was_last_year_30) = 0 then 0
+      else sum(pax_count) filter (where was_last_year_30) end as last_year_pax_30_days_before,
     case when count(*) filter (where was_last_year) = 0 then 0
       else sum(retail_amount) filter (where was_last_year) end as last_year_amount,
+    case when count(*) filter (where was_last_year_7) = 0 then 0
+      else sum(retail_amount) filter (where was_last_year_7) end as last_year_amount_7_days_before,
+    case when count(*) filter (where was_last_year_30) = 0 then 0
+      else sum(retail_amount) filter (where was_last_year_30) end as last_year_amount_30_days_before,
     case when count(*) filter (where is_last_year) = 0 then 0
       else sum(pax_count) filter (where is_last_year) end as last_year_final_pax,
     case when count(*) filter (where is_last_year) = 0 then 0
@@ -122,9 +135,13 @@ select
   cast(m.amount_1_day_ago as numeric(38, 4)) as amount_1_day_ago,
   cast(m.amount_7_days_ago as numeric(38, 4)) as amount_7_days_ago,
   cast(m.amount_30_days_ago as numeric(38, 4)) as amount_30_days_ago,
+  cast(m.amount_35_days_ago as numeric(38, 4)) as amount_35_days_ago,
   cast(m.last_year_pax as bigint) as last_year_pax,
   cast(m.last_year_pax_7_days_before as bigint) as last_year_pax_7_days_before,
+  cast(m.last_year_pax_30_days_before as bigint) as last_year_pax_30_days_before,
   cast(m.last_year_amount as numeric(38, 4)) as last_year_amount,
+  cast(m.last_year_amount_7_days_before as numeric(38, 4)) as last_year_amount_7_days_before,
+  cast(m.last_year_amount_30_days_before as numeric(38, 4)) as last_year_amount_30_days_before,
   cast(m.last_year_final_pax as bigint) as last_year_final_pax,
   cast(m.last_year_final_amount as numeric(38, 4)) as last_year_final_amount,
   coalesce(v.is_complete, false) as is_complete,

@@ -46,7 +46,7 @@ def build(source: Source, filters: Filters) -> View:
         f"Months of travel {wording.month(f'{first:%Y-%m}')} to {wording.month(f'{last:%Y-%m}')}: guests on the books by "
         "days before travel.",
         [
-            Section("", [Tiles(_tiles([row for row in guests if row["travel_month"] >= f"{today:%Y-%m}"]))]),
+            Section("", [Tiles(_tiles(guests, f"{today:%Y-%m}"))]),
             Section("", [pickup_curve.drawn(source, first, last, today, **only, year_ago=True)]),
             Section(
                 "Pace",
@@ -71,8 +71,10 @@ def build(source: Source, filters: Filters) -> View:
     )
 
 
-def _tiles(rows: list[dict[str, Any]]) -> list[Tile]:
-    """Of the months shown that are not over, all together."""
+def _tiles(months: list[dict[str, Any]], this_month: str) -> list[Tile]:
+    """Of the months shown that are still to come, all together; where there is none, of this one: most of it has travelled."""
+    rows = [row for row in months if row["travel_month"] > this_month]
+    rows = rows or [row for row in months if row["travel_month"] == this_month]
     if not rows:
         return []
     both = [row for row in rows if row["is_complete"] and row["is_last_year_complete"]]
@@ -116,13 +118,13 @@ def _by_the_end(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _change(now: str) -> Callable[[dict[str, Any]], float | None]:
+def _change(now: str) -> Callable[[dict[str, Any]], float | str | None]:
     """Against the same time last year, where all of both months is known."""
 
-    def change(row: dict[str, Any]) -> float | None:
-        if not (row["is_complete"] and row["is_last_year_complete"]) or row[now] is None or not row["last_year"]:
+    def change(row: dict[str, Any]) -> float | str | None:
+        if not (row["is_complete"] and row["is_last_year_complete"]) or row[now] is None or row["last_year"] is None:
             return None
-        return float(row[now] / row["last_year"] - 1)
+        return float(row[now] / row["last_year"] - 1) if row["last_year"] else "none last year"
 
     return change
 
@@ -158,39 +160,40 @@ def _behind(only: Mapping[str, Any], days: tuple[date, date] | None = None) -> _
     return behind
 
 
-def _on_books(kind: Kind, now: str, behind: _Behind, *, usual: bool = True) -> list[Column]:
+def _on_books(kind: Kind, now: str, behind: _Behind) -> list[Column]:
     """What is on the books, what came of late, and last year's; `now` is the column that has the first."""
     year_ago, final = behind(year_ago=True), behind(year_ago=True, final=True)
+    week_ago, days_ago = behind(7, year_ago=True), behind(30, year_ago=True)
     return [
         Column("Guests" if kind == "number" else "Retail", kind, now, none="unknown", href=behind()),
         Column("Same time last year", kind, _then("last_year"), none="unknown", href=year_ago),
         Column("Change", "share", _change(now), none="unknown"),
         Column("New in a day", kind, "last_day", none="unknown", href=behind(1)),
         Column("New in 7 days", kind, "last_week", none="unknown", href=behind(7)),
-        *(_weeks(behind) if usual else []),
+        Column("Usual week", kind, "usual_week", none="unknown"),
+        Column("Same week last year", kind, _then("last_year_week"), none="unknown", href=week_ago),
         Column("New in 30 days", kind, "last_30_days", none="unknown", href=behind(30)),
+        Column("Same 30 days last year", kind, _then("last_year_30_days"), none="unknown", href=days_ago),
         Column("Final last year", kind, _then("last_year_final"), none="unknown", href=final),
         Column("Complete", "yes", "is_complete"),
-    ]
-
-
-def _weeks(behind: _Behind) -> list[Column]:
-    """What the last 7 days are to be compared with."""
-    week_ago = behind(7, year_ago=True)
-    return [
-        Column("Usual week", "number", "usual_week", none="unknown"),
-        Column("Same week last year", "number", _then("last_year_week"), none="unknown", href=week_ago),
     ]
 
 
 def _pace(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
     return listed(
         "Guests on the books, by month of travel",
-        rows,
-        Column("Travel month", "month", "travel_month"),
+        [*rows, _in_all(rows)] if len(rows) > 1 else rows,
+        Column("Travel month", "month", "travel_month", none="all of them"),
         *_on_books("number", "pax", _behind(only)),
         empty="No sold booking travels in these months.",
     )
+
+
+def _in_all(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """All months together; what one of them does not know is not known. It leads nowhere: no list has all of it."""
+    flags = {name: all(row[name] for row in rows) for name in ("is_complete", "is_last_year_complete")}
+    days = {"travel_month": None, "first_as_of_date": None, "as_of_date": rows[0]["as_of_date"]}
+    return {name: _sum(rows, name) for name in rows[0] if name not in days and name not in flags} | days | flags
 
 
 def _amounts(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
@@ -198,7 +201,7 @@ def _amounts(rows: list[dict[str, Any]], only: Mapping[str, Any]) -> Table:
         "Retail amounts on the books, by month of travel and currency",
         rows,
         Column("Travel month", "month", "travel_month"),
-        *_on_books("money", "amount", _behind(only), usual=False),
+        *_on_books("money", "amount", _behind(only)),
         empty="No sold booking travels in these months.",
     )
 
