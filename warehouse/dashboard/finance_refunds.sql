@@ -14,6 +14,8 @@ select
   -- 0 where none is due; null where one is and its booking has no price.
   case when count(case when cancellation_refund = 'FULL' then 1 end) = 0 then 0
     else sum(case when cancellation_refund = 'FULL' then retail_amount end) end as refund_amount,
+  case when count(case when cancellation_refund = 'FULL' then 1 end) = 0 then 0
+    else sum(case when cancellation_refund = 'FULL' then net_amount end) end as refund_net_amount,
   count(case when cancellation_refund = 'FULL' and retail_amount is null then 1 end) as without_amount,
   count(case when cancellation_refund = 'PARTIAL' then 1 end) as partial_refunds,
   case when count(case when cancellation_refund = 'PARTIAL' then 1 end) = 0 then 0

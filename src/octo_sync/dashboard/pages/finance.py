@@ -53,7 +53,7 @@ def build(source: Source, filters: Filters) -> View:
                 "Taxes",
                 _taxes(source.rows("finance_taxes", **asked)),
                 "In retail: the tax in the price that the guest pays. In net: the tax in the price that the seller owes the "
-                "supplier.",
+                "supplier. None stated: sold bookings of which the service names no tax.",
             ),
             Section(
                 "Cancelled bookings: refunds due and money kept",
@@ -184,13 +184,17 @@ def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> Tabl
 
 
 def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
+    figures = [
+        Column("Tax", "text", "tax_name", none="none stated"),
+        Column("In retail", "money", "retail_tax"),
+        Column("In net", "money", "net_tax"),
+        Column("Whole retail price, taxes included", "money", "retail_amount", none="unknown"),
+        Column("Bookings", "number", "bookings"),
+    ]
     in_all = listed(
         "Taxes in all, by name",
-        _summed(rows, ["tax_name", "currency"], "retail_tax", "net_tax", "retail_amount"),
-        Column("Tax", "text", "tax_name"),
-        Column("In retail", "money", "retail_tax", none="unknown"),
-        Column("In net", "money", "net_tax", none="unknown"),
-        Column("Price with this tax", "money", "retail_amount", none="unknown"),
+        _summed(rows, ["tax_name", "currency"], "retail_tax", "net_tax", "retail_amount", "bookings"),
+        *figures,
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", "is_complete"),
     )
@@ -198,15 +202,12 @@ def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
         "Taxes in the prices of sold bookings, by month of travel, name and channel",
         rows,
         Column("Travel month", "month", "travel_month"),
-        Column("Tax", "text", "tax_name"),
+        figures[0],
         Column("Channel", "text", "channel_name"),
-        Column("In retail", "money", "retail_tax", none="unknown"),
-        Column("In net", "money", "net_tax", none="unknown"),
-        Column("Price with this tax", "money", "retail_amount", none="unknown"),
-        Column("Bookings", "number", "bookings"),
+        *figures[1:],
         Column("Month over", "yes", "is_over"),
         Column("Complete", "yes", "is_complete"),
-        empty="The service states no taxes for sold bookings of these months.",
+        empty="No sold booking travels in these months.",
         most=_ROWS,
     )
     return [in_all, each] if rows else [each]
@@ -214,7 +215,8 @@ def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
 
 def _refunds(rows: list[dict[str, Any]]) -> list[Table]:
     figures = [
-        Column("Refund due", "money", "refund_amount", none="unknown"),
+        Column("Refund due, full ones", "money", "refund_amount", none="unknown"),
+        Column("Refund due: net", "money", "refund_net_amount", none="unknown"),
         Column(
             "Full refunds",
             "number",
@@ -230,8 +232,8 @@ def _refunds(rows: list[dict[str, Any]]) -> list[Table]:
         ),
         Column("Partial, at most", "money", "partial_at_most", none="unknown"),
         Column("No refund", "number", "no_refund", href=_behind("no_refund", "cancelled", "cancelled_month", "none")),
-        Column("Kept: retail", "money", "kept_retail", none="unknown"),
-        Column("Kept: net", "money", "kept_net", none="unknown"),
+        Column("Kept, at least: retail", "money", "kept_retail", none="unknown"),
+        Column("Kept, at least: net", "money", "kept_net", none="unknown"),
         Column("Kept, without net price", "number", "kept_without_net"),
         Column(
             "Not stated",
