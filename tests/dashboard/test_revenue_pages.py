@@ -27,10 +27,26 @@ async def test_shares_of_a_month_add_up_and_the_margin_is_of_known_net_prices(sh
     assert (option["percent"], option["yAxis"]["max"]) == (True, 1)
     assert {series["name"] for series in drawn} == {name for name, _ in found}
     assert len(found) == 2
-    assert [sum(values) for values in zip(*(s["data"] for s in drawn), strict=True)] == pytest.approx([1])
+    assert sum(series["data"][0]["value"] for series in drawn) == pytest.approx(1), "a month to come is paler"
     rows = table(page, "Channels in USD, by month of travel")
     december = sorted((row[1], row[7]) for row in rows if row[0] == "Dec 2026")
     assert december == [(name, wording.share(rate)) for name, rate in found]
+    guests = (
+        "select channel_name, cast(sum(pax_count) as text) from marts.fct_bookings where is_sold and currency = 'USD' "
+    )
+    guests = ask(folder, f"{guests} and travel_month = '2026-12' group by 1 order by 1")
+    assert sorted((row[1], row[9]) for row in rows if row[0] == "Dec 2026") == guests
+    assert "Final share a year earlier" not in page, "last year is not known"
+    later = (
+        "insert into core.bookings select * replace ('later-' || booking_uuid as booking_uuid, date '2027-12-15' as local_date)"
+        " from core.bookings where local_date between '2026-12-01' and '2026-12-31'"
+    )
+    page = await shown(variant("mix-later", *TWO, later)).text(
+        "/channels?first=2027-12-05&last=2027-12-06&currency=USD"
+    )
+    rows = {row[1]: row for row in table(page, "Channels in USD, by month of travel")}
+    assert {name: row[3] for name, row in rows.items()} == {name: row[2] for name, row in rows.items()}
+    assert len(rows) == len({row[3] for row in rows.values()}) == 2
 
 
 async def test_revenue_per_guest_and_seat_has_the_decimals_of_its_currency(shown, published):
@@ -151,3 +167,23 @@ async def test_sold_out_and_nearly_full_departures_lead_to_their_pages(shown, pu
     assert {is_out for _, is_out, *_ in found} == {True, False}
     (address, *_) = links(page, "departure?")
     assert rows[0][1] in plain(await dashboard.text(f"/{address}"))
+
+
+async def test_what_has_left_today_is_weak_no_more(shown, variant):
+    folder = variant(
+        "empty-boats",
+        "update core.availability set status = 'AVAILABLE', vacancies = capacity where local_date = '2026-11-20'",
+        remake=True,
+    )
+    weak = (
+        "select count(*) from marts.fct_departures where is_followed and travel_date = '2026-11-20' and fill_rate < 0.2 "
+        "and not is_closed"
+    )
+    now = "timestamptz '2026-11-20 12:00:00+00'"
+    left = f"{weak} and utc_start_at <= {now} and local_start_at <> date_trunc('day', local_start_at)"
+    gone = f"{left} and cast({now} at time zone time_zone as date) = '2026-11-20'"
+    page = await shown(folder).text("/occupancy?first=2026-11-20&last=2026-11-20")
+    rows = table(page, "Departures that are open and less than 20 % full")
+    ((every,),), ((departed,),) = ask(folder, weak), ask(folder, gone)
+    assert len(rows) == every - departed > 0 < departed
+    assert tiles(page)["weak"][0] == str(len(rows))

@@ -11,6 +11,7 @@ with mix as (
     connection_id,
     channel_name,
     count(*) as bookings,
+    cast(sum(pax_count) as bigint) as guests,
     sum(retail_amount) as retail_amount,
     sum(net_amount) as net_amount,
     sum(margin_amount) as margin_amount,
@@ -29,6 +30,7 @@ select
   m.connection_id,
   m.channel_name,
   m.bookings,
+  m.guests,
   m.retail_amount,
   cast(m.retail_amount as double precision)
     / nullif(cast(sum(m.retail_amount) over (partition by m.travel_month, m.currency) as double precision), 0) as retail_share,

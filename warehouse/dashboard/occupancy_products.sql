@@ -14,6 +14,9 @@ select
   count(case when sold_out_departures > 0 and sold_out_departures + closed_departures = departures then 1 end)
     as sold_out_days,
   count(case when closed_departures = departures then 1 end) as closed_days,
+  count(case
+    when fill_rate < 0.2 and not (sold_out_departures > 0 and sold_out_departures + closed_departures = departures) then 1
+  end) as weak_days,
   case when count(*) = count(our_pax) then cast(sum(our_pax) as bigint) end as our_pax,
   min(case when is_covered then 1 else 0 end) = 1 as is_covered
 from marts.agg_occupancy_daily

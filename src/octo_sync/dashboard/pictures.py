@@ -58,7 +58,7 @@ def bookings_by_channel(source: Source, first: date, last: date) -> Chart:
             Column("Bookings", "number", "bookings"),
             Column("Cancelled since", "number", "cancelled"),
             Column("Guests", "number", "guests", none="unknown"),
-            Column("Holds never sold", "number", lambda row: row["made"] - row["bookings"]),
+            Column("Not sold", "number", lambda row: row["made"] - row["bookings"]),
             Column("Complete", "yes", "is_complete"),
             empty="No booking was made in this time.",
         ),
@@ -182,11 +182,11 @@ def revenue(
     across = months(first, last)
     colors = channel_colors(source)
     begins, ends = year_earlier(first), year_earlier(last)
-    ago = _known_a_year_ago(across, begins, known)
-    over = f"{year_earlier(today):%Y-%m}"
+    ago = known_a_year_ago(first, last, known)
+    over, by_then = f"{year_earlier(today):%Y-%m}", year_earlier(today - DAY)
     earlier = [
         row
-        for by in ((None, year_earlier(today - DAY)) if ago else ())
+        for by in ((None, by_then) if ago else ())
         for row in source.rows("revenue_months", first=begins, last=ends, **only, by=by)
         if (row["travel_month"] < over) is (by is None)
     ]
@@ -198,7 +198,15 @@ def revenue(
 
     made = [
         _revenue_of(
-            currency, of, across, today, colors, [row for row in earlier if row["currency"] == currency], ago, behind
+            currency,
+            of,
+            across,
+            today,
+            colors,
+            [row for row in earlier if row["currency"] == currency],
+            ago,
+            by_then,
+            behind,
         )
         for currency, of in drawn.items()
     ]
@@ -206,9 +214,10 @@ def revenue(
     return made, " ".join(filter(None, (left, open_dated)))
 
 
-def _known_a_year_ago(across: Sequence[str], begins: date, known: date | None) -> dict[str, str]:
-    """Each month of which all that is asked for a year earlier, from `begins` on, is known, and that month."""
-    both = ((month, f"{int(month[:4]) - 1}{month[4:]}") for month in across)
+def known_a_year_ago(first: date, last: date, known: date | None) -> dict[str, str]:
+    """Each month of these days of which all that is asked for a year earlier is known, and that month; all from `known` on."""
+    begins = year_earlier(first)
+    both = ((month, f"{int(month[:4]) - 1}{month[4:]}") for month in months(first, last))
     return {month: ago for month, ago in both if known and max(begins, date.fromisoformat(f"{ago}-01")) >= known}
 
 
@@ -248,9 +257,10 @@ def _revenue_of(
     colors: Mapping[str, str],
     earlier: Sequence[Mapping[str, Any]],
     ago: Mapping[str, str],
+    by: date,
     behind: Callable[[Mapping[str, Any]], str],
 ) -> Chart:
-    """`earlier` are the rows of a year earlier; `ago` has a month's month of then, where all of that is known."""
+    """`earlier` are the rows of a year earlier, `by` is until when; `ago` has a month's month of then, where that is known."""
     before = {(row["connection_id"], row["travel_month"]): row for row in earlier}
 
     def year_before(row: Mapping[str, Any]) -> Decimal | None:
@@ -305,5 +315,5 @@ def _revenue_of(
         note=f"{wording.money_text(total, currency)} retail in {wording.plural(count, 'sold booking')}"
         + (f"; {without:,} of them have no price" if without else "")
         + ". Months to come are paler."
-        + (" A year earlier: of months that are not over, at the same time." if ago else ""),
+        + (f" A year earlier: of months that are not over, by the end of {wording.day(by)}." if ago else ""),
     )

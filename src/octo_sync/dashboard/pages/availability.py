@@ -17,8 +17,7 @@ from octo_sync.flows import wording
 _DRAWN = 40
 _SOON = 30
 _FASTER = 50
-_Behind = Callable[[str], Callable[[Mapping[str, Any]], str]]
-"""A list of the page Occupancy → the address of those behind a row."""
+_Behind = Callable[[Mapping[str, Any]], str]
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -28,14 +27,10 @@ def build(source: Source, filters: Filters) -> View:
     today = now.today or date.min
     until = min(now.availability_to or today, today + DAY * (MOST_DAYS - 1))
 
-    def behind(place: str) -> Callable[[Mapping[str, Any]], str]:
-        """The departures behind a number of days."""
-
-        def of(row: Mapping[str, Any]) -> str:
-            chosen = {"first": today, "last": until, "product": row.get("product_key") or filters.product}
-            return f"occupancy?{urlencode({name: value for name, value in chosen.items() if value})}#{place}"
-
-        return of
+    def behind(row: Mapping[str, Any]) -> str:
+        """The same days on the page Occupancy, and what departs on them."""
+        chosen = {"first": today, "last": until, "product": row.get("product_key") or filters.product}
+        return f"occupancy?{urlencode({name: value for name, value in chosen.items() if value})}#products"
 
     return View(
         "Availability health",
@@ -93,13 +88,13 @@ def _tiles(rows: list[dict[str, Any]], behind: _Behind) -> list[Tile]:
                 label,
                 wording.count(sum(row[f"{of}_days"] for row in rows)),
                 f"{what}of {days:,} days on which a product has departures",
-                href=behind(place)({}),
+                href=behind({}),
                 name=label.lower().replace(" ", "-"),
             )
-            for label, of, place, what in (
-                ("Sold-out days", "sold_out", "full", ""),
-                ("Closed days", "closed", "closed", ""),
-                ("Weak days", "weak", "weak", "less than 20 % full, "),
+            for label, of, what in (
+                ("Sold-out days", "sold_out", ""),
+                ("Closed days", "closed", ""),
+                ("Weak days", "weak", "less than 20 % full, "),
             )
         ),
         Tile(
@@ -159,9 +154,9 @@ def _table(rows: list[dict[str, Any]], behind: _Behind) -> Table:
         rows,
         Column("Product", "text", "product_name"),
         Column("Days", "number", "days"),
-        Column("Sold out", "number", "sold_out_days", href=behind("full")),
-        Column("Closed", "number", "closed_days", href=behind("closed")),
-        Column("Weak", "number", "weak_days", href=behind("weak")),
+        Column("Sold out", "number", "sold_out_days", href=behind),
+        Column("Closed", "number", "closed_days", href=behind),
+        Column("Weak", "number", "weak_days", href=behind),
         Column("Next sold-out day", "date", "next_sold_out_day", none="none"),
         Column("Last departure", "date", "last_day_loaded", none="none"),
         Column("Fetched up to", "date", "covered_to", none="never"),

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from octo_sync.dashboard import charts, pictures
-from octo_sync.dashboard.days import month_days, month_end, month_start, months
+from octo_sync.dashboard.days import month_days, month_end, month_start, months, year_earlier
 from octo_sync.dashboard.links import bookings_page, known_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
@@ -32,7 +32,19 @@ def build(source: Source, filters: Filters) -> View:
         of = {**row, "product_key": filters.product} if filters.product else row
         return bookings_page(of, "sold", *month_days(row["travel_month"]))
 
-    mixes = [_mix(currency, rows, months(first, last), colors, behind) for currency, rows in drawn.items()]
+    across, ago = months(first, last), pictures.known_a_year_ago(first, last, known_from(source, filters.channel))
+    earlier = source.rows("channel_mix", first=year_earlier(first), last=year_earlier(last), **asked) if ago else []
+    before = {(row["currency"], row["connection_id"], row["travel_month"]): row["retail_share"] for row in earlier}
+
+    def share_then(row: Mapping[str, Any]) -> float | None:
+        then = ago.get(row["travel_month"])
+        return before.get((row["currency"], row["connection_id"], then), 0.0) if then else None
+
+    to_come = next((n for n, month in enumerate(across) if month > f"{today:%Y-%m}"), None)
+    mixes = [
+        _mix(currency, rows, across, to_come, colors, behind, share_then if ago else None)
+        for currency, rows in drawn.items()
+    ]
     undated = pictures.undated(source.rows("revenue_undated", channel=None, **asked))
     return View(
         "Channels",
@@ -51,8 +63,10 @@ def _mix(
     currency: str,
     rows: Sequence[Mapping[str, Any]],
     across: list[str],
+    to_come: int | None,
     colors: Mapping[str, str],
     behind: Callable[[Mapping[str, Any]], str],
+    share_then: Callable[[Mapping[str, Any]], float | None] | None,
 ) -> Chart:
     amounts = pictures.by_channel(rows, across, "travel_month", "retail_amount")
     totals = [sum(values[n] or 0 for values in amounts.values()) for n in range(len(across))]
@@ -63,24 +77,28 @@ def _mix(
     return Chart(
         id=f"mix-{charts.part_of_id(currency)}",
         title=f"Share of revenue in {wording.plain(currency)}, by month of travel and channel",
-        option=charts.bars([wording.month(month) for month in across], shares, colors=colors, percent=True),
+        option=charts.bars(
+            [wording.month(month) for month in across], shares, colors=colors, percent=True, faint_from=to_come
+        ),
         table=listed(
             f"Channels in {wording.plain(currency)}, by month of travel",
             rows,
             Column("Travel month", "month", "travel_month"),
             Column("Channel", "text", "channel_name"),
             Column("Share", "share", "retail_share", none="unknown"),
+            *([Column("Final share a year earlier", "share", share_then, none="unknown")] if share_then else []),
             Column("Retail", "money", "retail_amount", none="unknown"),
             Column("Net", "money", "net_amount", none="unknown"),
             Column("With net price", "number", known_text("without_net")),
-            Column("Margin", "money", "margin_amount", none="unknown"),
-            Column("Margin rate", "share", "margin_rate", none="unknown"),
+            Column("Seller's margin", "money", "margin_amount", none="unknown"),
+            Column("Rate", "share", "margin_rate", none="unknown"),
             Column("Bookings", "number", "bookings", href=behind),
+            Column("Guests", "number", "guests", none="unknown"),
             Column("All bookings known", "yes", "is_complete"),
         ),
         download="fct_bookings",
         height=260,
-        note=_margin(rows),
+        note=f"{_margin(rows)} Months to come are paler.",
     )
 
 
@@ -99,7 +117,7 @@ def _margin(rows: Sequence[Mapping[str, Any]]) -> str:
     if not found:
         return "No net price is known, so no margin is."
     said = ", ".join(text for _, text in sorted(found, key=lambda pair: -pair[0])[: pictures.CHANNELS])
-    return f"Margin where the net price is known (retail less net, what the seller keeps): {said}."
+    return f"Seller's margin (retail less net) where the net price is known: {said}."
 
 
 PAGE = Page("channels", "Channels", 52, build, frozenset({"dates", "product", "currency"}), by_month=True)

@@ -53,7 +53,7 @@ def build(source: Source, filters: Filters) -> View:
 
 def _tiles(asked: dict[str, Any], products: _Rows, numbers: dict[str, Any]) -> list[Tile]:
     taken, capacity = (sum(row[name] or 0 for row in products) for name in ("taken", "capacity"))
-    departures = sum(row["departures"] for row in products)
+    departures, nearly = sum(row["departures"] for row in products), numbers["nearly"]
     doubt = "" if all(row["is_covered"] for row in products) else " · not all departures are known"
     here = f"occupancy?{urlencode({name: value for name, value in asked.items() if value})}"
     return [
@@ -68,7 +68,7 @@ def _tiles(asked: dict[str, Any], products: _Rows, numbers: dict[str, Any]) -> l
         Tile(
             "Sold-out departures",
             wording.count(numbers["sold_out"]),
-            f"of {departures:,}; {numbers['nearly']:,} others are at least 90 % full",
+            f"of {departures:,}; {nearly:,} {'other is' if nearly == 1 else 'others are'} at least 90 % full",
             href=f"{here}#full",
             name="sold-out",
         ),
@@ -161,6 +161,7 @@ def _products(rows: _Rows) -> Table:
         Column("Departures", "number", "departures"),
         Column("Sold-out days", "number", "sold_out_days"),
         Column("Closed days", "number", "closed_days"),
+        Column("Weak days", "number", "weak_days"),
         Column("Our guests", "number", "our_pax", none="unknown"),
         Column("Complete", "yes", "is_covered"),
         empty="No departure is known in this time.",
@@ -180,7 +181,12 @@ def _departures(which: str, rows: _Rows, number: int) -> Table:
         Column("Option", "text", "option_name"),
         *([Column("Sold out", "yes", lambda row: row["state"] == "sold out")] if "sold out" in which else []),
         Column("Free", "number", _free, none="unknown"),
-        Column("Full", "share", "fill_rate", none="unknown"),
+        Column(
+            "Full",
+            "number",
+            lambda row: None if row["fill_rate"] is None else f"{100 * row['fill_rate']:.1f} %",
+            none="unknown",
+        ),
         Column("Taken", "number", "taken", none="unknown"),
         Column("Capacity", "number", "capacity", none="unknown"),
         Column("Our guests", "number", "our_pax", none="unknown"),

@@ -41,8 +41,8 @@ def build(source: Source, filters: Filters) -> View:
             Section(
                 "Per guest and per seat offered",
                 [_per_seat(source, first, last, filters)],
-                "Of months that have begun. Guests are of the whole month; seats are of the days from which they are known: "
-                "our retail price on them, by all places of open departures with a known capacity, whoever sold them. "
+                "Of whole months that have begun. Guests are of the whole month; seats are of the days from which they are "
+                "known: our retail price on them, by all places of open departures with a known capacity, whoever sold them. "
                 "Departures are known from the first pull on.",
             ),
         ],
@@ -54,7 +54,9 @@ def _per_seat(source: Source, first: date, last: date, filters: Filters) -> Tabl
     """What a guest and a place that was offered bring in; of one channel alone nobody knows which places were offered."""
     if filters.channel:
         return "Counted for all channels together: choose all channels to see it."
-    begun = min(last, max(first, standing(source).today or last))
+    begun = min(last, standing(source).today or last)
+    if begun < first:
+        return "These months have not begun."
     rows = source.rows("revenue_per_seat", first=first, last=begun, product=filters.product, currency=filters.currency)
 
     def per(amount: str, number: str) -> Callable[[dict[str, Any]], Decimal | None]:
@@ -97,7 +99,7 @@ def _tables(rows: list[dict[str, Any]], first: date, last: date) -> list[Table]:
                 Column("Retail", "money", "retail_amount", none="unknown"),
                 Column("Net", "money", "net_amount", none="unknown"),
                 Column("With net price", "number", known_text("without_net")),
-                Column("Margin", "money", "margin_amount", none="unknown"),
+                Column("Seller's margin", "money", "margin_amount", none="unknown"),
                 most=_ROWS,
             )
         )
