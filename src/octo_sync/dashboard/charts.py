@@ -139,7 +139,7 @@ def shares_across(names: Sequence[str], series: Mapping[str, tuple[str, Sequence
             "type": "category",
             "inverse": True,
             "data": list(names),
-            "axisLabel": {"width": 130, "overflow": "truncate"},
+            "axisLabel": {"width": 180, "overflow": "truncate"},
         },
         "series": [
             {"type": "bar", "stack": "all", "name": label, "data": list(counts), "color": color, "barMaxWidth": 18}
