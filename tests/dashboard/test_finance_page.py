@@ -207,17 +207,26 @@ async def test_open_dated_bookings_are_a_table_that_leads_to_them(shown, variant
     )
     of = "from marts.fct_bookings where is_sold and travel_date is null and currency = 'EUR'"
     sums = "select count(*), sum(retail_amount), sum(net_amount)"
-    (used,), (unused,) = (ask(folder, f"{sums} {of} and {which}") for which in ("is_redeemed", "not is_redeemed"))
+    then = "not is_redeemed and booking_date < '2026-11-01'"
+    (used,), (unused,), (by_then,) = (
+        ask(folder, f"{sums} {of} and {which}") for which in ("is_redeemed", "not is_redeemed", then)
+    )
     dashboard = shown(folder)
-    caption = "Open-dated bookings: used in these months, and not used yet"
-    (row,) = table(page := await dashboard.text("/finance?currency=EUR"), caption)
+    caption = "Open-dated bookings: used in these months, and not used {}, in all"
+    (row,) = table(await dashboard.text("/finance?currency=EUR"), caption.format("by 2026-10-31"))
+    assert int(row[5]) == by_then[0] < unused[0]
+    page = await dashboard.text("/finance?currency=EUR&first=2026-10-01&last=2026-11-30")
+    (row,) = table(page, caption.format("yet"))
+    assert table(page, caption.format("yet").replace("in all", "by channel"))[0][1:] == row[1:]
     for cells, (number, retail, net) in ((row[2:5], used), (row[5:8], unused)):
         assert cells == [f"{number:,}", wording.money_text(retail, "EUR"), wording.money_text(net, "EUR")]
     assert int(row[1]) == used[0] + unused[0] > used[0] > 0
-    counted = [int(row[n]) for n in (1, 5, 9) if row[n] != "0"]
+    counted = [int(row[n]) for n in (1, 5, 9) if row[n] != "0"] * 2
     for address, number in zip(links(page, "bookings.kind=open"), counted, strict=True):
         assert len(table(await dashboard.text(f"/{address}"), "Bookings")) == number
-    (row,) = table(await dashboard.text("/finance?currency=EUR&first=2026-09-01&last=2026-09-30"), caption)
+    (row,) = table(
+        await dashboard.text("/finance?currency=EUR&first=2026-09-01&last=2026-09-30"), caption.format("by 2026-09-30")
+    )
     assert row[2] == "0", "used in another month"
 
 

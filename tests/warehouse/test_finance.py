@@ -233,9 +233,11 @@ def test_a_full_refund_without_a_price_and_a_cancellation_without_a_time_are_tol
 # -- open-dated bookings, and what may be closed --------------------------------------------------------------------------
 
 
-def test_open_dated_bookings_are_used_in_a_month_or_not_yet(engine, world):
+@pytest.mark.parametrize("month", ["2026-09", "2026-10", "2026-11"])
+def test_open_dated_bookings_are_used_in_a_month_or_not_by_its_end(engine, world, month):
     """Used at half past eleven of the last evening of October where the business is, the next one, and nobody knows when."""
     undated = [b for b in world.now.bookings if b["sold"] and not b["travel_date"]]
+    day = dt.date.fromisoformat(f"{month}-05")
     channels, plant, undo = copy.deepcopy(world.now.channels), [], []
     raws = {raw["uuid"]: raw for channel in channels for raw in channel.state["bookings"]}
     ends = ("2026-10-31T23:30", "2026-11-01T00:30", None)
@@ -249,36 +251,47 @@ def test_open_dated_bookings_are_used_in_a_month_or_not_yet(engine, world):
                 f"update core.bookings set status = '{status}', utc_redeemed_at = {value} where booking_uuid = '{raw['uuid']}'"
             )
         raw["status"], raw["utc_redeemed_at"] = "REDEEMED", at
-    of = [b for b in Truth(channels).bookings if b["sold"] and not b["travel_date"]]
+    of = [b for b in Truth(channels).bookings if b["was_sold"] and not b["travel_date"]]
     with planted(engine, "; ".join(plant), "; ".join(undo)):
-        shown = page(engine, "finance_open", first=dt.date(2026, 10, 5), last=dt.date(2026, 10, 5))
+        shown = page(engine, "finance_open", first=day, last=day)
 
     def month_used(b):
         at, zone = instant(b["raw"]["utc_redeemed_at"]), ZoneInfo(channel_of(world, b["connection"]).zone)
         return at and month_of(at.astimezone(zone))
 
     wanted = []
-    for (currency,), rows in grouped(of, "currency").items():
-        used = [b for b in rows if b["redeemed"] and month_used(b) == "2026-10"]
-        unused = [b for b in rows if b["status"] == "CONFIRMED" and not b["redeemed"]]
+    for (connection, currency), rows in grouped(of, "connection", "currency").items():
+        sold = [b for b in rows if b["sold"]]
+        used = [b for b in sold if b["redeemed"] and month_used(b) == month]
+        unused = [
+            b for b in rows
+            if month_of(b["booking_date"]) <= month and b["status"] != "NOSHOW"
+            and not (b["redeemed"] and (month_used(b) or "") <= month)
+            and not (b["cancelled"] and month_of(b["cancelled_date"]) <= month)
+        ]  # fmt: skip
+        if not sold and not unused:
+            continue
         wanted.append(
             {
+                "connection_id": connection,
                 "currency": currency,
-                "bookings": len(rows),
-                "without_net": sum(b["net"] is None for b in rows),
+                "bookings": len(sold),
+                "without_net": sum(b["net"] is None for b in sold),
                 "used": len(used),
                 "used_retail": total(used, "retail") if used else Decimal(0),
                 "used_net": total(used, "net") if used else Decimal(0),
-                "used_some_day": sum(b["redeemed"] and not month_used(b) for b in rows),
+                "used_some_day": sum(b["redeemed"] and not month_used(b) for b in sold),
                 "unused": len(unused),
                 "unused_retail": total(unused, "retail") if unused else Decimal(0),
                 "unused_net": total(unused, "net") if unused else Decimal(0),
             }
         )
     same(shown, wanted)
-    assert sum(row["used"] for row in wanted) >= 2
+    assert sum(row["used"] for row in wanted) >= 2 * (month != "2026-09")
     assert sum(row["used_some_day"] for row in wanted) >= 1
     assert sum(row["unused"] for row in wanted) >= 1
+    now = sum(b["status"] == "CONFIRMED" and not b["redeemed"] for b in of)
+    assert (sum(row["unused"] for row in wanted) == now) is (month == "2026-11")
 
 
 @pytest.mark.parametrize("closed", [(), ("2026-10",)])

@@ -48,7 +48,7 @@ def build(source: Source, filters: Filters) -> View:
                 "the seller keeps. Money kept on cancelled bookings is not in it; it is under Cancelled bookings."
                 + (" Open-dated bookings are not in it; they are below." if undated else ""),
             ),
-            *([Section("Open-dated bookings", [_undated(undated, in_all)], _UNDATED)] if undated else []),
+            *([Section("Open-dated bookings", _undated(undated, in_all, last, today), _UNDATED)] if undated else []),
             Section(
                 "Taxes",
                 _taxes(source.rows("finance_taxes", **asked)),
@@ -162,25 +162,40 @@ def _behind(number: str, kind: str, month: str, only: str = "") -> _Behind:
 
 _UNDATED = (
     "They have no day of travel, so they are in no month of net payable, taxes and deferred revenue. "
-    "Used: by day of redemption. A price that is not known adds nothing."
+    "Used: by day of redemption. Not used: sold by the end of the last month, and neither used nor cancelled by then; of a "
+    "month that is not over, by now. A price that is not known adds nothing."
 )
 
 
-def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind]) -> Table:
-    return listed(
-        "Open-dated bookings: used in these months, and not used yet",
-        rows,
-        Column("Currency", "text", "currency", none="no currency"),
+def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind], last: date, today: date) -> list[Table]:
+    then = "yet" if last >= today else f"by {last}"
+    figures = [
         Column("Sold", "number", "bookings", href=behind("bookings", "open")),
         Column("Used in these months", "number", "used"),
         Column("Used: retail", "money", "used_retail", none="unknown"),
         Column("Used: net", "money", "used_net", none="unknown"),
-        Column("Not used yet", "number", "unused", href=behind("unused", "open", only="not_used")),
+        Column(
+            f"Not used {then}",
+            "number",
+            "unused",
+            href=behind("unused", "open", only="not_used") if last >= today else None,
+        ),
         Column("Not used: retail", "money", "unused_retail", none="unknown"),
         Column("Not used: net", "money", "unused_net", none="unknown"),
         Column("Used on an unknown day", "number", "used_some_day"),
         Column("Without net price", "number", "without_net", href=behind("without_net", "open", only="no_net")),
-    )
+    ]
+    names = [column.of for column in figures if isinstance(column.of, str)]
+    title = f"Open-dated bookings: used in these months, and not used {then}"
+    return [
+        listed(
+            f"{title}, in all",
+            _summed(rows, ["currency"], *names),
+            Column("Currency", "text", "currency", none="no currency"),
+            *figures,
+        ),
+        listed(f"{title}, by channel", rows, Column("Channel", "text", "channel_name"), *figures),
+    ]
 
 
 def _taxes(rows: list[dict[str, Any]]) -> list[Table]:
