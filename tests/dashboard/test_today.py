@@ -24,6 +24,13 @@ def links(page, start):
     return [html.unescape(found) for found in re.findall(rf'href="\./({start}[^"]*)"', main)]
 
 
+def told_guests(said):
+    """Of `Adult 2, Family 1 (4 guests)`: 6."""
+    return sum(
+        int(guests or tickets) for tickets, guests in re.findall(r" (\d+)(?: \((\d+) guests?\))?(?:,|;|$)", said)
+    )
+
+
 async def test_the_tiles_are_sums_of_the_sheet_and_the_sheet_of_the_copy(shown, published):
     page = await shown().text("/today")
     sheet = table(page, "Departures today")
@@ -37,8 +44,13 @@ async def test_the_tiles_are_sums_of_the_sheet_and_the_sheet_of_the_copy(shown, 
     assert tiles(page)["guests-today"][0] == str(guests)
     assert sum(int(row[2]) for row in sheet) == guests > 0
     assert sum(int(row[8]) for row in sheet) == bookings
-    counted = [int(n) for row in sheet for n in re.findall(r" (\d+)(?:,| \(|$)", row[6].partition("on hold")[0])]
-    assert sum(counted) == guests
+    assert sum(told_guests(row[3].partition("on hold")[0]) for row in sheet) == guests
+    found = ask(
+        published, "select coalesce(supplier_reference, reseller_reference, booking_uuid) from marts.fct_bookings "
+        "where is_sold and travel_date = cast($1 at time zone time_zone as date)", NOW,
+    )  # fmt: skip
+    names = [name for row in sheet for name in row[9].partition("on hold: ")[0].removesuffix("; ").split(", ") if name]
+    assert sorted(names) == sorted(name for (name,) in found) != []
     assert "is incomplete" not in page
 
 
@@ -49,11 +61,36 @@ async def test_a_boat_that_others_filled_is_taken_and_one_that_has_left_is_depar
         published, f"{ours} from marts.fct_departures d where d.travel_date = cast($1 at time zone d.time_zone as date)",
         NOW + dt.timedelta(hours=3),
     )  # fmt: skip
-    assert sorted(row[3] for row in sheet) == sorted("unknown" if each[2] is None else str(each[2]) for each in found)
-    assert any(int(row[2]) < int(row[3]) for row in sheet if row[3] != "unknown")
+    assert sorted(row[6] for row in sheet) == sorted("unknown" if each[2] is None else str(each[2]) for each in found)
+    assert any(int(row[2]) < int(row[6]) for row in sheet if row[6] != "unknown")
     left = [each for each in found if each[4] <= NOW + dt.timedelta(hours=3) and each[5].time() != dt.time()]
     assert sum("departed" in row[0] for row in sheet) == len(left)
     assert 0 < len(left) < len(found)
+    assert all((row[5] == "departed") is ("departed" in row[0]) for row in sheet)
+
+
+def minutes(time):
+    return 60 * int(time[:2]) + int(time[3:])
+
+
+async def test_a_departure_says_when_it_ends_and_since_when_it_is_sold_no_more(shown, variant):
+    folder = variant(
+        "ends",
+        "update core.availability set status = 'AVAILABLE', vacancies = 2, capacity = 9, utc_cutoff_at = utc_start_at, "
+        "local_end_at = local_start_at + interval 20 minutes",
+        "update core.availability set utc_cutoff_at = utc_start_at - interval 1 day, "
+        "local_end_at = local_start_at + interval 1 day where hour(local_start_at) % 2 = 0",
+    )
+    page = await shown(folder).text("/today")
+    sheet = [row for row in table(page, "Departures today") if ":" in row[0] and row[5][0] != "d"]
+    seen = set()
+    for row in sheet:
+        start, *ends = re.findall(r"\d\d:\d\d", row[0])
+        is_even = int(start[:2]) % 2 == 0
+        assert re.fullmatch(f"sale ended [A-Z][a-z]+ \\d+ Nov, {start}" if is_even else "2 of 9", row[5])
+        assert [minutes(end) - minutes(start) for end in ends] == ([] if is_even else [20])
+        seen.add(is_even)
+    assert seen == {False, True}
 
 
 async def test_the_place_of_a_clock_is_named_where_there_are_several(shown, published, variant):
@@ -82,18 +119,18 @@ async def test_who_is_on_hold_is_told_apart_by_kind(shown, variant):
         remake=True,
     )  # fmt: skip
     sheet = table(await shown(folder).text("/today"), "Departures today")
-    held = [row for row in sheet if "on hold: " in row[6]]
+    held = [row for row in sheet if "on hold: " in row[3]]
     assert held
     for row in held:
-        counted = [int(n) for n in re.findall(r" (\d+)", row[6].partition("on hold: ")[2])]
-        assert sum(counted) == int(row[5])
+        assert told_guests(row[3].partition("on hold: ")[2]) == int(row[7])
+        assert row[9].partition("on hold: ")[2]
 
 
 async def test_guests_of_whom_nobody_says_what_they_are_are_on_paper_too(shown, variant):
     folder = variant("no-tickets", "delete from core.booking_unit_items", remake=True)
     sheet = table(await shown(folder).text("/today"), "Departures today")
-    assert {row[6] for row in sheet if row[8] != "0"} == {"unknown"}
-    assert {row[6] for row in sheet if row[8] == row[5] == "0"} == {""}
+    assert {row[3] for row in sheet if row[8] != "0"} == {"unknown"}
+    assert {row[3] for row in sheet if row[8] == row[7] == "0"} == {""}
 
 
 async def test_two_clicks_lead_from_today_to_a_booking_and_two_back(shown, published):

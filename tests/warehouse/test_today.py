@@ -43,18 +43,25 @@ def bookings_of_the_days(truth, now=NOW):
     return found
 
 
+def reference(b):
+    return b["raw"]["supplier_reference"] or b["raw"]["reseller_reference"] or b["booking_uuid"]
+
+
 def key_of(b):
     *ids, availability = b["slot"]
     return "|".join((*ids, availability or str(b["start"] or "")))
 
 
 def by_type(truth, sold):
-    counts = Counter()
+    """`Adult 2, Family 1 (4 guests)`: tickets, and their guests where these are not as many."""
+    tickets, guests = Counter(), Counter()
     ids = {id(b) for b in sold}
     for ticket in truth.tickets:
         if id(ticket["booking"]) in ids:
-            counts[ticket["unit_type"].capitalize()] += ticket["pax"]
-    return counts
+            tickets[ticket["unit_type"].capitalize()] += 1
+            guests[ticket["unit_type"].capitalize()] += ticket["pax"]
+    said = (f"{kind} {n}" + (f" ({guests[kind]} guests)" if guests[kind] != n else "") for kind, n in tickets.items())
+    return ", ".join(sorted(said)) or None
 
 
 def extras_of(truth, b):
@@ -96,16 +103,22 @@ def test_each_departure_of_the_two_days_has_its_guests_and_places(engine, world)
             told_of = ("status", "vacancies", "capacity", "taken")
             assert {n: row[n] for n in told_of} == {n: departure[n] for n in told_of}
             assert row["utc_start_at"] == departure["utc_start"]
+            assert row["local_end_at"] == departure["end"]
+            cutoff = departure["utc_cutoff"].astimezone(ZoneInfo(row["time_zone"])).replace(tzinfo=None)
+            assert (row["cutoff_at"], row["is_sale_over"]) == (cutoff, departure["utc_cutoff"] <= NOW)
         # A booking is a dictionary of the oracle's own: what it is made of is found by its uuid.
         uuids = {b["booking_uuid"] for b in sold}
         own = [b for b in truth.bookings if b["booking_uuid"] in uuids]
-        assert row["guests"] == told(by_type(truth, own))
+        assert row["guests"] == by_type(truth, own)
         waiting = {b["booking_uuid"] for b in held}
-        assert row["held_guests"] == told(by_type(truth, [b for b in truth.bookings if b["booking_uuid"] in waiting]))
+        assert row["held_guests"] == by_type(truth, [b for b in truth.bookings if b["booking_uuid"] in waiting])
+        for name, those in (("booking_references", sold), ("held_references", held)):
+            assert row[name] == (", ".join(sorted(reference(b) for b in those)) or None)
         assert row["extras"] == told(sum((extras_of(truth, b) for b in own), Counter()))
     assert {row["days_ahead"] for row in found.values()} == {0, 1}
     assert len({row["travel_date"] for row in found.values()}) == 3, "venues whose days differ"
     assert any(row["extras"] for row in found.values())
+    assert {row["is_sale_over"] for row in found.values()} == {False, True}
     assert any(row["on_hold"] for row in found.values())
     assert any(row["taken"] and not row["sold"] for row in found.values()), "one that others sold"
     starts = [(row["days_ahead"], row["utc_start_at"]) for row in found.values() if row["utc_start_at"]]
@@ -122,7 +135,8 @@ def test_guests_of_a_departure_that_the_service_offers_no_more_are_not_lost(engi
     assert set(found) == set(whole)
     assert found[key] == row | {
         "is_known": False,
-    } | dict.fromkeys(("status", "vacancies", "capacity", "taken"))
+        "is_sale_over": False,
+    } | dict.fromkeys(("status", "vacancies", "capacity", "taken", "local_end_at", "cutoff_at"))
     assert row["sold"] > 0
 
 
@@ -190,7 +204,7 @@ def test_who_has_not_bought_yet_is_on_hold_and_in_no_list_of_guests(engine, worl
     was, now = before[key_of(one)], found.pop(key_of(one))
     assert (now["sold"], now["on_hold"]) == (was["sold"] - one["pax"], was["on_hold"] + one["pax"])
     others = [b for b in truth.bookings if key_of(b) == key_of(one) and b["sold"] and b is not one]
-    assert now["guests"] == told(by_type(truth, others)) != was["guests"]
+    assert now["guests"] == by_type(truth, others) != was["guests"]
     assert now["extras"] == told(sum((extras_of(truth, b) for b in others), Counter())) != was["extras"]
     assert found == {key: row for key, row in before.items() if key != key_of(one)}
 

@@ -225,6 +225,8 @@ class Truth:
                     "travel_date": day,
                     "start": naive(raw["local_start"]),
                     "utc_start": instant(raw["utc_start"]),
+                    "end": naive(raw["local_end"]),
+                    "utc_cutoff": instant(raw["utc_cutoff"]),
                     "closed": raw["closed"],
                     "sold_out": raw["status"] == "SOLD_OUT",
                     "capacity": raw["capacity"],

@@ -7,6 +7,7 @@ select
   d.option_name,
   d.travel_date,
   d.local_start_at,
+  a.local_end_at,
   d.time_zone,
   d.status,
   d.vacancies,
@@ -17,6 +18,9 @@ select
   s.sold_out_at_utc,
   s.was_on_sale
 from marts.fct_departures d
+join core.availability a
+  on a.connection_id = d.connection_id and a.product_id = d.product_id and a.option_id = d.option_id
+  and a.availability_id = d.availability_id
 left join marts.fct_sellouts s
   on s.departure_key = d.departure_key and s.travel_date = cast($day as date) and s.is_sold_out
   -- Of one that opened again nobody keeps when it sold out the last time.

@@ -1,12 +1,18 @@
 -- name: today
--- description: Each departure of today and tomorrow at its venue, what all sellers took of it, and our guests by unit type, those on hold apart, and their extras, in the order in which they leave; bookings whose departure is not known stand by what is known of product, option and start.
+-- description: Each departure of today and tomorrow at its venue, what all sellers took of it, and our tickets by unit type with their guests where these are more or fewer, those on hold apart, extras and references, in the order in which they leave; bookings whose departure is not known stand by what is known of product, option and start.
 -- parameter: now: instant: now: What time it is.
 -- parameter: product: text: : One product alone (product_key); null: all.
 with slots as (
   select
     d.*,
+    a.local_end_at,
+    a.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') as cutoff_at,
+    coalesce(a.utc_cutoff_at <= cast($now as timestamptz), false) as is_sale_over,
     d.travel_date - cast(cast($now as timestamptz) at time zone coalesce(d.time_zone, 'UTC') as date) as days_ahead
   from marts.fct_departures d
+  join core.availability a
+    on a.connection_id = d.connection_id and a.product_id = d.product_id and a.option_id = d.option_id
+    and a.availability_id = d.availability_id
   where d.is_followed
     and d.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 2
     and (cast($product as text) is null or d.product_key = cast($product as text))
@@ -46,6 +52,14 @@ sums as (
     min(utc_start_at) as utc_start_at,
     min(time_zone) as time_zone,
     count(*) filter (where is_sold) as bookings,
+    string_agg(
+      case when is_sold then coalesce(supplier_reference, reseller_reference, booking_uuid) end, ', '
+      order by coalesce(supplier_reference, reseller_reference, booking_uuid) collate "C"
+    ) as booking_references,
+    string_agg(
+      case when not is_sold then coalesce(supplier_reference, reseller_reference, booking_uuid) end, ', '
+      order by coalesce(supplier_reference, reseller_reference, booking_uuid) collate "C"
+    ) as held_references,
     case when count(*) filter (where is_sold) = count(pax_count) filter (where is_sold)
       then coalesce(sum(pax_count) filter (where is_sold), 0) end as sold,
     case when count(*) filter (where not is_sold) = count(pax_count) filter (where not is_sold)
@@ -58,18 +72,31 @@ types as (
     b.slot_key,
     b.is_sold,
     coalesce(upper(substr(g.unit_type, 1, 1)) || lower(substr(g.unit_type, 2)), g.unit_name, 'other') as unit_type,
-    case when count(*) = count(g.pax_count) then cast(cast(sum(g.pax_count) as bigint) as text) else '?' end as guests
+    count(*) as tickets,
+    case when count(*) = count(g.pax_count) then cast(sum(g.pax_count) as bigint) end as guests
   from booked b
   join marts.fct_guests g on g.connection_id = b.connection_id and g.booking_uuid = b.booking_uuid
   where g.travel_date between cast(cast($now as timestamptz) as date) - 1 and cast(cast($now as timestamptz) as date) + 2
   group by 1, 2, 3
 ),
+named as (
+  select
+    slot_key,
+    is_sold,
+    unit_type,
+    unit_type || ' ' || tickets || case
+      when guests is null then ' (guests unknown)'
+      when guests = tickets then ''
+      else ' (' || guests || case when guests = 1 then ' guest)' else ' guests)' end
+    end as said
+  from types
+),
 guests as (
   select
     slot_key,
-    string_agg(case when is_sold then unit_type || ' ' || guests end, ', ' order by unit_type collate "C") as guests,
-    string_agg(case when not is_sold then unit_type || ' ' || guests end, ', ' order by unit_type collate "C") as held_guests
-  from types
+    string_agg(case when is_sold then said end, ', ' order by unit_type collate "C") as guests,
+    string_agg(case when not is_sold then said end, ', ' order by unit_type collate "C") as held_guests
+  from named
   group by slot_key
 ),
 names as (
@@ -109,12 +136,17 @@ select
   d.vacancies,
   d.capacity,
   d.taken,
+  d.local_end_at,
+  d.cutoff_at,
+  coalesce(d.is_sale_over, false) as is_sale_over,
   coalesce(s.bookings, 0) as bookings,
   case when s.slot_key is null then 0 else cast(s.sold as bigint) end as sold,
   case when s.slot_key is null then 0 else cast(s.on_hold as bigint) end as on_hold,
   g.guests,
   g.held_guests,
-  x.extras
+  x.extras,
+  s.booking_references,
+  s.held_references
 from (select * from slots where days_ahead between 0 and 1) as d
 full join sums s on s.slot_key = d.departure_key
 left join guests g on g.slot_key = s.slot_key

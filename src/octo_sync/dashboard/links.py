@@ -69,11 +69,18 @@ def status_text(status: str | None) -> str:
     return (status or wording.UNKNOWN).replace("_", " ").lower()
 
 
-def start_text(at: datetime | None, day: Callable[[date], str] | None = wording.short_day) -> str:
-    """When a departure starts, by the venue's clock: `Fri 20 Nov, 09:30`; without `day` `09:30`. Midnight: the whole day."""
+def start_text(
+    at: datetime | None, day: Callable[[date], str] | None = wording.short_day, end: datetime | None = None
+) -> str:
+    """When a departure starts, by the venue's clock: `Fri 20 Nov, 09:30`; without `day` `09:30`. Midnight: the whole day.
+
+    With an `end` later on the same day that too: `09:30` and `11:00` with an en dash between.
+    """
     if at is None:
         return "any time"
     time = f"{at:%H:%M}" if at.time() != at.min.time() else ""
+    if time and end and end.date() == at.date() and end > at:
+        time += f"\N{EN DASH}{end:%H:%M}"
     return ", ".join(filter(None, (day(at.date()), time))) if day else time or "all day"
 
 

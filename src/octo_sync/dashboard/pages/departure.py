@@ -21,7 +21,7 @@ def build(source: Source, filters: Filters) -> View:
     if about is None:
         return View("Departure", "This copy has no such departure and no booking of it.", [])
     at = about["local_start_at"]
-    starts = start_text(at, wording.day) if at else wording.day(day)
+    starts = start_text(at, wording.day, about.get("local_end_at")) if at else wording.day(day)
     return View(
         f"{about['product_name']}, {starts}",
         about["option_name"],

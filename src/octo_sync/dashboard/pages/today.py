@@ -146,7 +146,11 @@ def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
 
     def start(row: Mapping[str, Any]) -> str:
         zone = f" {_place(row)}" if has_zones else ""
-        return start_text(row["local_start_at"], shown_day) + zone + (", departed" if _has_left(row, now) else "")
+        span = start_text(row["local_start_at"], shown_day, row["local_end_at"])
+        return span + zone + (", departed" if _has_left(row, now) else "")
+
+    def free(row: Mapping[str, Any]) -> str:
+        return "departed" if _has_left(row, now) else _free(row)
 
     items.append(
         listed(
@@ -155,12 +159,13 @@ def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
             Column("Start", "text", start),
             Column("Departure", "text", _named, href=departure_page),
             Column("Our guests", "number", "sold", none="unknown", href=_there("sold")),
-            Column("Taken", "number", "taken", none="unknown"),
-            Column("Free", "number", _free),
-            Column("On hold", "number", "on_hold", none="unknown", href=_there("on_hold")),
             Column("By kind", "text", _by_kind),
             Column("Extras", "text", "extras", none=""),
+            Column("Free", "number", free),
+            Column("Taken", "number", "taken", none="unknown"),
+            Column("On hold", "number", "on_hold", none="unknown", href=_there("on_hold")),
             Column("Our bookings", "number", "bookings", href=_there("bookings")),
+            Column("References", "text", lambda row: _and_held(row["booking_references"], row["held_references"])),
             empty=f"No departure and no booking is known for {name.lower()}.",
             most=_SHOWN_A_DAY,
         )
@@ -192,11 +197,14 @@ def _there(number: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _by_kind(row: Mapping[str, Any]) -> str:
-    """Of the guests, and of those on hold apart; '' where there is nobody, and print leaves the row out."""
+    """Tickets, and those on hold apart; '' where there is nobody, and print leaves the row out."""
     if not (row["guests"] or row["held_guests"]) and (row["bookings"] or row["on_hold"] != 0):
         return wording.UNKNOWN
-    held = row["held_guests"] and f"on hold: {row['held_guests']}"
-    return f"{row['guests']} ({held})" if row["guests"] and held else row["guests"] or held or ""
+    return _and_held(row["guests"], row["held_guests"])
+
+
+def _and_held(sold: str | None, held: str | None) -> str:
+    return "; ".join(filter(None, (sold, held and f"on hold: {held}")))
 
 
 def _doubt(name: str, known: _Rows) -> str:
@@ -222,7 +230,13 @@ def _named(row: Mapping[str, Any]) -> str:
 
 
 def _free(row: Mapping[str, Any]) -> str:
-    return free_text(row["status"], row["vacancies"], row["capacity"]) if row["is_known"] else "departure not known"
+    if not row["is_known"]:
+        return "departure not known"
+    if row["is_sale_over"] and row["status"] not in ("SOLD_OUT", "CLOSED"):
+        at = row["cutoff_at"]
+        day = "" if at.date() == row["travel_date"] else f"{wording.short_day(at)}, "
+        return f"sale ended {day}{at:%H:%M}"
+    return free_text(row["status"], row["vacancies"], row["capacity"])
 
 
 def _holds(rows: _Rows, now: datetime) -> Section:
