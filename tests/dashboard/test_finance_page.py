@@ -254,17 +254,25 @@ async def test_a_month_may_be_closed_that_is_known_and_has_no_open_difference(sh
         f"last_seen_at_utc, accepted_note) values ('ledger', 'k', 'missing_here', '', '', '{day}', {at}, {at}, {accepted})",
     )
     dashboard = shown(folder)
-    page = await dashboard.text(f"/finance?{MONTHS}")
+    page = await dashboard.text("/finance?first=2026-11-01&last=2026-11-30")
     rows = table(page, CLOSE)
-    assert rows[0][:4] == october
-    assert [row[:2] + row[3:4] for row in rows[1:]] == [[m, "no", "not compared"] for m in ("Sep 2026", "Aug 2026")]
+    assert [*rows[0][:4], rows[0][4][:10]] == [*october, "2026-11-20"]
+    assert [row[:2] + row[3:5] for row in rows[1:3]] == [
+        [m, "no", "not compared", "—"] for m in ("Sep 2026", "Aug 2026")
+    ]
+    assert (len(rows), rows[-1][0]) == (10, "Jan 2026"), "of the last twelve months those of the calendar"
     without = ask(
         folder,
-        "select count(*) filter (is_sold and travel_month = '2026-10' and net_amount is null), "
+        "select count(*) filter (is_sold and travel_month = '2026-10' and status = 'CONFIRMED' and not is_redeemed), "
+        "count(*) filter (is_sold and travel_month = '2026-10' and net_amount is null), "
         "count(*) filter (was_sold and is_cancelled and cancelled_date between '2026-10-01' and '2026-10-31' and "
         "coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE')) from marts.fct_bookings",
     )
-    assert rows[0][4:] == [str(number) for number in without[0]]
+    assert rows[0][5:] == [str(number) for number in without[0]]
+    not_used = links(page, "bookings.kind=sold.amp;only=not_used")
+    assert len(not_used) == sum(row[5] != "0" for row in rows) > 0
+    for address, row in zip(not_used, [row for row in rows if row[5] != "0"], strict=True):
+        assert len(table(await dashboard.text(f"/{address}"), "Bookings")) == int(row[5])
     (address,) = links(page, r"reconcile\?first")
     found = await dashboard.text(f"/{address}")
     assert ("Nothing is open." in found or "None in these days" in found) is (october[3] == "0")
@@ -272,10 +280,28 @@ async def test_a_month_may_be_closed_that_is_known_and_has_no_open_difference(sh
 
 
 async def test_where_nothing_is_compared_a_month_that_is_known_is_ready(shown, variant):
-    (row,) = table(await shown().text("/finance"), CLOSE)
+    row = table(await shown().text("/finance"), CLOSE)[0]
     assert row[:4] == ["Oct 2026", "yes", "yes", "not compared"]
     folder = variant("closed-october", "insert into ops.closed_periods values ('2026-10', '2026-11-05', true, '')")
-    assert CLOSE not in await shown(folder).text("/finance")
+    assert table(await shown(folder).text("/finance"), CLOSE)[0][0] == "Sep 2026"
+
+
+async def test_a_closed_month_tells_its_open_differences(shown, variant):
+    at = "timestamptz '2026-11-20 12:00:00+00'"
+    folder = variant(
+        "closed-compared",
+        COMPARED,
+        "insert into ops.closed_periods values ('2026-10', '2026-11-05', true, ''), ('2026-08', '2026-09-05', true, '')",
+        "insert into ops.recon_results (recon_name, recon_key, bucket, field, reason, day, first_seen_at_utc, "
+        f"last_seen_at_utc) values ('ledger', 'k', 'missing_here', '', '', '2026-10-31', {at}, {at})",
+    )
+    rows = table(
+        await shown(folder).text("/finance"), "Closed months of travel: figures then, adjustments, figures now"
+    )
+    assert {(row[0], row[3], row[-1]) for row in rows} == {
+        ("Oct 2026", "yes", "1"),
+        ("Aug 2026", "yes", "not compared"),
+    }
 
 
 async def test_a_row_of_revenue_leads_to_the_bookings_behind_it(shown):

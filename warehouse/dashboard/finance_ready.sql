@@ -1,5 +1,5 @@
 -- name: finance_ready
--- description: Months of travel that are over and not closed, and whether all their bookings are known; the latest first.
+-- description: Months of travel that are over and not closed, and whether all their bookings are known; sold bookings that are neither redeemed nor no-shows, those without a net price, and sold bookings cancelled in the month that say nothing of a refund. The latest first.
 -- parameter: first: date: month-3: The first month is the one of this day.
 -- parameter: last: date: month: The last month is the one of this day.
 with months as (
@@ -11,9 +11,31 @@ with months as (
       between substr(cast(cast($first as date) as text), 1, 7) and substr(cast(cast($last as date) as text), 1, 7)
     and travel_month not in (select period from ops.closed_periods)
   group by travel_month
+),
+sold as (
+  select
+    travel_month,
+    count(case when status = 'CONFIRMED' and not is_redeemed then 1 end) as not_used,
+    count(case when net_amount is null then 1 end) as without_net
+  from marts.fct_bookings
+  where is_sold
+  group by travel_month
+),
+cancelled as (
+  select substr(cast(cancelled_date as text), 1, 7) as cancelled_month, count(*) as refund_not_stated
+  from marts.fct_bookings
+  where was_sold and is_cancelled and coalesce(cancellation_refund, '') not in ('FULL', 'PARTIAL', 'NONE')
+  group by substr(cast(cancelled_date as text), 1, 7)
 )
-select m.travel_month, min(case when v.is_complete then 1 else 0 end) = 1 as is_known
+select
+  m.travel_month,
+  min(case when v.is_complete then 1 else 0 end) = 1 as is_known,
+  coalesce(max(s.not_used), 0) as not_used,
+  coalesce(max(s.without_net), 0) as without_net,
+  coalesce(max(g.refund_not_stated), 0) as refund_not_stated
 from months m
+left join sold s on s.travel_month = m.travel_month
+left join cancelled g on g.cancelled_month = m.travel_month
 join marts.dim_channel c
   on c.is_active or c.connection_id in (
     select b.connection_id from marts.fct_bookings b where b.is_sold and b.travel_month = m.travel_month

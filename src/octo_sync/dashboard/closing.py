@@ -1,11 +1,11 @@
 """What the page Finance says of months of travel that may be closed, and of those that are."""
 
 from collections import Counter
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard.days import month_days
+from octo_sync.dashboard.days import month_days, month_end, month_start
 from octo_sync.dashboard.differences import decided
 from octo_sync.dashboard.links import booking_page, booking_text
 from octo_sync.dashboard.source import Source
@@ -13,53 +13,79 @@ from octo_sync.dashboard.view import Column, Table, listed
 from octo_sync.flows.periods import CAUSES
 
 _ROWS = 200
+_MONTHS = 12
 
 
-def ready(
-    source: Source, first: date, last: date, net: list[dict[str, Any]], refunds: list[dict[str, Any]]
-) -> list[Table | str]:
+class Compared:
+    """What comparisons with other systems say of whole months."""
+
+    def __init__(self, source: Source) -> None:
+        runs = source.rows("reconcile_runs")
+        found, self.problem = decided(source, source.rows("differences"))
+        self.is_any = bool(runs)
+        self._runs = [run for run in runs if run["verdict"] != "failed"]
+        self._open = Counter(f"{row['day']:%Y-%m}" for row in found if row["day"] and row["state"] == "open")
+
+    def last(self, month: str) -> datetime | None:
+        """When the end of a month was last compared; None where no comparison looked at the whole of it."""
+        begins, ends = month_days(month)
+        whole = any(run["window_start"] <= begins for run in self._runs)
+        looked = [run["ended_at_utc"] for run in self._runs if run["window_start"] <= ends <= run["window_end"]]
+        return max(looked) if whole and looked else None
+
+    def open(self, month: str) -> int | None:
+        """Open differences of a month's days; None where it was not compared."""
+        return self._open[month] if self.last(month) else None
+
+    def column(self, name: str) -> Column:
+        """The same of the month that a row has under a name."""
+        return Column(
+            "Open differences",
+            "number",
+            lambda row: self.open(row[name]),
+            none="not compared",
+            href=lambda row: _days("reconcile?", row[name]),
+        )
+
+
+def _days(address: str, month: str) -> str:
+    return address + urlencode(dict(zip(("first", "last"), month_days(month), strict=True)))
+
+
+def ready(source: Source, compared: Compared, today: date) -> list[Table | str]:
     """What speaks against closing each month that is over; open differences where anything was ever compared."""
-    rows = source.rows("finance_ready", first=first, last=last)
+    rows = source.rows("finance_ready", first=month_start(today, -_MONTHS), last=month_end(today, -1))
     if not rows:
         return []
-    without_net, not_stated = Counter[str](), Counter[str | None]()
-    for row in net:
-        without_net[row["travel_month"]] += row["without_net"]
-    for row in refunds:
-        not_stated[row["cancelled_month"]] += row["refund_not_stated"]
-    found, problem = decided(source, source.rows("differences"))
-    differ = Counter(f"{row['day']:%Y-%m}" for row in found if row["day"] and row["state"] == "open")
-    runs = source.rows("reconcile_runs")
-    compared = [(run["window_start"], run["window_end"]) for run in runs if run["verdict"] != "failed"]
-
-    def open_differences(row: dict[str, Any]) -> int | None:
-        """None where no comparison looked at the whole month."""
-        begins, ends = month_days(row["travel_month"])
-        looked = any(since <= begins for since, _ in compared) and any(since <= ends <= to for since, to in compared)
-        return differ[row["travel_month"]] if looked else None
-
     table = listed(
         "May I close? Months that are over and not closed",
         rows,
         Column("Travel month", "month", "travel_month"),
-        Column("Ready", "yes", lambda row: row["is_known"] and (not runs or open_differences(row) == 0)),
-        Column("Bookings known", "yes", "is_known"),
         Column(
-            "Open differences",
-            "number",
-            open_differences,
-            none="not compared",
-            href=lambda row: (
-                f"reconcile?{urlencode(dict(zip(('first', 'last'), month_days(row['travel_month']), strict=True)))}"
-            ),
+            "Ready",
+            "yes",
+            lambda row: row["is_known"] and (not compared.is_any or compared.open(row["travel_month"]) == 0),
         ),
-        Column("Without net price", "number", lambda row: without_net[row["travel_month"]]),
-        Column("Refund not stated", "number", lambda row: not_stated[row["travel_month"]]),
+        Column("Bookings known", "yes", "is_known"),
+        compared.column("travel_month"),
+        Column("Compared", "instant", lambda row: compared.last(row["travel_month"])),
+        Column(
+            "Not used",
+            "number",
+            "not_used",
+            href=lambda row: _days("bookings?kind=sold&only=not_used&", row["travel_month"]) if row["not_used"] else "",
+        ),
+        Column("Without net price", "number", "without_net"),
+        Column("Refund not stated", "number", "refund_not_stated"),
     )
-    return [problem, table] if problem else [table]
+    said = (
+        f"The last {_MONTHS} months. Ready: all bookings are known and, where a ledger is compared, no difference of the "
+        "month's days is open. Not used: sold bookings that are neither redeemed nor no-shows."
+    )
+    return [*filter(None, [compared.problem]), said, table]
 
 
-def closed(source: Source, asked: dict[str, Any]) -> list[Table]:
+def closed(source: Source, compared: Compared, asked: dict[str, Any]) -> list[Table]:
     """Closed months, whatever months the page shows; and, where there are any, what changed in them."""
     figures, changes = source.rows("finance_closed", **asked), source.rows("finance_adjustments", **asked)
     months = listed(
@@ -68,7 +94,7 @@ def closed(source: Source, asked: dict[str, Any]) -> list[Table]:
         Column("Travel month", "month", "period"),
         Column("Channel", "text", "channel_name", none="no bookings"),
         Column("Closed", "instant", "closed_at_utc"),
-        Column("Complete then", "yes", "was_complete"),
+        Column("Bookings known then", "yes", "was_complete"),
         Column("Net then", "money", "net_amount", none="unknown"),
         Column("Net adjustment", "money", "net_adjustment"),
         Column("Net now", "money", "net_now", none="unknown"),
@@ -76,6 +102,7 @@ def closed(source: Source, asked: dict[str, Any]) -> list[Table]:
         Column("Retail adjustment", "money", "retail_adjustment"),
         Column("Retail now", "money", "retail_now", none="unknown"),
         Column("Adjustments", "number", "adjustments"),
+        compared.column("period"),
         empty="No month is closed.",
         most=_ROWS,
     )

@@ -27,7 +27,7 @@ def build(source: Source, filters: Filters) -> View:
     only = {"channel": filters.channel, "currency": filters.currency}
     asked: dict[str, Any] = {"first": first, "last": last, **only}
     net, refunds = source.rows("finance_net", **asked), source.rows("finance_refunds", **asked)
-    undated = source.rows("finance_open", **asked)
+    undated, compared = source.rows("finance_open", **asked), closing.Compared(source)
     channel = {"connection_id": filters.channel} if filters.channel else {}
 
     def in_all(number: str, kind: str, **only: str) -> _Behind:
@@ -70,11 +70,12 @@ def build(source: Source, filters: Filters) -> View:
             Section(
                 "Closed months",
                 [
-                    *([] if any(only.values()) else closing.ready(source, first, last, net, refunds)),
-                    *closing.closed(source, only),
+                    *([] if any(only.values()) else closing.ready(source, compared, today)),
+                    *closing.closed(source, compared, only),
                 ],
-                "octo-sync close 2026-10 closes a month. Its figures stay as they were, and what changes later is an "
-                "adjustment. Figures then and adjustments add up to figures now.",
+                "octo-sync close 2026-10 closes a month. Its net and retail stay as they were; what changes later is an "
+                "adjustment, and figures then and adjustments add up to figures now. Taxes, refunds and deferred revenue of "
+                "a closed month are above as they are now.",
                 "closed",
             ),
         ],
