@@ -158,7 +158,7 @@ async def test_changes_holds_and_weak_departures_lead_to_their_rows(shown):
     page = await dashboard.text("/today?since=7d")
     assert table(page, "Bookings that changed in the last 7 days")
     for state in ("Sold out", "Weak"):
-        shares = [row[5] for row in table(page, f"{state} departures of the next seven days")]
+        shares = [row[5] for row in table(page, f"{state} departures of today and the next seven days")]
         assert shares
         assert all((share == "100 %") is (state == "Sold out") for share in shares)
     for address in {*links(page, r"booking\?")[:3], *links(page, r"departure\?")[-3:]}:
@@ -191,6 +191,16 @@ async def test_a_change_says_what_was_and_what_is(shown, variant):
         f"redeemed → confirmed; day {day} → {day + dt.timedelta(days=1)}; guests {pax} → {pax + 1}; "
         f"price {prices[0]} → {prices[1]}"
     )
+
+
+async def test_what_is_new_and_cancelled_since_says_both(shown, published):
+    page = await shown().text("/today?since=7d")
+    both = [row for row in table(page, "Bookings that changed in the last 7 days") if row[1] == "new, cancelled since"]
+    names = ask(
+        published, "select coalesce(supplier_reference, reseller_reference, booking_uuid) from marts.fct_bookings "
+        "where was_sold and is_cancelled and utc_created_at >= $1", NOW - dt.timedelta(days=7),
+    )  # fmt: skip
+    assert sorted(row[0] for row in both) == sorted(name for (name,) in names) != []
 
 
 async def test_the_choice_of_time_is_in_the_address(shown):

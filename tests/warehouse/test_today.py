@@ -47,6 +47,10 @@ def reference(b):
     return b["raw"]["supplier_reference"] or b["raw"]["reseller_reference"] or b["booking_uuid"]
 
 
+def never_sold(b):
+    return b["status"] in ("EXPIRED", "REJECTED") or (b["cancelled"] and not b["was_sold"])
+
+
 def key_of(b):
     *ids, availability = b["slot"]
     return "|".join((*ids, availability or str(b["start"] or "")))
@@ -261,12 +265,12 @@ def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, w
         was = before.get(b["booking_uuid"])
         if was is None:
             made = instant(b["raw"]["utc_created_at"]) >= NOON
-            kind = "read" if not made else "new" if not b["cancelled"] else "cancelled" if b["was_sold"] else "released"
+            kind = "read" if not made else "released" if never_sold(b) else "new"
         elif all(was[name] == b[name] for name in told_of):
             continue
         else:
-            gone = "cancelled" if b["was_sold"] or was["sold"] else "released"
-            kind = gone if b["cancelled"] and not was["cancelled"] else "changed"
+            gone = "cancelled" if b["cancelled"] and not was["cancelled"] else "changed"
+            kind = "released" if never_sold(b) and not was["sold"] else gone
         wanted[f"{b['connection']}|{b['booking_uuid']}"] = (kind, was and was["status"], b["status"])
     now = {f"{b['connection']}|{b['booking_uuid']}": b for b in world.now.bookings}
     days = sorted(now[key]["travel_date"] for key in wanted if now[key]["travel_date"])
@@ -283,9 +287,9 @@ def test_what_changed_since_the_first_pull_is_new_changed_or_cancelled(engine, w
         assert {name: row[f"{name}_before"] for name in names} == {name: was.get(of) for name, of in names.items()}
         assert row["slot_key"] == key_of(b)
         assert row["is_soon"] is (days_ahead(world.now, b["slot"][:2], b["travel_date"], at) in (0, 1))
-    order = [(not row["is_soon"], NOW - row["event_at_utc"]) for row in found]
+    order = [(row["kind"] == "released", not row["is_soon"], NOW - row["event_at_utc"]) for row in found]
     assert order == sorted(order)
-    assert {soon for soon, _ in order} == {False, True}
+    assert {(released, soon) for released, soon, _ in order} == {(False, False), (False, True), (True, True)}
 
 
 def test_what_is_again_as_it_was_is_no_change_and_what_was_never_sold_is_released(engine):
@@ -323,6 +327,20 @@ def test_what_is_again_as_it_was_is_no_change_and_what_was_never_sold_is_release
     ):
         after = {row["booking_key"]: row["kind"] for row in rows(engine, "today_changes", since=since)}
     assert after == {key: row["kind"] for key, row in before.items()} | {gone: "released"}
+
+
+@pytest.mark.parametrize(("status", "kind"), [("EXPIRED", "released"), ("REJECTED", "released"), ("CANCELLED", "new")])
+def test_what_was_made_since_is_new_whatever_came_later_unless_it_was_never_sold(engine, status, kind):
+    since = NOON + dt.timedelta(hours=1)
+    before = rows(engine, "today_changes", since=since)
+    one = next(row for row in before if row["kind"] == "new" and row["status"] == "CONFIRMED")
+    where = "where connection_id = '{}' and booking_uuid = '{}'".format(*one["booking_key"].split("|"))
+    told = "; ".join(f"update core.{table} set status = '{{0}}' {where}" for table in ("bookings", "booking_history"))
+    with planted(engine, told.format(status), told.format("CONFIRMED")):
+        after = rows(engine, "today_changes", since=since)
+    (place,) = [n for n, row in enumerate(after) if row["booking_key"] == one["booking_key"]]
+    assert (after[place]["kind"], after[place]["status"]) == (kind, status)
+    assert all(row["kind"] == "released" for row in after[place:]) is (kind == "released")
 
 
 def test_a_booking_that_two_connections_see_changed_once(engine, world):
@@ -371,12 +389,15 @@ def test_the_days_ahead_name_sold_out_and_weak_departures(engine, world):
     wanted = {
         "|".join(d["slot"]): ("sold out" if d["sold_out"] else "weak", d["taken"], d["our_pax"])
         for d in world.now.departures
-        if 1 <= days_ahead(world.now, d["product"], d["travel_date"]) <= 7
+        if 0 <= days_ahead(world.now, d["product"], d["travel_date"]) <= 7
+        and (d["utc_start"] > NOW or d["start"].time() == dt.time())
         and (d["sold_out"] or (d["rate"] is not None and d["rate"] < 0.2))
     }
     found = rows(engine, "today_ahead", now=NOW)
     assert {row["slot_key"]: (row["state"], row["taken"], row["our_pax"]) for row in found} == wanted
     assert {state for state, *_ in wanted.values()} == {"sold out", "weak"}
+    of_today = [d for d in world.now.departures if days_ahead(world.now, d["product"], d["travel_date"]) == 0]
+    assert {"|".join(d["slot"]) in wanted for d in of_today} == {False, True}
     starts = [row["local_start_at"] for row in found]
     assert starts == sorted(starts)
 

@@ -1,5 +1,5 @@
 -- name: today_changes
--- description: Each booking that is not as it was then, with what it was before: those that travel today or tomorrow at the venue first, then the latest change first; once, through however many connections it is seen. A first version is new where the booking was made since then or since the copy began, and cancelled where it was cancelled since; else it was only read for the first time, and is kind `read`. What is cancelled and was never sold is released.
+-- description: Each booking that is not as it was then, with what it was before: those that travel today or tomorrow at the venue first, then the latest change first; once, through however many connections it is seen. What was made since then or since the copy began is new, whatever came later. Another first version is cancelled where it was cancelled since; else it was only read for the first time, and is kind `read`. What is cancelled and was never sold, expired or rejected is released, and comes last.
 -- parameter: now: instant: now: What time it is.
 -- parameter: since: instant: now-24h: Changes that the copy saw since then.
 -- parameter: product: text: : One product alone (product_key); null: all.
@@ -24,7 +24,10 @@ changes as (
     end as version_before,
     b.utc_created_at >= least(cast($since as timestamptz), c.first_pulled_at_utc) as is_made_since,
     b.utc_cancelled_at >= least(cast($since as timestamptz), c.first_pulled_at_utc) as is_cancelled_since,
-    b.utc_confirmed_at is not null or sold.booking_uuid is not null as was_sold,
+    coalesce(
+      l.status in ('EXPIRED', 'REJECTED')
+      or (l.status = 'CANCELLED' and b.utc_confirmed_at is null and sold.booking_uuid is null), false
+    ) as is_released,
     b.availability_id,
     b.local_start_at,
     l.travel_date - cast(cast($now as timestamptz) at time zone coalesce(b.time_zone, 'UTC') as date) as days_ahead,
@@ -54,16 +57,16 @@ kinds as (
     coalesce(o.title, o.internal_name, h.option_id) as option_name_before,
     case
       when l.is_gone then 'gone'
-      when l.status = 'CANCELLED' and h.status is distinct from 'CANCELLED'
-        and (l.version_no > 1 or l.is_made_since or l.is_cancelled_since)
-        then case when l.was_sold then 'cancelled' else 'released' end
-      when l.is_first and l.is_made_since then 'new'
-      when l.is_first and l.version_no = 1 then 'read'
+      when l.is_first and l.is_made_since then case when l.is_released then 'released' else 'new' end
+      when l.is_first and l.version_no = 1 and (l.status is distinct from 'CANCELLED' or l.is_cancelled_since is not true)
+        then 'read'
       when l.status is not distinct from h.status and l.travel_date is not distinct from h.local_date
         and l.product_id is not distinct from h.product_id and l.option_id is not distinct from h.option_id
         and l.pax_count is not distinct from h.pax_count and l.currency is not distinct from h.currency
         and l.retail_amount is not distinct from h.retail_amount and l.net_amount is not distinct from h.net_amount
         then 'as it was'
+      when l.is_released then 'released'
+      when l.status = 'CANCELLED' and h.status is distinct from 'CANCELLED' then 'cancelled'
       else 'changed'
     end as kind
   from changes l
@@ -111,4 +114,4 @@ select
   net_amount
 from seen
 where channel_place = 1 and kind <> 'as it was'
-order by is_soon desc, event_at_utc desc, booking_key
+order by case when kind = 'released' then 1 else 0 end, is_soon desc, event_at_utc desc, booking_key

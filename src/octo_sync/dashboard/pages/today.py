@@ -106,7 +106,7 @@ def _tiles(
             name="changes",
         ),
         Tile(
-            "Sold-out departures, the 7 days after today",
+            "Sold-out departures, the rest of today and 7 days more",
             wording.count(states["sold out"]),
             f"{states['weak']:,} others are less than 20 % full",
             href=_at("ahead", since, product),
@@ -268,7 +268,10 @@ def _lapses(row: Mapping[str, Any]) -> str | None:
 def _changes(rows: _Rows, since: str, choices: Sequence[tuple[str, str, bool]]) -> Section:
     told, read = [row for row in rows if row["kind"] in _WHAT], sum(row["kind"] == "read" for row in rows)
     words = _SINCE[since][0]
-    note = "What travels today or tomorrow first, then the latest change, as this copy learnt of it."
+    note = (
+        "New: made in this time, whatever came later. Released: never sold, or expired or rejected; they come last. "
+        "What travels today or tomorrow comes first, then the latest change, as this copy learnt of it."
+    )
     if read:
         note += f" {wording.plural(read, 'older booking')} read for the first time since then are left out."
     table = listed(
@@ -292,6 +295,8 @@ def _changes(rows: _Rows, since: str, choices: Sequence[tuple[str, str, bool]]) 
 def _what(row: Mapping[str, Any]) -> str:
     if row["kind"] == "changed" and row["status_before"] == "REDEEMED" != row["status"]:
         return "not used any more"
+    if row["kind"] == "new" and row["status"] == "CANCELLED":
+        return "new, cancelled since"
     return "deleted at the service" if row["kind"] == "gone" else str(row["kind"])
 
 
@@ -320,7 +325,7 @@ def _before_and_now(row: Mapping[str, Any]) -> str:
 def _ahead(rows: _Rows) -> Section:
     tables = [
         listed(
-            f"{state.capitalize()} departures of the next seven days",
+            f"{state.capitalize()} departures of today and the next seven days",
             [row for row in rows if row["state"] == state],
             Column("Start", "text", lambda row: start_text(row["local_start_at"])),
             Column("Departure", "text", _named, href=departure_page),
@@ -328,12 +333,12 @@ def _ahead(rows: _Rows) -> Section:
             Column("Taken", "number", "taken", none="unknown"),
             Column("Capacity", "number", "capacity", none="unknown"),
             Column("Full", "share", "fill_rate", none="unknown"),
-            empty=f"No departure of the next seven days is known to be {said}.",
+            empty=f"No departure of the rest of today and the next seven days is known to be {said}.",
             most=_SHOWN,
         )
         for state, said in (("sold out", "sold out"), ("weak", "less than 20 % full"))
     ]
-    note = "After today. Weak: open and less than 20 % full, all sellers' sales counted."
+    note = "Without those of today that have left. Weak: open and less than 20 % full, all sellers' sales counted."
     return Section("Sold out and weak", tables, note, "ahead", "none")
 
 
