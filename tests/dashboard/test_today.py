@@ -333,10 +333,18 @@ async def test_a_departure_says_how_full_it_is_since_when_it_is_sold_out_and_wha
     assert f"State sold out since at least {wording.instant(seen)} Places 40 of 40 taken Time zone" in " ".join(
         plain(page).split()
     )
-    counted = [row[1] for row in table(page, "Bookings of this departure")]
+    listed, others = (table(page, f"{name} of this departure") for name in ("Bookings", "Other bookings"))
+    counted = [row[1] for row in (*listed, *others)]
+    assert {row[1] for row in listed} <= {"confirmed", "redeemed", "noshow", "on hold", "pending"}
     sold = sum(status in ("confirmed", "redeemed", "noshow") for status in counted)
     held, cancelled = counted.count("on hold") + counted.count("pending"), counted.count("cancelled")
-    assert f"{sold} sold, {held} on hold, {cancelled} cancelled" in page
+    (note,) = re.findall(rf"{sold} sold, {held} on hold, {cancelled} cancelled\. ([^<]*)", page)
+    known = [row for row in listed if row[1] in ("confirmed", "redeemed", "noshow")]
+    assert note.startswith(f"{sum(int(row[2]) for row in known)} guests: ")
+    assert told_guests(note.partition(". ")[0]) == sum(told_guests(row[3]) for row in known) > 0
+    assert all(row[4] for row in listed)
+    papers = re.findall(r'<section class="paper-(\w+)">\s*<h2><bdi>([\w ]+)', page)
+    assert papers == [("sheet", "Bookings"), ("none", "Other bookings")]
     assert sold > 0 < cancelled
     page = await shown(folder).text(f"/departure?{urlencode(dict(zip(('key', 'day'), open_, strict=True)))}")
     assert "State limited Places 38 of 40 taken, 2 free Time zone" in " ".join(plain(page).split())

@@ -34,13 +34,16 @@ def days_ahead(truth, product, day, now=NOW):
 
 def bookings_of_the_days(truth, now=NOW):
     """Sold, pending and unexpired held ones of today and tomorrow at the venue, by departure."""
-    found = []
-    for b in truth.bookings:
-        expires = instant(b["raw"]["utc_expires_at"])
-        is_held = b["status"] == "PENDING" or (b["status"] == "ON_HOLD" and (expires is None or expires > now))
-        if days_ahead(truth, b["slot"][:2], b["travel_date"], now) in (0, 1) and (b["sold"] or is_held):
-            found.append(b)
-    return found
+    return [
+        b
+        for b in truth.bookings
+        if days_ahead(truth, b["slot"][:2], b["travel_date"], now) in (0, 1) and (b["sold"] or is_held(b, now))
+    ]
+
+
+def is_held(b, now=NOW):
+    expires = instant(b["raw"]["utc_expires_at"])
+    return b["status"] == "PENDING" or (b["status"] == "ON_HOLD" and (expires is None or expires > now))
 
 
 def reference(b):
@@ -455,13 +458,50 @@ def test_a_departure_has_all_its_bookings(engine, world):
         for row in found:
             b = next(b for b in by_key[key,] if b["booking_uuid"] == row["booking_uuid"])
             assert row["extras"] == told(extras_of(truth, b))
+            assert row["tickets"] == by_type(
+                truth, [t for t in truth.bookings if t["booking_uuid"] == b["booking_uuid"]]
+            )
+            codes = [item["supplier_reference"] or item["reseller_reference"] for item in b["raw"]["unit_items"]]
+            assert row["codes"] == (", ".join(sorted(filter(None, codes))) or None)
             lapses = instant(b["raw"]["utc_expires_at"]) if b["status"] == "ON_HOLD" else None
             assert (row["lapses_at_utc"], row["utc_redeemed_at"]) == (lapses, instant(b["raw"]["utc_redeemed_at"]))
         assert [row["is_sold"] for row in found] == sorted((row["is_sold"] for row in found), reverse=True)
+        guests = {row["is_sold"]: row["tickets"] for row in rows(engine, "departure_guests", key=key, day=day, now=NOW)}
+        alive = [b for b in truth.bookings if key_of(b) == key and (b["sold"] or is_held(b))]
+        for is_sold in (True, False):
+            assert guests.get(is_sold) == by_type(truth, [b for b in alive if b["sold"] is is_sold])
         about = rows(engine, "departure", key=key, day=day)
         wanted = [offered[key]] if key in offered else []
         names = ("vacancies", "status", "capacity", "taken")
         assert [[row[name] for name in names] for row in about] == [[d[name] for name in names] for d in wanted]
+
+
+def test_tickets_are_counted_and_their_guests_where_they_are_not_as_many(engine, world):
+    """On the day sheet, of the departure, and of its booking."""
+    b = next(b for b in bookings_of_the_days(world.now) if b["sold"] and b["slot"][3] and b["raw"]["unit_items"])
+    at, items = {"key": key_of(b), "day": b["travel_date"]}, b["raw"]["unit_items"]
+    kind = next(t for t in world.now.tickets if t["raw"] is items[0])["unit_type"].capitalize()
+    update = "update core.booking_unit_items set pax_count = {} where unit_item_uuid in ("
+    update += ", ".join(f"'{item['uuid']}'" for item in items) + ")"
+    ((was,),) = engine.query(
+        update.format(1).replace(
+            "update core.booking_unit_items set pax_count = 1",
+            ("select distinct pax_count from core.booking_unit_items"),
+        )
+    ).rows
+    with planted(engine, update.format(4), update.format("null" if was is None else was)):
+        sheet = {row["slot_key"]: row["guests"] for row in rows(engine, "today", now=NOW)}[at["key"]]
+        (whole, *_) = rows(engine, "departure_guests", **at, now=NOW)
+        (one,) = [r for r in rows(engine, "departure_bookings", **at) if r["booking_uuid"] == b["booking_uuid"]]
+    assert sheet == whole["tickets"]
+    assert f"{kind} " in sheet
+    assert "guests)" in sheet
+    count = sum(
+        t["unit_type"].capitalize() == kind
+        for t in world.now.tickets
+        if t["booking"]["booking_uuid"] == b["booking_uuid"]
+    )
+    assert f"{kind} {count} ({4 * count} guests)" in one["tickets"]
 
 
 def test_a_departure_that_sold_out_once_says_since_when(engine, world):

@@ -1,5 +1,5 @@
 -- name: departure_bookings
--- description: All bookings of one departure with their tickets and extras, the sold ones first; each once, through however many connections it is seen.
+-- description: All bookings of one departure with their tickets by unit type, the guests of these where they are more or fewer, codes and extras, the sold ones first; each once, through however many connections it is seen.
 -- parameter: key: text: none: Its departure_key; of bookings without one the slot_key of today.
 -- parameter: day: date: today: Its day of travel.
 with seen as (
@@ -19,16 +19,38 @@ types as (
   select
     g.booking_key,
     coalesce(upper(substr(g.unit_type, 1, 1)) || lower(substr(g.unit_type, 2)), g.unit_name, 'other') as unit_type,
-    count(*) as tickets
+    count(*) as tickets,
+    case when count(*) = count(g.pax_count) then cast(sum(g.pax_count) as bigint) end as guests
   from seen b
   join marts.fct_guests g on g.connection_id = b.connection_id and g.booking_uuid = b.booking_uuid
   where b.place = 1 and g.travel_date = cast($day as date)
   group by 1, 2
 ),
 tickets as (
-  select booking_key, string_agg(unit_type || ' ' || tickets, ', ' order by unit_type collate "C") as tickets
+  select
+    booking_key,
+    string_agg(
+      unit_type || ' ' || tickets || case
+        when guests is null then ' (guests unknown)'
+        when guests = tickets then ''
+        else ' (' || guests || case when guests = 1 then ' guest)' else ' guests)' end
+      end, ', '
+      order by unit_type collate "C"
+    ) as tickets
   from types
   group by booking_key
+),
+codes as (
+  select
+    b.booking_key,
+    string_agg(
+      coalesce(i.supplier_reference, i.reseller_reference), ', '
+      order by coalesce(i.supplier_reference, i.reseller_reference) collate "C"
+    ) as codes
+  from seen b
+  join core.booking_unit_items i on i.connection_id = b.connection_id and i.booking_uuid = b.booking_uuid
+  where b.place = 1 and not i.is_deleted
+  group by b.booking_key
 ),
 names as (
   select connection_id, product_id, option_id, extra_id, min(coalesce(title, internal_name)) as extra_name
@@ -66,6 +88,7 @@ select
   b.is_sold,
   b.pax_count,
   t.tickets,
+  c.codes,
   x.extras,
   case when b.status = 'ON_HOLD' then b.utc_expires_at end as lapses_at_utc,
   b.utc_redeemed_at,
@@ -73,6 +96,7 @@ select
   b.retail_amount
 from seen b
 left join tickets t on t.booking_key = b.booking_key
+left join codes c on c.booking_key = b.booking_key
 left join extras x on x.booking_key = b.booking_key
 where b.place = 1
 order by b.is_sold desc, b.status, b.supplier_reference, b.booking_key

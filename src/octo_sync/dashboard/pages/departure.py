@@ -1,6 +1,7 @@
 """A departure: what the service offers, and every booking of it. Reached from Today."""
 
-from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from octo_sync.dashboard.filters import day_of
@@ -9,6 +10,8 @@ from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Filters, Link, Page, Section, View, listed
 from octo_sync.flows import wording
 
+_Rows = Sequence[dict[str, Any]]
+
 
 def build(source: Source, filters: Filters) -> View:
     """The page; without a key it says where to choose a departure."""
@@ -16,7 +19,7 @@ def build(source: Source, filters: Filters) -> View:
     if not key or day is None:
         return View("Departure", "Choose a departure on the page Today.", [])
     offered = source.rows("departure", key=key, day=day)
-    bookings = source.rows("departure_bookings", key=key, day=day)
+    bookings, now = source.rows("departure_bookings", key=key, day=day), source.now().replace(second=0, microsecond=0)
     about = offered[0] if offered else bookings[0] if bookings else None
     if about is None:
         return View("Departure", "This copy has no such departure and no booking of it.", [])
@@ -25,7 +28,10 @@ def build(source: Source, filters: Filters) -> View:
     return View(
         f"{about['product_name']}, {starts}",
         about["option_name"],
-        [Section("", [Block("facts.html.j2", {"facts": _facts(offered)})]), _bookings(bookings)],
+        [
+            Section("", [Block("facts.html.j2", {"facts": _facts(offered)})]),
+            *_bookings(bookings, source.rows("departure_guests", key=key, day=day, now=now), now),
+        ],
         filters,
     )
 
@@ -60,32 +66,51 @@ def _places(row: dict[str, Any]) -> str:
     return f"{row['taken']:,} of {row['capacity']:,} taken{free}"
 
 
-def _bookings(rows: list[dict[str, Any]]) -> Section:
-    table = listed(
-        "Bookings of this departure",
-        rows,
+def _bookings(rows: _Rows, tickets: _Rows, now: datetime) -> list[Section]:
+    """Those sold and on hold, which are all that is printed, and the others."""
+    sold = [row for row in rows if row["is_sold"]]
+    held = [row for row in rows if not row["is_sold"] and _is_held(row, now)]
+    others = [row for row in rows if row not in sold and row not in held]
+    cancelled = sum(row["status"] == "CANCELLED" for row in others)
+    counts = {"sold": len(sold), "on hold": len(held), "cancelled": cancelled, "other": len(others) - cancelled}
+    said = [", ".join(f"{n:,} {kind}" for kind, n in counts.items() if n or kind != "other")]
+    for those, is_sold, words in ((sold, True, ""), (held, False, " on hold")):
+        guests = [row["pax_count"] for row in those]
+        of = "".join(f": {row['tickets']}" for row in tickets if row["is_sold"] is is_sold)
+        if those:
+            said.append(
+                (wording.UNKNOWN + " guests" if None in guests else wording.plural(sum(guests), "guest")) + words + of
+            )
+    here = listed(
+        "Bookings of this departure", [*sold, *held], *_columns(), empty="This copy has no booking of this departure."
+    )
+    sections = [Section("Bookings", [here], ". ".join(said) if rows else "", paper="sheet")]
+    if others:
+        sections.append(
+            Section("Other bookings", [listed("Other bookings of this departure", others, *_columns())], paper="none")
+        )
+    return sections
+
+
+def _is_held(row: dict[str, Any], now: datetime) -> bool:
+    lapses = row["lapses_at_utc"]
+    return row["status"] == "PENDING" or (row["status"] == "ON_HOLD" and (lapses is None or lapses > now))
+
+
+def _columns() -> list[Column]:
+    return [
         Column("Booking", "text", booking_text, href=booking_page),
         Column("Status", "text", lambda row: status_text(row["status"])),
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Tickets", "text", "tickets"),
+        Column("Codes", "text", "codes", none=""),
         Column("Extras", "text", "extras", none=""),
         Column("Hold lapses", "instant", "lapses_at_utc", none=""),
         Column("Used", "instant", "utc_redeemed_at", none=""),
         Column("Price", "money", "retail_amount"),
         Column("Channel", "text", "channel_name"),
         Column("Reseller's reference", "text", "reseller_reference"),
-        empty="This copy has no booking of this departure.",
-    )
-    return Section("Bookings", [table], _counted(rows) if rows else "")
-
-
-def _counted(rows: list[dict[str, Any]]) -> str:
-    """`2 sold, 0 on hold, 2 cancelled`."""
-    kinds = {"ON_HOLD": "on hold", "PENDING": "on hold", "CANCELLED": "cancelled"}
-    of = Counter("sold" if row["is_sold"] else kinds.get(row["status"], "other") for row in rows)
-    return ", ".join(
-        f"{of[kind]:,} {kind}" for kind in ("sold", "on hold", "cancelled", "other") if of[kind] or kind != "other"
-    )
+    ]
 
 
 PAGE = Page("departure", "Departure", 16, build, fields=frozenset({"key", "day"}), under="today")
