@@ -266,12 +266,12 @@ async def test_a_difference_has_both_rows_and_is_decided_on_its_page(acting, jou
     found = forms(page)
     assert found.keys() == {"Withdraw the acceptance", "Assign", "Comment"}
     whole, start = [(await dashboard.ask("GET", path, headers=ANA)).text for path in ("/reconcile", "/")]
-    assert {row[0]: row[10] for row in table(whole, "Open differences of ledger")} == {"b-2": "—", "b-3": "—"}
+    assert {row[0]: row[9] for row in table(whole, "Open differences of ledger")} == {"b-2": "—", "b-3": "—"}
     assert [row[0] for row in table(whole, "Accepted differences of ledger")] == [reference]
     assert counts(whole, start) == ["2", "1", None, "2"]
     await post(dashboard, found["Withdraw the acceptance"])
     whole, start = [(await dashboard.ask("GET", path, headers=ANA)).text for path in ("/reconcile", "/")]
-    assert {row[0]: row[10] for row in table(whole, "Open differences of ledger")}[reference] == "Ben"
+    assert {row[0]: row[9] for row in table(whole, "Open differences of ledger")}[reference] == "Ben"
     assert counts(whole, start) == ["3", None, "1", "3"]
     page = (await dashboard.ask("GET", path, headers=ANA)).text
     assert "State open" in " ".join(plain(page).split())
@@ -336,7 +336,8 @@ async def test_a_bucket_and_a_currency_lead_to_their_differences(shown, compared
         page = await dashboard.text(f"/reconcile?name=ledger&{query}")
         assert {row[0] for row in table(page, "Open differences of ledger")} == keys
         assert ("Show all" in page) == bool(query)
-        assert ("open differences, all days" in plain(page)) == ("first=" in query)
+        for said in ("open differences", "Control totals of ledger", "Ageing of ledger"):
+            assert (f"{said}, all days" in plain(page)) == ("first=" in query)
     assert "None in these days; 3 in all." in await dashboard.text("/reconcile?first=2026-10-01&last=2026-10-31")
     assert "None of these; 3 in all." in await dashboard.text("/reconcile?bucket=ambiguous")
     page = await dashboard.text("/reconcile")
@@ -382,3 +383,35 @@ async def test_where_one_side_counts_a_booking_as_sold_its_whole_price_is_the_di
     assert ["b-2", "10.0000", "80", "90", "EUR"] in [[line[n] for n in picked] for line in lines]
     address = next(found for found in links(page, r"difference\?") if gone[0] in found)
     assert wording.money_text(-gone[2], "EUR", sign=True) in plain(await dashboard.text(f"/{address}"))
+
+
+@pytest.mark.parametrize(
+    ("status", "field", "is_said"),
+    [
+        (["status · state", ["CANCELLED"], ["XX"], False], "retail_amount", True),
+        (["status · state", ["CANCELLED"], ["OK"], True], "retail_amount", False),
+        (["status", ["CANCELLED"], ["–"], False], "retail_amount", False),  # noqa: RUF001 - no value there
+        (["status · state", ["CANCELLED"], ["XX"], False], "", False),
+    ],
+)
+async def test_an_amount_that_differs_of_what_both_sides_have_as_cancelled_says_so(
+    shown, compared, status, field, is_said
+):
+    with duckdb.connect(compared / READ) as copy:
+        copy.execute(
+            "update ops.recon_results set both_rows = ?, field = ?, booking_uuid = (select booking_uuid from core.bookings "
+            "where connection_id = 'main' and status = 'CANCELLED' order by all limit 1) where recon_key = ?",
+            [json.dumps([status]), field, GROSS.key],
+        )
+    dashboard = shown(compared, now=lambda: NOON + dt.timedelta(hours=1))
+    page = await dashboard.text("/reconcile")
+    said = [row for row in table(page, "Open differences of ledger") if "Cancelled on both sides." in row[2]]
+    assert len(said) == is_said
+    page = await dashboard.text(f"/difference?{urlencode({'name': 'ledger', 'key': GROSS.key})}")
+    assert ("The <ledger> has more. Cancelled on both sides." in plain(page)) is is_said
+
+
+async def test_ageing_adds_up_what_differs_of_each_currency(shown, compared):
+    page = await shown(compared).text("/reconcile")
+    caption = "Open differences of ledger by bucket and days since they were first found"
+    assert [row[-3:] for row in table(page, caption)] == [["1", "+10.00 EUR", "—"], ["2", "+10.00 EUR", "+10 JPY"]]

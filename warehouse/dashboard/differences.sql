@@ -25,8 +25,9 @@ with found as (
     case when o.recon_key is null then 'accepted' else 'open' end as state,
     coalesce(o.is_new, false) as is_new,
     cast(d.last_seen_at_utc at time zone 'UTC' as date) - cast(d.first_seen_at_utc at time zone 'UTC' as date) as age_days,
-    b.retail_amount as retail_here,
-    b.currency as currency_here,
+    -- One row of a key has both rows as JSON.
+    case when d.field <> '' and d.delta_amount is not null and b.is_cancelled
+      then max(d.both_rows) over (partition by d.recon_name, d.recon_key) end as rows_if_cancelled,
     b.supplier_reference,
     b.reseller_reference,
     b.channel_name,

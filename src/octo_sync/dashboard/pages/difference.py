@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from octo_sync.dashboard.differences import decided
 from octo_sync.dashboard.links import booking_page, booking_text
-from octo_sync.dashboard.pages.reconcile import difference, value_text
+from octo_sync.dashboard.pages.reconcile import difference, reason, value_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Field, Filters, Item, Link, Page, Section, Table, View, form, listed
 from octo_sync.errors import OctoSyncError
@@ -61,7 +61,7 @@ def _facts(rows: Sequence[_Row], done: Sequence[Act]) -> list[tuple[str, object]
         ("Comparison", Link(first["recon_name"], f"reconcile?{urlencode({'name': first['recon_name']})}")),
         ("Bucket", f"{named}. {meaning}"),
         ("Difference", ", ".join(text for row in rows if (text := _delta(row)))),
-        ("Likely reason", "; ".join(dict.fromkeys(row["reason"] for row in rows if row["reason"]))),
+        ("Likely reason", "; ".join(dict.fromkeys(filter(None, map(reason, rows))))),
         ("Booking", Link(booking_text(first), booking) if booking else ""),
         ("Matched by", first["match_rule"]),
         ("Connection", first["connection_id"]),

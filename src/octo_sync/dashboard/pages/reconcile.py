@@ -33,7 +33,7 @@ from octo_sync.reconciliation.model import Bucket
 
 _VERDICTS = {
     "ok": "no more differences than allowed",
-    "over": "over a limit of fail_on",
+    "over": "more differences than the pipeline allows",
     "failed": "could not compare",
 }
 _ROWS = 200
@@ -63,10 +63,11 @@ def build(source: Source, filters: Filters) -> View:
         place = f"recon-{number}"
         opened = [row for row in found[name] if row["state"] == "open"]
         accepted = [row for row in found[name] if row["state"] == "accepted"]
+        days = ", all days" if filters.first or filters.last else ""
         sections += [
-            _summary(name, ran, opened, len(accepted), place, ", all days" if filters.first or filters.last else ""),
-            _totals(name, ran, place),
-            _ages(name, opened, place),
+            _summary(name, ran, opened, len(accepted), place, days),
+            _totals(name, ran, place, days),
+            _ages(name, opened, place, days),
             _open(name, opened, source.acts.assigned(name) if source.acts and not problem else {}, place, filters),
             *([_accepted(name, accepted, place)] if accepted else []),
             _runs(name, ran, place),
@@ -144,7 +145,7 @@ def _summary(
     return Section(name, items, note, id=place)
 
 
-def _totals(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section:
+def _totals(name: str, runs: Sequence[Mapping[str, Any]], place: str, days: str) -> Section:
     compared = _compared(runs)
     rows = _control(compared["control_totals"], partial(_filtered, name, place)) if compared else []
     table = Table(
@@ -162,7 +163,7 @@ def _totals(name: str, runs: Sequence[Mapping[str, Any]], place: str) -> Section
         empty="There are none.",
     )
     note = "Of all rows as they were read, of every status, before anything was matched; each difference is there minus here."
-    return Section(f"Control totals of {name}", [table], note, id=f"{place}-totals")
+    return Section(f"Control totals of {name}{days}", [table], note, id=f"{place}-totals")
 
 
 def _filtered(name: str, place: str, **chosen: str) -> str:
@@ -195,21 +196,33 @@ def _amount(total: Mapping[str, Any], field: str) -> Decimal:
         return Decimal(0)
 
 
-def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str) -> Section:
+def _ages(name: str, opened: Sequence[Mapping[str, Any]], place: str, days: str) -> Section:
+    """How old the open differences are and, in each currency, by how much they differ: there minus here."""
+    sums: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+    for row in opened:
+        if row["amount"] is not None and row["currency"]:
+            sums[row["bucket"], row["currency"]] += row["amount"]
     counts = Counter((row["bucket"], age_class(row["age_days"])) for row in opened)
 
     def count(age: str, bucket: Bucket) -> int:
         return counts[bucket.value, age]
 
+    def money(currency: str, bucket: Bucket) -> Money | None:
+        return _money(sums.get((bucket.value, currency)), currency, sign=True)
+
     table = listed(
-        f"Open differences of {name} by bucket and age",
+        f"Open differences of {name} by bucket and days since they were first found",
         [bucket for bucket in BUCKETS if any(counts[bucket.value, age] for age in AGE_CLASSES)],
         Column("Bucket", "text", lambda bucket: _explained(bucket.value)),
         *(Column(f"{age} days", "number", partial(count, age)) for age in AGE_CLASSES),
         Column("All", "number", lambda bucket: sum(counts[bucket.value, age] for age in AGE_CLASSES)),
+        *(
+            Column(f"Difference, {currency}", "number", partial(money, currency))
+            for currency in sorted({currency for _, currency in sums})
+        ),
         empty="Nothing is open: both sides agree, or the differences were accepted.",
     )
-    return Section(f"Ageing of {name}", [table], id=f"{place}-ages")
+    return Section(f"Ageing of {name}{days}", [table], id=f"{place}-ages")
 
 
 def _open(
@@ -233,7 +246,7 @@ def _open(
         title,
         shown,
         *_which(),
-        Column("Reason", "sentence", "reason"),
+        Column("Reason", "sentence", reason),
         *_what(),
         *who,
         Column("Age", "text", lambda row: f"{'new, ' if row['is_new'] else ''}{days_old(row['age_days'])}"),
@@ -273,7 +286,6 @@ def _what() -> list[Column]:
         Column("Channel", "text", "channel_name"),
         Column("Field", "text", lambda row: row["field"] or "whole row"),
         Column("Bucket", "text", lambda row: _bucket(row["bucket"])),
-        Column("Retail here", "number", lambda row: _money(row["retail_here"], row["currency_here"])),
     ]
 
 
@@ -284,6 +296,15 @@ def _day(row: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a day, or that and wh
 
 def _money(amount: Decimal | None, currency: str | None, *, sign: bool = False) -> Money | None:
     return None if amount is None else Money(amount, currency, sign)
+
+
+def reason(row: Mapping[str, Any]) -> str | None:
+    """The likely reason; of an amount also that no revenue hangs on it, as both sides have the booking as cancelled."""
+    for label, here, there, differs in json.loads(row["rows_if_cancelled"] or "[]"):
+        if label.split(" · ")[0] == "status" and set(here) == {"CANCELLED"} and not differs and there != [NOTHING]:
+            return f"{row['reason']} Cancelled on both sides."
+    found: str | None = row["reason"]
+    return found
 
 
 def difference(row: Mapping[str, Any]) -> Money | None:
