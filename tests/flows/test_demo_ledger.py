@@ -27,6 +27,10 @@ def test_nine_differences_are_planted_however_few_bookings_there_are(bookings, s
     uuids = [row["octo_uuid"] for row in rows]
     by_bucket = {each.bucket: uuids.count(each.uuid) for each in planted}
     assert by_bucket == {"mismatched": 1, "missing_there": 0, "duplicate_there": 2, "missing_here": 1}
+    strange = {each.uuid for each in planted if each.bucket == "missing_here"}
+    for name in ("gross", "tickets"):
+        real = {row[name] for row in rows if row["octo_uuid"] not in strange}
+        assert all(row[name] not in real for row in rows if row["octo_uuid"] in strange), "no double of a real one"
 
 
 def test_what_cannot_be_planted_is_an_error():

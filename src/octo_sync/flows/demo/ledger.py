@@ -87,7 +87,8 @@ def plant(state: Mapping[str, Any], window: Window) -> tuple[list[Row], list[Pla
     spoil("missing there", "missing_there", "unknown_there", _is_confirmed, lambda r: rows.pop(r["octo_uuid"]))
     doubled: list[Row] = []
     spoil("duplicate there", "duplicate_there", "entered_twice", _has_money, lambda r: doubled.append(dict(r)))
-    strangers = [_stranger(number, row) for number, row in enumerate([*rows.values()][:2], start=1)]
+    real = [_row(b) for b in bookings]
+    strangers = [_stranger(number, row, real) for number, row in enumerate([*rows.values()][:2], start=1)]
     planted += [Planted("missing here", row["octo_uuid"], "missing_here", "unknown_here") for row in strangers]
     return [*rows.values(), *doubled, *strangers], planted
 
@@ -135,8 +136,15 @@ def _row(booking: Mapping[str, Any]) -> Row:
     }
 
 
-def _stranger(number: int, like: Row) -> Row:
-    return like | {"octo_uuid": f"00000000-0000-4000-8000-{number:012d}", "booking_no": f"UNKNOWN-{number}"}
+def _stranger(number: int, like: Row, real: Sequence[Row]) -> Row:
+    """A row of its own: dearer than each real one of its currency and with more tickets, so that it is no double of any."""
+    dearest = max(Decimal(row["gross"].replace(",", ".") or 0) for row in real if row["currency"] == like["currency"])
+    return like | {
+        "octo_uuid": f"00000000-0000-4000-8000-{number:012d}",
+        "booking_no": f"UNKNOWN-{number}",
+        "gross": _comma(dearest + number),
+        "tickets": str(max(int(row["tickets"]) for row in real) + number),
+    }
 
 
 def _comma(amount: Decimal) -> str:
