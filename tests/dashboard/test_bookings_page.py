@@ -56,12 +56,12 @@ async def test_the_numbers_of_overview_and_cancellations_lead_to_their_bookings(
     page = await dashboard.text("/cancellations?first=2026-10-10&last=2026-11-15")
     behind = [int(tiles(page)["cancelled"][1].split()[0])]
     for row in table(page, "Retail price of cancelled bookings, by currency"):
-        behind += [int(row[1]), int(row[3]), int(row[6])]
+        behind += [int(row[6]), int(row[7]), int(row[8])]
     for row in table(page, "Share cancelled, by month of booking and channel"):
         behind += [int(row[2]), int(row[3])]
-    for row in table(page, "Share cancelled, by product"):
+    for row in table(page, "Share cancelled, by product and currency"):
         # No list is of the bookings of no product alone.
-        behind += [int(row[2]), int(row[3])] if row[0] != "—" else []
+        behind += [int(row[3]), int(row[4])] if row[0] != "—" else []
     addresses = links(page, "bookings.kind=(?:made|lost|cancelled)")
     assert len(addresses) == len(behind) > 5
     for address, count in zip(addresses, behind, strict=True):

@@ -1,5 +1,7 @@
 """The page Finance: whole months, each currency with its decimals, and which rows are not complete."""
 
+from decimal import Decimal
+
 import pytest
 from tests.dashboard.test_pages import ask, table
 from tests.dashboard.test_today import links
@@ -352,3 +354,29 @@ async def test_each_number_of_a_refund_or_a_missing_price_leads_to_its_bookings(
     assert all(any(f"only={only}&" in address for address in addresses) for only in kinds)
     for address, number in zip(addresses, numbers, strict=True):
         assert len(table(await dashboard.text(f"/{address}"), "Bookings")) == number
+
+
+async def test_cancellations_have_the_money_of_each_product_and_what_is_due_or_kept(shown, variant):
+    folder = variant(
+        "refunds",
+        "update core.bookings set cancellation_refund = ['FULL', 'PARTIAL', 'NONE'][1 + ascii(substr(booking_uuid, 3, 1)) % 3]",
+    )
+    page = await shown(folder).text("/cancellations?first=2026-10-01&last=2026-11-15")
+    days = "between '2026-10-01' and '2026-11-15'"
+    sums = ", ".join(
+        f"sum(retail_amount) filter (cancelled_date {days} and cancellation_refund = '{refund}')"
+        for refund in ("FULL", "PARTIAL", "NONE")
+    )
+    money = ask(folder, f"select currency, {sums} from marts.fct_bookings where was_sold and is_cancelled group by 1")
+    shown_money = {row[0]: row[3:6] for row in table(page, "Retail price of cancelled bookings, by currency")}
+    assert shown_money["EUR"] == next([told(each or Decimal(0), c) for each in of] for c, *of in money if c == "EUR")
+    products = ask(
+        folder,
+        "select product_name, currency, sum(retail_amount) filter (is_cancelled), count(*) filter (is_cancelled) "
+        f"from marts.fct_bookings where was_sold and booking_date {days} group by 1, 2 order by 4 desc, 1, 2",
+    )
+    rows = table(page, "Share cancelled, by product and currency")
+    assert sorted((row[0], row[2], row[3]) for row in rows) == sorted(
+        (name, told(amount if count else Decimal(0), currency), f"{count:,}")
+        for name, currency, amount, count in products
+    )

@@ -334,8 +334,16 @@ def test_cancelled_since_and_cancelled_in_a_time_are_two_sums_of_money(engine, w
     def within(day):
         return day is not None and window["first"] <= day <= window["last"]
 
+    def by_refund(left):
+        for refund, name in (("FULL", "refund_amount"), ("PARTIAL", "partial_at_most"), ("NONE", "kept_retail")):
+            of = [b for b in left if b["raw"]["refund"] == refund]
+            yield name, total(of, "retail") if of else Decimal(0)
+
+    with told(engine, world) as truth:
+        (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "cancellations_money")
+        answered = engine.query(query.sql, {**window, "product": None, "channel": None})
     wanted = []
-    for (currency,), rows in grouped([b for b in world.now.bookings if b["was_sold"]], "currency").items():
+    for (currency,), rows in grouped([b for b in truth.bookings if b["was_sold"]], "currency").items():
         made = [b for b in rows if within(b["booking_date"])]
         since, left = (
             [b for b in made if b["cancelled"]],
@@ -353,12 +361,12 @@ def test_cancelled_since_and_cancelled_in_a_time_are_two_sums_of_money(engine, w
                 "left_bookings": len(left),
                 "left_retail": total(left, "retail") if left else Decimal(0),
             }
+            | dict(by_refund(left))
         )
-    (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == "cancellations_money")
-    answered = engine.query(query.sql, {**window, "product": None, "channel": None})
     found = [dict(zip(answered.columns, row, strict=True)) for row in answered.rows]
     same(found, wanted)
     assert any(row["cancelled"] != row["left_bookings"] > 0 for row in wanted)
+    assert all(any(row[name] for row in wanted) for name in ("refund_amount", "partial_at_most", "kept_retail"))
     assert [row["cancelled_share"] for row in found] == pytest.approx(
         [float(row["cancelled_retail"] / row["sold_retail"]) if row["sold_retail"] else None for row in found]
     )

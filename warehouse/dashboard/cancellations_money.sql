@@ -1,5 +1,5 @@
 -- name: cancellations_money
--- description: Bookings made in a time that were ever sold and those of them cancelled since, and bookings cancelled in that time whenever they were made: number and retail price, per currency.
+-- description: Bookings made in a time that were ever sold and those of them cancelled since, and bookings cancelled in that time whenever they were made: number and retail price, per currency; of the latter also by what the cancellation says of a refund.
 -- parameter: first: date: month-11: First day.
 -- parameter: last: date: today: Last day.
 -- parameter: product: text: : One product alone (product_key); null: all.
@@ -19,11 +19,18 @@ from (
       as cancelled_retail,
     count(case when is_left then 1 end) as left_bookings,
     coalesce(sum(case when is_left then retail_amount end), case when count(case when is_left then 1 end) = 0 then 0 end)
-      as left_retail
+      as left_retail,
+    coalesce(sum(case when is_left and cancellation_refund = 'FULL' then retail_amount end), case when count(case when is_left and cancellation_refund = 'FULL' then 1 end) = 0 then 0 end)
+      as refund_amount,
+    coalesce(sum(case when is_left and cancellation_refund = 'PARTIAL' then retail_amount end), case when count(case when is_left and cancellation_refund = 'PARTIAL' then 1 end) = 0 then 0 end)
+      as partial_at_most,
+    coalesce(sum(case when is_left and cancellation_refund = 'NONE' then retail_amount end), case when count(case when is_left and cancellation_refund = 'NONE' then 1 end) = 0 then 0 end)
+      as kept_retail
   from (
     select
       currency,
       retail_amount,
+      cancellation_refund,
       coalesce(booking_date between cast($first as date) and cast($last as date), false) as is_made,
       is_cancelled and coalesce(booking_date between cast($first as date) and cast($last as date), false) as is_lost,
       is_cancelled and coalesce(cancelled_date between cast($first as date) and cast($last as date), false) as is_left

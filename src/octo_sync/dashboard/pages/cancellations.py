@@ -59,8 +59,8 @@ def build(source: Source, filters: Filters) -> View:
             Section(
                 "Money",
                 [_money(source.rows("cancellations_money", **asked), behind)],
-                "Cancelled since: of bookings made in these days. Cancelled in these days: whenever they were made. "
-                "A price that is not known adds nothing.",
+                "Cancelled since: of bookings made in these days. Cancelled in these days, and what is due, at most "
+                "due or kept of them: whenever they were made. A price that is not known adds nothing.",
             ),
             Section(
                 "",
@@ -80,13 +80,16 @@ def _money(rows: list[dict[str, Any]], behind: _Behind) -> Table:
         "Retail price of cancelled bookings, by currency",
         rows,
         Column("Currency", "text", "currency", none="no currency"),
+        Column("Retail cancelled since", "money", "cancelled_retail", none="unknown"),
+        Column("Retail cancelled in these days", "money", "left_retail", none="unknown"),
+        Column("Refund due, full ones", "money", "refund_amount", none="unknown"),
+        Column("Partial, at most", "money", "partial_at_most", none="unknown"),
+        Column("Kept, at least", "money", "kept_retail", none="unknown"),
+        Column("Cancelled in these days", "number", "left_bookings", href=behind("cancelled")),
+        Column("Cancelled since", "number", "cancelled", href=behind("lost")),
         Column("Sold", "number", "was_sold", href=behind("made")),
         Column("Retail sold", "money", "sold_retail", none="unknown"),
-        Column("Cancelled since", "number", "cancelled", href=behind("lost")),
-        Column("Retail cancelled since", "money", "cancelled_retail", none="unknown"),
-        Column("Share of retail", "share", "cancelled_share"),
-        Column("Cancelled in these days", "number", "left_bookings", href=behind("cancelled")),
-        Column("Retail cancelled in these days", "money", "left_retail", none="unknown"),
+        Column("Share of retail cancelled since", "share", "cancelled_share"),
         empty="No booking made or cancelled in this time was sold.",
     )
 
@@ -151,10 +154,11 @@ def _by_notice(rows: list[dict[str, Any]]) -> Chart:
 
 def _products(rows: list[dict[str, Any]], behind: _Behind) -> Table:
     return listed(
-        "Share cancelled, by product",
+        "Share cancelled, by product and currency",
         rows,
         Column("Product", "text", "product_name"),
         Column("Share", "share", "cancellation_rate"),
+        Column("Retail cancelled", "money", "cancelled_retail", none="unknown"),
         Column("Cancelled", "number", "cancelled", href=behind("lost")),
         Column("Sold", "number", "was_sold", href=behind("made")),
         Column("Guests cancelled", "number", "cancelled_pax"),
