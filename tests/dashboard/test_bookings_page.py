@@ -16,6 +16,8 @@ from octo_sync.flows import wording
 DAY = dt.date(2026, 11, 1)
 CHOSEN = {
     "sold": "is_sold and travel_date between '2026-11-01' and '2026-11-30'",
+    "held": "status in ('ON_HOLD', 'PENDING') and travel_date between '2026-11-01' and '2026-11-30' "
+    "and coalesce(utc_expires_at > timestamptz '2026-11-20 13:00:00+00', true)",
     "made": "was_sold and booking_date between '2026-11-01' and '2026-11-30'",
     "lost": "was_sold and is_cancelled and booking_date between '2026-11-01' and '2026-11-30'",
     "deferred": "was_sold and booking_date <= '2026-11-30' and travel_date > '2026-11-30' "
@@ -47,6 +49,32 @@ async def test_a_list_has_exactly_its_bookings_and_its_sums(shown, published, ki
     ]
     (first, *_) = links(page, "booking.find=")
     assert listed[0][0] in await shown().text(f"/{first}")
+
+
+async def test_travel_has_its_start_and_leads_to_the_departure_where_there_is_one(shown, published):
+    dashboard = shown()
+    page = await dashboard.text("/bookings?first=2026-11-01&last=2026-11-30")
+    found = ask(
+        published, f"select {NAME}, travel_date, local_start_at, departure_key, option_name from marts.fct_bookings "
+        f"where {CHOSEN['sold']}"
+    )  # fmt: skip
+    listed = {row[0]: row for row in table(page, "Bookings")}
+    for name, day, at, _, option in found:
+        starts = f" {at:%H:%M}" if at and at.time() != dt.time() else ""
+        assert (listed[name][2], listed[name][5]) == (f"{day}{starts}", option)
+    assert {":" in row[2] for row in listed.values()} == {False, True}
+    addresses = links(page, r"departure\?")
+    assert len(addresses) == sum(key is not None for *_, key, _ in found) > 0
+    assert "no such departure" not in await dashboard.text(f"/{addresses[0]}")
+
+
+async def test_the_latest_cancellation_comes_first(shown, published):
+    page = await shown().text("/bookings?kind=cancelled&first=2026-08-01&last=2026-11-30")
+    where = CHOSEN["cancelled"].replace("2026-11-01", "2026-08-01")
+    at = dict(ask(published, f"select {NAME}, utc_cancelled_at from marts.fct_bookings where {where}"))
+    listed = [at[row[0]] for row in table(page, "Bookings")]
+    assert listed == sorted(at.values(), reverse=True)
+    assert len(set(listed)) > 10
 
 
 async def test_the_numbers_of_overview_and_cancellations_lead_to_their_bookings(shown):
@@ -102,7 +130,7 @@ async def test_filters_narrow_the_list_and_stay_with_the_kind(shown, published):
         published, "select connection_id, channel_name from marts.dim_channel order by 1 limit 1"
     )[0]
     page = await shown().text(f"/bookings?kind=cancelled&channel={connection}&first=2026-09-01&last=2026-11-30")
-    assert {row[8] for row in table(page, "Bookings")} == {channel}
+    assert {row[9] for row in table(page, "Bookings")} == {channel}
     assert '<input type="hidden" name="kind" value="cancelled">' in page
     kept = f"kind=open&first=2026-09-01&last=2026-11-30&channel={connection}"
     assert f"bookings?{kept}" in links(page, "bookings")
@@ -138,9 +166,9 @@ async def test_more_bookings_than_are_shown_are_counted(shown, monkeypatch):
 async def test_what_is_no_kind_is_refused_and_no_day_is_a_week_from_today(shown):
     answer = await shown().get("/bookings?kind=holds")
     assert answer.status_code == 400
-    assert "expected sold, made, lost, cancelled, books, deferred, open" in answer.text.replace("&#39;", "'")
+    assert "expected sold, held, made, lost, cancelled, books, deferred, open" in answer.text.replace("&#39;", "'")
     page = await shown().text("/bookings")
-    assert {row[2] for row in table(page, "Bookings")} <= {f"2026-11-{day}" for day in range(20, 27)}
+    assert {row[2][:10] for row in table(page, "Bookings")} <= {f"2026-11-{day}" for day in range(20, 27)}
     assert table(page, "Bookings")
 
 

@@ -292,11 +292,28 @@ async def test_a_copy_of_yesterday_shows_the_departures_of_the_day_that_it_is(sh
 
 
 async def test_a_reference_that_several_bookings_share_lists_them(shown, variant):
-    folder = variant("shared", "update core.bookings set reseller_reference = 'GROUP-7' where booking_uuid < '2'")
-    ((number,),) = ask(folder, "select count(*) from core.bookings where booking_uuid < '2'")
+    folder = variant("shared", "update core.bookings set reseller_reference = 'GROUP-7' where booking_uuid < '8'")
+    found = ask(
+        folder, "select coalesce(supplier_reference, reseller_reference), local_start_at, option_name, pax_count, status in "
+        "('CONFIRMED', 'REDEEMED', 'NOSHOW', 'PENDING') or status = 'ON_HOLD' and utc_expires_at > $1, travel_date - "
+        "cast($1 at time zone time_zone as date) from marts.fct_bookings where reseller_reference = 'GROUP-7'", NOW,
+    )  # fmt: skip
+    ((number,),) = ask(folder, "select count(*) from core.bookings where reseller_reference = 'GROUP-7'")
     page = await shown(folder).text("/booking?find=GROUP-7")
-    assert len(table(page, "Bookings that go by this")) == min(number, 50) > 1
-    assert len(links(page, r"booking\?")) == min(number, 50)
+    listed = table(page, "Bookings that go by this")
+    assert len(listed) == len(links(page, r"booking\?")) == 50
+    assert f"50 of {number:,} are shown." in page
+    known = {name: more for name, *more in found if name != "GROUP-7"}
+    order = [
+        (ahead not in (0, 1), not alive) for *_, alive, ahead in (known[row[0]] for row in listed if row[0] in known)
+    ]
+    assert order == sorted(order)
+    assert set(order) >= {(False, False), (True, False)}
+    for name, *row in listed:
+        if name in known:
+            at, option, pax, *_ = known[name]
+            starts = f" {at:%H:%M}" if at and at.time() != dt.time() else ""
+            assert (row[1][10:], row[3], row[4]) == (starts, option, str(pax))
 
 
 async def test_the_code_on_a_ticket_finds_its_booking_and_the_next_one_is_asked_for_at_the_top(shown, published):

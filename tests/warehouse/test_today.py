@@ -535,7 +535,7 @@ def test_a_booking_is_found_and_has_all_its_parts(engine, world, chosen):
     for find in ("|".join(one.values()), raw["uuid"], raw["id"], raw["supplier_reference"], *codes):
         if find:
             assert (b["connection"], raw["uuid"]) in {
-                (row["connection_id"], row["booking_uuid"]) for row in rows(engine, "booking_found", find=find)
+                (row["connection_id"], row["booking_uuid"]) for row in rows(engine, "booking_found", now=NOW, find=find)
             }
     (row,) = rows(engine, "booking", **one)
     amounts = {f"{part}_amount": b[part] for part in ("original", "retail", "net", "tax")}
@@ -581,24 +581,26 @@ def test_capitals_blanks_and_hyphens_of_what_is_looked_for_do_not_matter(engine,
         if bare(asked) in [bare(b["raw"][name]) for name in ("id", "supplier_reference", "reseller_reference")]
     }
     for find in (asked, asked.lower(), asked.replace("-", ""), f" {asked.replace('-', ' - ')}"):
-        assert {row["booking_uuid"] for row in rows(engine, "booking_found", find=find)} == named != set(), find
+        assert {row["booking_uuid"] for row in rows(engine, "booking_found", now=NOW, find=find)} == named != set(), (
+            find
+        )
     code = one["unit_items"][0]["supplier_reference"]
-    (found,) = rows(engine, "booking_found", find=f"{code[:3]}-{code[3:]}".lower())
+    (found,) = rows(engine, "booking_found", now=NOW, find=f"{code[:3]}-{code[3:]}".lower())
     assert found["booking_uuid"] == one["uuid"]
-    (found,) = rows(engine, "booking_found", find=one["uuid"].upper())
+    (found,) = rows(engine, "booking_found", now=NOW, find=one["uuid"].upper())
     assert found["booking_uuid"] == one["uuid"]
     ticket = f"where unit_item_uuid = '{one['unit_items'][0]['uuid']}'"
     was = one["unit_items"][0]["reseller_reference"]
     undo = f"update core.booking_unit_items set reseller_reference = nullif('{was or ''}', '') {ticket}"
     with planted(engine, f"update core.booking_unit_items set reseller_reference = 'GYG-X 7' {ticket}", undo):
-        (found,) = rows(engine, "booking_found", find="gygx7")
+        (found,) = rows(engine, "booking_found", now=NOW, find="gygx7")
     assert found["booking_uuid"] == one["uuid"]
     with planted(
         engine,
         f"update core.bookings set reseller_reference = '-' where booking_uuid = '{one['uuid']}'",
         f"update core.bookings set reseller_reference = '{asked}' where booking_uuid = '{one['uuid']}'",
     ):
-        assert rows(engine, "booking_found", find=" -- ") == []
+        assert rows(engine, "booking_found", now=NOW, find=" -- ") == []
 
 
 def test_what_comparisons_found_of_a_booking_is_open_accepted_or_settled(engine, world):

@@ -1,5 +1,6 @@
 -- name: booking_found
--- description: Bookings that go by this key, uuid, id, reference or code of a ticket, whatever its capitals, blanks and hyphens; fifty at most. Test bookings and deleted ones too.
+-- description: Bookings that go by this key, uuid, id, reference or code of a ticket, whatever its capitals, blanks and hyphens; fifty at most of found_count, those that travel today or tomorrow at the venue first, sold and held ones before others. Test bookings and deleted ones too.
+-- parameter: now: instant: now: What time it is.
 -- parameter: find: text: none: A booking_key, uuid, booking id, the supplier's or reseller's reference, or that of a ticket.
 with found as (
   select connection_id, booking_uuid
@@ -27,12 +28,30 @@ select
   b.reseller_reference,
   coalesce(c.channel_name, b.connection_id) as channel_name,
   coalesce(p.product_name, b.product_id) as product_name,
+  coalesce(o.title, o.internal_name, b.option_id) as option_name,
   b.local_date as travel_date,
-  b.status
-from found f
-join core.bookings b on b.connection_id = f.connection_id and b.booking_uuid = f.booking_uuid
+  b.local_start_at,
+  coalesce(f.pax_count, b.pax_count) as pax_count,
+  b.status,
+  count(*) over () as found_count
+from found n
+join core.bookings b on b.connection_id = n.connection_id and b.booking_uuid = n.booking_uuid
+left join marts.fct_bookings f on f.connection_id = n.connection_id and f.booking_uuid = n.booking_uuid
 left join marts.supplier_connections c on c.connection_id = b.connection_id
 left join marts.dim_product p
   on p.supplier_key = coalesce(c.supplier_key, b.connection_id) and p.product_id = b.product_id
-order by b.local_date desc nulls last, b.connection_id, b.booking_uuid
+left join core.options o
+  on o.connection_id = b.connection_id and o.product_id = b.product_id and o.option_id = b.option_id
+order by
+  case
+    when b.local_date - cast(cast($now as timestamptz) at time zone coalesce(b.time_zone, p.time_zone, 'UTC') as date)
+      between 0 and 1 then 0
+    else 1
+  end,
+  case
+    when b.status in ('CONFIRMED', 'REDEEMED', 'NOSHOW', 'PENDING') then 0
+    when b.status = 'ON_HOLD' and coalesce(b.utc_expires_at > cast($now as timestamptz), true) then 0
+    else 1
+  end,
+  b.local_date desc nulls last, b.connection_id, b.booking_uuid
 limit 50

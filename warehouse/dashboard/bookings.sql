@@ -1,10 +1,11 @@
 -- name: bookings
--- description: Bookings of a time: sold ones by day of travel, cancelled ones by day of cancellation, or sold ones without a day of travel.
+-- description: Bookings of a time: sold or held ones by day of travel, cancelled ones by day of cancellation, the latest first, or sold ones without a day of travel.
 -- parameter: first: date: today: First day.
 -- parameter: last: date: today: Last day.
--- parameter: kind: text: sold: sold, made, lost (made and cancelled since), cancelled, deferred (on the books at the end of the last day, to travel later), books (on the books at the end of a day, by day of travel) or open (open-dated).
+-- parameter: kind: text: sold: sold, held (on hold or pending now), made, lost (made and cancelled since), cancelled, deferred (on the books at the end of the last day, to travel later), books (on the books at the end of a day, by day of travel) or open (open-dated).
 -- parameter: by: date: today-1d: Of the kind books: at the end of this day.
 -- parameter: since: date: : Of the kind books: only what came or left after the end of this day; null: all.
+-- parameter: now: instant: now: Of the kind held: a hold that lapsed before then is none.
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone; null: all.
@@ -17,12 +18,16 @@ select
   reseller_reference,
   status,
   travel_date,
+  local_start_at,
+  departure_key as slot_key,
+  utc_expires_at,
   booking_date,
   cancelled_date,
   notice_days,
   cancellation_refund,
   cast(utc_redeemed_at at time zone coalesce(time_zone, 'UTC') as date) as redeemed_date,
   product_name,
+  option_name,
   channel_name,
   pax_count,
   currency,
@@ -32,6 +37,9 @@ from marts.fct_bookings
 where (
     case cast($kind as text)
       when 'sold' then is_sold and travel_date between cast($first as date) and cast($last as date)
+      when 'held' then travel_date between cast($first as date) and cast($last as date) and (
+        status = 'PENDING' or (status = 'ON_HOLD' and coalesce(utc_expires_at > cast($now as timestamptz), true))
+      )
       when 'made' then was_sold and booking_date between cast($first as date) and cast($last as date)
       when 'lost' then was_sold and is_cancelled and booking_date between cast($first as date) and cast($last as date)
       when 'cancelled' then was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)
@@ -61,5 +69,7 @@ where (
       else true
     end
   )
-order by travel_date, cancelled_date, local_start_at, supplier_reference, booking_key
+order by
+  case when cast($kind as text) = 'cancelled' then utc_cancelled_at end desc nulls last,
+  travel_date, cancelled_date, local_start_at, supplier_reference, booking_key
 limit cast($most as bigint)

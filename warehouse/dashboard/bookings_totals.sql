@@ -2,9 +2,10 @@
 -- description: How many bookings of a time there are and what they come to, per currency: those of the select bookings; what left the books is taken off guests and amounts.
 -- parameter: first: date: today: First day.
 -- parameter: last: date: today: Last day.
--- parameter: kind: text: sold: sold, made, lost (made and cancelled since), cancelled, deferred (on the books at the end of the last day, to travel later), books (on the books at the end of a day, by day of travel) or open (open-dated).
+-- parameter: kind: text: sold: sold, held (on hold or pending now), made, lost (made and cancelled since), cancelled, deferred (on the books at the end of the last day, to travel later), books (on the books at the end of a day, by day of travel) or open (open-dated).
 -- parameter: by: date: today-1d: Of the kind books: at the end of this day.
 -- parameter: since: date: : Of the kind books: only what came or left after the end of this day; null: all.
+-- parameter: now: instant: now: Of the kind held: a hold that lapsed before then is none.
 -- parameter: product: text: : One product alone (product_key); null: all.
 -- parameter: channel: text: : One connection alone (connection_id); null: all.
 -- parameter: currency: text: : One currency alone; null: all.
@@ -20,6 +21,9 @@ with found as (
   where (
       case cast($kind as text)
         when 'sold' then is_sold and travel_date between cast($first as date) and cast($last as date)
+        when 'held' then travel_date between cast($first as date) and cast($last as date) and (
+          status = 'PENDING' or (status = 'ON_HOLD' and coalesce(utc_expires_at > cast($now as timestamptz), true))
+        )
         when 'made' then was_sold and booking_date between cast($first as date) and cast($last as date)
         when 'lost' then was_sold and is_cancelled and booking_date between cast($first as date) and cast($last as date)
         when 'cancelled' then was_sold and is_cancelled and cancelled_date between cast($first as date) and cast($last as date)

@@ -84,6 +84,12 @@ def start_text(
     return ", ".join(filter(None, (day(at.date()), time))) if day else time or "all day"
 
 
+def travel_text(row: Mapping[str, Any]) -> str | None:
+    """The day of a row's travel, and its start where it has one: `2026-11-20 09:30`; None where it is open."""
+    at, day = row["local_start_at"], row["travel_date"]
+    return wording.instant(at) if at and at.time() != at.min.time() else day and str(day)
+
+
 def free_text(status: str | None, vacancies: int | None, capacity: int | None) -> str:
     """Free places in words: what the service says of them comes before a number."""
     if status in ("SOLD_OUT", "CLOSED"):

@@ -12,6 +12,7 @@ from octo_sync.dashboard.links import (
     fields_text,
     start_text,
     status_text,
+    travel_text,
 )
 from octo_sync.dashboard.pages.reconcile import value_text
 from octo_sync.dashboard.source import Source
@@ -29,7 +30,8 @@ _BUCKETS = {bucket.value: named for bucket, (named, _) in BUCKETS.items()}
 def build(source: Source, filters: Filters) -> View:
     """The page: a booking, several that go by what was asked for, or the form alone."""
     find = filters.more.get("find", "").strip()
-    found = source.rows("booking_found", find=find) if find else []
+    now = source.now().replace(second=0, microsecond=0)
+    found = source.rows("booking_found", find=find, now=now) if find else []
     form = Section("", [Block("find.html.j2", {"text": "" if len(found) == 1 else find})])
     if not find:
         return View("Bookings", _LEAD, [form], filters)
@@ -65,17 +67,20 @@ def build(source: Source, filters: Filters) -> View:
 
 
 def _several(found: Sequence[_Row]) -> Section:
+    total = found[0]["found_count"] if found else 0
     table = listed(
         "Bookings that go by this",
         found,
         Column("Booking", "text", booking_text, href=booking_page),
         Column("Status", "text", lambda row: status_text(row["status"])),
-        Column("Travels", "date", "travel_date", none="open"),
+        Column("Travels", "date", travel_text, none="open"),
         Column("Product", "text", "product_name"),
+        Column("Option", "text", "option_name"),
+        Column("Guests", "number", "pax_count", none="unknown"),
         Column("Channel", "text", "channel_name"),
         Column("Reseller's reference", "text", "reseller_reference"),
         empty="This copy has no such booking. Write all of a reference, code or uuid; capitals, blanks, hyphens are ignored.",
-        more=f"At most {_MOST} are shown." if len(found) == _MOST else "",
+        more=f"{len(found)} of {total:,} are shown." if total > len(found) else "",
     )
     return Section("Found", [table])
 

@@ -1,4 +1,4 @@
-"""Bookings: a list of those sold, cancelled or open-dated, and the form that finds a single one."""
+"""Bookings: a list of those sold, held, cancelled or open-dated, and the form that finds a single one."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from octo_sync.dashboard import pictures
 from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.filters import day_of
-from octo_sync.dashboard.links import booking_page, booking_text, known_text, status_text
+from octo_sync.dashboard.links import booking_page, booking_text, departure_page, known_text, status_text, travel_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import known_from, standing
 from octo_sync.dashboard.view import Block, Column, Filters, Item, Page, Section, View, listed
@@ -20,6 +20,7 @@ _MOST, _WHOLE = 500, 100_000
 """Bookings on the page at most, and in its file."""
 _KINDS = {
     "sold": "sold, by day of travel",
+    "held": "on hold or pending now, by day of travel",
     "made": "made, by day of booking",
     "lost": "made, and cancelled since",
     "cancelled": "cancelled, by day of cancellation",
@@ -61,6 +62,7 @@ def build(source: Source, filters: Filters) -> View:
         "by": by,
         "since": since,
         "alone": only,
+        "now": source.now().replace(second=0, microsecond=0),
         **chosen,
     }
     totals = source.rows("bookings_totals", **asked)
@@ -73,6 +75,7 @@ def build(source: Source, filters: Filters) -> View:
     made = pictures.in_part(first, known_from(source, filters.channel, made=True))
     lead = {
         "sold": f"Sold bookings that travel {span}.{doubt}",
+        "held": f"Bookings on hold or pending now that travel {span}.{doubt}",
         "made": f"Bookings made {span} that were sold, also those cancelled since.{made}",
         "lost": f"Bookings made {span} that were sold and are cancelled since.{made}",
         "cancelled": f"Bookings that were sold, and cancelled {span}.{doubt}",
@@ -88,10 +91,11 @@ def build(source: Source, filters: Filters) -> View:
         rows,
         Column("Booking", "text", booking_text, href=booking_page),
         Column("Status", "text", lambda row: status_text(row["status"])),
-        Column("Travels", "date", "travel_date", none="open"),
+        Column("Travels", "date", travel_text, none="open", href=departure_page),
         Column("Made", "date", "booking_date", none="unknown"),
         *_afterwards(kind),
         Column("Product", "text", "product_name"),
+        Column("Option", "text", "option_name"),
         Column("Channel", "text", "channel_name"),
         Column("Guests", "number", "pax_count", none="unknown"),
         Column("Retail", "money", "retail_amount", none="unknown"),
@@ -154,6 +158,8 @@ def _afterwards(kind: str) -> list[Column]:
     """What became of them, where the list has more than one answer."""
     if kind == "sold":
         return []
+    if kind == "held":
+        return [Column("Hold lapses", "instant", "utc_expires_at", none="unknown")]
     if kind == "open":
         return [Column("Used", "date", _used, none="not yet")]
     return [
