@@ -53,7 +53,8 @@ def build(source: Source, filters: Filters) -> View:
                 "Taxes",
                 _taxes(source.rows("finance_taxes", **asked)),
                 "In retail: the tax in the price that the guest pays. In net: the tax in the price that the seller owes the "
-                "supplier. None stated: sold bookings of which the service names no tax.",
+                "supplier. None stated: sold bookings of which the service names no tax. One with several taxes is in "
+                "several rows.",
             ),
             Section(
                 "Cancelled bookings: refunds due and money kept",
@@ -169,17 +170,18 @@ _UNDATED = (
 
 
 def _undated(rows: list[dict[str, Any]], behind: Callable[..., _Behind], last: date, today: date) -> list[Table]:
-    then = "yet" if last >= today else f"by {last}"
+    is_now = last >= today
+    then = "yet" if is_now else f"by {last}"
     figures = [
         Column("Sold", "number", "bookings", href=behind("bookings", "open")),
         Column("Used in these months", "number", "used"),
         Column("Used: retail", "money", "used_retail", none="unknown"),
         Column("Used: net", "money", "used_net", none="unknown"),
         Column(
-            f"Not used {then}",
+            "Not used yet" if is_now else "Not used at the end",
             "number",
             "unused",
-            href=behind("unused", "open", only="not_used") if last >= today else None,
+            href=behind("unused", "open", only="not_used") if is_now else None,
         ),
         Column("Not used: retail", "money", "unused_retail", none="unknown"),
         Column("Not used: net", "money", "unused_net", none="unknown"),
