@@ -212,6 +212,22 @@ async def test_the_choice_of_time_is_in_the_address(shown):
     assert '<input type="hidden" name="since" value="7d">' in week, "who chooses a product keeps the time"
 
 
+async def test_the_times_of_a_booking_are_of_the_clock_at_its_venue_where_that_is_known(shown, published, variant):
+    ((key, made, there, zone),) = ask(
+        published, "select booking_key, utc_created_at, utc_created_at at time zone time_zone, time_zone "
+        "from marts.fct_bookings where time_zone = 'Europe/Lisbon' and month(utc_created_at) = 10 order by 1 limit 1",
+    )  # fmt: skip
+    assert made.replace(tzinfo=None) != there
+    page = plain(await shown().text(f"/booking?find={key}"))
+    assert f"Made {there:%Y-%m-%d %H:%M} {zone}" in " ".join(page.split())
+    known = [f"update core.{table} set time_zone = null" for table in ("bookings", "products")]
+    page = plain(await shown(variant("no-zone", *known)).text(f"/booking?find={key}"))
+    assert f"Made {wording.instant(made)}" in " ".join(page.split())
+    last = "timestamptz '9999-12-31 23:59:00+00'"
+    far = variant("far", f"update core.bookings set utc_created_at = {last}, time_zone = 'Asia/Tokyo'")
+    assert "Made 9999-12-31 23:59 UTC" in " ".join(plain(await shown(far).text(f"/booking?find={key}")).split())
+
+
 async def test_the_page_of_a_booking_has_the_notifications_that_named_it(shown, published, tmp_path):
     ((connection, uuid),) = ask(published, "select connection_id, min(booking_uuid) from core.bookings group by 1")
     with Journal.open(tmp_path / "journal.sqlite", clock=HandClock()) as journal:

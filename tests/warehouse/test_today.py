@@ -112,7 +112,7 @@ def test_each_departure_of_the_two_days_has_its_guests_and_places(engine, world)
             assert row["utc_start_at"] == departure["utc_start"]
             assert row["local_end_at"] == departure["end"]
             cutoff = departure["utc_cutoff"].astimezone(ZoneInfo(row["time_zone"])).replace(tzinfo=None)
-            assert (row["cutoff_at"], row["is_sale_over"]) == (cutoff, departure["utc_cutoff"] <= NOW)
+            assert row["sold_until"] == (cutoff if departure["utc_cutoff"] <= NOW else None)
         # A booking is a dictionary of the oracle's own: what it is made of is found by its uuid.
         uuids = {b["booking_uuid"] for b in sold}
         own = [b for b in truth.bookings if b["booking_uuid"] in uuids]
@@ -125,7 +125,7 @@ def test_each_departure_of_the_two_days_has_its_guests_and_places(engine, world)
     assert {row["days_ahead"] for row in found.values()} == {0, 1}
     assert len({row["travel_date"] for row in found.values()}) == 3, "venues whose days differ"
     assert any(row["extras"] for row in found.values())
-    assert {row["is_sale_over"] for row in found.values()} == {False, True}
+    assert {row["sold_until"] is None for row in found.values()} == {False, True}
     assert any(row["on_hold"] for row in found.values())
     assert any(row["taken"] and not row["sold"] for row in found.values()), "one that others sold"
     starts = [(row["days_ahead"], row["utc_start_at"]) for row in found.values() if row["utc_start_at"]]
@@ -142,8 +142,7 @@ def test_guests_of_a_departure_that_the_service_offers_no_more_are_not_lost(engi
     assert set(found) == set(whole)
     assert found[key] == row | {
         "is_known": False,
-        "is_sale_over": False,
-    } | dict.fromkeys(("status", "vacancies", "capacity", "taken", "local_end_at", "cutoff_at"))
+    } | dict.fromkeys(("status", "vacancies", "capacity", "taken", "local_end_at", "sold_until"))
     assert row["sold"] > 0
 
 

@@ -6,8 +6,9 @@ with slots as (
   select
     d.*,
     a.local_end_at,
-    a.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') as cutoff_at,
-    coalesce(a.utc_cutoff_at <= cast($now as timestamptz), false) as is_sale_over,
+    -- Until when it was sold; one far off is on no calendar.
+    case when a.utc_cutoff_at between timestamptz '1970-01-01 00:00:00+00' and cast($now as timestamptz)
+      then a.utc_cutoff_at at time zone coalesce(d.time_zone, 'UTC') end as sold_until,
     d.travel_date - cast(cast($now as timestamptz) at time zone coalesce(d.time_zone, 'UTC') as date) as days_ahead
   from marts.fct_departures d
   join core.availability a
@@ -137,8 +138,7 @@ select
   d.capacity,
   d.taken,
   d.local_end_at,
-  d.cutoff_at,
-  coalesce(d.is_sale_over, false) as is_sale_over,
+  d.sold_until,
   coalesce(s.bookings, 0) as bookings,
   case when s.slot_key is null then 0 else cast(s.sold as bigint) end as sold,
   case when s.slot_key is null then 0 else cast(s.on_hold as bigint) end as on_hold,

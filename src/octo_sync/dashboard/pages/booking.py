@@ -1,6 +1,7 @@
 """A booking: all that the copy knows of one, by its uuid or a reference. No name of a person is in the copy."""
 
 from collections.abc import Mapping, Sequence
+from datetime import MAXYEAR, MINYEAR, datetime
 from typing import Any
 
 from octo_sync.dashboard.differences import decided
@@ -20,6 +21,7 @@ from octo_sync.dashboard.view import Block, Column, Filters, Item, Link, Page, S
 from octo_sync.errors import OctoSyncError
 from octo_sync.flows import wording
 from octo_sync.flows.reconcile.words import BUCKETS
+from octo_sync.model import zone_of
 
 _Row = Mapping[str, Any]
 _LEAD = "Find a booking by its uuid, its id, the supplier's or reseller's reference, or the code of a ticket."
@@ -86,8 +88,15 @@ def _several(found: Sequence[_Row]) -> Section:
 
 
 def _facts(row: _Row) -> list[tuple[str, object]]:
+    zone = zone_of(row["time_zone"] or "")
+
     def at(name: str) -> str:
-        return wording.instant(row[name]) if row[name] else ""
+        """By the venue's clock, which is named, where its zone is known."""
+        moment: datetime | None = row[name]
+        # At the ends of the calendar no other clock can be told.
+        if moment is None or zone is None or not MINYEAR < moment.year < MAXYEAR:
+            return wording.instant(moment) if moment else ""
+        return f"{wording.instant(moment.astimezone(zone).replace(tzinfo=None))} {zone.key}"
 
     def amount(name: str) -> str:
         return wording.money_text(row[name], row["currency"])
@@ -116,7 +125,7 @@ def _facts(row: _Row) -> list[tuple[str, object]]:
         ("Reseller's reference", row["reseller_reference"]),
         ("Uuid", row["booking_uuid"]),
         ("Booking id", row["booking_id"] if row["booking_id"] != row["booking_uuid"] else ""),
-        ("Deleted at the service", at("deleted_at_utc")),
+        ("Deleted at the service", wording.instant(row["deleted_at_utc"]) if row["deleted_at_utc"] else ""),
         ("Last verified", _verified(row)),
     ]
     return [(label, value) for label, value in said if value]

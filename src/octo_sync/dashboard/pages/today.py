@@ -232,8 +232,8 @@ def _named(row: Mapping[str, Any]) -> str:
 def _free(row: Mapping[str, Any]) -> str:
     if not row["is_known"]:
         return "departure not known"
-    if row["is_sale_over"] and row["status"] not in ("SOLD_OUT", "CLOSED"):
-        at = row["cutoff_at"]
+    at = row["sold_until"]
+    if at and row["status"] not in ("SOLD_OUT", "CLOSED"):
         day = "" if at.date() == row["travel_date"] else f"{wording.short_day(at)}, "
         return f"sale ended {day}{at:%H:%M}"
     return free_text(row["status"], row["vacancies"], row["capacity"])
