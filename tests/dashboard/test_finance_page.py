@@ -314,7 +314,7 @@ async def test_a_row_of_revenue_leads_to_the_bookings_behind_it(shown):
     assert len(addresses) == len(rows) > 1
     for address, row in zip(addresses, rows, strict=True):
         behind = table(await dashboard.text(f"/{address}"), "Bookings")
-        assert [each[4:6] for each in behind] == [row[:2]] * int(row[2])
+        assert [[each[4], each[6]] for each in behind] == [row[:2]] * int(row[2])
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ async def test_each_number_of_a_refund_or_a_missing_price_leads_to_its_bookings(
     wanted = [int(row[n]) for row in table(page, ALL) for n in (5, 6)]
     wanted += [int(row[n]) for row in table(page, NET) for n in (6, 7)]
     wanted += [int(row[n]) for row in table(page, REFUNDS) for n in (4, 6, 8, 12, 13)]
-    addresses = links(page, "bookings.kind=(?:sold|cancelled)")
+    addresses = [a for a in links(page, "bookings.kind=(?:sold|cancelled)") if "only=not_used" not in a]
     numbers = [number for number in wanted if number]
     assert len(addresses) == len(numbers) > 10
     kinds = ("no_net", "full", "partial", "none", "not_stated")

@@ -1,11 +1,13 @@
 """Differences as people have decided on them up to now; the copy has their decisions when it is next published."""
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC
 from typing import Any
 
 from octo_sync.dashboard.source import Source
 from octo_sync.errors import OctoSyncError
+from octo_sync.flows.wording import NOTHING
 
 Row = Mapping[str, Any]
 
@@ -33,3 +35,12 @@ def _decided(row: Row, by: Any) -> Row:  # noqa: ANN401 - a row of the journal
     note, who, until = (by.note, by.accepted_by, by.until) if by else (None, None, None)
     said = {"accepted_note": note, "accepted_by": who, "accepted_until": until}
     return {**row, **said, "state": "accepted" if holds else "open"}
+
+
+def reason(row: Row) -> str | None:
+    """The likely reason; of an amount also that no revenue hangs on it, as both sides have the booking as cancelled."""
+    for label, here, there, differs in json.loads(row["rows_if_cancelled"] or "[]"):
+        if label.split(" · ")[0] == "status" and set(here) == {"CANCELLED"} and not differs and there != [NOTHING]:
+            return f"{row['reason']} Cancelled on both sides."
+    found: str | None = row["reason"]
+    return found

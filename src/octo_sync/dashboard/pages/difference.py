@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard.differences import decided
+from octo_sync.dashboard.differences import decided, reason
 from octo_sync.dashboard.links import booking_page, booking_text
-from octo_sync.dashboard.pages.reconcile import difference, reason, value_text
+from octo_sync.dashboard.pages.reconcile import difference, value_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import Block, Column, Field, Filters, Item, Link, Page, Section, Table, View, form, listed
 from octo_sync.errors import OctoSyncError

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from octo_sync.dashboard.differences import decided
+from octo_sync.dashboard.differences import decided, reason
 from octo_sync.dashboard.links import difference_page
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.view import (
@@ -296,15 +296,6 @@ def _day(row: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a day, or that and wh
 
 def _money(amount: Decimal | None, currency: str | None, *, sign: bool = False) -> Money | None:
     return None if amount is None else Money(amount, currency, sign)
-
-
-def reason(row: Mapping[str, Any]) -> str | None:
-    """The likely reason; of an amount also that no revenue hangs on it, as both sides have the booking as cancelled."""
-    for label, here, there, differs in json.loads(row["rows_if_cancelled"] or "[]"):
-        if label.split(" · ")[0] == "status" and set(here) == {"CANCELLED"} and not differs and there != [NOTHING]:
-            return f"{row['reason']} Cancelled on both sides."
-    found: str | None = row["reason"]
-    return found
 
 
 def difference(row: Mapping[str, Any]) -> Money | None:
