@@ -308,7 +308,11 @@ async def test_a_copy_of_yesterday_shows_the_departures_of_the_day_that_it_is(sh
 
 
 async def test_a_reference_that_several_bookings_share_lists_them(shown, variant):
-    folder = variant("shared", "update core.bookings set reseller_reference = 'GROUP-7' where booking_uuid < '8'")
+    folder = variant(
+        "shared",
+        "update core.bookings set reseller_reference = 'GROUP-7' where booking_uuid < '8'",
+        "update core.bookings set pax_count = null where booking_uuid < '4'",
+    )
     found = ask(
         folder, "select coalesce(supplier_reference, reseller_reference), local_start_at, option_name, pax_count, status in "
         "('CONFIRMED', 'REDEEMED', 'NOSHOW', 'PENDING') or status = 'ON_HOLD' and utc_expires_at > $1, travel_date - "

@@ -19,6 +19,22 @@ with found as (
     replace(replace(lower(supplier_reference), ' ', ''), '-', ''),
     replace(replace(lower(reseller_reference), ' ', ''), '-', '')
   )
+),
+looked_up as (
+  -- As in marts.fct_bookings, of these bookings alone.
+  select
+    i.connection_id,
+    i.booking_uuid,
+    case when count(*) = count(coalesce(i.pax_count, u.pax_count))
+      then cast(sum(coalesce(i.pax_count, u.pax_count)) as bigint) end as pax_count
+  from found n
+  join core.bookings b on b.connection_id = n.connection_id and b.booking_uuid = n.booking_uuid
+  join core.booking_unit_items i on i.connection_id = b.connection_id and i.booking_uuid = b.booking_uuid
+  left join core.units u
+    on u.connection_id = b.connection_id and u.product_id = b.product_id and u.option_id = b.option_id
+    and u.unit_id = i.unit_id
+  where b.pax_count is null and not i.is_deleted
+  group by i.connection_id, i.booking_uuid
 )
 select
   b.connection_id,
@@ -31,12 +47,12 @@ select
   coalesce(o.title, o.internal_name, b.option_id) as option_name,
   b.local_date as travel_date,
   b.local_start_at,
-  coalesce(f.pax_count, b.pax_count) as pax_count,
+  coalesce(b.pax_count, l.pax_count) as pax_count,
   b.status,
   count(*) over () as found_count
 from found n
 join core.bookings b on b.connection_id = n.connection_id and b.booking_uuid = n.booking_uuid
-left join marts.fct_bookings f on f.connection_id = n.connection_id and f.booking_uuid = n.booking_uuid
+left join looked_up l on l.connection_id = n.connection_id and l.booking_uuid = n.booking_uuid
 left join marts.supplier_connections c on c.connection_id = b.connection_id
 left join marts.dim_product p
   on p.supplier_key = coalesce(c.supplier_key, b.connection_id) and p.product_id = b.product_id
