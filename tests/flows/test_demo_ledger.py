@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 from tests.flows.harness import TODAY, Service, small
 
-from octo_sync.cli import demo
+from octo_sync.cli import acts, demo
 from octo_sync.errors import OctoSyncError, WarehouseError
 from octo_sync.flows.demo import ledger as demo_ledger
 from octo_sync.flows.publish import Checked, Published
@@ -66,7 +66,7 @@ def test_what_was_missed_and_what_nobody_planted_are_told_apart():
 
 @pytest.mark.deep(6)
 def test_a_demo_whose_report_would_be_of_the_former_copy_fails(tmp_path, monkeypatch):
-    publish, copies = demo.mirror_and_publish, []
+    publish, copies = acts.mirror_and_publish, []
     failed = Checked(check=SimpleNamespace(name="capacity"), rows=None)
     stopped = Published(marts=16, checks=10, failed=(failed,), size=None)
 
@@ -74,7 +74,7 @@ def test_a_demo_whose_report_would_be_of_the_former_copy_fails(tmp_path, monkeyp
         copies.append(publish(ports) if not copies else stopped)
         return copies[-1]
 
-    monkeypatch.setattr(demo, "mirror_and_publish", stopped_the_second_time)
+    monkeypatch.setattr(acts, "mirror_and_publish", stopped_the_second_time)
     words = ["--bookings", "60", "--products", "2", "--days", "5", "-C", str(tmp_path / "demo")]
 
     done = CliRunner().invoke(demo.command, words, standalone_mode=False)
