@@ -98,11 +98,6 @@ def test_the_day_sheet_on_paper_is_a_table_a_day_and_nothing_else(look, base, tm
     tables = [each for each in window.page.locator("main table").all() if each.is_visible()]
 
     assert len(tables) == 2
-    rows = window.page.locator("main tbody tr")
-    empty = rows.filter(has=window.page.locator("td:nth-child(4) > bdi:empty"))
-    assert 0 < len(seen := [row for row in rows.all() if row.is_visible()]) < rows.count()
-    assert all(row.locator("td").nth(2).inner_text() for row in seen), "somebody of ours is on each"
-    assert not any(row.is_visible() for row in empty.all())
     assert not window.page.locator("nav").is_visible()
     assert not window.page.locator(".tiles").is_visible()
     window.page.pdf(path=tmp_path / "today.pdf", prefer_css_page_size=True)

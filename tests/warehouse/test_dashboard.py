@@ -69,6 +69,7 @@ def test_a_select_has_the_same_rows_on_both_engines(world, duck, postgres, name,
         "bucket": "mismatched",
         "alone": "no_net",
         "since": NOON.date() - 30 * DAY,
+        "by": NOON.date() - 30 * DAY,
     }
     given = _given(ALL[name], one if which == "one" else dict.fromkeys(one))
     if name in ("bookings", "bookings_totals") and which == "one":

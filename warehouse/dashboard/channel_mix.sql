@@ -12,6 +12,7 @@ with mix as (
     channel_name,
     count(*) as bookings,
     cast(sum(pax_count) as bigint) as guests,
+    sum(case when pax_count is not null then retail_amount end) as guest_amount,
     sum(retail_amount) as retail_amount,
     sum(net_amount) as net_amount,
     sum(margin_amount) as margin_amount,
@@ -31,6 +32,7 @@ select
   m.channel_name,
   m.bookings,
   m.guests,
+  m.guest_amount,
   m.retail_amount,
   cast(m.retail_amount as double precision)
     / nullif(cast(sum(m.retail_amount) over (partition by m.travel_month, m.currency) as double precision), 0) as retail_share,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
@@ -94,12 +95,19 @@ def _mix(
             Column("Rate", "share", "margin_rate", none="unknown"),
             Column("Bookings", "number", "bookings", href=behind),
             Column("Guests", "number", "guests", none="unknown"),
+            Column("Retail per guest", "money", _per_guest, none="unknown"),
             Column("All bookings known", "yes", "is_complete"),
         ),
         download="fct_bookings",
         height=260,
         note=f"{_margin(rows)} Months to come are paler.",
     )
+
+
+def _per_guest(row: Mapping[str, Any]) -> Decimal | None:
+    """Of bookings that say how many people they admit."""
+    known = row["guest_amount"] is not None and row["guests"]
+    return wording.rounded(row["guest_amount"] / row["guests"], row["currency"]) if known else None
 
 
 def _margin(rows: Sequence[Mapping[str, Any]]) -> str:

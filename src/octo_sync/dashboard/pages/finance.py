@@ -53,7 +53,7 @@ def build(source: Source, filters: Filters) -> View:
                 "Taxes",
                 _taxes(source.rows("finance_taxes", **asked)),
                 "In retail: the tax in the price that the guest pays. In net: the tax in the price that the seller owes the "
-                "supplier. None stated: sold bookings of which the service names no tax. One with several taxes is in "
+                "supplier. Under none stated are sold bookings without a named tax. One with several taxes is in "
                 "several rows.",
             ),
             Section(

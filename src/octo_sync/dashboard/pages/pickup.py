@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
@@ -134,6 +135,12 @@ def _then(name: str) -> Callable[[dict[str, Any]], Any]:
     return lambda row: row[name] if row["is_last_year_complete"] else None
 
 
+def _usual(row: dict[str, Any]) -> Any:  # noqa: ANN401 - a number, or an amount
+    """A quarter of four weeks: of money no more decimals than it has."""
+    usual = row["usual_week"]
+    return wording.rounded(usual, row["currency"]) if isinstance(usual, Decimal) else usual
+
+
 def _behind(only: Mapping[str, Any], days: tuple[date, date] | None = None) -> _Behind:
     """Where a number of pace leads to: `behind(7)` is what changed in the last 7 days, `behind(year_ago=True)` last year's.
 
@@ -170,7 +177,7 @@ def _on_books(kind: Kind, now: str, behind: _Behind) -> list[Column]:
         Column("Change", "share", _change(now), none="unknown"),
         Column("New in a day", kind, "last_day", none="unknown", href=behind(1)),
         Column("New in 7 days", kind, "last_week", none="unknown", href=behind(7)),
-        Column("Usual week", kind, "usual_week", none="unknown"),
+        Column("Usual week", kind, _usual, none="unknown"),
         Column("Same week last year", kind, _then("last_year_week"), none="unknown", href=week_ago),
         Column("New in 30 days", kind, "last_30_days", none="unknown", href=behind(30)),
         Column("Same 30 days last year", kind, _then("last_year_30_days"), none="unknown", href=days_ago),

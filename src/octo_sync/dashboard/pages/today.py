@@ -174,7 +174,7 @@ def _day(ahead: int, rows: _Rows, known: _Rows, now: datetime) -> Section:
         title,
         items,
         "Our guests and those on hold are of the bookings in this copy; pending bookings count as on hold. Taken and free "
-        "are what the service says: they count all sellers' sales. Print leaves out departures without our guests and holds.",
+        "are what the service says: they count all sellers' sales.",
         name.lower(),
         "sheet",
     )
