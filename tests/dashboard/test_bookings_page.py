@@ -7,7 +7,7 @@ from decimal import Decimal
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from tests.dashboard.test_pages import A_YEAR_LATER, ask, table, tiles
+from tests.dashboard.test_pages import A_YEAR_LATER, ask, plain, table, tiles
 from tests.dashboard.test_today import links
 
 from octo_sync.dashboard.links import bookings_page
@@ -268,3 +268,18 @@ def test_a_row_without_a_channel_a_currency_or_a_product_leads_nowhere(name):
     row = {"connection_id": "main", "currency": "EUR", "product_key": "main|1"}
     assert bookings_page(row, "made", DAY, DAY)
     assert not bookings_page(row | {name: None}, "made", DAY, DAY)
+
+
+async def test_the_day_at_whose_end_they_were_on_the_books_is_one_click_and_so_is_what_came_before(shown):
+    dashboard = shown()
+    page = await dashboard.text("/bookings?kind=books&first=2026-12-01&last=2026-12-31")
+    offered = {
+        html.unescape(a) for a in re.findall(r'"\./(bookings\?kind=books[^"]*)"', page.partition("At the end of")[2])
+    }
+    week = "bookings?kind=books&first=2026-12-01&last=2026-12-31&by=2026-11-19&since=2026-11-12"
+    assert {week, week.replace("19&since=2026-11-12", "12")} <= offered
+    page = await dashboard.text(f"/{week}")
+    assert "Booked or cancelled Fri 13 Nov 2026 to Thu 19 Nov 2026" in plain(page)
+    earlier = week.replace("19&since=2026-11-12", "12&since=2026-11-05")
+    assert earlier in html.unescape(page), "the same span a week earlier"
+    assert page.count('aria-current="true">yesterday') == page.count('aria-current="true">7 days before') == 1

@@ -169,21 +169,23 @@ async def test_sold_out_and_nearly_full_departures_lead_to_their_pages(shown, pu
     assert rows[0][1] in plain(await dashboard.text(f"/{address}"))
 
 
-async def test_what_has_left_today_is_weak_no_more(shown, variant):
+async def test_what_has_left_or_is_sold_no_more_is_weak_no_more(shown, variant):
     folder = variant(
         "empty-boats",
         "update core.availability set status = 'AVAILABLE', vacancies = capacity where local_date = '2026-11-20'",
         remake=True,
     )
-    weak = (
-        "select count(*) from marts.fct_departures where is_followed and travel_date = '2026-11-20' and fill_rate < 0.2 "
-        "and not is_closed"
-    )
     now = "timestamptz '2026-11-20 12:00:00+00'"
-    left = f"{weak} and utc_start_at <= {now} and local_start_at <> date_trunc('day', local_start_at)"
-    gone = f"{left} and cast({now} at time zone time_zone as date) = '2026-11-20'"
+    (weak, left, ended), *_ = ask(
+        folder,
+        "select count(*), count(*) filter (gone), count(*) filter (a.utc_cutoff_at <= "
+        f"{now} and not gone) from (select *, utc_start_at <= {now} and hour(local_start_at) + minute(local_start_at) > 0 "
+        f"and cast({now} at time zone time_zone as date) = travel_date as gone from marts.fct_departures) d "
+        "join core.availability a using (connection_id, product_id, option_id, availability_id) "
+        "where d.is_followed and d.travel_date = '2026-11-20' and d.fill_rate < 0.2 and not d.is_closed",
+    )
     page = await shown(folder).text("/occupancy?first=2026-11-20&last=2026-11-20")
     rows = table(page, "Departures that are open and less than 20 % full")
-    ((every,),), ((departed,),) = ask(folder, weak), ask(folder, gone)
-    assert len(rows) == every - departed > 0 < departed
+    assert len(rows) == weak - left - ended
+    assert min(left, ended) > 0
     assert tiles(page)["weak"][0] == str(len(rows))

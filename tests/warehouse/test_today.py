@@ -393,7 +393,7 @@ def test_the_days_ahead_name_sold_out_and_weak_departures(engine, world):
         for d in world.now.departures
         if 0 <= days_ahead(world.now, d["product"], d["travel_date"]) <= 7
         and (d["utc_start"] > NOW or d["start"].time() == dt.time())
-        and (d["sold_out"] or (d["rate"] is not None and d["rate"] < 0.2))
+        and (d["sold_out"] or (d["rate"] is not None and d["rate"] < 0.2 and d["utc_cutoff"] > NOW))
     }
     found = rows(engine, "today_ahead", now=NOW)
     assert {row["slot_key"]: (row["state"], row["taken"], row["our_pax"]) for row in found} == wanted

@@ -1,5 +1,5 @@
 -- name: occupancy_departures
--- description: Departures of a time that are closed, sold out, or open and at least 90 % or less than 20 % full, by time of start. One that has left today is not weak.
+-- description: Departures of a time that are closed, sold out, or open and at least 90 % or less than 20 % full, by time of start. One that has left, or is sold no more, is not weak; on days that are over it is.
 -- parameter: first: date: today: First travel date.
 -- parameter: last: date: today+41d: Last travel date.
 -- parameter: product: text: : One product alone (product_key); null: all.
@@ -9,25 +9,32 @@ with verified as (
 ),
 found as (
   select
-    departure_key as slot_key,
-    travel_date,
-    local_start_at,
-    product_name,
-    option_name,
-    case when is_closed then 'closed' when is_sold_out then 'sold out' when fill_rate >= 0.9 then 'nearly' else 'weak' end
-      as state,
-    taken,
-    capacity,
-    fill_rate,
-    our_pax
-  from marts.fct_departures
+    d.departure_key as slot_key,
+    d.travel_date,
+    d.local_start_at,
+    d.product_name,
+    d.option_name,
+    case
+      when d.is_closed then 'closed' when d.is_sold_out then 'sold out' when d.fill_rate >= 0.9 then 'nearly' else 'weak'
+    end as state,
+    d.taken,
+    d.capacity,
+    d.fill_rate,
+    d.our_pax
+  from marts.fct_departures d
   cross join verified
-  where is_followed
-    and travel_date between cast($first as date) and cast($last as date)
-    and (cast($product as text) is null or product_key = cast($product as text))
-    and (is_closed or is_sold_out or fill_rate >= 0.9 or (fill_rate < 0.2 and not (
-      utc_start_at <= moment and travel_date = cast(moment at time zone coalesce(time_zone, 'UTC') as date)
-      and cast(local_start_at as time) <> time '00:00'
+  left join core.availability a
+    on a.connection_id = d.connection_id and a.product_id = d.product_id and a.option_id = d.option_id
+    and a.availability_id = d.availability_id
+  where d.is_followed
+    and d.travel_date between cast($first as date) and cast($last as date)
+    and (cast($product as text) is null or d.product_key = cast($product as text))
+    and (d.is_closed or d.is_sold_out or d.fill_rate >= 0.9 or (d.fill_rate < 0.2 and (
+      d.travel_date < cast(moment at time zone coalesce(d.time_zone, 'UTC') as date)
+      or (
+        (d.utc_start_at > moment or d.utc_start_at is null or cast(d.local_start_at as time) = time '00:00')
+        and coalesce(a.utc_cutoff_at not between timestamptz '1970-01-01 00:00:00+00' and moment, true)
+      )
     )))
 ),
 listed as (

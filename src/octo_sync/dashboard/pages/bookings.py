@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from octo_sync.dashboard import pictures
-from octo_sync.dashboard.days import DAY
+from octo_sync.dashboard.days import DAY, year_earlier
 from octo_sync.dashboard.filters import day_of
 from octo_sync.dashboard.links import booking_page, booking_text, departure_page, known_text, status_text, travel_text
 from octo_sync.dashboard.source import Source
@@ -118,6 +118,7 @@ def build(source: Source, filters: Filters) -> View:
     find = Block("find.html.j2", {"text": ""})
     items: list[Item] = [
         Block("choices.html.j2", {"label": "Bookings", "choices": kinds}),
+        *(_moments(by, since, today, kept) if kind == "books" else []),
         *([in_all] if totals else []),
         shown,
     ]
@@ -132,6 +133,32 @@ def build(source: Source, filters: Filters) -> View:
             more={"kind": kind, **({"only": only} if only else {}), **_days(kind, by, since)},
         ),
     )
+
+
+def _moments(by: date, since: date | None, today: date, kept: Mapping[str, Any]) -> list[Item]:
+    """Links to other days at whose end the bookings were on the books, and to what came in the days before."""
+    last = today - DAY
+
+    def address(by: date, since: date | None) -> str:
+        return f"bookings?{urlencode({'kind': 'books', **kept, **_days('books', by, since)})}"
+
+    span = by - since if since else None
+    days = (
+        ("yesterday", last),
+        *((f"{n} days earlier", last - n * DAY) for n in (7, 14, 30)),
+        ("a year earlier", year_earlier(last)),
+    )
+    spans = (("all", None), *((f"{wording.plural(n, 'day')} before", n * DAY) for n in (1, 7, 30)))
+    return [
+        Block("choices.html.j2", {"label": label, "choices": choices})
+        for label, choices in (
+            ("At the end of", [(said, address(day, day - span if span else None), day == by) for said, day in days]),
+            (
+                "New in the",
+                [(said, address(by, by - length if length else None), length == span) for said, length in spans],
+            ),
+        )
+    ]
 
 
 def _one_of(field: str, known: Mapping[str, str], filters: Filters) -> str | None:
