@@ -5,7 +5,7 @@ import io
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from tests.dashboard.test_pages import ask, table
+from tests.dashboard.test_pages import ON_SALE, ask, table
 from tests.dashboard.test_today import links
 
 MONTHS = "first=2026-10-01&last=2026-12-31"
@@ -70,7 +70,7 @@ async def test_a_file_has_the_rows_that_the_page_leaves_out(shown, published, mo
     page = await dashboard.text("/occupancy?first=2026-11-21&last=2026-12-10")
     of = "from marts.fct_departures where is_followed and travel_date between '2026-11-21' and '2026-12-10'"
     for which, where in (
-        ("open and less than 20 % full", "fill_rate < 0.2 and not is_closed"),
+        ("open and less than 20 % full", f"fill_rate < 0.2 and not is_closed and {ON_SALE}"),
         ("sold out or at least 90 % full", "(is_sold_out or (fill_rate >= 0.9 and not is_closed))"),
     ):
         ((count,),) = ask(published, f"select count(*) {of} and {where}")
