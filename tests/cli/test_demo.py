@@ -1,6 +1,11 @@
 """The demo shows a business: three channels of one supplier, and this year beside the last one."""
 
+import contextlib
 import json
+import os
+import signal
+import sqlite3
+import time
 
 import pytest
 
@@ -26,3 +31,30 @@ def test_last_year_pace_and_channels_can_be_seen(empty):
         "sql", "select count(distinct supplier_key) as suppliers, count(*) as channels from dim_channel"
     )
     assert suppliers["rows"] == [{"suppliers": 1, "channels": 3}]
+
+
+IN_A_GROUP_OF_ITS_OWN = "import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+@pytest.mark.deep(6)
+def test_ctrl_c_while_webhooks_come_is_one_line_although_it_reaches_all_processes_of_the_terminal(empty):
+    demo = empty.start(*empty.arguments("demo", "-C", ".", "--bookings", "200"), program=IN_A_GROUP_OF_ITS_OWN)
+
+    def told():
+        with (
+            contextlib.suppress(sqlite3.Error),
+            contextlib.closing(sqlite3.connect(journal, uri=True, timeout=0.1)) as opened,
+        ):
+            return opened.execute("select count(*) from deliveries").fetchone()[0]
+
+    journal, ends = f"file:{empty.directory / 'octo.journal.sqlite'}?mode=ro", time.monotonic() + 120
+    while not told():
+        assert demo.poll() is None
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    os.killpg(demo.pid, signal.SIGINT)
+    _, said = demo.communicate(timeout=60)
+    assert (demo.returncode, said.strip()) == (
+        130,
+        "octo-sync: interrupted; what was finished stays, run it again to go on",
+    )

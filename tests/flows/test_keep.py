@@ -162,16 +162,28 @@ async def test_what_is_marked_during_a_landing_is_fetched_beside_it(project, ser
     assert project.differences() == []
 
 
-async def test_a_stop_finishes_the_landing_in_hand(project, service, monkeypatch):
-    """As SIGTERM does it: `serve` is cancelled while a landing is under way, which takes longer than all else."""
-    monkeypatch.setattr(os, "umask", lambda _: 0o022)
-    keeping, stopping = asyncio.get_running_loop().create_future(), asyncio.Event()
-    abandon, landing, may_land = Worker._abandon, asyncio.Event(), threading.Event()
+def held_up(monkeypatch, warehouse, landing, may_land, stopping):
+    """From now on a landing says that it is under way and waits until it may, and who gives up says so."""
+    loop, land, abandon = asyncio.get_running_loop(), warehouse.land, Worker._abandon
+
+    def slowly(batch):
+        loop.call_soon_threadsafe(landing.set)
+        assert may_land.wait(20)
+        return land(batch)
 
     async def told_abandon(self):
         stopping.set()
         await abandon(self)
 
+    monkeypatch.setattr(warehouse, "land", slowly)
+    monkeypatch.setattr(Worker, "_abandon", told_abandon)
+
+
+async def test_a_stop_finishes_the_landing_in_hand(project, service, monkeypatch):
+    """As SIGTERM does it: `serve` is cancelled while a landing is under way, which takes longer than all else."""
+    monkeypatch.setattr(os, "umask", lambda _: 0o022)
+    keeping, stopping = asyncio.get_running_loop().create_future(), asyncio.Event()
+    landing, may_land = asyncio.Event(), threading.Event()
     events = Events(keeping=keeping.set_result)
     served = asyncio.create_task(
         serve(project.pipeline, parts=frozenset({"worker"}), events=events, clock=project.clock, random=Random(1))
@@ -180,18 +192,9 @@ async def test_a_stop_finishes_the_landing_in_hand(project, service, monkeypatch
         async with asyncio.timeout(120):
             keeper = await keeping
             await keeper.idle.wait()
-            loop, warehouse = asyncio.get_running_loop(), keeper.ports.warehouse
             uuid = service.state()["bookings"][0]["uuid"]
             service.change(uuid, supplier_reference="IN HAND", silent=True)
-            land = warehouse.land
-
-            def slowly(batch):
-                loop.call_soon_threadsafe(landing.set)
-                assert may_land.wait(20)
-                return land(batch)
-
-            monkeypatch.setattr(warehouse, "land", slowly)
-            monkeypatch.setattr(Worker, "_abandon", told_abandon)
+            held_up(monkeypatch, keeper.ports.warehouse, landing, may_land, stopping)
             number = keeper.ports.journal.subjects.mark([booking(uuid)], Source.NOTIFICATION)
             keeper.wake.set()
             await landing.wait()
@@ -214,26 +217,14 @@ async def test_who_is_cancelled_while_it_gives_up_still_waits_for_the_landing(pr
     await project.sync()
     uuid = service.state()["bookings"][0]["uuid"]
     service.change(uuid, supplier_reference="IN HAND", silent=True)
-    abandon, landing, may_land, stopping = Worker._abandon, asyncio.Event(), threading.Event(), asyncio.Event()
-
-    async def told_abandon(self):
-        stopping.set()
-        await abandon(self)
+    landing, may_land, stopping = asyncio.Event(), threading.Event(), asyncio.Event()
 
     async def broken():
         raise JournalError("It cannot be reached.")
 
     async with project.opened() as opened:
-        worker, loop, warehouse = Worker(opened.ports), asyncio.get_running_loop(), opened.ports.warehouse
-        land = warehouse.land
-
-        def slowly(batch):
-            loop.call_soon_threadsafe(landing.set)
-            assert may_land.wait(20)
-            return land(batch)
-
-        monkeypatch.setattr(warehouse, "land", slowly)
-        monkeypatch.setattr(Worker, "_abandon", told_abandon)
+        worker = Worker(opened.ports)
+        held_up(monkeypatch, opened.ports.warehouse, landing, may_land, stopping)
         opened.ports.journal.subjects.mark([booking(uuid)], Source.NOTIFICATION)
         drained = asyncio.create_task(worker.drain())
         try:

@@ -92,6 +92,7 @@ def _service(seed: int, bookings: int, products: int, days: int) -> "Iterator[st
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        process_group=0,  # a terminal's Ctrl-C is for us: were it gone before us, we would say that it does not answer
     ) as process:
         try:
             import octo_sync.cli.acts  # noqa: F401, PLC0415 - which takes as long to load as the sandbox to start
