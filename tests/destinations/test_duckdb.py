@@ -26,9 +26,13 @@ from tests.destinations.contract import (
     slot,
 )
 
+from octo_sync.destinations.ddl import MAIN
+from octo_sync.destinations.duckdb.publish import DuckDBDraft
 from octo_sync.destinations.duckdb.reader import open_read_only
 from octo_sync.destinations.duckdb.warehouse import DuckDBWarehouse
 from octo_sync.errors import WarehouseError, WarehouseLocked, WriterFenced
+from octo_sync.flows.publish import publish, sql_files
+from octo_sync.pipeline.shipped import shipped as shipped_folder
 from octo_sync.tables import all_tables, nouns
 
 
@@ -387,6 +391,100 @@ def test_what_is_not_published_leaves_the_former_copy_and_no_other(open_warehous
     published(warehouse, target)
     warehouse.close()
     assert [file.name for file in (folder / ".octo.spool" / "checks").iterdir()] == []
+
+
+def test_a_publish_of_equal_rows_makes_no_views_and_runs_none_of_the_shipped_checks_again(
+    open_warehouse, tmp_path, monkeypatch
+):
+    """Nor where only the times of verification are newer. One row more, and all of it is checked; views are in every copy."""
+    warehouse, target, asked = open_warehouse(), tmp_path / "octo" / "octo.read.duckdb", []
+    own = tmp_path / "warehouse" / "checks"
+    own.mkdir(parents=True)
+    (own / "own.sql").write_text("-- name: own\n-- description: Ours.\nselect 1 as one where false")
+    for name in ("query", "run_script"):
+        does = getattr(DuckDBDraft, name)
+
+        def noted(self, sql, *others, does=does, **more):
+            statements = [sql] if isinstance(sql, str) else list(sql)
+            asked.extend(statements)
+            return does(self, sql if isinstance(sql, str) else statements, *others, **more)
+
+        monkeypatch.setattr(DuckDBDraft, name, noted)
+    shipped = {check.sql for check in sql_files(tmp_path, "checks") if check.name != "own"}
+
+    def publishes():
+        asked.clear()
+        done = publish(warehouse, tmp_path, target)
+        checked = shipped & set(asked)
+        assert checked in (shipped, set()), "all of them or none"
+        assert done.checks == len(shipped) + 1
+        assert any("select 1 as one" in sql for sql in asked), "one of the project's own may ask for anything"
+        assert not any(sql.startswith("create view") for sql in asked), "they come with the copy"
+        with contextlib.closing(open_read_only(target)) as reader:
+            (sold,) = reader.execute("select count(*) from octo.marts.fct_bookings").fetchone()
+            (departures,) = reader.execute("select sum(departures) from octo.marts.agg_occupancy_daily").fetchone()
+        return [f.check.name for f in done.failed], bool(checked), sold, departures
+
+    warehouse.claim_writer(1, "test")
+    warehouse.land(
+        landing(december([booking(1)], 10), departures([slot(6)], 11), answered("products", [product()], 12))
+    )
+    warehouse.write_log("core.connections", [{"connection_id": "main", "channel": "main", "is_active": True}])
+    assert publishes() == ([], True, 1, 1)
+    assert publishes() == ([], False, 1, 1)
+    warehouse.land(landing(december([booking(1)], 13), departures([slot(6)], 14), minutes=5))
+    assert publishes() == ([], False, 1, 1)
+    warehouse.rewrite(MAIN, within=60)
+    assert publishes() == ([], False, 1, 1)
+    warehouse.land(landing(december([booking(1), booking(2)], 15), minutes=6))
+    assert publishes() == ([], True, 2, 1)
+    (own / "own.sql").write_text("-- name: own\n-- description: Ours.\nselect 1 as one where true")
+    assert publishes() == (["own"], False, 2, 1)
+    (own / "own.sql").write_text("-- name: own\n-- description: Ours.\nselect 1 as one where false")
+    assert publishes() == ([], False, 2, 1)
+    (tmp_path / "warehouse" / "marts").mkdir()
+    shutil.copy(shipped_folder("warehouse") / "marts" / "fct_guests.sql", tmp_path / "warehouse" / "marts")
+    assert publishes() == publishes() == ([], True, 2, 1), "a mart of the project's own may tell the time, too"
+    warehouse.run_script(["insert into core.bookings select * from core.bookings limit 1"])
+    failed, checked, *_ = publishes()
+    assert "unique_keys" in failed
+    assert checked
+    assert "unique_keys" in publishes()[0], "what failed is not taken for what passed"
+    days = "select sum(departures) from marts.agg_occupancy_daily"
+    assert warehouse.query(days).rows == [(1,)]
+    warehouse.land(landing(departures([slot(6), slot(7)], 16), minutes=7))
+    assert warehouse.query(days).rows == [(2,)], "in the file itself no mart is of another time"
+    warehouse.close()
+
+
+def test_a_mart_that_is_defined_anew_is_made_anew_and_one_that_does_not_run_keeps_the_former_ones(
+    open_warehouse, tmp_path
+):
+    warehouse, target = open_warehouse(), tmp_path / "octo" / "octo.read.duckdb"
+    custom = tmp_path / "warehouse" / "custom"
+    custom.mkdir(parents=True)
+
+    def said():
+        with contextlib.closing(open_read_only(target)) as reader:
+            asked = "select word, (select comment from duckdb_columns() where table_name = 'mine') from octo.marts.mine"
+            return reader.execute(asked).fetchone()
+
+    def defines(word, meaning, kind="view"):
+        header = f"-- name: mine\n-- grain: One.\n-- description: Mine.\n-- column: word: {meaning}.\n-- materialize: {kind}\n"
+        (custom / "mine.sql").write_text(f"{header}select {word} as word")
+
+    for word, meaning, kind in (("one", "First", "view"), ("two", "First", "table"), ("two", "Then", "view")):
+        defines(f"'{word}'", meaning, kind)
+        publish(warehouse, tmp_path, target)
+        assert said() == (word, f"{meaning}.")
+    defines("nothing", "Then")
+    with pytest.raises(WarehouseError, match=r"warehouse/custom/mine\.sql does not run, so nothing was published"):
+        publish(warehouse, tmp_path, target)
+    assert said() == ("two", "Then.")
+    defines("'three'", "Last")
+    publish(warehouse, tmp_path, target)
+    assert said() == ("three", "Last.")
+    warehouse.close()
 
 
 def test_a_copy_that_cannot_take_its_place_is_said_in_a_sentence(open_warehouse, tmp_path):

@@ -1,8 +1,9 @@
 -- name: occupancy_departures
--- description: Departures of a time that are closed, sold out, or open and at least 90 % or less than 20 % full, by time of start. One that has left, or is sold no more, is not weak; on days that are over it is.
+-- description: Departures of a time that are closed, sold out, or open and at least 90 % or less full than a limit, by time of start. One that has left, or is sold no more, is not weak; on days that are over it is.
 -- parameter: first: date: today: First travel date.
 -- parameter: last: date: today+41d: Last travel date.
 -- parameter: product: text: : One product alone (product_key); null: all.
+-- parameter: below: integer: 20: A departure that is less than so many percent full is weak.
 -- parameter: most: integer: 200: Rows at most of each list: full (sold out or nearly), weak and closed ones.
 with verified as (
   select max(last_verified_at_utc) as moment from marts.dim_channel
@@ -29,7 +30,7 @@ found as (
   where d.is_followed
     and d.travel_date between cast($first as date) and cast($last as date)
     and (cast($product as text) is null or d.product_key = cast($product as text))
-    and (d.is_closed or d.is_sold_out or d.fill_rate >= 0.9 or (d.fill_rate < 0.2 and (
+    and (d.is_closed or d.is_sold_out or d.fill_rate >= 0.9 or (d.taken * 100 < cast($below as bigint) * d.capacity and (
       d.travel_date < cast(moment at time zone coalesce(d.time_zone, 'UTC') as date)
       or (
         (d.utc_start_at > moment or d.utc_start_at is null or cast(d.local_start_at as time) = time '00:00')

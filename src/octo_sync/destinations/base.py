@@ -218,10 +218,16 @@ class Scripted(Protocol):
 class Draft(Scripted, Protocol):
     """What is to be published: marts in the making, and what they say before anybody else sees them."""
 
-    def keeps_marts(self, names: Collection[str], definition: str) -> bool:
-        """Whether marts of these names and this definition are there, so that only those that are tables are filled anew.
+    def kept_marts(self, marts: Mapping[str, str], definition: str) -> Collection[str]:
+        """Which of these marts, name → `table` or `view`, are there as they are defined now: of tables, only the rows are old.
 
-        Otherwise there is room for new ones. `definition` is a digest of all that makes them.
+        Where it is none, there is room for all. `definition` is a digest of all that makes them.
+        """
+
+    def passed(self, tables: Mapping[str, Collection[str]], definition: str) -> bool:
+        """Whether checks of this definition passed on rows that were equal to these in all the columns of all the tables.
+
+        False as well where that is not known.
         """
 
     def publish(self) -> int:
@@ -296,6 +302,12 @@ class Destination(Scripted, Protocol):
 
     def digest(self, tables: Collection[str] | None = None) -> list[TableDigest]:
         """Count and hash the live rows of the core tables."""
+
+    def keep_marts(self, definition: str, make: Callable[[], None]) -> None:
+        """Have the marts of this definition in what drafts are copied from, made by `make` where they are not.
+
+        To make views and their comments takes longer than to copy a small file.
+        """
 
     def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> AbstractContextManager[Draft]:
         """Where marts are made, checked and published, of what has landed until now; what lands meanwhile is not seen there.

@@ -2,10 +2,11 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from octo_sync.destinations.base import Destination, Draft, Rows, Scripted
 from octo_sync.errors import WarehouseError
@@ -14,8 +15,14 @@ from octo_sync.tables import all_tables
 
 _COLUMN = re.compile(r"^--\s*column:\s*(\w+):\s*(.+?)\s*$", re.MULTILINE)
 _READ = re.compile(r"\bmarts\.(\w+)")
+_RELATION = re.compile(r"\b(?:core|ops|marts)\.\w+")
+_WHEN = {("ops.coverage", name) for name in ("verified_at_utc", "source", "request_seq", "answer_hash", "run_id")}
+"""What an answer renews that changes no row."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _HEADER = re.compile(r"^--\s*(name|grain|description|materialize)\s*:\s*(.*?)\s*$", re.MULTILINE)
+
+
+Kind = Literal["table", "view"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +33,8 @@ class SqlFile:
     name: str
     grain: str
     description: str
-    materialize: str
+    kind: Kind
+    """What a mart is made as."""
     sql: str
     text: str
 
@@ -69,7 +77,7 @@ def sql_files(directory: Path, kind: str) -> list[SqlFile]:
                 name=headers.get("name", path.stem),
                 grain=headers.get("grain", ""),
                 description=headers.get("description", ""),
-                materialize=headers.get("materialize", "view"),
+                kind="table" if headers.get("materialize") == "table" else "view",
                 # From the file's first line, so that a line number in an error is the file's.
                 sql=text.rstrip().rstrip(";"),
                 text=text,
@@ -79,22 +87,20 @@ def sql_files(directory: Path, kind: str) -> list[SqlFile]:
 
 
 def make_marts(draft: Draft, directory: Path) -> int:
-    """Make the marts, or fill anew those that are tables where all are there as they are defined now; how many.
+    """Make the marts, or those that are not there as they are defined now, and fill anew those that are tables; how many.
 
     Raises:
         WarehouseError: A file does not run, or its name will not do; readers keep what they have.
     """
     ordered = _in_order(directory)
-    text = "\0".join((*(mart.text for mart in ordered), *map(str, sorted(_meanings().items()))))
-    if not draft.keeps_marts([mart.name for mart in ordered], hashlib.sha256(text.encode()).hexdigest()):
-        _make_anew(draft, ordered)
-        return len(ordered)
+    kept = draft.kept_marts({mart.name: mart.kind for mart in ordered}, _definition(ordered))
     for mart in ordered:
-        if mart.materialize == "table":
+        if mart.name in kept and mart.kind == "table":
             try:
                 draft.run_script([f"delete from marts.{mart.name}", f"insert into marts.{mart.name} {mart.sql}"])  # noqa: S608 - a file's name
             except WarehouseError as error:
                 raise WarehouseError(f"{mart.where} does not run, so nothing was published: {error}") from error
+    _make(draft, [mart for mart in ordered if mart.name not in kept], anew=not kept)
     return len(ordered)
 
 
@@ -105,22 +111,32 @@ def apply_marts(warehouse: Scripted, directory: Path) -> int:
         WarehouseError: A file does not run, or its name will not do; the former marts stay.
     """
     ordered = _in_order(directory)
-    _make_anew(warehouse, ordered)
+    _make(warehouse, ordered, anew=True)
     return len(ordered)
 
 
-def _make_anew(warehouse: Scripted, ordered: Sequence[SqlFile]) -> None:
+def _definition(marts: Sequence[SqlFile]) -> str:
+    """A digest of all that makes the marts."""
+    text = "\0".join((*(mart.text for mart in marts), *map(str, sorted(_meanings().items()))))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _make(warehouse: Scripted, marts: Sequence[SqlFile], *, anew: bool, kind: Kind | None = None) -> None:
+    """Make marts with what is said of them, all of one kind or each as its file says; `anew` removes all others first."""
     building: list[SqlFile] = []
 
     def statements() -> Iterator[str]:
-        yield "drop schema if exists marts cascade"
-        yield "create schema marts"
-        for mart in ordered:
+        if anew:
+            yield "drop schema if exists marts cascade"
+            yield "create schema marts"
+        for mart in marts:
             building.append(mart)
-            kind = "table" if mart.materialize == "table" else "view"
-            yield f"create {kind} marts.{mart.name} as {mart.sql}"
+            made = kind or mart.kind
+            if not anew:
+                yield f"drop view if exists marts.{mart.name}"
+            yield f"create {made} marts.{mart.name} as {mart.sql}"
             comment = f"{mart.description} One row: {mart.grain}".replace("'", "''")
-            yield f"comment on {kind} marts.{mart.name} is '{comment}'"
+            yield f"comment on {made} marts.{mart.name} is '{comment}'"
         building.clear()
 
     try:
@@ -129,7 +145,7 @@ def _make_anew(warehouse: Scripted, ordered: Sequence[SqlFile]) -> None:
         if not building:
             raise
         raise WarehouseError(f"{building[-1].where} does not run, so nothing was published: {error}") from error
-    warehouse.run_script(_column_comments(warehouse, ordered))
+    warehouse.run_script(_column_comments(warehouse, marts))
 
 
 def _in_order(directory: Path) -> list[SqlFile]:
@@ -171,7 +187,7 @@ def _column_comments(warehouse: Scripted, marts: Sequence[SqlFile]) -> list[str]
         "select table_name, column_name from information_schema.columns where table_schema = 'marts' order by 1, 2"
     )
     for mart, name in warehouse.query(columns).rows:
-        if meaning := own[mart].get(name) or known.get(name):
+        if mart in own and (meaning := own[mart].get(name) or known.get(name)):
             escaped = meaning.replace("'", "''")
             statements.append(f"comment on column marts.{mart}.{name} is '{escaped}'")
     return statements
@@ -191,13 +207,41 @@ def run_checks(warehouse: Scripted, directory: Path, *, limit: int = 20) -> list
     Raises:
         WarehouseError: A check does not run.
     """
-    found = []
-    for check in sql_files(directory, "checks"):
-        try:
-            found.append(Checked(check, warehouse.query(check.sql, limit=limit)))
-        except WarehouseError as error:
-            raise WarehouseError(f"{check.where} does not run, so nothing was published: {error}") from error
-    return found
+    return [_run(warehouse, check, limit) for check in sql_files(directory, "checks")]
+
+
+def _run(warehouse: Scripted, check: SqlFile, limit: int = 20) -> Checked:
+    try:
+        return Checked(check, warehouse.query(check.sql, limit=limit))
+    except WarehouseError as error:
+        raise WarehouseError(f"{check.where} does not run, so nothing was published: {error}") from error
+
+
+def _passed(
+    draft: Draft, directory: Path, ordered: Sequence[SqlFile], checks: Sequence[SqlFile]
+) -> Collection[SqlFile]:
+    """The checks that need not run: those that came with the program, where they passed on equal rows last time.
+
+    When and by which request an answer was verified counts for none of them. What the project brought itself may ask for
+    anything, also for the time: such a check runs always, and so do the others where they read such a mart.
+    """
+    shipped = [check for check in checks if not check.path.is_relative_to(directory)]
+    if not shipped:
+        return ()
+    marts = {f"marts.{mart.name}": mart for mart in ordered}
+    read: set[str] = set()
+    follow = [check.sql for check in shipped]
+    while follow:
+        named = set(_RELATION.findall(follow.pop())) - read
+        read |= named
+        follow += [marts[name].sql for name in named & marts.keys()]
+    columns = {
+        table.full_name: [c.name for c in table.all_columns if (table.full_name, c.name) not in _WHEN]
+        for table in all_tables()
+        if table.full_name in read
+    }
+    is_own = any(marts[name].path.is_relative_to(directory) for name in read & marts.keys())
+    return () if is_own or not draft.passed(columns, _definition([*ordered, *shipped])) else shipped
 
 
 @contextmanager
@@ -219,12 +263,17 @@ def publish(warehouse: Destination, directory: Path, target: Path, *, contacts: 
     Raises:
         WarehouseError: A mart does not run, or the copy cannot be written; the old read copy stays.
     """
+    ordered = _in_order(directory)
+    # In the file itself all are views, because a table in it would be of another time.
+    warehouse.keep_marts(_definition(ordered), lambda: _make(warehouse, ordered, anew=True, kind="view"))
     with warehouse.drafting(target, contacts=contacts) as draft:
         marts = make_marts(draft, directory)
-        found = run_checks(draft, directory)
+        checks = sql_files(directory, "checks")
+        passed = _passed(draft, directory, ordered, checks)
+        found = [_run(draft, check) for check in checks if check not in passed]
         failed = tuple(checked for checked in found if checked.rows.rows)
         if failed:
             draft.withdraw()
-            return Published(marts, len(found), failed, None)
+            return Published(marts, len(checks), failed, None)
         size = draft.publish()
-    return Published(marts, len(found), (), size)
+    return Published(marts, len(checks), (), size)

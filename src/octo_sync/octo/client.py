@@ -57,6 +57,10 @@ _HELD_AT_MOST = 20
 """Times that one call is held off while others are let through: then it is this call that the service refuses."""
 
 
+_LONG = 1 << 20
+"""Bytes of a body that is digested beside the next requests."""
+
+
 @dataclass(slots=True)
 class Stats:
     """What a client has done so far. `bytes` came over the wire, before inflation."""
@@ -342,7 +346,9 @@ class OctoClient(Typed):
             raise _HeldError(error)
         if error is not None:
             raise _AgainError(error, wait=asked) if status in verdict.RETRIED else error
-        return Answer(body, status, headers, seq, blake2b(body, digest_size=16).digest(), call)
+        # A long one in a thread: it takes as long as the next ten requests.
+        digest = await asyncio.to_thread(_digest, body) if len(body) > _LONG else _digest(body)
+        return Answer(body, status, headers, seq, digest, call)
 
     def _request(self, call: Call[Any], token: Secret) -> httpx.Request:
         connection = self.connection
@@ -519,3 +525,7 @@ def _usable(token: Secret) -> Secret:
     if not text or not text.isascii() or not text.isprintable() or text != text.strip():
         raise ConfigError(f"The token ({token.origin}) is empty or holds characters that no HTTP header may have")
     return token
+
+
+def _digest(body: bytes) -> bytes:
+    return blake2b(body, digest_size=16).digest()

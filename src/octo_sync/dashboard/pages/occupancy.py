@@ -9,7 +9,7 @@ from octo_sync.dashboard.days import DAY
 from octo_sync.dashboard.links import departure_page, start_text
 from octo_sync.dashboard.source import Source
 from octo_sync.dashboard.standing import standing
-from octo_sync.dashboard.view import Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
+from octo_sync.dashboard.view import Block, Chart, Column, Filters, Page, Section, Table, Tile, Tiles, View, listed
 from octo_sync.errors import QueryError
 from octo_sync.flows import wording
 
@@ -17,6 +17,8 @@ _Rows = list[dict[str, Any]]
 _DAYS, MOST_DAYS = 42, 190
 _ROWS, _WHOLE = 200, 100_000
 """Departures of a list on the page at most, and in its file."""
+_BELOW = {"10": "10 %", "20": "20 %", "30": "30 %", "40": "40 %", "50": "50 %"}
+_DEFAULT = "20"
 
 
 def build(source: Source, filters: Filters) -> View:
@@ -26,16 +28,20 @@ def build(source: Source, filters: Filters) -> View:
     last = filters.last or first + DAY * (_DAYS - 1)
     if (last - first).days >= MOST_DAYS:
         raise QueryError(f"{first} to {last} are more than {MOST_DAYS} days, too many for a map; choose fewer.")
+    if (below := filters.more.get("below") or _DEFAULT) not in _BELOW:
+        raise QueryError(f"The field below is {below[:40]!r}; expected {', '.join(_BELOW)}.")
     asked = {"first": first, "last": last, "product": filters.product}
     days, products = source.rows("occupancy_days", **asked), source.rows("occupancy_products", **asked)
-    departures = source.rows("occupancy_departures", **asked, most=_WHOLE if filters.whole else _ROWS)
+    departures = source.rows("occupancy_departures", **asked, below=int(below), most=_WHOLE if filters.whole else _ROWS)
     numbers = departures[0] if departures else {"sold_out": 0, "nearly": 0, "weak": 0, "closed": 0}
     of = {list_: [row for row in departures if row["list"] == list_] for list_ in ("full", "weak", "closed")}
+    limits = [(said, f"{_here(asked, limit)}#weak", limit == below) for limit, said in _BELOW.items()]
+    is_weak = f"open and less than {_BELOW[below]} full"
     return View(
         "Occupancy",
         f"Travel dates {wording.day(first)} to {wording.day(last)}. Counts all sellers' bookings, not only ours.",
         [
-            Section("", [Tiles(_tiles(asked, products, numbers))]),
+            Section("", [Tiles(_tiles(asked, products, numbers, below))]),
             Section("", [pictures.fill_map(source, first, last, filters.product)]),
             Section("", [_days(days), _hours(source.rows("occupancy_hours", **asked))]),
             Section("Products", [_products(products)], id="products"),
@@ -44,18 +50,31 @@ def build(source: Source, filters: Filters) -> View:
                 [_departures("sold out or at least 90 % full", of["full"], numbers["sold_out"] + numbers["nearly"])],
                 id="full",
             ),
-            Section("Weak", [_departures("open and less than 20 % full", of["weak"], numbers["weak"])], id="weak"),
+            Section(
+                "Weak",
+                [
+                    Block("choices.html.j2", {"label": "Less full than", "choices": limits}),
+                    _departures(is_weak, of["weak"], numbers["weak"]),
+                ],
+                id="weak",
+            ),
             Section("Closed", [_departures("closed", of["closed"], numbers["closed"])], id="closed"),
         ],
-        Filters(first=first, last=last, product=filters.product),
+        Filters(first=first, last=last, product=filters.product, more={"below": below}),
     )
 
 
-def _tiles(asked: dict[str, Any], products: _Rows, numbers: dict[str, Any]) -> list[Tile]:
+def _here(asked: dict[str, Any], below: str) -> str:
+    """The address of this page; what is the default is left out, so that it need not be made anew."""
+    given = asked | {"below": "" if below == _DEFAULT else below}
+    return f"occupancy?{urlencode({name: value for name, value in given.items() if value})}"
+
+
+def _tiles(asked: dict[str, Any], products: _Rows, numbers: dict[str, Any], below: str) -> list[Tile]:
     taken, capacity = (sum(row[name] or 0 for row in products) for name in ("taken", "capacity"))
     departures, nearly = sum(row["departures"] for row in products), numbers["nearly"]
     doubt = "" if all(row["is_covered"] for row in products) else " · not all departures are known"
-    here = f"occupancy?{urlencode({name: value for name, value in asked.items() if value})}"
+    here = _here(asked, below)
     return [
         Tile(
             "Occupancy",
@@ -75,7 +94,7 @@ def _tiles(asked: dict[str, Any], products: _Rows, numbers: dict[str, Any]) -> l
         Tile(
             "Weak departures",
             wording.count(numbers["weak"]),
-            "open and less than 20 % full",
+            f"open and less than {_BELOW[below]} full",
             href=f"{here}#weak",
             name="weak",
         ),
@@ -197,4 +216,4 @@ def _departures(which: str, rows: _Rows, number: int) -> Table:
     )
 
 
-PAGE = Page("occupancy", "Occupancy", 20, build, frozenset({"dates", "product"}))
+PAGE = Page("occupancy", "Occupancy", 20, build, frozenset({"dates", "product"}), fields=frozenset({"below"}))

@@ -338,7 +338,10 @@ def _ahead(rows: _Rows) -> Section:
         )
         for state, said in (("sold out", "sold out"), ("weak", "less than 20 % full"))
     ]
-    note = "Without those of today that have left. Weak: open and less than 20 % full, all sellers' sales counted."
+    note = (
+        "Without those of today that have left. Weak: open and less than 20 % full, all sellers' sales counted; "
+        "page Occupancy has other limits."
+    )
     return Section("Sold out and weak", tables, note, "ahead", "none")
 
 

@@ -5,6 +5,7 @@ Marts are made and checked in the copy, before anybody else sees it, so that lan
 
 import contextlib
 import glob
+import hashlib
 import os
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from octo_sync.errors import WarehouseError
 
 _COPY = "warehouse"
 """The copy's name in SQL while marts are made, which is that of the file it is a copy of."""
+DEFINITION, CHECKED = "definition", "checked"
+"""What is said of the marts beside them, for the next publish."""
 _COPYING = """
 import os, shutil, sys
 source, target = sys.argv[1:]
@@ -80,6 +83,21 @@ def discard(fresh: Path) -> None:
         file.unlink(missing_ok=True)
 
 
+def say(db: duckdb.DuckDBPyConnection, what: str, text: str) -> None:
+    """Note something beside the marts: it goes when they go. A macro, because schemas can have no comment here."""
+    db.execute(f"create or replace macro marts.{what}() as {quoted(text)}")
+
+
+def said(db: duckdb.DuckDBPyConnection, what: str) -> str | None:
+    """What was noted last."""
+    found = db.execute(
+        "select macro_definition from duckdb_functions() "
+        "where database_name = $1 and schema_name = 'marts' and function_name = $2",
+        [_COPY, what],
+    ).fetchone()
+    return str(found[0]).strip("'") if found else None
+
+
 class DuckDBDraft:
     """Marts in a copy that nobody else sees; see `Draft`.
 
@@ -93,6 +111,8 @@ class DuckDBDraft:
     def __init__(self, path: Path, fresh: list[tuple[Path, Path]], config: dict[str, Any]) -> None:
         self._path, self._fresh, self._is_ended = path, fresh, False
         self._db: duckdb.DuckDBPyConnection | None = None
+        self._digest = self.checked = ""
+        """`checked` is the digest of rows that were published because they passed, where it is news."""
         try:
             with translated(path):
                 self._db = duckdb.connect(":memory:", config=config)
@@ -122,10 +142,33 @@ class DuckDBDraft:
         with translated(self._path):
             yield self._db
 
-    def keeps_marts(self, names: Collection[str], definition: str) -> bool:
-        """Never: the copy is of the warehouse, which has none."""
-        del names, definition
-        return False
+    def kept_marts(self, marts: Mapping[str, str], definition: str) -> Collection[str]:
+        """Those that the copy brought along; see `Draft`."""
+        there = (
+            "select table_name, table_type from information_schema.tables "
+            "where table_catalog = $1 and table_schema = 'marts'"
+        )
+        with self._open() as db:
+            if said(db, DEFINITION) != definition:
+                return ()
+            kinds = {
+                name: "view" if kind == "VIEW" else "table" for name, kind in db.execute(there, [_COPY]).fetchall()
+            }
+        return [name for name, kind in marts.items() if kinds.get(name) == kind]
+
+    def passed(self, tables: Mapping[str, Collection[str]], definition: str) -> bool:
+        """Whether a digest of the rows is that of the last publish; see `Draft`."""
+        # The order of rows says nothing; the sum also tells a row that is there twice from one that is not there.
+        asked = (
+            f"select '{name}', count(*), sum(hash({', '.join(columns)})) from {name}"
+            for name, columns in sorted(tables.items())
+        )
+        with self._open() as db:
+            rows = sorted(db.execute(" union all ".join(asked)).fetchall())
+            digest = hashlib.sha256(f"{definition} {rows}".encode()).hexdigest()
+            is_known = said(db, CHECKED) == digest
+        self._digest = "" if is_known else digest
+        return is_known
 
     def publish(self) -> int:
         """Put the copies in place; the size of the first."""
@@ -133,6 +176,7 @@ class DuckDBDraft:
             # What marts are must be in the file that is renamed, and not in a log beside it.
             db.execute(f"checkpoint {_COPY}")
         self._let_go()
+        self.checked = self._digest
         sizes = []
         with translated(self._fresh[0][1]):
             while self._fresh:

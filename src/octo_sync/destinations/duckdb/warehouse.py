@@ -29,7 +29,16 @@ from octo_sync.destinations.duckdb.carry_over import carry_over, make_up
 from octo_sync.destinations.duckdb.files import attach, bytes_of, size_of, sweep, write_anew
 from octo_sync.destinations.duckdb.migrations import migrate
 from octo_sync.destinations.duckdb.pair import is_torn, look_anew, note, number
-from octo_sync.destinations.duckdb.publish import DuckDBDraft, copy_beside, discard, rows_of
+from octo_sync.destinations.duckdb.publish import (
+    CHECKED,
+    DEFINITION,
+    DuckDBDraft,
+    copy_beside,
+    discard,
+    rows_of,
+    said,
+    say,
+)
 from octo_sync.destinations.duckdb.transactions import transaction, translated
 from octo_sync.destinations.erasing import Scrubber
 from octo_sync.destinations.landing.steps import LandingWork
@@ -282,6 +291,13 @@ class DuckDBWarehouse(SharedWarehouse):
             for statement in statements:
                 self._db.execute(statement)
 
+    def keep_marts(self, definition: str, make: Callable[[], None]) -> None:
+        """Have them in the file; see `Destination`."""
+        with self._lock, translated(self.path):
+            if said(self._db, DEFINITION) != definition:
+                make()
+                say(self._db, DEFINITION, definition)
+
     @contextlib.contextmanager
     def drafting(self, target: Path | None = None, *, contacts: Path | None = None) -> Iterator[DuckDBDraft]:
         """Marts in a copy of the file, which nothing lands in; see `Destination`."""
@@ -292,6 +308,9 @@ class DuckDBWarehouse(SharedWarehouse):
                 yield draft
             finally:
                 self._draft = None
+            if draft.checked:
+                with self._lock, translated(self.path):
+                    say(self._db, CHECKED, draft.checked)
 
     def _copied(self, target: Path, contacts: Path | None) -> DuckDBDraft:
         """The one moment in which nothing lands."""

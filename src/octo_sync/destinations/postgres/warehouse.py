@@ -316,6 +316,10 @@ class PostgresWarehouse(SharedWarehouse):
             for statement in statements:
                 session.execute(statement.encode())
 
+    def keep_marts(self, definition: str, make: Callable[[], None]) -> None:
+        """Nothing: they are kept where readers see them."""
+        del definition, make
+
     def drafting(
         self, target: Path | None = None, *, contacts: Path | None = None
     ) -> AbstractContextManager[PostgresDraft]:
