@@ -197,6 +197,11 @@ async def test_deferred_revenue_in_all_is_that_of_all_channels_at_each_months_en
         [end, c, told(retail, c), told(net, c), f"{n:,}"] for end, c, retail, net, n in found
     ]
     assert len({end for end, *_ in found}) > 1
+    by_month = table(page, "Deferred revenue at the end of Nov 2026, by month of travel")
+    last = [row for row in found if row[0] == "2026-11-30"]
+    assert {c: sum(int(row[4].replace(",", "")) for row in by_month if row[1] == c) for _, c, *_ in last} == {
+        c: n for _, c, *_, n in last
+    }
 
 
 async def test_open_dated_bookings_are_a_table_that_leads_to_them(shown, variant):

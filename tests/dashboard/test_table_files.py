@@ -5,7 +5,7 @@ import io
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from tests.dashboard.test_pages import ON_SALE, ask, table
+from tests.dashboard.test_pages import ON_SALE, ask, table, tiles
 from tests.dashboard.test_today import links
 
 MONTHS = "first=2026-10-01&last=2026-12-31"
@@ -78,6 +78,24 @@ async def test_a_file_has_the_rows_that_the_page_leaves_out(shown, published, mo
         (address,) = (found for found in links(page, "data/page/occupancy") if urlencode({"": which})[1:] in found)
         _, *rows = await _file(dashboard, address)
         assert len(table(page, f"Departures that are {which}")) == 3 < len(rows) == count
+
+
+@pytest.mark.parametrize("below", [10, 20, 50])
+async def test_weak_is_what_the_reader_says(shown, published, below):
+    page = await shown().text(f"/occupancy?first=2026-11-21&last=2026-12-10&below={below}")
+    ((count,),) = ask(
+        published,
+        "select count(*) from marts.fct_departures where is_followed and travel_date between '2026-11-21' and '2026-12-10' "
+        f"and 1.0 * taken / nullif(capacity, 0) < {below} / 100.0 and not is_closed and not is_sold_out and {ON_SALE}",
+    )
+    assert tiles(page)["weak"] == (f"{count:,}", f"open and less than {below} % full")
+    assert len(table(page, f"Departures that are open and less than {below} % full")) == min(count, 200) > 0
+
+
+async def test_a_limit_that_is_not_offered_is_refused(shown):
+    answer = await shown().get("/occupancy?below=15")
+    assert answer.status_code == 400
+    assert "The field below is &#39;15&#39;; expected 10, 20, 30, 40, 50." in answer.text
 
 
 async def test_more_than_a_file_takes_is_refused(shown, monkeypatch):

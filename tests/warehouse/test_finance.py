@@ -23,7 +23,8 @@ REFUNDS = ("PARTIAL", None, "VOUCHER")
 
 def page(engine, name, **given):
     (query,) = (q for q in ask.questions(Path("nowhere"), "dashboard") if q.file.path.stem == name)
-    found = engine.query(query.sql, {**ALL, "channel": None, "currency": None} | given)
+    given = {**ALL, "channel": None, "currency": None} | given
+    found = engine.query(query.sql, {p.name: given[p.name] for p in query.parameters})
     return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
 
@@ -383,37 +384,52 @@ def ends(first, last):
         found = (found + 32 * DAY).replace(day=1) - DAY
 
 
+def dated(truth, connection):
+    """A channel's sold bookings of which it is known when they were on the books, for which day."""
+    return [
+        b for b in truth.bookings
+        if b["connection"] == connection and b["was_sold"] and b["travel_date"]
+        and not (b["cancelled"] and b["cancelled_date"] is None)
+    ]  # fmt: skip
+
+
+def to_travel_after(end, sold):
+    """Those of them that were on the books at the end of a month, to travel later."""
+    return [
+        b for b in sold
+        if month_of(b["booking_date"]) <= month_of(end) and b["travel_date"] > end
+        and not (b["cancelled"] and b["cancelled_date"] <= end)
+    ]  # fmt: skip
+
+
+def sums(rows):
+    return {
+        "bookings": len(rows),
+        "pax": total(rows, "pax"),
+        "retail_amount": total(rows, "retail"),
+        "net_amount": total(rows, "net"),
+        "without_net": sum(b["net"] is None for b in rows),
+    }
+
+
 def deferred(truth):
     for channel in truth.channels:
         today = today_of(channel)
         reach = today + channel.bookings[1] * DAY
-        sold = [
-            b for b in truth.bookings
-            if b["connection"] == channel.connection and b["was_sold"] and b["travel_date"]
-            and not (b["cancelled"] and b["cancelled_date"] is None)
-        ]  # fmt: skip
+        sold = dated(truth, channel.connection)
         for end in ends(min(b["booking_date"] for b in sold), today):
             later = [month_of(day) for day in ends(end + DAY, reach)]
             # The last month that was asked for counts as far as it was.
             known = all(
                 channel.knows_month(month) or (month == month_of(reach) and month > month_of(today)) for month in later
             )
-            there = [
-                b for b in sold
-                if month_of(b["booking_date"]) <= month_of(end) and b["travel_date"] > end
-                and not (b["cancelled"] and b["cancelled_date"] <= end)
-            ]  # fmt: skip
-            for (currency,), rows in grouped(there, "currency").items():
+            for (currency,), rows in grouped(to_travel_after(end, sold), "currency").items():
                 yield {
                     "channel_name": channel.name,
                     "month_end": end,
                     "currency": currency,
                     "is_over": end < today,
-                    "bookings": len(rows),
-                    "pax": total(rows, "pax"),
-                    "retail_amount": total(rows, "retail"),
-                    "net_amount": total(rows, "net"),
-                    "without_net": sum(b["net"] is None for b in rows),
+                    **sums(rows),
                     "known_to": reach,
                     "is_complete": known,
                 }
@@ -435,6 +451,26 @@ def test_deferred_is_what_was_sold_by_the_months_end_and_travels_later(engine, w
         [{"guests" if name == "pax" else name: value for name, value in row.items()} for row in wanted],
     )
     same(page(engine, "finance_deferred"), [{n: v for n, v in row.items() if n != "known_to"} for row in wanted])
+
+
+@pytest.mark.parametrize("end", [dt.date(2026, 10, 31), dt.date(2026, 11, 30)])
+@pytest.mark.parametrize("number", [None, 1])
+def test_deferred_revenue_by_month_of_travel(engine, world, end, number):
+    channels = [c.connection for c in world.now.channels]
+    chosen = channels if number is None else channels[number : number + 1]
+    there = to_travel_after(end, [b for connection in chosen for b in dated(world.now, connection)])
+    found = page(engine, "finance_deferred_months", month=end, channel=None if number is None else chosen[0])
+
+    same(
+        found,
+        [
+            {"travel_month": month, "currency": currency, **sums(rows)}
+            for (month, currency), rows in grouped(
+                [b | {"travel_month": month_of(b["travel_date"])} for b in there], "travel_month", "currency"
+            ).items()
+        ],
+    )
+    assert len({row["travel_month"] for row in found}) > 1
 
 
 def test_the_end_of_a_month_before_all_of_its_travel_is_known_is_not_complete(engine, world):

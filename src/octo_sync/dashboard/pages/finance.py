@@ -27,6 +27,9 @@ def build(source: Source, filters: Filters) -> View:
     only = {"channel": filters.channel, "currency": filters.currency}
     asked: dict[str, Any] = {"first": first, "last": last, **only}
     net, refunds = source.rows("finance_net", **asked), source.rows("finance_refunds", **asked)
+    deferred = source.rows("finance_deferred", **asked)
+    # Of the last month chosen that has begun.
+    months = source.rows("finance_deferred_months", month=deferred[0]["month_end"], **only) if deferred else []
     undated, compared = source.rows("finance_open", **asked), closing.Compared(source)
     channel = {"connection_id": filters.channel} if filters.channel else {}
 
@@ -64,7 +67,7 @@ def build(source: Source, filters: Filters) -> View:
             ),
             Section(
                 "Deferred revenue",
-                _deferred(source.rows("finance_deferred", **asked), has_begun=first <= today),
+                _deferred(deferred, months, has_begun=first <= today),
                 "On the books at the end of the month, to travel later: each booking counts with its present day of travel and "
                 "price. A month that is not over counts what is on the books now.",
             ),
@@ -280,7 +283,7 @@ def _refunds(rows: list[dict[str, Any]]) -> list[Table]:
     return [in_all, each] if rows else [each]
 
 
-def _deferred(rows: list[dict[str, Any]], *, has_begun: bool) -> list[Table]:
+def _deferred(rows: list[dict[str, Any]], months: list[dict[str, Any]], *, has_begun: bool) -> list[Table]:
     figures = [
         Column("Retail", "money", "retail_amount", none="unknown"),
         Column("Net", "money", "net_amount", none="unknown"),
@@ -314,7 +317,19 @@ def _deferred(rows: list[dict[str, Any]], *, has_begun: bool) -> list[Table]:
         else "These months have not begun.",
         most=_ROWS,
     )
-    return [in_all, each] if rows else [each]
+    if not rows:
+        return [each]
+    end = rows[0]["month_end"]
+    by_month = listed(
+        f"Deferred revenue at the end of {wording.month(f'{end:%Y-%m}')}, by month of travel",
+        months,
+        Column("Travel month", "month", "travel_month"),
+        Column("Currency", "text", "currency", none="no currency"),
+        *figures,
+        Column("Bookings", "number", "bookings"),
+        *known[:2],
+    )
+    return [in_all, by_month, each]
 
 
 def _still_to_travel(row: dict[str, Any]) -> str:

@@ -1,0 +1,24 @@
+-- name: finance_deferred_months
+-- description: What was sold by the end of one month and travels after it, per month of travel and currency.
+-- parameter: month: date: month: Any day of the month.
+-- parameter: channel: text: : One connection alone (connection_id); null: all.
+-- parameter: currency: text: : One currency alone; null: all.
+select
+  travel_month,
+  currency,
+  count(*) as bookings,
+  cast(sum(pax_count) as bigint) as pax,
+  sum(retail_amount) as retail_amount,
+  sum(net_amount) as net_amount,
+  count(*) - count(net_amount) as without_net,
+  count(*) - count(retail_amount) as without_retail
+from marts.fct_bookings
+where was_sold and travel_date is not null and (not is_cancelled or cancelled_date is not null)
+  -- As marts.agg_deferred_revenue counts.
+  and substr(cast(booking_date as text), 1, 7) <= substr(cast(cast($month as date) as text), 1, 7)
+  and substr(cast(least(travel_date, case when is_cancelled then cancelled_date end) as text), 1, 7)
+    > substr(cast(cast($month as date) as text), 1, 7)
+  and (cast($channel as text) is null or connection_id = cast($channel as text))
+  and (cast($currency as text) is null or currency = cast($currency as text))
+group by travel_month, currency
+order by travel_month, currency
